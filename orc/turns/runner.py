@@ -36,6 +36,7 @@ from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
+from orc.identity import Principal
 from orc.limits.models import RateLimit
 from orc.memory.models import ConversationMemory, Memory, Recalled
 from orc.problems import problem_of
@@ -47,13 +48,7 @@ from orc.turns.contexts import minted, over_contexts, scope_of, shown_history, t
 from orc.turns.event_log import EventLog
 from orc.turns.named_documents import contexts_named, name_for
 from orc.turns.requests import TurnRequest
-from orc.turns.results import (
-    end_of,
-    outcome_of,
-    result_of,
-    stopped_result_of,
-    telemetry_of,
-)
+from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
 from orc.turns.spans import observe
 from orc.turns.stopping import POLL_SECONDS, Stop, StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS, Suggestions
@@ -104,13 +99,14 @@ class TurnDependencies:
 
 @dataclass(frozen=True)
 class RunningTurn:
-    """One turn that has begun: its request, owner, documents, events and model usage, and its user's stop.
+    """One turn that has begun: its request, owner, caller, documents, events, model usage and user's stop.
 
     `scope` are its contexts, if there are any, and `origins` where the material in its prompts came from.
     """
 
     request: TurnRequest
     owner: Owner
+    caller: Principal
     begun: Started
     documents: list[Document]
     recorder: TurnRecorder
@@ -151,6 +147,7 @@ class TurnRunner:
         self,
         request: TurnRequest,
         owner: Owner,
+        caller: Principal,
         begun: Started,
         documents: list[Document],
         log: EventLog,
@@ -166,7 +163,7 @@ class TurnRunner:
         recorder = TurnRecorder(
             log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
         )
-        running = RunningTurn(request, owner, begun, documents, recorder, budget, log, stop, scope)
+        running = RunningTurn(request, owner, caller, begun, documents, recorder, budget, log, stop, scope)
         interrupted = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(interrupted, request.trace_id))
         title = self._titles.begin(owner, begun, log.publish)
@@ -217,8 +214,7 @@ class TurnRunner:
             async with held(renew, seconds=lease):
                 result, outcome = await self._answer_until_stopped(running, deadline)
                 stored = await self._commit(running, outcome)
-            # After a stop without any text, the answer of an earlier attempt is the turn's again.
-            return end_of(TurnResult.model_validate(stored.result) if outcome.stopped else result)
+            return await self._stored_end(running, stored) if outcome.stopped else end_of(result)
         except OrcError as exc:
             place = getattr(exc, "dependency", "the turn")
             logger.warning("turn %s failed: %s in %s", turn.turn_id, exc.code, place)
@@ -353,6 +349,14 @@ class TurnRunner:
             return None
         return PageImages(parts.library, parts.pictures, scope.accessible, limits, parts.catalogue)
 
+    async def _stored_end(self, running: RunningTurn, stored: Turn) -> Event:
+        """The end of a turn with its stored result. After a stop without any text that is the answer of an
+        earlier attempt, which may have drawn on what the caller may not read any more."""
+        earlier = running.turn.earlier
+        if earlier is not None and stored.result == earlier.result:
+            [stored] = await self._parts.revoked.shown(running.caller, running.begun.head, [stored])
+        return end_of(TurnResult.model_validate(stored.result))
+
     async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
         """The end of a failed turn; that of its result if it was stored although no confirmation arrived."""
         turn = running.turn
@@ -360,7 +364,7 @@ class TurnRunner:
         try:
             stored = await self._parts.log.fail(*attempt, error.code, error.message)
             if stored.status.has_result and stored.failure is None:
-                return end_of(TurnResult.model_validate(stored.result))
+                return await self._stored_end(running, stored)
         except OrcError as exc:
             logger.warning("turn %s could not be closed: %s", turn.turn_id, exc.code)
         except Exception:

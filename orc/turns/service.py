@@ -110,13 +110,14 @@ class Orchestrator:
             log = live(turn, [begun(turn)], allowance)
             self._recent.add(owner, turn.turn_id, turn.attempt, log)
             # The place is taken until the turn has ended, whether or not its client stays.
-            self._run(request, owner, started, documents, log, place.pop_all(), scope)
+            self._run(request, owner, principal, started, documents, log, place.pop_all(), scope)
         return log
 
     def _run(
         self,
         request: TurnRequest,
         owner: Owner,
+        caller: Principal,
         started: Started,
         documents: list[Document],
         log: EventLog,
@@ -133,7 +134,8 @@ class Orchestrator:
                 del self._stops[key]
 
         self._stops[key] = stop
-        task = asyncio.create_task(self._runner.run(request, owner, started, documents, log, stop, scope))
+        running = self._runner.run(request, owner, caller, started, documents, log, stop, scope)
+        task = asyncio.create_task(running)
         self._running.add(task)
         task.add_done_callback(ended)
 
