@@ -142,7 +142,7 @@ class CosmosTurnLog:
             found = await self._query(
                 _COMMITTED_BEFORE, owner, life=conversation.life, before=turn.seq, limit=history_limit
             )
-            history = [turn_of(item) for item in reversed(found)]
+            history = transitions.history_of([turn_of(item) for item in found], now)
             if head.contexts or head.home or any(each.contexts for each in history):
                 # A turn that was committed meanwhile has noted on the head which contexts it was shown.
                 latest = await self._find(owner)

@@ -230,8 +230,9 @@ class Turn(Record):
 
     @property
     def listed_as(self) -> str:
-        """The status by which stores find a turn: `committed` if it has a result that models are shown."""
-        if not self.status.has_result:
+        """The status by which stores find a turn: `committed` if it has a result that models are shown, or
+        has one again should its retry be interrupted, which no store writes."""
+        if not self.status.has_result and self.earlier is None:
             return self.status.value
         return TurnStatus.COMMITTED.value if self.replaced_by is None else "replaced"
 

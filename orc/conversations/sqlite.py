@@ -123,8 +123,8 @@ class SqliteTurnLog:
             _put_turn(connection, owner, turn)
             before = (*owner.key, turn.seq, history_limit)
             rows = connection.execute(_LIST_COMMITTED_BEFORE, before).fetchall()
-            history = [Turn.model_validate_json(item) for (item,) in reversed(rows)]
-            return Started(turn=turn, head=head, history=history)
+            found = [Turn.model_validate_json(item) for (item,) in rows]
+            return Started(turn=turn, head=head, history=transitions.history_of(found, now))
 
         return await self._database.write(work)
 

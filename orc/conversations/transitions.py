@@ -1,6 +1,7 @@
 """What may become of a turn and its head: the rules that every adapter of the turn log applies."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
@@ -250,6 +251,11 @@ def as_read(turn: Turn, now: datetime) -> Turn:
     if turn.status is not TurnStatus.PENDING or _is_held(turn, now):
         return turn
     return _failed(turn, INTERRUPTED, turn.lease_until)
+
+
+def history_of(found: Sequence[Turn], now: datetime) -> list[Turn]:
+    """The turns with a result, oldest first, of those that are listed as committed, newest first."""
+    return [turn for each in reversed(found) if (turn := as_read(each, now)).status.has_result]
 
 
 def _is_held(turn: Turn, now: datetime) -> bool:

@@ -43,7 +43,7 @@ class TurnLog(Protocol):
         question if it has none. An absent conversation is made in the same write. A known key gives Replayed
         if its turn is committed or stopped; if it failed or its lease ran out, the turn is pending again
         under another attempt. At most `history_limit` turns with a result come back, the newest before this
-        turn, without those that were replaced.
+        turn, without those that were replaced. A stopped turn that is being retried counts, but is left out.
 
         A turn that replaces another one is written together with it. It replaces the last version of the one
         that is named, so that each has at most one next version. With `retry`, the request's hash does not

@@ -661,6 +661,27 @@ async def test_an_expired_retry_of_a_stopped_turn_gives_its_request_the_stopped_
     assert replayed.turn.assistant == stopped.assistant
 
 
+async def test_an_interrupted_retry_leaves_the_stopped_turn_in_the_history(
+    log: TurnLog, clock: Clock
+) -> None:
+    first, stopped = await ask(log, "k1"), await stopped_turn(log)
+
+    async def history(new: NewTurn) -> list[Turn]:
+        begun = await begin(log, new)
+        assert isinstance(begun, Started)
+        return begun.history
+
+    assert await history(question("k2")) == [first, stopped]
+    await begin(log, again("k"))
+    assert await history(question("k3")) == [first]
+    clock.advance(LEASE)
+    interrupted = await log.turn(OWNER, "k")
+    assert interrupted is not None
+    assert (interrupted.status, interrupted.assistant) == (TurnStatus.STOPPED, stopped.assistant)
+    assert await history(question("k4")) == [first, interrupted]
+    assert await history(version_of("k", "k5")) == [first]
+
+
 async def test_the_head_names_the_turns_that_were_begun_again(log: TurnLog) -> None:
     for key in ("k1", "k2"):
         turn = await start(log, key)
