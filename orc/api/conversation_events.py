@@ -151,10 +151,14 @@ class ConversationReader:
         return dict(latest) | {turn_id: turn for turn_id, turn in known.items() if turn.is_running}
 
     async def _retried(self, before: Head | None, head: Head) -> list[Turn]:
-        """The turns that were begun again since; at the beginning, the latest of them."""
-        known = before.retried if before else head.retried[:-LATEST]
+        """The turns that were begun again since, among the latest of them; at the beginning, these."""
+        if before is not None and before.version == head.version:
+            return []
+        known = before.retried if before else head.retried
         same = takewhile(lambda pair: pair[0] == pair[1], zip(known, head.retried, strict=False))
-        fresh = head.retried[sum(1 for _ in same) :][-MOST_TURNS:]
+        # The latest may have been begun yet another time, which changes nothing in the list.
+        first = min(sum(1 for _ in same), max(len(head.retried) - LATEST, 0))
+        fresh = head.retried[first:][-MOST_TURNS:]
         one = [self._log.turns(self._owner, after_seq=seq - 1, limit=1) for seq in fresh]
         return [turn for turns in await asyncio.gather(*one) for turn in turns]
 

@@ -160,22 +160,44 @@ async def test_what_another_process_does_is_noticed(ann: httpx.AsyncClient, app:
 
 async def test_a_retry_by_another_process_is_noticed_however_old_its_turn_is(app: App) -> None:
     for number in range(8):
-        new = NewTurn(key=f"k{number}", request_hash="h", question="When?")
-        begun = await app.log.begin(OWNER, new, lease_seconds=60)
-        await app.log.fail(OWNER, new.key, begun.turn.attempt, "model_down", "The model did not answer.")
+        await fail(app, NewTurn(key=f"k{number}", request_hash="h", question="When?"))
     reader = ConversationReader(app.library, app.log, OWNER)
     before = await reader.read(Seen(), has_changed=True)
     again = NewTurn(key="k0", request_hash="h", question="When?", retry=Retry())
     begun = await app.log.begin(OWNER, again, lease_seconds=60)
     for known in (before, Seen()):
         now = await reader.read(known, has_changed=False)
-        kinds = [(event.kind, event.data().get("turn_id")) for event in changes_between(known, now)]
-        assert ("turn_started", "k0") in kinds
+        assert ("turn_started", "k0") in turns_of(known, now)
         assert snapshot_of(now).running == ["k0"]
     outcome = TurnOutcome(answer="Soon.", result={"answer": "Soon."})
     await app.log.commit(OWNER, "k0", begun.turn.attempt, outcome)
     ended = await reader.read(now, has_changed=True)
     assert [event.kind for event in changes_between(now, ended)] == ["turn_ended"]
+
+
+@pytest.mark.parametrize("keys", [["k0"], ["k1", "k0"]], ids=["the last one", "the last two"])
+async def test_a_further_retry_of_an_old_turn_is_noticed_too(app: App, keys: list[str]) -> None:
+    """It leaves the head's list of the turns that were begun again as it was."""
+    for number in range(8):
+        await fail(app, NewTurn(key=f"k{number}", request_hash="h", question="When?"))
+    reader, known = ConversationReader(app.library, app.log, OWNER), Seen()
+    for _ in range(3):
+        for key in keys:
+            await fail(app, NewTurn(key=key, request_hash="h", question="When?", retry=Retry()))
+        now = await reader.read(known, has_changed=False)
+        if known.head is not None:
+            ended = [event for key in sorted(keys) for event in (("turn_started", key), ("turn_ended", key))]
+            assert (turns_of(known, now), now.head and now.head.retried) == (ended, known.head.retried)
+        known = now
+
+
+async def fail(app: App, new: NewTurn) -> None:
+    begun = await app.log.begin(OWNER, new, lease_seconds=60)
+    await app.log.fail(OWNER, new.key, begun.turn.attempt, "model_down", "The model did not answer.")
+
+
+def turns_of(before: Seen, after: Seen) -> list[tuple[str, Any]]:
+    return [(event.kind, event.data().get("turn_id")) for event in changes_between(before, after)]
 
 
 async def test_what_this_process_does_is_shown_without_waiting(
