@@ -37,7 +37,7 @@ from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
-from orc.limits.models import MESSAGES, UPLOADS, RateLimit
+from orc.limits.models import MESSAGES, UPLOADS, LimitStore, RateLimit
 from orc.limits.store import open_limit_store
 from orc.limits.window import Window
 from orc.memory import sqlite as memory_sqlite
@@ -127,8 +127,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         documents = await stack.enter_async_context(open_documents(settings))
         models = _build_models(settings, documents)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
-        limits = await open_limit_store(documents.clients)
-        log, traces, memories = await _open_stores(settings, documents.clients)
+        limits, log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         scopes = TurnScopes(contexts := await open_context_store(documents.clients))
         parts = TurnDependencies(
@@ -155,8 +154,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         parts = override(parts) if override else parts
         orchestrator = Orchestrator(parts)
         exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
-        for close in (gateway.close, exports.close, orchestrator.close):
-            stack.push_async_callback(close)
+        for each in (gateway, exports, orchestrator):
+            stack.push_async_callback(each.close)
         yield App(
             settings,
             orchestrator,
@@ -211,18 +210,21 @@ def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
 
 async def _open_stores(
     settings: Settings, clients: StorageClients
-) -> tuple[TurnLog, TraceStore, MemoryStore]:
+) -> tuple[LimitStore, TurnLog, TraceStore, MemoryStore]:
+    limits = await open_limit_store(clients)
     if clients.cosmos is None:
         file = clients.file
         await file.migrate(turn_log_sqlite.SCHEMA, traces_sqlite.SCHEMA, memory_sqlite.SCHEMA)
         retention = timedelta(days=settings.retention_days) if settings.retention_days else None
-        return SqliteTurnLog(file), SqliteTraceStore(file, retention=retention), SqliteMemoryStore(file)
+        kept = SqliteTraceStore(file, retention=retention)
+        return limits, SqliteTurnLog(file), kept, SqliteMemoryStore(file)
     from orc.conversations.cosmos import CosmosTurnLog
     from orc.memory.cosmos import CosmosMemoryStore
     from orc.traces.cosmos import CosmosTraceStore
 
     seconds = settings.retention_seconds
     return (
+        limits,
         CosmosTurnLog(clients.cosmos.container("conversations"), retention_seconds=seconds),
         CosmosTraceStore(clients.cosmos.container("traces"), retention_seconds=seconds),
         CosmosMemoryStore(clients.cosmos.container("memory"), retention_seconds=seconds),

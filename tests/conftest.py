@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import certifi
+import hypothesis
 import pytest
 
 from devkit.azure.targets import PREFIX, Target, real
@@ -38,6 +39,10 @@ ON_3_13 = sys.version_info >= (3, 13)
 collect_ignore = ["test_functions_part.py" if ON_3_13 else "functions"]
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+# A busy machine fails no property.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 gc.disable()  # while tests are imported and collected, which then takes a seventh less; see below
 

@@ -45,8 +45,7 @@ class ModelFacts(Record):
     """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown.
 
     `reasoning_effort` is sent with each request; None: not sent. A model may think in `reasoning_tokens`
-    before it answers. `structured_outputs`: it can be held to a JSON schema. `images`: it reads pictures,
-    each of which takes at most `image_tokens` of its input.
+    before it answers. `structured_outputs`: it can be held to a JSON schema. `images`: it reads pictures.
     """
 
     context_window: int = Field(128_000, ge=1000, description="tokens of prompt and answer together")
@@ -199,8 +198,7 @@ class ModelSettings(WindowSettings):
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
         " and output_usd per million tokens, reasoning_effort, reasoning_tokens added to a length limit,"
-        " structured_outputs, images if it reads pictures, image_tokens of one picture; default: the facts"
-        " that ship with Orc",
+        " structured_outputs, images (it reads them), image_tokens; default: the facts that ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
     critic_model: str | None = Field(None, description="model that judges answers; default: the chat model")

@@ -91,8 +91,10 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
         return render(problem(415, "Send the body as application/json.", _trace_id(request)))
     fields = []
     for error in errors:
-        # The dotted place of the field, without the leading `body` or `path`.
+        # The dotted place of the field, without the leading `body` or `path`. What follows the name of a
+        # parameter is the kind of its value, not a field.
         first, *place = error["loc"]
+        place = place if first == "body" else place[:1]
         name = ".".join(map(str, place)) or str(first)
         fields.append(FieldProblem(field=name, reason=error["msg"], code=error["type"]))
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields[:3])

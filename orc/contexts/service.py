@@ -62,11 +62,7 @@ class ContextService:
     """The one way from routes to the store of contexts. A context that a caller may not see is NotFound."""
 
     def __init__(
-        self,
-        store: ContextStore,
-        *,
-        everyone_creates: bool,
-        clock: Callable[[], datetime] = utc_now,
+        self, store: ContextStore, *, everyone_creates: bool, clock: Callable[[], datetime] = utc_now
     ) -> None:
         """`everyone_creates`: whether roots are for everyone, or for administrators of the installation."""
         self._store = store
@@ -278,11 +274,9 @@ class ContextService:
         self, caller: Caller, parent_id: str | None, words: str, limit: int, cursor: str | None
     ) -> list[Context]:
         """One more than `limit`, if there are more."""
-        organization_id, named = caller.principal.organization_id, fold(words).split()
+        organization, named = caller.principal.organization_id, fold(words).split()
         after = from_cursor(cursor)
-        return await self._store.children(
-            organization_id, parent_id, words=named, limit=limit + 1, after=after
-        )
+        return await self._store.children(organization, parent_id, words=named, limit=limit + 1, after=after)
 
     async def _readable_page(
         self, caller: Caller, found: list[Context], limit: int

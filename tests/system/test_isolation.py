@@ -179,7 +179,7 @@ def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tup
 
 def what_shows(response: httpx.Response, ids: Ids) -> tuple[int, str, str]:
     """The answer as a stranger sees it, less what differs between any two answers."""
-    body = response.text.replace(ids.blob_name, "NAME")
+    body = response.text.replace(ids.blob_name, "NAME").replace(ids.context_id, "CONTEXT")
     body = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", body)
     body = re.sub(r'"(trace_id|created_at|updated_at)":"[^"]*"', "", body)
     body = re.sub(r'"(timings_ms|timings)":{[^}]*}|"timeline":\[[^\]]*\]', "", body)

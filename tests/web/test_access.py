@@ -149,6 +149,7 @@ async def test_small_windows_and_large_letters_hide_nothing(visit: Visit) -> Non
     await visit.page.look(width=320, height=256)
     for state in states:
         await visit.page.value(state)
+        await visit.page.until("!document.querySelector('#sources .loading')")
         await visit.page.value("new Promise((resolve) => requestAnimationFrame(() => resolve(1)))")
         assert await visit.page.value(WIDER) == [], state
         assert await visit.page.value(SMALL) == [], state

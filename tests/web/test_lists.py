@@ -16,6 +16,7 @@ UNDO = "document.querySelector('.notice button:not(.icon)')"
 async def delete(visit: Visit, title: str) -> None:
     """Choose "Delete" in the menu of a session."""
     row = f"[...document.querySelectorAll('.session')].find((each) => each.textContent.includes({title!r}))"
+    await visit.page.until(row)
     await visit.page.value(f"{row}.querySelector('button').click()")
     await visit.page.until("document.querySelector('.menu.is-small .is-bad')")
     await visit.page.value("document.querySelector('.menu.is-small .is-bad').click()")
