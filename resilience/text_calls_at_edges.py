@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 
 from core.analysis.models import Anchor, PageAnalysis
-from core.documents.page_images import names_document, pages_named
+from core.documents.page_images import names_document, pages_named, pages_without_text
 from core.documents.places import Place, PlaceType
 from core.errors import OrcError
 from core.llm.replies import StreamRepair
@@ -50,6 +50,7 @@ HEAD = Head(organization_id="o", user_id="u", conversation_id="c", created_at=NO
 LEASE_SECONDS = 60.0
 ROW = "5\t1\t1\t1\t1\t{number}\t0\t0\t9\t9\t96\t{text}\n"
 """A word in a table of Tesseract."""
+SCAN = DOCUMENT.model_copy(update={"media_type": "application/pdf", "pages_without_text": 1})
 HEADER_CHARACTERS = 16_384
 """A server takes no longer header."""
 
@@ -131,6 +132,13 @@ def resolved(text: str) -> object:
     return handles.hide({"document_id": text, text: [text]}), handles.resolve({"document": text})
 
 
+def named_pages(text: str) -> object:
+    """A question as long as the text that names as many pages as it can, of a scan with as many pages."""
+    question = "".join(f"s.{number}-{number + 20} " for number in range(1, 2 * len(asked(text)), 21))
+    blank = [Page.model_construct(number=number, text="") for number in range(len(text) // 8)]
+    return pages_without_text(SCAN, blank, asked(question))
+
+
 REQUESTS: Mapping[str, Call] = {
     "normalized": lambda text: [normalized(form, text) for form in ("NFC", "NFKD")],
     "visible": refused(visible),
@@ -146,6 +154,10 @@ REQUESTS: Mapping[str, Call] = {
     "content_disposition": content_disposition,
     "pages_named": lambda text: pages_named(asked(text)),
     "pages_named, number": lambda text: pages_named(f"page {asked(text)}"),
+    "pages_without_text": named_pages,
+    "pages_without_text, as asked": lambda text: pages_without_text(
+        SCAN, [Page(number=1, text=text)], asked(text)
+    ),
     "names_document": lambda text: names_document(asked(text), DOCUMENT),
     "fold": lambda text: from_cursor(to_cursor(fold(text))),
 }

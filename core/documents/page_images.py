@@ -32,6 +32,8 @@ _PAGE_NUMBERS = re.compile(
 )
 _BOTH = ("and", "und", ",")
 LONGEST_RANGE = 20
+MOST_NAMED = 200
+"""Page numbers that are read from a question; it has no use for so many."""
 
 log = logging.getLogger(__name__)
 
@@ -110,13 +112,16 @@ async def _draw(pictures: PagePictures, wanted: WantedPage, ends_at: float) -> P
 
 
 def pages_named(question: str) -> list[int]:
-    """The numbers of pages that a question names, in order: `page 7`, `Seiten 3-5`."""
-    named: list[int] = []
-    for first, between, last in _PAGE_NUMBERS.findall(question):
+    """The numbers of pages that a question names, in order: `page 7`, `Seiten 3-5`; the first MOST_NAMED."""
+    named: dict[int, None] = {}
+    for match in _PAGE_NUMBERS.finditer(question):
+        first, between, last = match.groups(default="")
         start, end = int(first), int(last or first)
         is_range = between.casefold() not in _BOTH and start < end
-        named += range(start, min(end, start + LONGEST_RANGE) + 1) if is_range else (start, end)
-    return list(dict.fromkeys(named))
+        named |= dict.fromkeys(range(start, min(end, start + LONGEST_RANGE) + 1) if is_range else (start, end))
+        if len(named) >= MOST_NAMED:
+            break
+    return list(named)[:MOST_NAMED]
 
 
 def names_document(question: str, document: Document) -> bool:
@@ -131,6 +136,6 @@ def pages_without_text(document: Document, pages: Sequence[Page], question: str)
     if not (document.pages_without_text and has_pictures(document)):
         return []
     blank = [page.number for page in pages if not page.text.strip()]
-    named = pages_named(question)
+    named = set(pages_named(question))
     blank.sort(key=lambda number: number not in named)
     return [WantedPage(document, number, has_text=False) for number in blank]

@@ -9,6 +9,7 @@ from PIL import Image
 from core.documents import page_images
 from core.documents.image_limits import ImageCounts, ImageLimits, with_image_tokens
 from core.documents.page_images import (
+    MOST_NAMED,
     MOST_PIXELS,
     TOO_SLOW,
     UNFORESEEN,
@@ -126,6 +127,11 @@ def test_tokens_of_pictures_are_part_of_the_total() -> None:
 )
 def test_pages_that_a_question_names(question: str, pages: list[int]) -> None:
     assert pages_named(question) == pages
+
+
+def test_a_question_can_name_so_many_pages_and_no_more() -> None:
+    question = " ".join(f"s.{number}-{number + 20}" for number in range(1000, 18_000, 21))
+    assert pages_named(question) == list(range(1000, 1000 + MOST_NAMED))
 
 
 @pytest.mark.parametrize(
