@@ -118,7 +118,9 @@ def pages_named(question: str) -> list[int]:
         first, between, last = match.groups(default="")
         start, end = int(first), int(last or first)
         is_range = between.casefold() not in _BOTH and start < end
-        named |= dict.fromkeys(range(start, min(end, start + LONGEST_RANGE) + 1) if is_range else (start, end))
+        named |= dict.fromkeys(
+            range(start, min(end, start + LONGEST_RANGE) + 1) if is_range else (start, end)
+        )
         if len(named) >= MOST_NAMED:
             break
     return list(named)[:MOST_NAMED]

@@ -18,7 +18,7 @@ from orc.graphs.prompts import answer_prompt, history_in_prompt
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, cited_first, writer_of
 from orc.memory.models import Recalled
-from orc.tools.ports import DOCUMENT_CHAT
+from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
 
 MOST_COUNTED_IN_PLACE = 4000
 """Characters of a prompt whose tokens are counted in less time than a thread takes to begin."""
@@ -68,9 +68,11 @@ async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, deps: 
 async def _images(state: ConversationState, deps: Deps) -> dict[str, Any]:
     """The pictures of pages for the prompt, with a source for each page without text.
 
-    They are chosen for the first attempt, after a search by code; a revision is sent the same.
+    They are chosen for the first attempt, after code looked for documents; a revision is sent the same. So a
+    turn whose tools for documents are off, or whose plan has the web alone, has none.
     """
-    if deps.page_images is None or state.earlier or not state.lookups:
+    looked = any(lookup.name in FINDS_DOCUMENTS for lookup in state.lookups)
+    if deps.page_images is None or state.earlier or not looked:
         return {}
     question, sources = f"{state.question}\n{state.query}", state.attempt.sources
     model, _ = writer_of(state, deps)

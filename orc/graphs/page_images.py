@@ -1,5 +1,6 @@
 """Which pages a model is sent as pictures: pages that can only be seen, then those of its sources."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,9 @@ MOST_READ = 5
 """Documents whose pages without text are looked up."""
 IMAGES = "page_images"
 """In the place of a tool's name, where the origin of material is noted."""
+UNFORESEEN = "The pages for them could not be looked up."
+
+logger = logging.getLogger(__name__)
 
 
 class ChosenImages(Record):
@@ -63,8 +67,11 @@ class PageImages:
             unread = await self._without_text(question)
             wanted = [*unread, *await self._of_sources(sources)]
         except OrcError as exc:
-            step = LookupStep(tool="", status="failed", reason_code="no_images", detail=exc.message)
-            return ChosenImages(steps=[step])
+            return _none_chosen(exc.message)
+        except Exception:
+            # An error in the choice of pictures must not cost the turn.
+            logger.exception("page_images.failed")
+            return _none_chosen(UNFORESEEN)
         drawn = await draw_pages(self.pictures, wanted, self.limits.number(facts))
         counts = drawn.counts(facts)
         found: list[Found] = [
@@ -110,6 +117,11 @@ class PageImages:
             for document_id, page, version in pages
             if document_id in known and known[document_id].version == version
         ]
+
+
+def _none_chosen(why: str) -> ChosenImages:
+    step = LookupStep(tool="", status="failed", reason_code="no_images", detail=why)
+    return ChosenImages(steps=[step])
 
 
 def _material(found: Sequence[Found]) -> dict[str, Any]:

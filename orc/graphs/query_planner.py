@@ -35,7 +35,7 @@ from orc.intents import MAX_STEPS, Intent, Step
 from orc.memory.client_history import cleaned
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
-from orc.tools.ports import LISTING, SEARCH, SEARCH_PAGES, WEB_SEARCH
+from orc.tools.ports import FINDS_DOCUMENTS, WEB_SEARCH
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ async def _available_sources(state: ConversationState, deps: Deps) -> tuple[Avai
     except DependencyDown as exc:
         if WEB_SEARCH not in deps.tools_off:
             missing = f"The plan is made without the web: {exc.message}"
-    all_off = deps.tools_off >= {LISTING, SEARCH, SEARCH_PAGES}
+    all_off = deps.tools_off >= FINDS_DOCUMENTS
     return AvailableSources(documents=state.has_documents and not all_off, web=web), missing
 
 

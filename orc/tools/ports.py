@@ -12,6 +12,8 @@ SEARCH = "semantic_search"
 SEARCH_PAGES = "search_pages"
 GET_PAGE = "get_page"
 WEB_SEARCH = "web_search"
+FINDS_DOCUMENTS = frozenset({LISTING, SEARCH, SEARCH_PAGES})
+"""The tools that look for documents. A turn without all of them has no documents."""
 
 OnProgress = Callable[[Progress], None]
 OnRestart = Callable[[str], None]

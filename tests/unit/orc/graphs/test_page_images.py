@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from PIL import Image
 
@@ -20,10 +21,12 @@ from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import GRAPH, SEARCH_TOOL, Turn, passage, reasons
 from orc.events import Context
 from orc.graphs.models import ConversationState
-from orc.graphs.page_images import PageImages
+from orc.graphs.page_images import UNFORESEEN, PageImages
+from orc.tools.ports import FINDS_DOCUMENTS, ToolSchema
 
 OWNER = Owner("o", "u", "c")
 Messages = list[BaseMessage]
+WEB_TOOL = ToolSchema(name="web_search", description="searches", input_schema={"type": "object"})
 
 
 def document(name: str, **facts: Any) -> Document:
@@ -44,10 +47,13 @@ class Library:
     def __init__(self, *documents: Document) -> None:
         self.documents = documents
         self.down = False
+        self.broken = False
 
     async def page(self, accessible: Accessible, *, limit: int) -> DocumentsPage:
         if self.down:
             raise DependencyDown("The catalog does not answer.", dependency="store")
+        if self.broken:
+            raise ValueError("a bug")
         return DocumentsPage([each for each in self.documents if accessible.holds(each)], None)
 
     async def find_accessible(self, accessible: Accessible, document_ids: list[str]) -> list[Document]:
@@ -202,6 +208,38 @@ async def test_a_catalog_that_is_down_costs_the_pictures_only() -> None:
     [step] = [step for step in state.lookup_steps if step.reason_code == "no_images"]
     assert (step.status, step.detail) == ("failed", "The catalog does not answer.")
     assert state.answer is not None
+
+
+async def test_an_error_in_the_choice_of_pages_costs_the_pictures_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    turn = SeeingTurn(cites(1), TEXT, SCAN, found=found_fee())
+    turn.library.broken = True
+    state = await turn.run(has_documents=True)
+    assert turn.sent() == []
+    [step] = [step for step in state.lookup_steps if step.reason_code == "no_images"]
+    assert (step.status, step.detail) == ("failed", UNFORESEEN)
+    assert state.answer is not None
+    assert "page_images.failed" in caplog.text
+
+
+def searches_web(_messages: Messages, options: dict[str, Any]) -> AIMessage:
+    if options.get("tool_choice") != "TurnPlan":
+        return AIMessage("No idea.")
+    form = {"intent": "faq", "question": "What is the fee?", "steps": ["web_search", "answer"]}
+    return AIMessage("", tool_calls=[{"name": "TurnPlan", "args": {**form, "confidence": 0.9}, "id": "1"}])
+
+
+@pytest.mark.parametrize("off", [FINDS_DOCUMENTS | {"get_page", "document_chat"}, frozenset()])
+async def test_a_turn_that_looks_for_no_documents_sends_no_pictures(off: frozenset[str]) -> None:
+    turn = SeeingTurn(searches_web, SCAN)
+    turn.tools.schemas = [SEARCH_TOOL, WEB_TOOL]
+    page = {"url": "https://a.example/", "title": "Fees", "text": "The fee is 10."}
+    turn.tools.results["web_search"] = {"results": [page]}
+    turn.deps = replace(turn.deps, tools_off=off)
+    await asked(turn, "What do the newspapers say of it?")
+    assert [name for name, *_ in turn.tools.calls] == ["web_search"]
+    assert (turn.pictures.drawn, turn.sent()) == ([], [])
 
 
 async def test_a_model_that_cannot_see_gets_none_and_a_step_says_so() -> None:
