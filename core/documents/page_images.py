@@ -32,6 +32,7 @@ _PAGE_NUMBERS = re.compile(
 )
 _BOTH = ("and", "und", ",")
 LONGEST_RANGE = 20
+SHORTEST_STEM = 5
 MOST_NAMED = 200
 """Page numbers that are read from a question; it has no use for so many."""
 
@@ -127,10 +128,15 @@ def pages_named(question: str) -> list[int]:
 
 
 def names_document(question: str, document: Document) -> bool:
-    """Whether a question has the name of the file, with or without its extension."""
+    """Whether a question has the name of the file.
+
+    The extension may be left out if the rest is no mere word: it has SHORTEST_STEM characters or more, and
+    not only letters. Otherwise each question with the word `plan` would name `plan.pdf`.
+    """
     asked, name = question.casefold(), document.blob_name.casefold()
-    stem = name.rpartition(".")[0] or name
-    return re.search(rf"(?<!\w){re.escape(stem)}(?!\w)", asked) is not None
+    stem = name.rpartition(".")[0]
+    wanted = stem if len(stem) >= SHORTEST_STEM and not stem.isalpha() else name
+    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", asked) is not None
 
 
 def pages_without_text(document: Document, pages: Sequence[Page], question: str) -> list[WantedPage]:

@@ -275,8 +275,8 @@ class DocumentChat:
         found = await self.reader.read(query.strip(), work.plan, files, more=more)
         placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
         found = found.model_copy(update={"sources": placed})
-        window = self.window - work.sight.reserved
-        reading = fit_to_window(found, besides, window, self.counter, work.options.max_tokens)
+        cap, taken = work.options.max_tokens, work.sight.reserved
+        reading = fit_to_window(found, besides, self.window, self.counter, cap, taken)
         if self.images is not None and work.options.images is not None:
             work.seen = await self.images.draw(work.sight, reading, documents, files)
             reading = with_pictures(reading, work.seen, work.origins, files if work.sight.most else ())

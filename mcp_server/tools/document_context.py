@@ -210,14 +210,16 @@ def tokens_for_text(window: int) -> int:
 
 
 def fit_to_window(
-    reading: PromptSources, question: str, window: int, counter: TokenCounter, cap: int | None
+    reading: PromptSources, question: str, window: int, counter: TokenCounter, cap: int | None, taken: int = 0
 ) -> PromptSources:
-    """The sources that fit a window of so many tokens together with the question and an answer.
+    """The sources that fit a window of so many tokens together with the question, an answer and pictures.
+
+    `taken` are the tokens of the pictures.
 
     The first sources are kept: the best passages or the first pages, and at least the beginning of the very
     first one. `left_out` and the reason say how many are missing or cut. Attached files are never cut.
     """
-    available = window - INSTRUCTIONS - (cap or REPLY)
+    available = window - taken - INSTRUCTIONS - (cap or REPLY)
     most = sum(MOST_BYTES * len(source.text) + AROUND_A_SOURCE for source in reading.sources)
     if reading.files or most + MOST_BYTES * len(question) <= available:
         return reading

@@ -76,7 +76,9 @@ class DocumentImages:
             if each.pages_without_text and has_pictures(each)
             for wanted in pages_without_text(each, await self.library.text(each), question)
         ]
-        return Sight(most=limits.number(facts), tokens=facts.image_tokens, unread=unread)
+        drawable = sum(each.pages for each in documents if has_pictures(each))
+        most = min(limits.number(facts), drawable)
+        return Sight(most=most, tokens=facts.image_tokens, unread=unread)
 
     async def draw(
         self, sight: Sight, reading: PromptSources, documents: Sequence[Document], files: Collection[str]

@@ -58,7 +58,11 @@ def test_what_fits_is_left_alone_whatever_the_window() -> None:
 
 
 def test_a_large_window_takes_no_more_than_it_takes() -> None:
-    reading = fit_to_window(reading_of(40_000, 40_000), QUESTION, 64_000, WordCounter(), None)
+    reading = fit_to_window(reading_of(40_000, 40_000), QUESTION, 66_000, WordCounter(), None, 2_000)
+    assert reading.reason.endswith("the model takes 66000 tokens.")
+    assert reading == fit_to_window(
+        reading_of(40_000, 40_000), QUESTION, 64_000, WordCounter(), None
+    ).model_copy(update={"reason": reading.reason})
     assert reading.left_out == 1
 
 

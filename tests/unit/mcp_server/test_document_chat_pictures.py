@@ -170,6 +170,18 @@ async def test_pictures_take_no_more_than_half_of_the_window(desk: Desk) -> None
     assert (await desk.ask("a.pdf")).metadata.images.sent == 2
 
 
+async def test_no_window_is_reserved_for_pages_that_do_not_exist(desk: Desk) -> None:
+    desk.side.extractor.media_type = "text/plain"
+    await desk.put("a.txt", QUAY)
+    [document] = await desk.side.library.resolve(ANN, ["a.txt"])
+    assert desk.chat.images is not None
+    sight = await desk.chat.images.sight(LIMITS, "scripted", 128_000, "When?", [document])
+    assert (sight.most, sight.reserved) == (0, 0)
+    pdf = document.model_copy(update={"media_type": "application/pdf", "pages": 2})
+    sight = await desk.chat.images.sight(LIMITS, "scripted", 128_000, "When?", [pdf])
+    assert (sight.most, sight.reserved) == (2, 2000)
+
+
 async def test_pictures_that_cannot_be_drawn_leave_the_answer(desk: Desk) -> None:
     await desk.put("a.pdf", QUAY, "")
     desk.pictures.broken = True

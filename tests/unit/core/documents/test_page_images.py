@@ -142,6 +142,21 @@ def test_a_question_names_a_document_by_its_whole_name(question: str, named: boo
     assert names_document(question, DOCUMENT) is named
 
 
+@pytest.mark.parametrize(
+    ("name", "question", "named"),
+    [
+        ("plan.pdf", "What is the plan?", False),
+        ("plan.pdf", "What is in Plan.pdf?", True),
+        ("a.pdf", "Is there a fee?", False),
+        ("2024.pdf", "What was the rent in 2024?", False),
+        ("site_plan.pdf", "What does site_plan show?", True),
+        ("README", "What does readme say?", True),
+    ],
+)
+def test_a_mere_word_names_a_document_only_with_its_extension(name: str, question: str, named: bool) -> None:
+    assert names_document(question, DOCUMENT.model_copy(update={"blob_name": name})) is named
+
+
 def test_pages_without_text_that_are_named_come_first() -> None:
     pages = [Page(number=n, text="Text" if n in (1, 4) else " ") for n in range(1, 6)]
     found = pages_without_text(DOCUMENT, pages, "What is on page 5?")
