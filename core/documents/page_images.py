@@ -11,7 +11,6 @@ from pydantic import Field
 from core.documents.image_limits import ImageCounts
 from core.documents.pictures import PagePictures, has_pictures, webp_size
 from core.errors import OrcError
-from core.infra.settings import ModelFacts
 from core.models import Document, Page, Record
 
 WIDTHS_TRIED = (1200, 800, 160)
@@ -62,15 +61,19 @@ class PageImage(Record):
 
 
 class DrawnPages(NamedTuple):
-    """The pictures that could be drawn, in the order they were wanted, and why others could not."""
+    """The pictures that could be drawn, in the order they were wanted, and why others could not.
+
+    `left_out` are the pages without text that were not tried.
+    """
 
     images: list[PageImage]
     failures: list[str]
+    left_out: int
 
-    def counts(self, facts: ModelFacts) -> ImageCounts:
-        """How many there are."""
+    def counts(self, image_tokens: int) -> ImageCounts:
+        """How many there are, if each takes so many tokens."""
         sent = len(self.images)
-        return ImageCounts(sent=sent, failed=len(self.failures), tokens=sent * facts.image_tokens)
+        return ImageCounts(sent=sent, failed=len(self.failures), tokens=sent * image_tokens)
 
 
 async def draw_pages(pictures: PagePictures, wanted: Sequence[WantedPage], most: int) -> DrawnPages:
@@ -89,7 +92,8 @@ async def draw_pages(pictures: PagePictures, wanted: Sequence[WantedPage], most:
                 images.append(made)
             else:
                 failures.append(made)
-    return DrawnPages(images, failures)
+    untried = wanted[len(images) + len(failures) :]
+    return DrawnPages(images, failures, sum(not each.has_text for each in untried))
 
 
 async def _draw(pictures: PagePictures, wanted: WantedPage, ends_at: float) -> PageImage | str:

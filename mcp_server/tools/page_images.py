@@ -91,11 +91,8 @@ class DocumentImages:
         found = [WantedPage(drawable[key], page, has_text=True) for key, page in pages if key in drawable]
         wanted = [each for each in [*sight.unread, *found] if each.document.document_id not in files]
         drawn = await draw_pages(self.pictures, wanted, sight.most)
-        sent = len(drawn.images)
-        counts = ImageCounts(sent=sent, failed=len(drawn.failures), tokens=sent * sight.tokens)
-        unread = [each for each in wanted if not each.has_text]
-        left_out = len(unread) - sum(not each.has_text for each in drawn.images)
-        return SeenPages(images=drawn.images, counts=counts, notes=_notes(drawn, counts, left_out))
+        counts = drawn.counts(sight.tokens)
+        return SeenPages(images=drawn.images, counts=counts, notes=_notes(drawn, counts))
 
 
 def with_pictures(
@@ -122,13 +119,13 @@ def with_seen_pages(document: Document, seen: SeenPages) -> Document:
     return document.model_copy(update={"reason": f"{document.reason or ''} {shown}".strip()})
 
 
-def _notes(drawn: DrawnPages, counts: ImageCounts, left_out: int) -> list[str]:
+def _notes(drawn: DrawnPages, counts: ImageCounts) -> list[str]:
     notes = []
     if counts.sent:
         notes.append(f"Pages sent as pictures: {counts.sent}, of at most {counts.tokens} tokens.")
     if drawn.failures:
         why = "; ".join(each.rstrip(".") for each in dict.fromkeys(drawn.failures))
         notes.append(f"Pages that could not be sent as pictures: {counts.failed}. {why}.")
-    if left_out > 0:
-        notes.append(f"Pages without text that were not sent as pictures: {left_out}.")
+    if drawn.left_out:
+        notes.append(f"Pages without text that were not sent as pictures: {drawn.left_out}.")
     return notes

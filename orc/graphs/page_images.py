@@ -64,8 +64,7 @@ class PageImages:
                 steps=[LookupStep(tool="", status="skipped", reason_code="no_images", detail=why)]
             )
         try:
-            unread = await self._without_text(question)
-            wanted = [*unread, *await self._of_sources(sources)]
+            wanted = [*await self._without_text(question), *await self._of_sources(sources)]
         except OrcError as exc:
             return _none_chosen(exc.message)
         except Exception:
@@ -73,17 +72,16 @@ class PageImages:
             logger.exception("page_images.failed")
             return _none_chosen(UNFORESEEN)
         drawn = await draw_pages(self.pictures, wanted, self.limits.number(facts))
-        counts = drawn.counts(facts)
+        counts = drawn.counts(facts.image_tokens)
         found: list[Found] = [
             (each, self.accessible.described_origin(each.document)) for each in drawn.images
         ]
         origins.note(IMAGES, _material(found))
-        left_out = len(unread) - sum(not each.has_text for each in drawn.images)
         return ChosenImages(
             images=drawn.images,
             sources=pictured_sources(found, max((each.number for each in sources), default=0)),
             counts=counts,
-            steps=_steps(counts, drawn.failures, left_out),
+            steps=_steps(counts, drawn.failures, drawn.left_out),
         )
 
     async def _without_text(self, question: str) -> list[WantedPage]:
@@ -144,6 +142,6 @@ def _steps(counts: ImageCounts, failures: Sequence[str], left_out: int) -> list[
             tool="", status="failed", reason_code="images_failed", hits=len(failures), detail=why
         )
         steps.append(failed)
-    if left_out > 0:
+    if left_out:
         steps.append(LookupStep(tool="", status="skipped", reason_code="images_left_out", hits=left_out))
     return steps

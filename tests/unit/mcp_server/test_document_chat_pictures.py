@@ -189,6 +189,7 @@ async def test_pictures_that_cannot_be_drawn_leave_the_answer(desk: Desk) -> Non
     assert result.answer == f'{QUAY} [Page 1 of Document "a.pdf"]'
     assert result.metadata.images == ImageCounts(failed=2)
     assert "Pages that could not be sent as pictures: 2." in result.metadata.reason
+    assert "were not sent" not in result.metadata.reason, "they are reported once"
 
 
 async def test_without_text_and_without_pictures_there_is_no_answer(desk: Desk) -> None:

@@ -60,7 +60,7 @@ def wanted(*pages: int) -> list[WantedPage]:
 
 
 async def drawn_by(pictures: Drawn, *pages: int, most: int = 3) -> tuple[list[int], list[str]]:
-    images, failures = await draw_pages(pictures, wanted(*pages), most)  # type: ignore[arg-type]
+    images, failures, _ = await draw_pages(pictures, wanted(*pages), most)  # type: ignore[arg-type]
     return [each.page for each in images], failures
 
 
@@ -87,7 +87,7 @@ async def test_drawing_that_takes_too_long_ends(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_page_that_is_too_long_is_drawn_narrower() -> None:
-    images, _ = await draw_pages(Drawn(shape=3.0), wanted(1), 1)  # type: ignore[arg-type]
+    images, *_ = await draw_pages(Drawn(shape=3.0), wanted(1), 1)  # type: ignore[arg-type]
     width, height = webp_size(images[0].content)
     assert width == 800
     assert width * height <= MOST_PIXELS

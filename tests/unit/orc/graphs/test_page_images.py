@@ -197,6 +197,7 @@ async def test_a_picture_that_cannot_be_drawn_is_a_step_and_the_turn_goes_on() -
     assert turn.sent() == ['<picture document="a.pdf" page="5" sources="S1"/>']
     assert state.image_counts == ImageCounts(sent=1, failed=2, tokens=1000)
     assert ("", "images_failed") in reasons(state)
+    assert ("", "images_left_out") not in reasons(state), "they are reported once"
     assert state.answer is not None
 
 
