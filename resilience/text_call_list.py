@@ -54,6 +54,7 @@ EXCUSED: Mapping[str, str] = {
             " core.documents.text_extraction.failure core.models.in_order_of core.names.missing_document"
             " orc.api.responses.stream orc.api.web.Asset.of orc.api.web.Asset.response"
             " orc.conversations.transitions.ask_to_stop orc.conversations.transitions.fail_turn"
+            " orc.conversations.transitions.history_of"
             " orc.conversations.transitions.renew_turn orc.conversations.transitions.reopen_turn"
             " orc.conversations.transitions.replaced_turn orc.exports.service.too_long"
             " orc.turns.event_log.RecentTurns.add orc.turns.event_log.RecentTurns.find orc.turns.results.live"
