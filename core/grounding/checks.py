@@ -18,6 +18,8 @@ PARSED_SOURCES = 32
 class SourceCheck(NamedTuple):
     """The spans of a source that support each claim that a marker cites, the last claim first.
 
+    The last claim is the one being cited: `spans[0]` is of it.
+
     `has_ended`: the check of the last claim ended; if it is false, there is no span for it.
     """
 

@@ -6,7 +6,7 @@ from orc.memory.models import Memory, Note, NoteKind, SummaryPoint
 
 
 def without_replaced(memory: Memory, replaced: Sequence[int]) -> Memory:
-    """The memory without what it has of these turns. A point that covers others too goes as a whole."""
+    """The memory without what it has of these turns. A point that may have text of one goes as a whole."""
     new = set(replaced).difference(memory.without)
     if not new:
         return memory
@@ -14,7 +14,7 @@ def without_replaced(memory: Memory, replaced: Sequence[int]) -> Memory:
     return memory.model_copy(
         update={
             "without": sorted(new.union(memory.without)),
-            "summary": [point for point in memory.summary if not _covers(point, new)],
+            "summary": [point for point in memory.summary if not _may_have(point, new)],
             "notes": [note for note in notes if note is not None],
         }
     )
@@ -23,12 +23,16 @@ def without_replaced(memory: Memory, replaced: Sequence[int]) -> Memory:
 def gaps(memory: Memory, replaced: Sequence[int]) -> list[tuple[int, int]]:
     """The first and last turns of points that `without_replaced` removes although they cover others too."""
     new = set(replaced).difference(memory.without)
-    wide = (point for point in memory.summary if point.first_seq < point.last_seq)
-    return [(point.first_seq, point.last_seq) for point in wide if _covers(point, new)]
+    return [
+        (point.first_seq, point.last_seq)
+        for point in memory.summary
+        if _may_have(point, new) and not new.issuperset(range(point.first_seq, point.last_seq + 1))
+    ]
 
 
-def _covers(point: SummaryPoint, turns: Collection[int]) -> bool:
-    return any(point.first_seq <= seq <= point.last_seq for seq in turns)
+def _may_have(point: SummaryPoint, turns: Collection[int]) -> bool:
+    first, last = point.origin
+    return any(first <= seq <= last for seq in turns)
 
 
 def _without(note: Note, turns: Collection[int]) -> Note | None:

@@ -66,6 +66,8 @@ def _settled(noted_seq: int, turns: Sequence[Turn], newest_seq: int) -> int:
 logger = logging.getLogger(__name__)
 
 TURNS_AT_ONCE = 50
+LATE_AT_ONCE = 10
+"""An update looks at so many retried turns: those that were begun again last. Those that failed again stay."""
 UNWRITTEN_TURNS = 8
 """So many turns without notes are not written, or fewer if the history has fewer; the next update reads
 them again."""
@@ -180,7 +182,7 @@ class MemoryService(ConversationMemory):
         known = {*memory.retried, *memory.without}
         late = [seq for seq in head.retried if seq <= memory.noted_seq and seq not in known]
         notes, summary, added = memory.notes, list(memory.summary), list[int]()
-        for seq in late[:TURNS_AT_ONCE]:
+        for seq in late[-LATE_AT_ONCE:]:
             for turn in await self.log.turns(head.owner, after_seq=seq - 1, limit=1):
                 if turn.seq == seq and _is_remembered(turn):
                     notes = add_notes_of(notes, turn)

@@ -19,7 +19,7 @@ def name_for(document: Document, owner: Owner) -> str:
 
 
 def with_named_documents(request: TurnRequest, owner: Owner) -> TurnRequest:
-    """The request with one name for each document; the contexts of documents are active if it names no other.
+    """The request with one name for each document, and with the contexts of documents that it does not name.
 
     Raises UnsafeName, and NotFound for the path of another conversation or organization.
     """

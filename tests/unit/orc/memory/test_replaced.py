@@ -60,6 +60,14 @@ def test_points_of_replaced_turns_go_and_those_of_others_are_to_be_made_again() 
     assert without_replaced(after, [2, 3, 5]) is after
 
 
+def test_a_point_goes_with_any_turn_that_its_model_was_shown() -> None:
+    made = SummaryPoint(text="The secret of turn 5.", first_seq=1, last_seq=1, shown=(1, 8))
+    memory = Memory(noted_seq=9, summary=[made, point(9, 9)])
+    assert [each.first_seq for each in without_replaced(memory, [5]).summary] == [9]
+    assert gaps(memory, [5]) == [(1, 1)]
+    assert gaps(memory, [1]) == []
+
+
 async def test_nothing_of_a_replaced_turn_is_remembered_and_all_of_the_others(database: Database) -> None:
     """Each question has its own word; turns are replaced at random, and the memory updated at random."""
     log, random = SqliteTurnLog(database), Random(7)

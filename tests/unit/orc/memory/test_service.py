@@ -18,12 +18,12 @@ from core.names import Owner
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, memory_service_of
 from orc.conversations import sqlite as turn_log_sqlite
-from orc.conversations.models import Head, NewTurn, Retry, Started
+from orc.conversations.models import Head, NewTurn, Retry, Started, Turn
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
 from orc.memory.models import UNKNOWN_FORM, ConversationMemory, Memory, Note, NoteKind, Recalled
 from orc.memory.notes import MAX_NOTES
-from orc.memory.service import RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
+from orc.memory.service import LATE_AT_ONCE, RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import MAX_POINTS, Summarizer
 
@@ -553,3 +553,33 @@ async def test_a_retry_within_the_newest_turns_is_remembered_once(
     memory = await stored(store)
     assert memory.noted_seq > old.turn.seq
     assert [point.first_seq for point in memory.summary].count(old.turn.seq) == 1
+
+
+async def test_a_late_answer_is_remembered_in_spite_of_many_retries_that_failed_again(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = [await begin(log, f"My badge {number} is blue.") for number in range(LATE_AT_ONCE + 3)]
+    for each in begun:
+        await log.fail(OWNER, each.turn.turn_id, each.turn.attempt, "model_down", "Away.")
+    for number in range(2 * RETRIED_TURNS):
+        head = await ask(log, f"What does section {number} say?", CITED)
+    await memory_service.update(head)
+    for each in begun:
+        question = each.turn.question
+        again = NewTurn(key=each.turn.turn_id, request_hash="h", question=question, retry=Retry())
+        retried = await log.begin(OWNER, again, lease_seconds=60)
+        assert isinstance(retried, Started)
+        if each is not begun[-1]:
+            await log.fail(OWNER, each.turn.turn_id, retried.turn.attempt, "model_down", "Away.")
+    await commit(log, retried, CITED)
+    reads: list[int] = []
+    turns = log.turns
+
+    async def counted(owner: Owner, *, after_seq: int = 0, limit: int = 100) -> list[Turn]:
+        reads.append(after_seq)
+        return await turns(owner, after_seq=after_seq, limit=limit)
+
+    monkeypatch.setattr(log, "turns", counted)
+    await memory_service.update(retried.head)
+    assert begun[-1].turn.seq in [point.first_seq for point in (await stored(store)).summary]
+    assert len(reads) <= LATE_AT_ONCE + 1
