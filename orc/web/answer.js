@@ -70,23 +70,23 @@ function SourcesLine({ turn }) {
     h(Icon, { name: "page" }), parts.join(" · "));
 }
 
-/** How an answer is to be taken, if not as it is. @param {TurnView} turn @returns {[string, string] | null} kind and words */
-function caution(turn) {
+/** How an answer is to be taken, if not as it is: kinds and words of notes. @param {TurnView} turn @returns {[string, string][]} */
+function cautions(turn) {
   const checks = /** @type {Record<string, any>} */ (turn.metadata?.critic_summary ?? {});
   // The text itself begins with that, and is shown as a note.
-  if (turn.kind === "closest_passages") return null;
-  if (turn.kind === "not_found") return ["none", t("kind.not_found")];
-  if (checks.checked === false) return ["warn", t("kind.unchecked")];
-  if (checks.contradicted?.length) return ["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })];
+  if (turn.kind === "closest_passages") return [];
+  if (turn.kind === "not_found") return [["none", t("kind.not_found")]];
+  if (checks.checked === false) return [["warn", t("kind.unchecked")]];
+  const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
+  /** @type {[string, string][]} */
+  const notes = !turn.citations.length && lookedUp ? [["warn", t("kind.no_sources")]] : [];
+  if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })], ...notes];
   const { missing, unchecked, pictured } = countsOf(turn.citations.filter(Boolean));
   const doubts = [];
   if (missing) doubts.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
   if (unchecked) doubts.push(t("kind.partly_unchecked", { n: unchecked }));
   if (pictured) doubts.push(t("kind.pictured", { n: pictured }));
-  if (doubts.length) return ["warn", doubts.join(" ")];
-  const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
-  if (!turn.citations.length && lookedUp) return ["warn", t("kind.no_sources")];
-  return null;
+  return doubts.length ? [["warn", doubts.join(" ")]] : notes;
 }
 
 /** @param {{kind: string, children?: Child}} properties */
@@ -236,14 +236,14 @@ function Budget({ parts }) {
 export function Turn({ turn, live }) {
   const now = turn.value;
   const running = isRunning(now.state);
-  const notice = now.state === "answered" ? caution(now) : null;
+  const notices = now.state === "answered" ? cautions(now) : [];
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
   return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}${now.kind === "closest_passages" ? " is-closest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
     h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),
       h(Withdrawn, { turn: now }),
-      notice && h(Note, { kind: notice[0] }, notice[1]),
+      notices.map(([kind, words]) => h(Note, { kind, key: kind }, words)),
       running && h(Status, { turn }),
       now.text && h(Text, { turn: now }),
       h(Trouble, { turn }),

@@ -90,6 +90,12 @@ function Conversation() {
   const list = turns.value;
   const first = list[0]?.value.key;
   const height = useRef(0);
+  const atEnd = useRef(false);
+  const toEnd = () => {
+    const box = scroller.current;
+    if (box) box.scrollTop = box.scrollHeight;
+    atEnd.current = true;
+  };
   useLayoutEffect(() => {
     // At the very top the browser does not keep the reader's place itself.
     const box = scroller.current;
@@ -97,18 +103,26 @@ function Conversation() {
     if (box.scrollTop === 0 && height.current && box.scrollHeight > height.current) box.scrollTop = box.scrollHeight - height.current;
     height.current = box.scrollHeight;
   }, [first]);
-  useEffect(() => { if (scroller.current && list.length) scroller.current.scrollTop = scroller.current.scrollHeight; }, [conversationId.value, list.length > 0]);
+  useEffect(() => { if (list.length) toEnd(); }, [conversationId.value, list.length > 0]);
   useEffect(() => {
     if (newest.value) document.getElementById(`turn-${newest.value}`)?.scrollIntoView({ block: "start", behavior: "instant" });
   }, [newest.value]);
   const look = () => {
     const box = scroller.current;
-    if (box) setAway(box.scrollHeight - box.scrollTop - box.clientHeight > 400);
+    if (!box) return;
+    const below = box.scrollHeight - box.scrollTop - box.clientHeight;
+    setAway(below > 400);
+    atEnd.current = below < 8;
   };
   useEffect(() => {
-    // An answer grows without any scrolling.
-    const growing = new ResizeObserver(look);
-    if (scroller.current?.firstElementChild) growing.observe(scroller.current.firstElementChild);
+    const box = scroller.current;
+    // An answer grows without any scrolling. The list of files takes height from the scroller: its end stays.
+    const growing = new ResizeObserver((entries) => {
+      if (atEnd.current && entries.some(({ target }) => target === box)) toEnd();
+      look();
+    });
+    if (box) growing.observe(box);
+    if (box?.firstElementChild) growing.observe(box.firstElementChild);
     return () => growing.disconnect();
   }, []);
   const onScroll = () => {

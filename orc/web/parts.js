@@ -2,7 +2,7 @@
 import { has, t } from "./i18n.js";
 import { dismiss, notices, prefer, preferences, dialog } from "./store.js";
 import { LANGUAGES } from "./i18n.js";
-import { h, signal, useEffect, useRef, useState } from "./vendor/ui.js";
+import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Child } from "./vendor/ui.js" */
 /** @import { Citation } from "./types/page.js" */
@@ -52,15 +52,44 @@ export function Notices() {
       h(IconButton, { name: "close", label: t("close"), onClick: () => dismiss(each.key) }))));
 }
 
+const ruler = document.createElement("canvas").getContext("2d");
+
+/**
+ * What there is room for: the text, or its first and its last characters with an ellipsis between them.
+ * @param {HTMLElement} box @param {string} text @param {number} tail
+ */
+function fitting(box, text, tail) {
+  if (!ruler || !box.clientWidth) return text;
+  ruler.font = getComputedStyle(box).font;
+  const room = box.clientWidth - 1;
+  if (ruler.measureText(text).width <= room) return text;
+  const all = [...text];
+  const end = all.slice(-tail).join("");
+  let shown = Math.max(0, all.length - tail);
+  const cut = () => `${all.slice(0, shown).join("").trimEnd()}…${end}`;
+  while (shown > 0 && ruler.measureText(cut()).width > room) shown -= 1;
+  return cut();
+}
+
 /**
  * A text in one line; if it does not fit, its middle is left out and its last characters stay.
  * @param {{text: string, tail: number}} properties
  */
 export function Middle({ text, tail }) {
-  const all = [...text];
-  const cut = Math.max(0, all.length - tail);
-  return h("span", { class: "middle", title: text }, h("bdi", { class: "hidden" }, text),
-    h("bdi", { "aria-hidden": "true" }, h("span", { class: "start" }, all.slice(0, cut).join("")), h("span", null, all.slice(cut).join(""))));
+  const place = /** @type {{current: HTMLElement | null}} */ (useRef(null));
+  const [shown, setShown] = useState(text);
+  useLayoutEffect(() => {
+    const box = place.current;
+    if (!box) return;
+    const fit = () => setShown(fitting(box, text, tail));
+    const resized = new ResizeObserver(fit);
+    resized.observe(box);
+    fit();
+    return () => resized.disconnect();
+  }, [text, tail]);
+  const whole = shown === text;
+  return h("bdi", { class: "middle", title: text, ref: place, ...(whole ? {} : { "data-shown": shown }) },
+    h("span", { class: whole ? "" : "hidden" }, text));
 }
 
 /** How many characters at the end of a file's name say what it is. @param {string} name */

@@ -266,3 +266,18 @@ async def test_the_state_of_a_file_is_not_cut(visit: Visit, tmp_path: Path) -> N
       return [state.scrollWidth > state.clientWidth, state.scrollHeight > state.clientHeight];
     })()"""
     assert await visit.page.value(cut) == [False, False]
+
+
+async def test_a_contradiction_does_not_hide_that_there_is_no_source(visit: Visit) -> None:
+    await visit.ask("Hello there")
+    changed = """(async () => {
+      const base = document.documentElement.dataset.base;
+      const { turns, change } = await import(base + "chat.js");
+      const metadata = { critic_summary: { contradicted: ["It says 4."] }, retrieval_mode: "rag" };
+      change(turns.value[0], { citations: [], metadata });
+    })()"""
+    await visit.page.value(changed)
+    await visit.sees(".note.is-bad")
+    [contradiction, source] = await visit.texts(".turn .note")
+    assert "It says 4." in contradiction
+    assert "no source" in source

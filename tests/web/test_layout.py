@@ -60,19 +60,45 @@ async def test_a_long_name_keeps_its_ending(visit: Visit, tmp_path: Path) -> Non
     await visit.attach(tmp_path / name)
     for width in (1440, 390):
         await visit.page.look(width=width, height=844)
-        shown = await visit.page.value(
-            "(() => { const [start, tail] = document.querySelectorAll('.file .middle [aria-hidden] span');"
-            " const card = document.querySelector('.file-main').getBoundingClientRect();"
-            " return [tail.textContent, start.scrollWidth > start.clientWidth,"
-            " tail.getBoundingClientRect().right <= card.right, tail.scrollWidth <= tail.clientWidth]; })()"
+        shown, fits = await visit.page.value(
+            "(() => { const name = document.querySelector('.file .middle');"
+            " return [name.dataset.shown, name.scrollWidth <= name.clientWidth]; })()"
         )
-        assert shown[0].endswith("al).txt")
-        assert shown[1:] == [width == 1440, True, True] or shown[1:] == [True, True, True]
+        assert shown.startswith("Annual r")
+        assert shown.endswith("…inal).txt")
+        assert fits
     assert await visit.page.value("document.querySelector('.file .middle').title") == name
     label = await visit.page.call("Accessibility.getFullAXTree")
     names = [each.get("name", {}).get("value", "") for each in label["nodes"]]
     assert any(each.startswith("TXT") or name in each for each in names if "Ready" in each or name in each)
     assert any(name in each for each in names)
+
+
+async def test_a_short_name_is_shown_as_it_is(visit: Visit, tmp_path: Path) -> None:
+    for name in ("i.md", "notes.txt"):
+        (tmp_path / name).write_text("The harbour opens at six.")
+    await visit.attach(tmp_path / "i.md", tmp_path / "notes.txt")
+    names = (
+        "[...document.querySelectorAll('.file .middle')].map((each) =>"
+        " [each.innerText, each.dataset.shown ?? '', each.firstElementChild.offsetLeft])"
+    )
+    assert sorted(await visit.page.value(names)) == [["i.md", "", 0], ["notes.txt", "", 0]]
+
+
+async def test_the_end_of_the_last_answer_is_in_view_after_a_reload(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    files = [tmp_path / f"{number}.txt" for number in range(6)]
+    for file in files:
+        file.write_text("The harbour opens at six.")
+    await visit.attach(*files)
+    visit.model.script = Script(text="One line of an answer.\n\n" * 40, tokens=10, delay_ms=1)
+    await visit.ask("First?")
+    await page.reload()
+    await page.until("document.querySelectorAll('.file button.file-main').length === 6")
+    await page.until(
+        "(() => { const box = document.querySelector('.scroller');"
+        " return box.scrollHeight - box.scrollTop - box.clientHeight < 8; })()"
+    )
 
 
 async def test_escape_closes_what_is_on_top(visit: Visit) -> None:
