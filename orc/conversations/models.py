@@ -195,7 +195,8 @@ class Turn(Record):
     blob_names: list[str] = []
     contexts: list[TurnContext] = []
     choices: TurnChoices | None = Field(
-        default=None, description="what the request chose; None: of an earlier version, which did not store it"
+        default=None,
+        description="what the request chose; None: of an earlier version, which did not store it",
     )
     recalls: bool = Field(default=True, description="the prompts include the memory of the conversation")
     sent_history: list[ChatMessage] | None = Field(

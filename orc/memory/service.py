@@ -67,7 +67,7 @@ logger = logging.getLogger(__name__)
 
 TURNS_AT_ONCE = 50
 LATE_AT_ONCE = 10
-"""An update looks at so many retried turns: those that were begun again last. Those that failed again stay."""
+"""The retried turns that an update looks at: those that were begun again last, failed ones included."""
 UNWRITTEN_TURNS = 8
 """So many turns without notes are not written, or fewer if the history has fewer; the next update reads
 them again."""

@@ -555,6 +555,15 @@ async def test_a_retry_within_the_newest_turns_is_remembered_once(
     assert [point.first_seq for point in memory.summary].count(old.turn.seq) == 1
 
 
+async def begin_again(log: SqliteTurnLog, earlier: Started) -> Started:
+    """Retry the turn."""
+    turn = earlier.turn
+    again = NewTurn(key=turn.turn_id, request_hash="h", question=turn.question, retry=Retry())
+    retried = await log.begin(OWNER, again, lease_seconds=60)
+    assert isinstance(retried, Started)
+    return retried
+
+
 async def test_a_late_answer_is_remembered_in_spite_of_many_retries_that_failed_again(
     log: SqliteTurnLog, memory_service: MemoryService, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -564,14 +573,11 @@ async def test_a_late_answer_is_remembered_in_spite_of_many_retries_that_failed_
     for number in range(2 * RETRIED_TURNS):
         head = await ask(log, f"What does section {number} say?", CITED)
     await memory_service.update(head)
-    for each in begun:
-        question = each.turn.question
-        again = NewTurn(key=each.turn.turn_id, request_hash="h", question=question, retry=Retry())
-        retried = await log.begin(OWNER, again, lease_seconds=60)
-        assert isinstance(retried, Started)
-        if each is not begun[-1]:
-            await log.fail(OWNER, each.turn.turn_id, retried.turn.attempt, "model_down", "Away.")
-    await commit(log, retried, CITED)
+    for each in begun[:-1]:
+        retried = await begin_again(log, each)
+        await log.fail(OWNER, each.turn.turn_id, retried.turn.attempt, "model_down", "Away.")
+    last = await begin_again(log, begun[-1])
+    await commit(log, last, CITED)
     reads: list[int] = []
     turns = log.turns
 
@@ -580,6 +586,6 @@ async def test_a_late_answer_is_remembered_in_spite_of_many_retries_that_failed_
         return await turns(owner, after_seq=after_seq, limit=limit)
 
     monkeypatch.setattr(log, "turns", counted)
-    await memory_service.update(retried.head)
+    await memory_service.update(last.head)
     assert begun[-1].turn.seq in [point.first_seq for point in (await stored(store)).summary]
     assert len(reads) <= LATE_AT_ONCE + 1
