@@ -41,6 +41,7 @@ NO_TRACE = "secrets in traces and logs"
 CHECKS = (NO_LEAK, FOUND, REFUSED, ENDED, NEVER_READ, NO_TRACE)
 LOOKS = ("?full=true", "/export", "/suggestions", "/events?follow=false")
 LOOK_EVERY = 10
+PRODUCT = ("core", "mcp_server", "orc")
 
 
 class Size(NamedTuple):
@@ -120,14 +121,16 @@ def in_scope(tenant: Tenant, user: User, focus: str, others: Sequence[str]) -> s
 
 
 class Logs(logging.Handler):
-    """What this process has logged since it was last taken."""
+    """What this process has logged since it was last taken, with tracebacks; `count` lines in all."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self.lines: list[str] = []
+        self.count = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
+        self.lines.append(self.format(record))
+        self.count += 1
 
     def taken(self) -> str:
         """The lines, which are then forgotten."""
@@ -142,18 +145,24 @@ class Campaign:
         self._http, self._double, self._chance, self._tally = http, double, chance, tally
         self._sessions: dict[tuple[str, str], list[Session]] = {}
         self._readable_once: dict[tuple[str, str], set[str]] = {}
-        self._logs = Logs()
+        self.logs = Logs()
         self.tenants: list[Tenant] = []
         self.users: list[User] = []
 
     @contextmanager
     def logged(self) -> Iterator[None]:
-        """Read the logs of the process meanwhile."""
-        logging.getLogger().addHandler(self._logs)
+        """Read what the product logs in this process meanwhile, from INFO on as in production."""
+        loggers = [logging.getLogger(each) for each in PRODUCT]
+        levels = [each.level for each in loggers]
+        for each in loggers:
+            each.addHandler(self.logs)
+            each.setLevel(logging.INFO)
         try:
             yield
         finally:
-            logging.getLogger().removeHandler(self._logs)
+            for each, level in zip(loggers, levels, strict=True):
+                each.removeHandler(self.logs)
+                each.setLevel(level)
 
     def build(self, size: Size) -> None:
         """Make the tenants with their contexts, documents and first grants."""
@@ -194,7 +203,7 @@ class Campaign:
             self._http.get(each, headers=headers).text for each in (*paths, "/conversations", "/contexts")
         ]
         traces = self._admin(tenant, "GET", "/admin/telemetry", params={"limit": "20"}).text
-        logs = self._logs.taken()
+        logs = self.logs.taken()
         known = self._readable_once.get((tenant.name, user.name), set())
         for document in (each for other in self.tenants for each in other.documents):
             what = f"{tenant.name} {user.name} {conversation} {document}"
@@ -336,6 +345,7 @@ def campaign(folder: Path, size: Size, *, seed: int, advance: Advance) -> Verdic
     figures = [
         ("probes", str(size.probes)),
         ("documents", str(sum(len(each.documents) for each in probes.tenants))),
+        ("log lines", str(probes.logs.count)),
         ("seed", str(seed)),
     ]
     return Verdict("Secrets of contexts", tally.checks(), figures)

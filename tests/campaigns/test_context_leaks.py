@@ -1,6 +1,8 @@
 """Random questions over random contexts find what they may, and no prompt or response has anything else."""
 
+import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -29,3 +31,17 @@ def test_an_answer_that_is_shown_in_spite_of_a_withdrawal_is_found(
     monkeypatch.setattr(runner, "shown_history", lambda turns, _blocked: whole(turns, ()))
     verdict = run(tmp_path, Size(probes=200), QUIET)
     assert verdict.check(NO_LEAK).findings
+
+
+@pytest.mark.campaign
+def test_an_answer_in_a_log_line_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result_of = runner.result_of
+
+    def logged(*arguments: Any, **options: Any) -> Any:
+        result = result_of(*arguments, **options)
+        logging.getLogger(runner.__name__).info("answered %s", result.answer)
+        return result
+
+    monkeypatch.setattr(runner, "result_of", logged)
+    verdict = run(tmp_path, Size(probes=60), QUIET)
+    assert verdict.check(NO_TRACE).findings

@@ -60,6 +60,7 @@ async def test_lighthouse_finds_nothing(
     ]
     assert {name: scores[name] for name in PERFECT} == PERFECT, failed
     assert audits["cumulative-layout-shift"]["numericValue"] < MOST_SHIFT
-    if not is_busy():
-        assert scores["performance"] >= FAST[form], figures
-        assert paint < FIRST_PAINT_MS
+    if is_busy():
+        pytest.skip(f"The machine is too busy to judge speed; the rest holds: {figures}")
+    assert scores["performance"] >= FAST[form], figures
+    assert paint < FIRST_PAINT_MS

@@ -174,6 +174,7 @@ async def test_a_click_on_a_marker_shows_the_quote_at_once(visit: Visit) -> None
         await visit.page.until("!document.getElementById('sources')")
         cached.append(await visit.page.value(f"{CLICKED}({number - 1})"))
     log.info("cold %d to %d ms, cached %d to %d ms", min(cold), max(cold), min(cached), max(cached))
-    # The server draws the page in another process: on a busy machine that takes its turn after others.
-    assert is_busy() or min(cold) < COLD_MS
     assert min(cached) < CACHED_MS
+    if is_busy():
+        pytest.skip(f"The machine is too busy to judge a page that is drawn first: {min(cold)} ms")
+    assert min(cold) < COLD_MS
