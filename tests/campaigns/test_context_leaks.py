@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from orc.turns import contexts, runner
+from orc.turns.results import result_of
 from resilience.context_leaks import FOUND, FULL, NEVER_READ, NO_LEAK, NO_TRACE, REFUSED, Size, run
 
 QUIET = Console(quiet=True)
@@ -35,7 +36,6 @@ def test_an_answer_that_is_shown_in_spite_of_a_withdrawal_is_found(
 
 @pytest.mark.campaign
 def test_an_answer_in_a_log_line_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result_of = runner.result_of
 
     def logged(*arguments: Any, **options: Any) -> Any:
         result = result_of(*arguments, **options)
