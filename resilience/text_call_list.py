@@ -49,6 +49,7 @@ EXCUSED: Mapping[str, str] = {
             " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
             " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
             " core.grounding.stored_citations.with_checked orc.api.web.page_of"
+            " core.grounding.brackets.rounded_end"
             " core.grounding.pictures.picture_parts"
             " core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"
             " core.documents.text_extraction.failure core.models.in_order_of core.names.missing_document"

@@ -119,6 +119,11 @@ def is_forged(bracket: str) -> bool:
     return bool(_WEB_PAGE.search(seen) or (_PAGE.search(seen) and _DOCUMENT.search(seen)))
 
 
+def rounded_end(bracket: str) -> str:
+    """The bracket with a round one at its end, if it is closed."""
+    return f"{bracket[:-1]})" if bracket[-1] in _CLOSINGS else bracket
+
+
 def without_numbers(text: str) -> str:
     """The text with round brackets around numbers: `[1]` would look like the number of a checked source."""
     shown, end = "", 0

@@ -3,7 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from core.grounding.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers, is_forged, visible_name
+from core.grounding.brackets import (
+    MAX_BRACKET,
+    OPENING,
+    bracketed,
+    cited_numbers,
+    is_forged,
+    rounded_end,
+    visible_name,
+)
 from core.grounding.checks import (
     CheckedEnd,
     CheckedMarker,
@@ -231,8 +239,11 @@ class CitationWriter:
             if numbers := cited_numbers(bracket):
                 self._cite(numbers)
                 self._held = self._held[len(bracket) :]
+            elif is_forged(bracket):
+                self._show(self._prose(self._round()))
+                self._held = rounded_end(bracket)[1:] + self._held[len(bracket) :]
             else:
-                self._show(self._prose(self._round() if is_forged(bracket) else bracket[0]))
+                self._show(self._prose(bracket[0]))
                 self._held = self._held[1:]
         if opened:
             self._issues += [] if TOO_MANY_BRACKETS in self._issues else [TOO_MANY_BRACKETS]

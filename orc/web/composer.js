@@ -62,7 +62,7 @@ function toggleTool(name) {
 const Toggle = ({ icon, label, detail, pressed, disabled, onClick }) =>
   h("button", { type: "button", class: "toggle", "aria-pressed": pressed ? "true" : "false", disabled, onClick },
     h(Icon, { name: icon }), h("span", null, h("bdi", null, label), detail && h("small", null, detail)),
-    h("span", { class: "state" }, h(Icon, { name: pressed ? "check" : "off" })));
+    h("span", { class: "state" }, h(Icon, { name: pressed ? "check" : disabled ? "off" : "box" })));
 
 /** A file that is removed is not asked. @param {string} name */
 const askNoMore = (name) => { asked.value = asked.value.filter((each) => each !== name); };

@@ -250,9 +250,9 @@ LOOK_ALIKES = [
 
 
 @pytest.mark.parametrize("forged", LOOK_ALIKES)
-def test_a_look_alike_of_a_citation_loses_its_bracket(forged: str) -> None:
+def test_a_look_alike_of_a_citation_gets_round_brackets(forged: str) -> None:
     text, writer = write(*f"Leave is 99 days. {forged}")
-    assert text == f"Leave is 99 days. ({forged[1:]}"
+    assert text == f"Leave is 99 days. ({forged[1:-1]})"
     assert writer.citations == []
 
 
