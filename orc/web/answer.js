@@ -2,7 +2,7 @@
 import { ask, answering, edit, isRunning, newest, rate, retry, setDraft } from "./chat.js";
 import { duration, language, named, number, t } from "./i18n.js";
 import { Renderer, toUnits, withPlaces } from "./markdown.js";
-import { Countdown, countsOf, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
+import { Countdown, countsOf, hidePeek, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
 import { me, moreOf, notify, report, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
@@ -31,9 +31,9 @@ function Marker({ turn, citation, index, provisional }) {
   const label = t("marker", { shown: shownText, page: pageOf(citation), verdict });
   return h("button", {
     type: "button", class: `marker ${shape}`, "aria-label": label,
-    onClick: () => { unpeek(); openSource(turn, index); },
+    onClick: () => { hidePeek(); openSource(turn, index); },
     onMouseEnter: (event) => { peek(citation, index + 1, event.currentTarget); prefetchSource(turn, index); },
-    onMouseLeave: unpeek, onBlur: unpeek,
+    onMouseLeave: unpeek, onBlur: hidePeek,
     onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, index + 1, event.currentTarget); },
   }, String(index + 1), shape === "is-found" ? h(Icon, { name: "check" }) : null,
   word ? h("span", { class: "word" }, ` ${t(word)}`) : null);

@@ -107,9 +107,16 @@ export function peek(citation, number, element) {
   peeked.value = { citation, number, at: element.getBoundingClientRect() };
 }
 
+/** Hide the quote after the pointer has had time to move onto it. */
 export function unpeek() {
   clearTimeout(leaving);
-  leaving = window.setTimeout(() => { peeked.value = null; }, 150);
+  leaving = window.setTimeout(hidePeek, 150);
+}
+
+/** Hide the quote at once: it may cover what has the focus next. */
+export function hidePeek() {
+  clearTimeout(leaving);
+  peeked.value = null;
 }
 
 /** The page of a citation in words. @param {Citation} citation */
