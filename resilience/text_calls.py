@@ -29,6 +29,7 @@ from core.grounding.checked_answer import MOST_IN_PLACE
 from core.grounding.checks import check_marker, check_marker_in_brief
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, only_introduces
+from core.grounding.closest import not_found_answer
 from core.grounding.effort import LONGEST_CHECKED
 from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence, page_sentences
 from core.grounding.figures import Statement
@@ -55,6 +56,7 @@ from core.llm.tokens import TiktokenCounter, truncate, truncate_words
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from core.models import Document, Hit, Page, Passage
 from core.offline import chat
+from core.offline.counting import asks_to_count_rows, cells
 from core.offline.model import Conversation
 from core.offline.quotes import answer_from
 from core.search.bm25 import Candidate, QuestionTerms, TextRanking
@@ -69,7 +71,7 @@ from core.search.vocabulary import shipped_vocabularies
 from core.text import question_type
 from core.text.headings import distinctive_headings, find_headings
 from core.text.numbers import find_dates
-from core.text.sentences import sentences, split_pieces
+from core.text.sentences import Piece, sentences, split_pieces
 from core.text.strip_stream import StreamStripper
 from core.text.terms import detect_language, question_words, stems, words
 from mcp_server.tools import parts
@@ -348,6 +350,8 @@ TEXT: Mapping[str, Call] = {
     "names_other_context": lambda text: names_other_context(text, OTHER_CONTEXTS),
     "quoted": quoted,
     "asks_for_overview": question_type.asks_for_overview,
+    "asks_for_explanation": question_type.asks_for_explanation,
+    "not_found_answer": not_found_answer,
     "TiktokenCounter.count": lambda text: TiktokenCounter().count(text),
     "truncate": lambda text: truncate(text, 60, TiktokenCounter()),
     "truncate_words": lambda text: truncate_words(text, 60, TiktokenCounter()),
@@ -465,6 +469,10 @@ ANALYSIS: Mapping[str, Call] = {
     ),
 }
 OFFLINE: Mapping[str, Call] = {
+    "cells": cells,
+    "asks_to_count_rows": lambda text: asks_to_count_rows(
+        words(text), Piece(text, "row"), Piece(text, "row"), [Piece(text, "row")] * 2, words
+    ),
     "answer_from": lambda text: answer_from(QUESTION, [fenced(text)]),
     "answer_from, question": lambda text: answer_from(asked(text), [fenced(PAGE)]),
     "answer_from, both": lambda text: answer_from(asked(text), [fenced(text)]),
@@ -475,7 +483,7 @@ OFFLINE: Mapping[str, Call] = {
     "rewrite_question, question": lambda text: chat.rewrite_question(asked(text), [QUESTION]),
     "needs_history": lambda text: chat.needs_history(asked(text)),
     "needs_search": lambda text: chat.needs_search(asked(text), [text]),
-    "describe_tool_output": chat.describe_tool_output,
+    "describe_tool_output": lambda text: chat.describe_tool_output(text, asked(text)),
     "choose_calls": lambda text: chat.choose_calls(
         asked(text), [text], [chat.Done("x", text)], [chat.SEARCH]
     ),

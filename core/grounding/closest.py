@@ -1,5 +1,7 @@
 """The label above passages that come close to a question and do not answer it."""
 
+from core.text.terms import detect_language, words
+
 NOT_FOUND_ANSWER = "I could not find this in the attached documents."
 """The whole answer if the sources do not contain it: prompts demand it and the checks look for it."""
 
@@ -30,6 +32,11 @@ _LABELS = {
 NOT_FOUND_SENTENCES = frozenset(label[0].casefold() for label in _LABELS.values())
 LABEL_SENTENCES = frozenset(sentence.casefold() for label in _LABELS.values() for sentence in label[1:])
 OPENING_SENTENCES = frozenset(label[-1].casefold() for label in _LABELS.values())
+
+
+def not_found_answer(question: str) -> str:
+    """The sentence that nothing was found, in the language of the question or in English."""
+    return _LABELS.get(detect_language(words(question)), _LABELS["en"])[0]
 
 
 def closest_label(language: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from xml.sax.saxutils import unescape
 
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import not_found_answer
 from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.text.question_type import (
     RECALL_COVERAGE,
@@ -97,7 +97,7 @@ def needs_history(question: str) -> bool:
     return not asked.is_specific or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
 
 
-def describe_tool_output(content: str) -> str:
+def describe_tool_output(content: str, question: str) -> str:
     """A tool's result in words: failures, documents by name and status, anything else unchanged."""
     results = _results(content)
     errors = [result.get("error") for result in results]
@@ -105,7 +105,7 @@ def describe_tool_output(content: str) -> str:
         return " ".join(f"A tool failed: {error}" for error in dict.fromkeys(errors))
     found = [result[name] for result in results for name in ("passages", "results") if name in result]
     if found and not any(found):
-        return NOT_FOUND_ANSWER
+        return not_found_answer(question)
     documents = _documents_in(results)
     if documents is None:
         return f"The tool returned: {content}" if content.strip() else "The tool returned nothing."

@@ -23,9 +23,9 @@ def best_of_pages(
     # A search finds pages by other words than the question's too.
     for index in ranking.best_first() if ranks else ranking.matching():
         if has_content(candidates[index].text) and not _is_cut(candidates[index]):
-            best.setdefault(_page_of(sources[candidates[index].source]), index)
+            best.setdefault(page_of(sources[candidates[index].source]), index)
     for candidate, scored in zip(candidates, ranking.scores, strict=True):
-        covered[_page_of(sources[candidate.source])] |= scored.covered
+        covered[page_of(sources[candidate.source])] |= scored.covered
     top = max((ranking.scores[index].score for index in best.values()), default=0) or 1
 
     def closeness(page: tuple[str, int]) -> float:
@@ -40,14 +40,14 @@ def _is_cut(candidate: Candidate) -> bool:
     return candidate.is_fragment and candidate.text[0].islower()
 
 
-def _page_of(source: FencedSource) -> tuple[str, int]:
+def page_of(source: FencedSource) -> tuple[str, int]:
     """The page that a source is from."""
     return source.blob_name, source.page
 
 
 def _ranks(sources: Sequence[FencedSource]) -> dict[tuple[str, int], float]:
     """1 for the first page that a search found, 1/2 for the second; none for pages in reading order."""
-    pages = [_page_of(source) for source in sources]
+    pages = [page_of(source) for source in sources]
     if all(before < after or before[0] != after[0] for before, after in pairwise(pages)):
         return {}
     return {page: 1 / rank for rank, page in enumerate(dict.fromkeys(pages), 1)}

@@ -169,7 +169,7 @@ def _answer(conversation: Conversation) -> str:
     if conversation.sources:
         return answer_from(question, conversation.sources)
     if conversation.tool_output is not None:
-        return describe_tool_output(conversation.tool_output)
+        return describe_tool_output(conversation.tool_output, question)
     known = recall(question, conversation.earlier) or recall_answer(question, conversation.remembered_answers)
     return known or OFFLINE_INTRODUCTION
 

@@ -7,24 +7,28 @@ from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from core.grounding.citations import marker
-from core.grounding.claims import BULLET, NOT_FOUND_ANSWER
-from core.grounding.closest import closest_label
+from core.grounding.claims import BULLET
+from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
-from core.offline.closest import best_of_pages
+from core.offline.closest import best_of_pages, page_of
+from core.offline.counting import asks_to_count_rows
 from core.offline.support import answers
 from core.search.bm25 import Candidate, TextRanking
-from core.text.question_type import asks_for_overview
+from core.text.answer_type import counted_words
+from core.text.question_type import asks_for_explanation, asks_for_overview
 from core.text.sentences import Kind, Piece, sentences, split_pieces
-from core.text.terms import has_digit
 
 MAX_QUOTES = 4
-FEW_QUOTES = 3
 MAX_ITEMS = 8
 MIN_BYTES = 12
 ENDS = (".", "!", "?", "。", "！", "？")
 SHARE_OF_BEST = 0.6
 """Further quotes score at least this share of the best one."""
+WORTH_A_QUOTE = 0.1
+"""A further quote adds at least this share of the question, its rare terms counting more."""
+RIVAL = 0.7
+"""A quote of another page is shown too if its score and coverage are at least this share of the best's."""
 SAME = 0.6
 """Two quotes that share more of their words than this say the same."""
 
@@ -44,23 +48,27 @@ class _Place(NamedTuple):
 def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     """Quotes in reading order; if they do not answer the question, the closest passages, labelled as such.
 
-    NOT_FOUND_ANSWER if no source has anything in common with the question.
+    If no source has anything in common with the question, the answer says so in its language.
     """
+    nothing = not_found_answer(question)
     pieces = [split_pieces(source.text) for source in sources]
     places, candidates = _candidates(sources, pieces)
     if asks_for_overview(question):
-        return _render(_openings(places, candidates, sources), sources, pieces) or NOT_FOUND_ANSWER
+        return _render(_openings(places, candidates, sources), sources, pieces) or nothing
     ranking = TextRanking(question, candidates)
     best = ranking.best_first()
     chosen = _distinct(ranking, candidates, best) if best else []
-    if not chosen or not answers(ranking, candidates, chosen, sources):
-        return _closest(ranking, places, candidates, sources, pieces) or NOT_FOUND_ANSWER
-    shown = [_with_list(places[i], pieces[places[i].source], ranking, candidates[i]) for i in chosen]
-    shown.extend(header for i in chosen if (header := _header(places[i], pieces[places[i].source])))
-    if len(chosen) < FEW_QUOTES and not (
-        ranking.question.asks_number and has_digit(candidates[best[0]].text)
+    if (
+        not chosen
+        or _asks_to_count_rows(ranking, places[chosen[0]], pieces)
+        or not answers(ranking, candidates, chosen, sources)
     ):
-        shown[0] = _with_following(shown[0], pieces[shown[0].source], FEW_QUOTES - len(chosen))
+        return _closest(ranking, places, candidates, sources, pieces) or nothing
+    needed = _needed(ranking, candidates, chosen, sources)
+    shown = [_with_list(places[i], pieces[places[i].source], ranking, candidates[i]) for i in needed]
+    shown.extend(header for i in needed if (header := _header(places[i], pieces[places[i].source])))
+    if asks_for_explanation(question) and len(needed) == 1:
+        shown[0] = _with_following(shown[0], pieces[shown[0].source])
     return _render(_merged(shown), sources, pieces)
 
 
@@ -147,6 +155,64 @@ def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[
     return chosen
 
 
+def _needed(
+    ranking: TextRanking, candidates: Sequence[Candidate], chosen: list[int], sources: Sequence[FencedSource]
+) -> list[int]:
+    """The chosen candidates without those that add nothing.
+
+    The rest answers, has as much of the question, and the best quote of each page that may be the right one.
+    The reader takes each checked quote for a part of the answer.
+    """
+    needed = chosen
+    for index in reversed(chosen):
+        rest = [other for other in needed if other != index]
+        if not rest or _is_rival(ranking, candidates, index, rest, sources):
+            continue
+        lost = _covered(ranking, needed) - _covered(ranking, rest)
+        if lost < WORTH_A_QUOTE and answers(ranking, candidates, rest, sources):
+            needed = rest
+    return needed
+
+
+def _is_rival(
+    ranking: TextRanking,
+    candidates: Sequence[Candidate],
+    index: int,
+    others: list[int],
+    sources: Sequence[FencedSource],
+) -> bool:
+    """Whether it is the only one of its page, and about as good as the best of the others."""
+    page = page_of(sources[candidates[index].source])
+    own = ranking.scores[index]
+    best = max((ranking.scores[other] for other in others), key=lambda scored: scored.score)
+    return (
+        all(page_of(sources[candidates[other].source]) != page for other in others)
+        and own.score >= RIVAL * best.score
+        and _covered(ranking, [index]) >= RIVAL * max(_covered(ranking, [other]) for other in others)
+    )
+
+
+def _covered(ranking: TextRanking, indexes: list[int]) -> float:
+    return ranking.coverage(term for index in indexes for term in ranking.scores[index].covered)
+
+
+def _asks_to_count_rows(ranking: TextRanking, place: _Place, pieces: list[list[Piece]]) -> bool:
+    """Whether the place is a row of a table whose rows the question asks to count."""
+    around, terms_of = pieces[place.source], ranking.question.terms_of
+    row, counted = around[place.first], terms_of(counted_words(ranking.question.text))
+    if row.kind != "row" or not counted:
+        return False
+    header = _header(place, around)
+    first = last = place.first
+    while first > 0 and around[first - 1].kind == "row":
+        first -= 1
+    while last + 1 < len(around) and around[last + 1].kind == "row":
+        last += 1
+    named = around[header.first] if header else None
+    table = [piece for piece in around[first : last + 1] if piece is not named]
+    return asks_to_count_rows(counted, row, named, table, terms_of)
+
+
 def _with_list(place: _Place, around: list[Piece], ranking: TextRanking, candidate: Candidate) -> _Place:
     """A lead-in with its items; an item that only its heading matches, with the whole list."""
     piece, asked = around[place.first], set(ranking.question.terms)
@@ -190,11 +256,11 @@ def _end_of_items(pieces: list[Piece], first: int) -> int:
     return first - 1 + len(list(items))
 
 
-def _with_following(place: _Place, around: list[Piece], sentences: int) -> _Place:
-    """The place with the sentences that follow under the same heading: the first is often an announcement."""
+def _with_following(place: _Place, around: list[Piece]) -> _Place:
+    """The place with the sentence that follows under the same heading, if there is one."""
     if around[place.last].kind == "row":
         return place
-    following = around[place.last + 1 : place.last + 1 + sentences]
+    following = around[place.last + 1 : place.last + 2]
     added = takewhile(lambda piece: piece.kind == "sentence" and piece.text.endswith(ENDS), following)
     return place._replace(last=place.last + len(list(added)))
 

@@ -86,6 +86,13 @@ _ASKS_OVERVIEW = re.compile(
     r"(?:about|cover)\b\s*\??$)",
     re.I,
 )
+_ASKS_EXPLANATION = re.compile(
+    r"\b(?:how(?! (?:much|many|long|often|old|high|large|deep|far|fast|big|heavy)\b)|why|explain|describe"
+    r"|what (?:happens|should|steps)"
+    r"|wie(?! ?(?:viele?|lange?|hoch|oft|groß|schwer|alt|weit)\b)|warum|weshalb|wieso|erkläre?|beschreibe?"
+    r"|was (?:passiert|geschieht)|comment|pourquoi|expliquez?|cómo|por qué|explica)\b",
+    re.I,
+)
 _WEATHER = r"(?:weather|wetter|météo)"
 _NOW = (
     r"(?:today|tonight|tomorrow|right now|outside|this (?:week|weekend|evening|afternoon)|like"
@@ -145,6 +152,11 @@ def asks_for_listing(question: str) -> bool:
 def asks_for_overview(question: str) -> bool:
     """Whether the question asks what documents are about, rather than for one statement in them."""
     return _ASKS_OVERVIEW.search(question) is not None
+
+
+def asks_for_explanation(question: str) -> bool:
+    """Whether the question asks how or why, which may take more than one sentence to answer."""
+    return _ASKS_EXPLANATION.search(question) is not None
 
 
 def _courtesies(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError
 from core.grounding.checked_answer import CheckedAnswer, Checker
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import not_found_answer
 from core.grounding.models import Citation
 from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.grounding.sources import Source, fence
@@ -106,7 +106,7 @@ class DocumentsAnalyze:
         origin = origin_of(scope, document)
         sources = [with_origin(sized.source, origin) for block in relevant for sized in block.sources]
         writer = CheckedAnswer(sources, question, Checker(self.text, scope.organization_id))
-        said = await self._ask(sources, run) if sources else NOT_FOUND_ANSWER
+        said = await self._ask(sources, run) if sources else not_found_answer(question)
         text = await writer.feed(said) + await writer.finish()
         chosen = {block.page for part in plan.parts for block in part}
         failed = set().union(*run.failures.values())

@@ -67,14 +67,16 @@ def test_documents_are_listed_by_name_and_status() -> None:
     expected = (
         "There are 2 documents in this conversation:\n- a.pdf (completed)\n- b.pdf (failed: it is locked)"
     )
-    assert describe_tool_output(json.dumps({"documents": documents})) == expected
-    assert describe_tool_output(json.dumps([{"tool": "documents_list", "documents": documents}])) == expected
+    assert describe_tool_output(json.dumps({"documents": documents}), "") == expected
+    assert (
+        describe_tool_output(json.dumps([{"tool": "documents_list", "documents": documents}]), "") == expected
+    )
 
 
 def test_other_tool_output_is_shown_unchanged() -> None:
-    assert describe_tool_output('{"documents": []}') == "There are no documents in this conversation."
-    assert describe_tool_output('{"error": "down"}') == "A tool failed: down"
-    assert describe_tool_output("[]") == "The tool returned: []"
+    assert describe_tool_output('{"documents": []}', "") == "There are no documents in this conversation."
+    assert describe_tool_output('{"error": "down"}', "") == "A tool failed: down"
+    assert describe_tool_output("[]", "") == "The tool returned: []"
 
 
 def test_the_newest_matching_statement_is_recalled() -> None:
@@ -155,4 +157,4 @@ def test_a_tool_that_is_not_offered_is_not_called() -> None:
 
 def test_a_tool_result_that_is_nested_too_deeply_is_repeated_as_it_is() -> None:
     nested = "[" * 100_000
-    assert describe_tool_output(nested) == f"The tool returned: {nested}"
+    assert describe_tool_output(nested, "") == f"The tool returned: {nested}"

@@ -116,7 +116,7 @@ def test_quotes_come_in_the_order_of_the_sources(step: int) -> None:
         "The club fee is $5 for adults who swim every day.",
         "Members settle their club fee before the first Monday of a month.",
     ]
-    both = [source(number, text) for number, text in enumerate(texts[::step], 1)]
+    both = [source(number, text, page=number) for number, text in enumerate(texts[::step], 1)]
     answer = answer_from("What about the club fee?", both)
     assert re.findall(r"\[S(\d+)\]", answer) == ["1", "2"]
 
@@ -199,3 +199,56 @@ def test_off_topic_questions_to_real_pages_are_refused(shared: Path) -> None:
 
 def test_markers_can_be_read_by_the_citation_check() -> None:
     assert answer_from("Are dogs welcome?", SOURCES).endswith(marker(2))
+
+
+POLICY = """Travel
+Hotels are booked through the travel portal. Breakfast is reimbursed up to 15 euros a day.
+Receipts are kept for two years. The portal is closed on Sundays.
+Cars
+A rental car is allowed from 100 kilometres on. How a damaged car is reported: call the fleet desk.
+The fleet desk then sends a form. Fuel is paid by the company.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (
+            "How much is reimbursed for breakfast?",
+            "Breakfast is reimbursed up to 15 euros a day. [S1]",
+        ),
+        ("When is a rental car allowed?", "A rental car is allowed from 100 kilometres on. [S1]"),
+        ("How long are receipts kept?", "Receipts are kept for two years. [S1]"),
+    ],
+)
+def test_what_adds_nothing_to_an_answer_is_not_quoted(question: str, expected: str) -> None:
+    assert answer_from(question, [source(1, POLICY)]) == expected
+
+
+def test_each_part_of_a_question_has_its_quote() -> None:
+    asked = "How much is reimbursed for breakfast and how long are receipts kept?"
+    assert quotes(answer_from(asked, [source(1, POLICY)])) == [
+        "Breakfast is reimbursed up to 15 euros a day.",
+        "Receipts are kept for two years.",
+    ]
+
+
+def test_a_question_for_a_way_gets_the_next_sentence_too() -> None:
+    text = source(1, "Badges\nA lost badge is reported at the front desk. A new one is ready the next day.")
+    assert len(quotes(answer_from("How is a lost badge reported?", [text]))) == 2
+    assert len(quotes(answer_from("Where is a lost badge reported?", [text]))) == 1
+
+
+def test_the_best_quote_of_another_page_is_shown_and_not_its_second() -> None:
+    members = "Members settle their club fee before the first Monday of a month."
+    first = source(1, f"The club fee is $5 for adults who swim every day. {members}")
+    assert len(quotes(answer_from("What about the club fee?", [first]))) == 1
+    other = source(2, members, page=2)
+    assert len(quotes(answer_from("What about the club fee?", [first, other]))) == 1
+    other = source(2, "Guests do not have to bring the club fee in coins at all.", page=2)
+    assert len(quotes(answer_from("What about the club fee?", [first, other]))) == 2
+
+
+def test_nothing_is_found_in_the_language_of_the_question() -> None:
+    asked = "Wie heißt die Hauptstadt von Frankreich?"
+    assert answer_from(asked, SOURCES) == "Das habe ich in den angehängten Dokumenten nicht gefunden."
