@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.documents.image_limits import ImageCounts
+from core.documents.not_searched import NotSearched
 from core.grounding.models import Citation, Mark, WrittenMark, written_marks
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
@@ -292,6 +293,9 @@ class TurnMetadata(BaseModel):
     images: ImageCounts = ImageCounts()
     contexts: TurnContexts | None = Field(default=None, description="null if no context was named")
     files: list[FileStatus] = []
+    not_searched: NotSearched = Field(
+        default=NotSearched(), description="what a turn without named documents looked up without"
+    )
     usage: Usage = Usage()
     timings_ms: dict[str, float] = {}
     timeline: list[TimelineStep] = Field(

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from core.documents.image_limits import ImageCounts
+from core.documents.not_searched import NotSearched
 from core.documents.page_images import PageImage
 from core.grounding.checked_answer import Checker
 from core.grounding.models import Citation, Grounding, Revision
@@ -70,6 +71,7 @@ class ConversationState(BaseModel):
     conversation_id: str
     blob_names: list[str] = []
     has_documents: bool = False
+    not_searched: NotSearched = NotSearched()
     history: list[ChatMessage] = []
     memory: Memory = Field(default_factory=Memory)
     uploaded_file_refs: list[FileRef] = []

@@ -86,10 +86,16 @@ async def over_contexts(
     fields = {
         "scope": scope,
         "counts": found,
+        "not_searched": state.not_searched.and_more(_unready_elsewhere(counts)),
         "has_documents": state.has_documents or found.near + found.far > 0,
         "context_block": context_block(scope, counts, counter.count),
     }
     return state.model_copy(update=fields)
+
+
+def _unready_elsewhere(counts: Counts) -> int:
+    """How many documents of contexts cannot be searched now."""
+    return sum(count.total - count.ready for place, count in counts.items() if place != SESSION)
 
 
 async def with_contexts(

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
+from core.documents.not_searched import NotSearched
 from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
 from core.grounding.models import Grounding
 from core.models import Usage
@@ -148,6 +149,7 @@ def result_of(
             lazy=lazy_counts_of(state),
             images=state.image_counts,
             files=state.files,
+            not_searched=NotSearched() if state.retrieval_mode == "none" else state.not_searched,
             usage=usage,
             timings_ms=timings,
             timeline=list(timeline),

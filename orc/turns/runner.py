@@ -9,6 +9,7 @@ from functools import partial
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
+from core.documents.not_searched import NotSearched
 from core.documents.pictures import PagePictures
 from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
@@ -390,6 +391,7 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
         conversation_id=running.turn.conversation_id,
         blob_names=[name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
+        not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
         history=stored if request.history is None else request.history,
         memory=memory,
         uploaded_file_refs=refs,

@@ -72,35 +72,55 @@ function SourcesLine({ turn }) {
 
 /** How an answer is to be taken, if not as it is: kinds and words of notes. @param {TurnView} turn @returns {[string, string][]} */
 function cautions(turn) {
+  const left = leftOut(turn.metadata ?? {});
+  return left ? [...doubts(turn, true), ["left", left]] : doubts(turn, false);
+}
+
+/** The files that the answer was made without, in one sentence; "" if there are none. @param {Partial<Metadata>} metadata */
+function leftOut({ files = [], not_searched: { documents, total } = { documents: [], total: 0 } }) {
+  const named = [
+    ...files.filter((each) => each.status === "failed").map((each) => t("left.failed", { name: each.blob_name })),
+    ...documents.map(({ blob_name: name, status, reason_code: code }) =>
+      t(status !== "failed" ? "left.coming" : code === "no_text" ? "left.no_text" : "left.failed", { name })),
+  ];
+  const shown = named.slice(0, MOST_LEFT_OUT);
+  const more = total - documents.length + named.length - shown.length;
+  if (more > 0) shown.push(t("left.more", { n: more }));
+  return shown.length ? t("left", { names: shown.join(", ") }) : "";
+}
+const MOST_LEFT_OUT = 5;
+
+/** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
+function doubts(turn, isPartial) {
   const checks = /** @type {Record<string, any>} */ (turn.metadata?.critic_summary ?? {});
   // The text itself begins with that, and is shown as a note.
   if (turn.kind === "closest_passages") return [];
-  if (turn.kind === "not_found") return [["none", t("kind.not_found")]];
+  if (turn.kind === "not_found") return [["none", t(isPartial ? "kind.not_found.partial" : "kind.not_found")]];
   if (checks.checked === false) return [["warn", t("kind.unchecked")]];
   const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
   /** @type {[string, string][]} */
   const notes = !turn.citations.length && lookedUp ? [["warn", t("kind.no_sources")]] : [];
   if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })], ...notes];
   const { missing, unchecked, pictured } = countsOf(turn.citations.filter(Boolean));
-  const doubts = [];
-  if (missing) doubts.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
-  if (unchecked) doubts.push(t("kind.partly_unchecked", { n: unchecked }));
-  if (pictured) doubts.push(t("kind.pictured", { n: pictured }));
-  return doubts.length ? [["warn", doubts.join(" ")]] : notes;
+  const found = [];
+  if (missing) found.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
+  if (unchecked) found.push(t("kind.partly_unchecked", { n: unchecked }));
+  if (pictured) found.push(t("kind.pictured", { n: pictured }));
+  return found.length ? [["warn", found.join(" ")]] : notes;
 }
 
 /** @param {{kind: string, children?: Child}} properties */
 const Note = ({ kind, children }) =>
   h("div", { class: `note is-${kind}` }, h(Icon, { name: NOTE_ICONS[kind] ?? "info" }), h("div", null, children));
 /** @type {Record<string, string>} */
-const NOTE_ICONS = { none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info" };
+const NOTE_ICONS = { none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info", left: "info" };
 
 /** @param {{turn: TurnView}} properties */
 function Withdrawn({ turn }) {
   if (!turn.withdrawn) return null;
   const { reason, text } = turn.withdrawn;
   return h("details", { class: "withdrawn" },
-    h("summary", null, reason ? t("turn.withdrawn.why", { reason }) : t("turn.withdrawn")), h("del", null, text));
+    h("summary", null, t("turn.withdrawn")), reason && h("p", { class: "soft" }, reason), h("del", null, text));
 }
 
 /** @param {{turn: Signal<TurnView>}} properties */

@@ -2,7 +2,7 @@
 import { ApiError, get, send } from "./api.js";
 import { forgetFiles, hasFiles } from "./files.js";
 import { t } from "./i18n.js";
-import { go, keep, kept, notify, outdated, place, report, said, sessions } from "./store.js";
+import { go, keep, kept, me, notify, outdated, place, report, said, sessions } from "./store.js";
 import { follow, listen, stopListening } from "./stream.js";
 import { batch, computed, signal } from "./vendor/ui.js";
 
@@ -33,6 +33,10 @@ export const toolsOff = signal([]);
 /** Whether the model is sent pictures of pages; null: as the server does. @type {Signal<boolean | null>} */
 export const pictures = signal(/** @type {boolean | null} */ (null));
 export const model = signal("");
+const chosenModel = computed(() => (me.value?.models ?? []).find((each) => model.value ? each.id === model.value : each.default));
+/** Whether the model that answers can see pictures, and whether it is sent those of pages. */
+export const seesPictures = computed(() => chosenModel.value?.images ?? false);
+export const sendsPictures = computed(() => seesPictures.value && (pictures.value ?? me.value?.page_images ?? false));
 /** Names of the documents to ask about; none: all are searched. @type {Signal<string[]>} */
 export const asked = signal([]);
 export const draft = signal("");

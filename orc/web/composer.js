@@ -1,6 +1,6 @@
 // Where a question is written: the text box, the "+" menu with files, contexts and tools, and send or stop.
 import { copy } from "./answer.js";
-import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, setDraft,
+import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft,
   stop, toolsOff, turns } from "./chat.js";
 import { get } from "./api.js";
 import { attach, Files, hasUsableFiles } from "./files.js";
@@ -93,9 +93,8 @@ function choose(act) {
 
 /** Whether a model that reads pictures is sent those of a few pages. */
 function PicturesRow() {
-  const chosen = (me.value?.models ?? []).find((each) => model.value ? each.id === model.value : each.default);
   const on = pictures.value ?? me.value?.page_images ?? false;
-  const sees = chosen?.images ?? false;
+  const sees = seesPictures.value;
   return h(Toggle, {
     icon: "page", label: t("pictures"), detail: t(sees ? "pictures.detail" : "pictures.blind"), pressed: on && sees,
     disabled: !sees, onClick: () => choose(() => { pictures.value = !on; keepChoices(); }),

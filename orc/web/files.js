@@ -1,8 +1,8 @@
 // The documents of the open session: uploads with their progress, the widgets of files, and their status.
-import { ApiError, get, readProblem, send } from "./api.js";
-import { conversationId, known, settle } from "./chat.js";
+import { ApiError, get, readProblem, request as ask } from "./api.js";
+import { change, conversationId, known, sendsPictures, settle, turns } from "./chat.js";
 import { has, size, t } from "./i18n.js";
-import { me, notify, report, signedOut, wordsOf, wordsOfCode } from "./store.js";
+import { dismiss, me, notify, report, signedOut, UNDO_SECONDS, wordsOf, wordsOfCode } from "./store.js";
 import { Icon, Middle, tailOf } from "./parts.js";
 import { listen } from "./stream.js";
 import { computed, h, signal } from "./vendor/ui.js";
@@ -29,6 +29,7 @@ export const hasUsableFiles = computed(() => [...documents.value.map((each) => e
   .some((state) => state !== "failed"));
 
 export function forgetFiles() {
+  settleRemovals();
   for (const each of sending.values()) each.abort();
   sending.clear();
   waiting.clear();
@@ -59,8 +60,15 @@ export function fateOf({ document_id: id, document_version: version, context_typ
 /** @param {string} kind @param {any} data */
 export function onDocumentEvent(kind, data) {
   const others = documents.value.filter((each) => each.document_id !== data.document_id);
-  if (kind === "document_removed") documents.value = others;
-  else put(data);
+  if (kind === "document_removed") {
+    documents.value = others;
+    dropSuggestions();
+  } else put(data);
+}
+
+/** Suggested questions may be about a file that is not there any more. */
+function dropSuggestions() {
+  for (const turn of turns.value) if (turn.value.suggestions.length) change(turn, { suggestions: [] });
 }
 
 /** @param {Document} document */
@@ -145,18 +153,58 @@ function cancel(upload) {
   uploads.value = uploads.value.filter((each) => each.key !== upload.key);
 }
 
-/** @param {Document} document */
-async function removeDocument(document) {
-  documents.value = documents.value.filter((each) => each.document_id !== document.document_id);
-  try {
-    await send("DELETE", `/conversations/${conversationId.value}/documents/${document.document_id}`);
-    notify({ text: t("files.removed", { name: document.blob_name }), kind: "info" }, 4);
-  } catch (error) {
-    if (error instanceof ApiError && error.problem.status === 404) return;
-    put(document);
-    report(error);
-  }
+// --- Removing files, which can be taken back for a moment
+
+/** The removals that can still be taken back, by document id. @type {Map<string, {timer: number, address: string, name: string}>} */
+const removals = new Map();
+/** The documents that are hidden until their removal is certain. @type {Signal<Set<string>>} */
+const leaving = signal(new Set());
+
+/** Remove a document in a moment, unless the user takes that back. @param {Document} document */
+function removeDocument({ document_id: id, blob_name: name }) {
+  const address = `/conversations/${conversationId.value}/documents/${id}`;
+  leaving.value = new Set([...leaving.value, id]);
+  removals.set(id, { timer: window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000), address, name });
+  const undo = () => {
+    clearTimeout(removals.get(id)?.timer);
+    removals.delete(id);
+    stay(id);
+  };
+  notify({ key: `removed.${id}`, kind: "info", text: t("files.removed", { name }), action: { label: t("undo"), run: undo } }, UNDO_SECONDS);
 }
+
+/** @param {string} id */
+const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
+
+/** @param {string} id @param {boolean} [keepalive] the page is being left */
+async function removeNow(id, keepalive = false) {
+  const removal = removals.get(id);
+  if (!removal) return;
+  clearTimeout(removal.timer);
+  removals.delete(id);
+  dismiss(`removed.${id}`);
+  try {
+    await ask("DELETE", removal.address, { keepalive });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.problem.status === 404)) {
+      stay(id);
+      report(error);
+      return;
+    }
+  }
+  documents.value = documents.value.filter((each) => each.document_id !== id);
+  stay(id);
+  dropSuggestions();
+}
+
+/** Make the removals certain: the next question must not find what is in them. */
+export const settleRemovals = () => Promise.all([...removals.keys()].map((id) => removeNow(id)));
+
+addEventListener("pagehide", () => { for (const id of removals.keys()) removeNow(id, true); });
+
+/** Whether a file can be asked about: it has text, or models are sent pictures of its pages. @param {Document} document */
+const isAskable = ({ readable, reason_code: code }) =>
+  readable || (code === "no_text" && sendsPictures.value);
 
 /** What a document's record says about its state. @param {Document} document */
 export function statusOf(document) {
@@ -170,9 +218,11 @@ export function statusOf(document) {
 const ending = (name) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? "").toUpperCase();
 
 /**
- * @param {{name: string, bytes: number, status: string, state: string, progress?: number, asked?: boolean,
- *   onAsk?: () => void, onRemove: () => void}} properties
+ * @typedef {{key: string, name: string, bytes: number, status: string, state: string, progress?: number, asked?: boolean,
+ *   onAsk?: () => void, onRemove: () => void}} WidgetProperties
  */
+
+/** @param {WidgetProperties} properties */
 function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }) {
   const body = [
     h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
@@ -192,11 +242,11 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
 /** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void, onRemove: (name: string) => void}} properties */
 export function Files({ asked, onAsk, onRemove }) {
   if (!hasFiles.value) return null;
-  const stored = documents.value.map((each) => ({
+  const stored = documents.value.filter((each) => !leaving.value.has(each.document_id)).map((each) => ({
     key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
     state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",
     asked: asked.includes(each.blob_name),
-    onAsk: each.readable ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each); },
+    onAsk: isAskable(each) ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each); },
   }));
   const coming = uploads.value.map((each) => ({
     key: each.key, name: each.name, bytes: each.size, onRemove: () => cancel(each),
@@ -205,7 +255,14 @@ export function Files({ asked, onAsk, onRemove }) {
       ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
     progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
   }));
-  // Not all rows can be seen at a time: what failed is in the first.
-  const all = [...stored, ...coming].sort((a, b) => Number(b.state === "failed") - Number(a.state === "failed"));
-  return h("ul", { class: "files", "aria-label": t("files") }, all.map((each) => h(Widget, each)));
+  const all = [...stored, ...coming];
+  const failed = all.filter((each) => each.state === "failed");
+  const others = all.filter((each) => each.state !== "failed");
+  return h("ul", { class: "files", "aria-label": t("files") },
+    failed.length > 1 ? h(Failed, { files: failed }) : failed.map((each) => h(Widget, each)), others.map((each) => h(Widget, each)));
 }
+
+/** Files that failed, in one row that opens: many would hide those that can be asked about. @param {{files: WidgetProperties[]}} properties */
+const Failed = ({ files }) => h("li", { class: "failed-files" },
+  h("details", null, h("summary", null, t("files.failed.count", { n: files.length })),
+    h("ul", null, files.map((each) => h(Widget, each)))));

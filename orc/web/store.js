@@ -223,7 +223,7 @@ export async function rename(id, title) {
   }
 }
 
-const UNDO_SECONDS = 8;
+export const UNDO_SECONDS = 8;
 
 /** The timers of sessions whose deletion can still be taken back. @type {Map<string, number>} */
 const deletions = new Map();

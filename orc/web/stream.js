@@ -1,10 +1,10 @@
 // Following answers to their end, over lost connections and restarts, and what happens in other windows.
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { change, conversationId, giveBack, isRunning, later, path, stored, title, turns } from "./chat.js";
-import { onDocumentEvent, refreshDocuments } from "./files.js";
+import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { countsOf } from "./parts.js";
+import { countsOf, lookOf } from "./parts.js";
 import { busy, finished, keep, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
 import { signal } from "./vendor/ui.js";
 
@@ -21,7 +21,7 @@ const STILL_MS = 10_000;
 const STORED_AFTER = 1_000_000;
 /** Numbers of each attempt; the first event for a reader of an earlier one has the lowest. */
 const ATTEMPT_NUMBERS = 2 * STORED_AFTER;
-const UNFINISHED_MARKER = /\[Page [^\]\n]{0,300}$/;
+const MARKER = /\[(?:Page |P?a?g?e?$)/;
 
 /** @type {AbortController | null} */
 let listening = null;
@@ -81,7 +81,8 @@ export async function follow(turn, asking = null, retrying = null) {
 }
 
 /** @param {Signal<TurnView>} turn @param {number} last @param {Question | null} asking @param {Retry | null} retrying */
-function connect(turn, last, asking, retrying) {
+async function connect(turn, last, asking, retrying) {
+  await settleRemovals();
   const headers = { accept: "text/event-stream" };
   if (retrying) return request("POST", retrying.path, { headers });
   const { turnId } = turn.value;
@@ -201,7 +202,14 @@ class Writer {
     const turn = this.turn;
     if (!isRunning(turn.value.state) || (!this.#text && !turn.value.text)) return;
     const state = turn.value.state === "stopping" ? "stopping" : "streaming";
-    change(turn, { text: this.#text.replace(UNFINISHED_MARKER, ""), state });
+    change(turn, { text: this.#shown(), state });
+  }
+
+  /** The text up to a marker whose citation has not come yet. */
+  #shown() {
+    const from = this.turn.value.marks.at(-1)?.end ?? 0;
+    const marker = this.#text.slice(from).search(MARKER);
+    return marker < 0 ? this.#text : this.#text.slice(0, from + marker);
   }
 
   /** @param {{index: number, citation: Citation, mark: Mark}} data */
@@ -258,12 +266,16 @@ function statusOf(kind, data) {
 export const toolTitle = (name) => named(`tool.${name}`, name.replaceAll("_", " "));
 
 /** @param {TurnView} turn */
-function announce(turn) {
+export function announce(turn) {
   if (turn.state === "answered") {
     finished.value = turn.text;
-    const { missing, unchecked, pictured } = countsOf(turn.citations);
+    // A passage that only comes close to the question is no source of the answer.
+    const cites = turn.citations.filter((each) => lookOf(each) !== "is-close");
+    const close = turn.citations.length - cites.length;
+    const { missing, unchecked, pictured } = countsOf(cites);
     said.value = [
-      t("turn.ready", { n: turn.citations.length }),
+      t("turn.ready", { n: cites.length }),
+      close ? t("sources.closest", { n: close }) : "",
       missing ? t("turn.ready.missing", { n: missing }) : "",
       unchecked + pictured ? t("turn.ready.unchecked", { n: unchecked + pictured }) : "",
     ].filter(Boolean).join(" ");

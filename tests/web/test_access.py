@@ -172,6 +172,8 @@ async def test_a_file_that_changed_since_shows_no_rectangles(visit: Visit) -> No
     await visit.page.press("Escape")
     await visit.click(".file button:last-child")
     await visit.page.until("!document.querySelector('.file')")
+    settle = "(files) => files.settleRemovals()"
+    await visit.page.value(f"import(document.documentElement.dataset.base + 'files.js').then({settle})")
     await visit.click("button.marker")
     await visit.sees(".quote-box [role=status]")
     assert "removed" in (await visit.texts(".quote-box [role=status]"))[0]

@@ -368,6 +368,10 @@ export interface Schemas {
     description: string;
     parent_id: string | null;
   };
+  NotSearched: {
+    documents: Array<Schemas["UnsearchedDocument"]>;
+    total: number;
+  };
   PageCard: {
     page: number;
     label: string | null;
@@ -554,6 +558,7 @@ export interface Schemas {
     images: Schemas["ImageCounts"];
     contexts: Schemas["TurnContexts"] | null;
     files: Array<Schemas["FileStatus"]>;
+    not_searched: Schemas["NotSearched"];
     usage: Schemas["Usage"];
     timings_ms: Record<string, number>;
     timeline: Array<Schemas["TimelineStep"]>;
@@ -643,6 +648,12 @@ export interface Schemas {
     replaced_by: string | null;
     feedback: Schemas["Feedback"] | null;
     result: Record<string, Schemas["JsonValue"]> | null;
+  };
+  UnsearchedDocument: {
+    blob_name: string;
+    status: Schemas["DocumentStatus"];
+    reason_code: string | null;
+    reason: string | null;
   };
   UploadResponse: {
     conversation_id: string;

@@ -1,0 +1,150 @@
+"""Files that cannot be asked about, and files that are removed."""
+
+import asyncio
+from pathlib import Path
+
+from devkit.visits import ANSWERED, Visit
+from tests.unit.core.extraction.samples import pdf
+
+QUESTION = "How many days of leave does an employee of the harbour get?"
+LEAVE = "Every employee of the harbour has 28 days of annual leave."
+
+
+async def attach_all(visit: Visit, folder: Path, **files: bytes) -> None:
+    """Attach files by their names before `.pdf`, and wait until none is being read."""
+    paths = []
+    for name, content in files.items():
+        paths.append(folder / f"{name}.pdf")
+        paths[-1].write_bytes(content)
+    await visit.page.attach("#picker", *paths)
+    shown = f"document.querySelectorAll('.file.is-ready, .file.is-failed').length >= {len(files)}"
+    for _ in range(100):
+        await asyncio.to_thread(visit.here.index)
+        if await visit.page.value(shown):
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(await visit.texts(".files"))
+
+
+async def test_files_that_were_not_searched_are_named_above_the_answer(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE), scan=pdf(""), blank=pdf("", ""))
+    await visit.ask(QUESTION)
+    [note] = await visit.texts(".answer .note.is-left")
+    assert note == "Not searched: blank.pdf (has no text), scan.pdf (has no text)."
+    above = "document.querySelector('.note.is-left').getBoundingClientRect().bottom"
+    assert await visit.page.value(f"{above} <= document.querySelector('.text').getBoundingClientRect().top")
+    await visit.page.value(
+        "import(document.documentElement.dataset.base + 'store.js')"
+        ".then((store) => { store.prefer({ language: 'de' }); })"
+    )
+    await visit.page.until(
+        "document.querySelector('.note.is-left').innerText.includes('enthält keinen Text')"
+    )
+    await visit.click(".failed-files [aria-label*='scan.pdf']")
+    await visit.click(".file [aria-label*='blank.pdf']")
+    await visit.ask(f"{QUESTION} Really?", answers=2)
+    assert len(await visit.texts(".answer .note.is-left")) == 1
+
+
+async def test_a_removed_file_comes_back_if_that_is_taken_back(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    await visit.click(".file [aria-label*='leave.pdf']")
+    await visit.page.until("!document.querySelector('.file')")
+    await visit.click(".notice button")
+    await visit.sees(".file")
+    await visit.ask(QUESTION)
+    documents = visit.get(f"/conversations/{await visit.conversation()}/documents")["documents"]
+    assert [each["blob_name"] for each in documents] == ["leave.pdf"]
+
+
+async def test_the_next_question_does_not_find_a_removed_file(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE), other=pdf("The quay opens at seven."))
+    await visit.ask(QUESTION)
+    assert "leave.pdf" in str(
+        visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]["citations"]
+    )
+    await visit.click(".file [aria-label*='leave.pdf']")
+    await visit.ask(f"{QUESTION} And which one?", answers=2)
+    [_, turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert "leave.pdf" not in str(turn["citations"])
+    assert not await visit.page.value("document.querySelector('.notice')?.innerText.includes('leave.pdf')")
+
+
+async def test_suggestions_go_with_the_file_that_they_may_be_about(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE), other=pdf("The quay opens at seven."))
+    await visit.ask(QUESTION)
+    suggest = """(async () => {
+      const base = document.documentElement.dataset.base;
+      const { turns, change } = await import(base + 'chat.js');
+      change(turns.value[0], { suggestions: ['What else does leave.pdf say?'] });
+    })()"""
+    await visit.page.value(suggest)
+    await visit.sees(".suggestions button")
+    await visit.click(".file [aria-label*='leave.pdf']")
+    # As when the time to take it back is over.
+    settle = "(files) => files.settleRemovals()"
+    await visit.page.value(f"import(document.documentElement.dataset.base + 'files.js').then({settle})")
+    await visit.page.until("!document.querySelector('.suggestions')")
+
+
+async def test_several_failed_files_are_one_row(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE), one=b"no file", two=b"none either")
+    await visit.sees(".failed-files")
+    assert await visit.texts(".failed-files summary") == ["2 files cannot be used"]
+    ready = "document.querySelector('.file.is-ready').getBoundingClientRect()"
+    files = "document.querySelector('.files').getBoundingClientRect()"
+    assert await visit.page.value(f"{ready}.bottom <= {files}.bottom")
+    await visit.click(".failed-files summary")
+    await visit.page.until("document.querySelectorAll('.failed-files .file').length === 2")
+    visit.page.problems.clear()
+
+
+async def test_a_marker_is_shown_only_with_its_citation(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    watch = """(() => {
+      window.raw = [];
+      // Each piece of the answer is drawn at once, so that none is missed.
+      window.requestAnimationFrame = (act) => { act(0); return 0; };
+      new MutationObserver(() => {
+        const text = document.querySelector('.turn.is-streaming .text')?.innerText ?? '';
+        if (text.includes('[')) window.raw.push(text);
+      }).observe(document.body, { childList: true, subtree: true, characterData: true });
+    })()"""
+    await visit.page.value(watch)
+    await visit.write(QUESTION)
+    await visit.page.press("Enter")
+    await visit.page.until(ANSWERED.format(1))
+    await visit.sees("button.marker")
+    assert await visit.page.value("window.raw") == []
+
+
+async def test_a_file_without_text_can_be_chosen_if_its_pictures_are_sent(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await attach_all(visit, tmp_path, scan=pdf(""))
+    chosen = "document.querySelector('.file button.file-main')"
+    assert not await visit.page.value(f"Boolean({chosen})")
+    send = """(async () => {
+      const base = document.documentElement.dataset.base;
+      const { me } = await import(base + 'store.js');
+      const { pictures } = await import(base + 'chat.js');
+      me.value = { ...me.value, models: me.value.models.map((each) => ({ ...each, images: IMAGES })) };
+      pictures.value = true;
+    })()"""
+    await visit.page.value(send.replace("IMAGES", "false"))
+    assert not await visit.page.value(f"Boolean({chosen})")
+    await visit.page.value(send.replace("IMAGES", "true"))
+    await visit.page.until(chosen)
+
+
+async def test_closest_passages_are_not_announced_as_sources(visit: Visit) -> None:
+    await visit.ask("Hello there")
+    announce = """(async () => {
+      const base = document.documentElement.dataset.base;
+      const { announce } = await import(base + 'stream.js');
+      const { turns } = await import(base + 'chat.js');
+      const { said } = await import(base + 'store.js');
+      announce({ ...turns.value[0].value, citations: [{ verified: true, checked: true, closest: true }] });
+      return said.value;
+    })()"""
+    assert await visit.page.value(announce) == "Answer ready: 0 sources. 1 closest passage, not an answer"
