@@ -52,9 +52,10 @@ def without_nulls(part: Any) -> Any:
     return {name: without_nulls(value) for name, value in kept.items()}
 
 
-class FileStatus(Record):
+class FileStatus(DocumentOrigin):
     """The outcome for one document. `created`: its file id was created in this call; `reused`: earlier."""
 
+    document_id: str | None = Field(default=None, description="null in results of earlier versions")
     blob_name: str
     status: Literal["reused", "created", "failed"]
     sent_as: Literal["file", "base64", "text"] | None = Field(

@@ -18,6 +18,9 @@ CALLS: Mapping[str, Call] = {
     **text_calls_at_edges.STORES,
 }
 
+IN_CHILDREN = frozenset({"export as PDF"})
+"""The calls that the product makes only in a separate process."""
+
 _PASSED_ON = "passes the text on, or stores it"
 _COUNTED = "counts tokens of a text, and TiktokenCounter.count is measured"
 _NAMES = "reads names and settings, which are short"

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
+from core.documents.places import DocumentOrigin
 from core.documents.ports import PDF, Attachment, plain_name
 from core.grounding.pictures import Parts
 from core.grounding.sources import fence, label
@@ -57,15 +58,20 @@ def created_ids(attached: Sequence[Attachment]) -> set[str]:
 
 
 def file_statuses(
-    ready: Sequence[Document], attached: Mapping[str, Attachment], created: Set[str]
+    ready: Sequence[Document],
+    attached: Mapping[str, Attachment],
+    created: Set[str],
+    origins: Mapping[str, DocumentOrigin],
 ) -> list[FileStatus]:
-    """What became of each document; `attached` are those that the model got, by id.
+    """What became of each document; `attached` are those that the model got, by id, as are `origins`.
 
     `created` are the ids of the references that were created for this answer.
     """
     sent = ((document, attached.get(document.document_id)) for document in ready)
     return [
         FileStatus(
+            **origins[document.document_id].model_dump(),
+            document_id=document.document_id,
             blob_name=document.blob_name,
             status="failed" if each is None else "created" if each.ref.file_id in created else "reused",
             sent_as=each.sent_as if each else None,

@@ -211,7 +211,9 @@ class DocumentChat:
                 prompt=with_image_tokens(work.sizes, work.seen.counts),
                 images=work.seen.counts,
                 usage=budget.usage,
-                files=file_statuses([with_seen_pages(each, work.seen) for each in ready], sent, work.created),
+                files=file_statuses(
+                    [with_seen_pages(each, work.seen) for each in ready], sent, work.created, work.origins
+                ),
                 grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
             ),
         )

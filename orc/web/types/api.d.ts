@@ -270,6 +270,11 @@ export interface Schemas {
     blob_name: string;
   };
   FileStatus: {
+    context_type: Schemas["PlaceType"] | null;
+    context_id: string | null;
+    context_name: string | null;
+    focus: boolean | null;
+    document_id: string | null;
     blob_name: string;
     status: "reused" | "created" | "failed";
     sent_as: "file" | "base64" | "text" | null;
@@ -399,6 +404,7 @@ export interface Schemas {
     text: string;
     file: Schemas["FilePart"] | null;
   };
+  PlaceType: "session" | "organization" | "folder" | "usecase" | "workspace";
   PlanTrace: {
     steps: Array<"retrieve" | "web_search" | "both" | "answer">;
     confidence: number;

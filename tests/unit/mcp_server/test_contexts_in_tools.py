@@ -19,6 +19,7 @@ from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.registration import offer
+from orc.graphs.origins import Origins
 from tests.unit.mcp_server.stand_ins import ANN
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -229,6 +230,26 @@ async def test_an_answer_names_the_context_of_what_is_not_of_the_focus(
             assert origin(citation) == ORIGINS[key]
     answer = await calls.found("document_chat", question=question, document_names=["plan.txt"], context="c2")
     assert "three" in answer["answer"]
+
+
+async def test_what_a_model_read_is_known_although_the_answer_does_not_cite_it(
+    calls: Calls, ids: dict[str, str]
+) -> None:
+    """Revoking a right withholds answers by the documents that a model was shown, not by those it cites."""
+    named = [ids["usecase"], ids["workspace"]]
+    answer = await calls.found(
+        "document_chat", question="What is in the plan at three?", document_names=named
+    )
+    cited = {citation["document_id"] for citation in answer["citations"]}
+    assert ids["workspace"] not in cited
+    origins = Origins()
+    origins.note("document_chat", answer)
+    assert origins.places.keys() == set(named)
+    assert origins.places[ids["workspace"]] == (WORKSPACE, False)
+    assert [origin(each) for each in answer["metadata"]["files"]] == [
+        ORIGINS["usecase"],
+        ORIGINS["workspace"],
+    ]
 
 
 async def test_a_page_and_a_text_say_where_they_are_from(calls: Calls, ids: dict[str, str]) -> None:
