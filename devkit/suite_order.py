@@ -42,6 +42,7 @@ SHARING = {
         "tests/web/test_lists",
         "tests/web/test_page",
         "tests/web/test_panel",
+        "tests/web/test_sessions",
         "tests/web/test_sign_in",
     },
 }

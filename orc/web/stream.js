@@ -39,7 +39,7 @@ export function stopListening() {
  */
 export async function follow(turn, asking = null, retrying = null) {
   const id = conversationId.value ?? "";
-  const writer = new Writer(turn);
+  const writer = new Writer(turn, id);
   const began = Date.now();
   const still = setInterval(() => {
     said.value = t("turn.answering.still", { n: Math.round((Date.now() - began) / 1000) });
@@ -151,9 +151,10 @@ class Writer {
   #revising = "";
   #scheduled = false;
 
-  /** @param {Signal<TurnView>} turn */
-  constructor(turn) {
+  /** @param {Signal<TurnView>} turn @param {string} id of the session */
+  constructor(turn, id) {
     this.turn = turn;
+    this.id = id;
   }
 
   /** @param {number} number @param {string} kind @param {any} data */
@@ -184,6 +185,8 @@ class Writer {
     // After a reload the same turn may be shown already, as it was stored.
     turns.value = turns.value.filter((each) => each === this.turn || each.value.turnId !== turnId);
     change(this.turn, { turnId, seq });
+    // The API has the question: after a reload it is not sent again.
+    keep("sessionStorage", `asking.${this.id}`, null);
     if (conversationId.value && !listening) listen(conversationId.value);
   }
 

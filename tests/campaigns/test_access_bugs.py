@@ -24,7 +24,7 @@ FOUND_BY = {
     "tell_blocked_answers": TURNS,
     "tell_blocked_summaries": "tests/unit/orc/memory/test_service.py",
     "believe_arguments": TOOLS,
-    "export_without_a_check": TURNS,
+    "export_without_a_check": "tests/unit/orc/api/test_withholding.py",
     "suggest_from_everywhere": MATRIX,
     "search_what_is_deleted": TOOLS,
     "leave_a_route_open": MATRIX,

@@ -9,6 +9,7 @@ from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
 
 BOX = "document.getElementById('question').value"
+KEPT_QUESTIONS = "Object.keys(sessionStorage).filter((each) => each.includes('asking.'))"
 EDIT = "document.querySelectorAll('.turn .actions [aria-label=\"Edit the question\"]')"
 REFUSING = """
 (() => {
@@ -281,3 +282,13 @@ async def test_a_contradiction_does_not_hide_that_there_is_no_source(visit: Visi
     [contradiction, source] = await visit.texts(".turn .note")
     assert "It says 4." in contradiction
     assert "no source" in source
+
+
+async def test_a_question_that_the_api_has_is_not_kept_to_be_sent_again(visit: Visit) -> None:
+    """Sent again, it would take the place of the stored turn and close a source that is open."""
+    visit.model.script = Script(text="A slow answer. " * 10, tokens=60, delay_ms=50)
+    await visit.write("Hello there")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-streaming .text")
+    assert await visit.page.value(KEPT_QUESTIONS) == []
+    await visit.page.until(ANSWERED.format(1))

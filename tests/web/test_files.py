@@ -148,3 +148,22 @@ async def test_closest_passages_are_not_announced_as_sources(visit: Visit) -> No
       return said.value;
     })()"""
     assert await visit.page.value(announce) == "Answer ready: 0 sources. 1 closest passage, not an answer"
+
+
+async def test_twenty_files_at_once_become_ready_and_a_damaged_one_says_why(
+    visit: Visit, tmp_path: Path
+) -> None:
+    files = {
+        f"pier{number}": pdf(f"Pier {number} of the harbour has {number} lamps.") for number in range(20)
+    }
+    await attach_all(visit, tmp_path, **files, broken=b"no file")
+    assert await visit.page.value("document.querySelectorAll('.file.is-ready').length") == 20
+    [failed] = await visit.texts(".file.is-failed .file-status")
+    assert failed.startswith("Failed: ")
+    await visit.click(".file.is-failed button:last-child")
+    await visit.page.until("!document.querySelector('.file.is-failed')")
+    await visit.ask("How many lamps does pier 17 have?")
+    assert "pier17.pdf" in str(
+        visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]["citations"]
+    )
+    visit.page.problems.clear()

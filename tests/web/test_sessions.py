@@ -1,0 +1,154 @@
+"""Sessions in the list and in several windows, and what a session says of its answers."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from core.infra.sqlite import Database
+from core.names import Owner
+from devkit.browser import Program, browsing
+from devkit.doubles.openai_double import ChatRequest, Reply, Script, default_reply
+from devkit.visits import ANSWERED, Visit
+from orc.conversations.models import NewTurn, TurnOutcome
+from orc.conversations.sqlite import SqliteTurnLog
+from tests.unit.core.extraction.samples import pdf
+
+MANY = 1000
+NOTICED_SECONDS = 2.0
+LEAVE = "Every employee of the harbour has 28 days of annual leave."
+QUAY = "The quay opens at seven in the morning."
+TITLE = "document.querySelector('.head h1').textContent"
+
+
+async def test_another_window_shows_what_happens_in_this_one(visit: Visit, program: Program) -> None:
+    await visit.ask("First question?")
+    async with browsing(program) as window:
+        other = replace(visit, page=window)
+        await other.be("ann")
+        await other.open(f"#/c/{await visit.conversation()}")
+        await window.until(ANSWERED.format(1))
+        visit.model.script = Script(text="The second answer.")
+        await visit.ask("Second question?", answers=2)
+        began = time.monotonic()
+        await window.until(ANSWERED.format(2))
+        assert time.monotonic() - began < NOTICED_SECONDS
+        assert await other.texts(".turn .text") == await visit.texts(".turn .text")
+        with visit.client() as client:
+            client.patch(f"/conversations/{await visit.conversation()}", json={"title": "Two windows"})
+        began = time.monotonic()
+        for page in (window, visit.page):
+            await page.until(f"{TITLE} === 'Two windows'")
+        assert time.monotonic() - began < NOTICED_SECONDS
+        assert window.problems == []
+
+
+async def test_a_title_comes_before_the_answer_and_although_the_turn_fails(visit: Visit) -> None:
+    visit.model.script = Script(text="A slow answer. " * 10, tokens=60, delay_ms=50)
+    await visit.write("When does the ferry leave?")
+    await visit.page.press("Enter")
+    await visit.page.until(f"{TITLE}.includes('ferry') || document.querySelector('.turn.is-answered')")
+    assert not await visit.texts(".turn.is-answered")
+    await visit.page.until(ANSWERED.format(1))
+    await visit.click("#new")
+    visit.model.responder = lambda asked: Reply(choices=False)
+    await visit.write("Where is the lighthouse?")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed")
+    await visit.page.until(f"{TITLE}.includes('lighthouse')")
+
+
+async def test_a_thousand_sessions_are_listed_searched_and_scrolled(visit: Visit) -> None:
+    database = Database(visit.here.folder / "orc.db")
+    try:
+        log = SqliteTurnLog(database)
+        for number in range(MANY):
+            owner = Owner(visit.organization, visit.user, f"00000000-0000-4000-8000-{number:012}")
+            new = NewTurn(key="k", request_hash="h", question=f"What is pier{number}?")
+            turn = (await log.begin(owner, new, lease_seconds=60)).turn
+            outcome = TurnOutcome(answer="A pier.", result={"answer": "A pier."}, citations=[])
+            await log.commit(owner, turn.turn_id, turn.attempt, outcome)
+    finally:
+        await database.close()
+    page, listed = visit.page, "document.querySelectorAll('.session').length"
+    await page.reload()
+    await page.until(f"{listed} >= 50")
+    shown = await page.value(listed)
+    while shown < MANY:
+        await page.value("document.querySelector('.session-list > button').click()")
+        await page.until(f"{listed} > {shown}")
+        shown = await page.value(listed)
+    assert shown == MANY
+    assert len(set(await visit.texts(".session a"))) == MANY
+    await page.value("document.querySelector('.session-list').scrollTop = 1e9")
+    last = "[...document.querySelectorAll('.session a')].at(-1)"
+    await page.until(f"{last}.getBoundingClientRect().bottom <= innerHeight")
+    await page.value("document.getElementById('search').focus()")
+    await page.call("Input.insertText", text="pier777")
+    await page.until(f"{listed} === 1")
+    assert "pier777" in (await visit.texts(".session a"))[0]
+
+
+async def test_how_an_answer_came_about_is_what_its_metadata_says(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    await visit.attach(tmp_path / "leave.pdf")
+    await visit.ask("How many days of leave does an employee of the harbour get?")
+    turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]
+    metadata = turn["metadata"]
+    shown = [
+        await visit.texts(".why > ol > li"),
+        await visit.texts(".why .steps li"),
+        await visit.texts(".why p"),
+    ]
+    assert len(shown[1]) == len(metadata["tools"]) > 0
+    tokens = metadata["usage"]["input_tokens"] + metadata["usage"]["output_tokens"]
+    assert f"{tokens:,} tokens" in " ".join(shown[2])
+    verified = sum(each["verified"] for each in turn["citations"])
+    assert any(f"{verified} of {len(turn['citations'])}" in each or verified == 1 for each in shown[0]), (
+        shown[0]
+    )
+    await visit.page.reload()
+    await visit.page.until(ANSWERED.format(1))
+    again = [
+        await visit.texts(".why > ol > li"),
+        await visit.texts(".why .steps li"),
+        await visit.texts(".why p"),
+    ]
+    assert again == shown
+
+
+async def test_each_marker_opens_its_own_quote(visit: Visit, tmp_path: Path) -> None:
+    def cite_three_times(asked: ChatRequest) -> Reply:
+        said = Reply(text=f"{LEAVE} [S1] {QUAY} [S1] {LEAVE} [S1]")
+        return said if asked.sources and not asked.schema_asked else default_reply(asked)
+
+    (tmp_path / "rules.pdf").write_bytes(pdf(f"{LEAVE} {QUAY}"))
+    await visit.attach(tmp_path / "rules.pdf")
+    visit.model.responder = cite_three_times
+    await visit.ask("What are the rules of the harbour?")
+    assert await visit.page.value("document.querySelectorAll('button.marker').length") == 3
+    for place, quote in enumerate((LEAVE, QUAY, LEAVE)):
+        await visit.page.value(f"document.querySelectorAll('button.marker')[{place}].click()")
+        begin = quote.split()[1]
+        await visit.page.until(
+            f"document.querySelector('.quote-box .quote')?.textContent.includes('{begin}')"
+        )
+        other = (QUAY if quote == LEAVE else LEAVE).split()[1]
+        assert other not in (await visit.texts(".quote-box .quote"))[0]
+
+
+async def test_reading_further_up_is_not_disturbed_by_an_answer(visit: Visit) -> None:
+    page = visit.page
+    visit.model.script = Script(text="One line of an answer.\n\n" * 60, tokens=10, delay_ms=1)
+    await visit.ask("First?")
+    visit.model.script = Script(text="Another line of an answer.\n\n" * 60, tokens=60, delay_ms=40)
+    await visit.write("Second?")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn.is-streaming .text')")
+    await page.value("document.querySelector('.scroller').scrollTop = 200")
+    place = "document.querySelector('.turn .text').getBoundingClientRect().top"
+    before = await page.value(place)
+    written = "document.querySelector('.turn.is-last .text').textContent.length"
+    begun = await page.value(written)
+    await page.until(ANSWERED.format(2))
+    assert await page.value(written) > begun
+    assert await page.value(place) == before
