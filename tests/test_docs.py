@@ -25,6 +25,7 @@ OWN_PATH = re.compile(
     r"`((?:core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
 )
 OTHER_VARIABLES = {"ORC_REQUIRE_ALL", ADVANCED_VARIABLE}
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -115,3 +116,10 @@ def test_entries_for_clients_are_json_with_absolute_paths() -> None:
     assert Path(started["env"]["ORC_DATA_DIR"]).is_absolute()
     assert started["args"][:3] == ["-m", "orc", "mcp"]
     assert called["headers"]["Authorization"].startswith("Bearer ")
+
+
+def test_every_test_that_the_docs_name_exists() -> None:
+    named = [found for page in PAGES for found in NAMED_TEST.findall(page.read_text())]
+    missing = [f"{file}::{name}" for file, name in named if f"def {name}(" not in (ROOT / file).read_text()]
+    assert len(named) > 40
+    assert missing == []

@@ -179,3 +179,27 @@ async def test_a_file_that_changed_since_shows_no_rectangles(visit: Visit) -> No
     assert "removed" in (await visit.texts(".quote-box [role=status]"))[0]
     quote = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]["citations"][0]["quote"]
     assert quote in (await visit.texts(".quote-box .quote"))[0]
+
+
+async def test_forced_colours_keep_verdicts_and_reduced_motion_stops_it(visit: Visit) -> None:
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    forced = [
+        {"name": "forced-colors", "value": "active"},
+        {"name": "prefers-reduced-motion", "value": "reduce"},
+    ]
+    await page.call("Emulation.setEmulatedMedia", features=forced)
+    border = await page.value(
+        "(() => { const style = getComputedStyle(document.querySelector('button.marker'));"
+        " return [style.borderTopStyle, parseFloat(style.borderTopWidth)]; })()"
+    )
+    assert border[0] == "solid" and border[1] >= 1
+    assert await page.value("Boolean(document.querySelector('button.marker .icon'))")
+    visit.model.script = Script(text="A slow answer. " * 10, tokens=30, delay_ms=60)
+    await visit.write("Hello there")
+    await page.press("Enter")
+    await page.until("document.querySelectorAll('.turn').length === 2")
+    moving = "document.getAnimations().filter((each) => each.playState === 'running').length"
+    assert await page.value(moving) == 0
+    await page.until(ANSWERED.format(2))
