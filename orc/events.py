@@ -201,7 +201,7 @@ class TitleUpdated(Event):
     kind = "chat_session_title_updated"
     conversation_id: str
     title: str
-    by: Literal["words", "model", "user"]
+    by: Literal["file", "words", "model", "user"]
 
 
 class Suggested(Event):

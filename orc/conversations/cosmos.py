@@ -240,11 +240,11 @@ class CosmosTurnLog:
 
         return await unraced(work)
 
-    async def ensure_conversation(self, owner: Owner) -> Head:
+    async def ensure_conversation(self, owner: Owner, file: str = "") -> Head:
         async def work() -> Head:
             conversation = await self._find(owner)
             if conversation is None:
-                conversation = _new_life(transitions.first_head(owner, self._clock()))
+                conversation = _new_life(transitions.first_head(owner, self._clock(), file))
                 await self._container.create(self._head_item(conversation.head, conversation.life))
             return conversation.head
 

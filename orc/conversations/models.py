@@ -244,8 +244,11 @@ class Turn(Record):
 
 
 class TitleBy(StrEnum):
-    """Where a title comes from: the words of the first question, a model, or the user."""
+    """Where a title comes from: the first file before any question, the words of the first question, a model,
+    or the user. Each takes the place of those before it.
+    """
 
+    FILE = "file"
     WORDS = "words"
     MODEL = "model"
     USER = "user"

@@ -208,10 +208,10 @@ class SqliteTurnLog:
 
         return await self._database.write(work)
 
-    async def ensure_conversation(self, owner: Owner) -> Head:
+    async def ensure_conversation(self, owner: Owner, file: str = "") -> Head:
         def work(connection: sqlite3.Connection) -> Head:
             head = _get_head(connection, owner)
-            return head or _put_head(connection, transitions.first_head(owner, self._clock()))
+            return head or _put_head(connection, transitions.first_head(owner, self._clock(), file))
 
         return await self._database.write(work)
 

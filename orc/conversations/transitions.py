@@ -28,9 +28,10 @@ INTERRUPTED = Failure(
 )
 
 
-def first_head(owner: Owner, now: datetime) -> Head:
-    """The head of a conversation without turns."""
-    return Head(**asdict(owner), created_at=now, updated_at=now)
+def first_head(owner: Owner, now: datetime, file: str = "") -> Head:
+    """The head of a conversation without turns, titled by its first file, if that is known."""
+    titled = {"title": file[:TITLE_CHARACTERS], "title_by": TitleBy.FILE, "title_words": searchable(file)}
+    return Head(**asdict(owner), created_at=now, updated_at=now, **(titled if file else {}))
 
 
 def new_attempt() -> str:
@@ -101,7 +102,7 @@ def retitle_head(head: Head | None, title: str, by: TitleBy) -> Head:
     """The head with the title; it was not used by that. The same head if a model's title comes too late."""
     if head is None:
         raise missing_conversation()
-    if by is TitleBy.MODEL and head.title_by not in (None, TitleBy.WORDS):
+    if by is TitleBy.MODEL and head.title_by in (TitleBy.MODEL, TitleBy.USER):
         return head
     return _next_version(head, head.updated_at, title=title, title_by=by, title_words=searchable(title))
 
@@ -315,9 +316,10 @@ def _contexts_from(new: NewTurn, head: Head, seq: int) -> dict[str, object]:
 
 
 def _title_from(question: str, head: Head) -> dict[str, object]:
-    """The change that gives the head a title, if it has none."""
+    """The change that gives the head a title, if it has none but the name of a file."""
     title = " ".join(question.split())[:TITLE_CHARACTERS].rstrip()
-    return {} if head.title or not title else {"title": title, "title_by": TitleBy.WORDS}
+    is_titled = head.title and head.title_by is not TitleBy.FILE
+    return {} if is_titled or not title else {"title": title, "title_by": TitleBy.WORDS}
 
 
 def _next_version(head: Head, now: datetime, **changes: object) -> Head:

@@ -120,11 +120,15 @@ class TurnLog(Protocol):
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         """Give the conversation a title; NotFound if there is no such one. Its place in lists stays.
 
-        A model's title only takes the place of the words of a question: the head is then as it was.
+        A model's title only takes the place of a question's words or a file's name: the head is then as
+        it was.
         """
 
-    async def ensure_conversation(self, owner: Owner) -> Head:
-        """The conversation's head, made if absent: an upload may come before any question."""
+    async def ensure_conversation(self, owner: Owner, file: str = "") -> Head:
+        """The conversation's head, made if absent: an upload may come before any question.
+
+        A new one has the name of the file as its title, until there is a question.
+        """
 
     async def delete(self, owner: Owner) -> bool:
         """Remove the conversation and all its turns; False where there was none.

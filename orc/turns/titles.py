@@ -100,7 +100,7 @@ class Titles:
         head, turn, pending = begun.head, begun.turn, PendingTitle()
         if turn.seq == 1 and head.title_by is TitleBy.WORDS:
             emit(title_event(head))
-        is_open = head.title_by in (None, TitleBy.WORDS) and turn.seq <= TITLED_TURNS
+        is_open = head.title_by in (None, TitleBy.FILE, TitleBy.WORDS) and turn.seq <= TITLED_TURNS
         if self._model is not None and is_open:
             write = self._title(owner, begun.turn, self._model, emit)
             task = pending.start(write, at_once=not self._writes_answers)

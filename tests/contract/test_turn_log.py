@@ -434,6 +434,19 @@ async def test_the_first_question_gives_the_title_even_if_it_fails(log: TurnLog)
     assert (head.title, head.title_by) == (("What is " + "very " * 30)[:80].rstrip(), "words")
 
 
+async def test_the_first_file_gives_the_title_until_there_is_a_question(log: TurnLog) -> None:
+    opened = await log.ensure_conversation(OWNER, "leave.pdf")
+    assert (opened.title, opened.title_by) == ("leave.pdf", "file")
+    assert (await log.ensure_conversation(OWNER, "other.pdf")).title == "leave.pdf"
+    found, _ = await log.conversations(OWNER.organization_id, OWNER.user_id, limit=5, words=wanted("leave"))
+    assert [head.conversation_id for head in found] == [OWNER.conversation_id]
+    await ask(log, "k1")
+    head = await log.head(OWNER)
+    assert head is not None
+    assert head.title_by == "words"
+    assert (await log.retitle(OWNER, "Cover of teeth", TitleBy.MODEL)).title_by == "model"
+
+
 async def test_the_title_of_a_user_stays(log: TurnLog) -> None:
     await ask(log, "k1")
     before = await log.head(OWNER)

@@ -161,9 +161,9 @@ async def upload(
     stored = await store_files(file, owner, caller, app, trace)
     if isinstance(stored, Response):
         return stored
-    await app.log.ensure_conversation(owner)
-    app.orchestrator.changed(owner)
     documents, errors = stored
+    await app.log.ensure_conversation(owner, documents[0].blob_name)
+    app.orchestrator.changed(owner)
     return UploadResponse(conversation_id=owner.conversation_id, documents=documents, errors=errors)
 
 
@@ -222,7 +222,7 @@ async def ticket(
     granted = await app.library.presign_upload(owner, name, request.size, TICKET_SECONDS)
     if granted is None:
         return render(problem(HTTPStatus.CONFLICT, _NO_TICKETS, trace, code="direct_upload_not_offered"))
-    await app.log.ensure_conversation(owner)
+    await app.log.ensure_conversation(owner, name)
     return UploadTicketView(blob_name=name, **granted.model_dump())
 
 

@@ -506,7 +506,7 @@ export interface Schemas {
     duration_ms: number;
     failed: boolean;
   };
-  TitleBy: "words" | "model" | "user";
+  TitleBy: "file" | "words" | "model" | "user";
   ToolStep: {
     name: string;
     status: "finished" | "failed" | "unfinished";
