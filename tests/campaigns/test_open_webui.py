@@ -9,10 +9,10 @@ pytestmark = pytest.mark.campaign
 
 def test_a_person_sees_the_source_of_an_answer() -> None:
     seen = campaign()
-    assert "2 of 2 citations verified" in seen.answer
+    assert "1 of 1 citations verified" in seen.answer
     assert "The quay opens at seven." in seen.answer
     assert "1 Source\n" in seen.answer
     assert "(page 1)" in seen.source
-    assert "The harbour master keeps the key." in seen.source.partition("(page 1)")[2]
+    assert "The quay opens at seven." in seen.source.partition("(page 1)")[2]
     # Its requests for a title, tags and suggestions are no turns.
     assert len(seen.turns) == 1
