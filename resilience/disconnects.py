@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from random import Random
 
 import httpx
 
 from devkit.system import Event, System
-from orc.turns.results import STORED_AFTER
+from orc.turns.results import ATTEMPT_NUMBERS, STORED_AFTER
 from resilience.checks import Tally
 from resilience.clients import Departure, Left, Refused, ask_and_leave, open_client, outcome, whole_events
 from resilience.command import Load, run_command
@@ -202,7 +203,7 @@ class _Client:
         events = [*left.events, *tail]
         what = f"{left.asked.token}, left {left.departure.point} with {len(left.events)} events"
         numbers = [number for number, _, _ in events]
-        self._tally.expect(NUMBERED, _are_in_order(numbers), f"{what}: {numbers}")
+        self._tally.expect(NUMBERED, are_in_order(numbers), f"{what}: {numbers}")
         committed = turn["status"] == "committed" and left.asked.token in turn["answer"]
         self._tally.expect(ANSWERED, committed, f"{what}: {turn['status']}, {turn['failure']}")
         try:
@@ -244,10 +245,19 @@ class _Client:
         return events
 
 
-def _are_in_order(numbers: Sequence[int]) -> bool:
-    """Whether these are the numbers of live events from the first, and then those of a replay, if any."""
-    live = [number for number in numbers if number < STORED_AFTER]
-    replayed = list(numbers[len(live) :])
+def are_in_order(numbers: Sequence[int]) -> bool:
+    """Whether these are the numbers of events of one attempt after the other.
+
+    Each attempt has live events from its first, and then those of a replay, if any.
+    """
+    attempts = [list(group) for _, group in groupby(numbers, lambda number: number // ATTEMPT_NUMBERS)]
+    return list(numbers) == sorted(set(numbers)) and all(map(_are_of_one_attempt, attempts))
+
+
+def _are_of_one_attempt(numbers: Sequence[int]) -> bool:
+    own = [number % ATTEMPT_NUMBERS for number in numbers]
+    live = [number for number in own if number < STORED_AFTER]
+    replayed = own[len(live) :]
     in_order = live == list(range(1, len(live) + 1))
     return in_order and (not replayed or replayed == list(range(replayed[0], replayed[0] + len(replayed))))
 
