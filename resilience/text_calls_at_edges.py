@@ -91,6 +91,7 @@ def turns_of(text: str) -> object:
 
 
 def titled(text: str) -> object:
+    transitions.first_head(OWNER, NOW, text)
     head = transitions.retitle_head(HEAD, text, TitleBy.USER)
     return head, sortable((text, text)), read_cursor(first_page([text] * 2, 1, lambda each: (each, each))[1])
 

@@ -196,7 +196,7 @@ class DocumentChat:
         work.created |= created_ids([*attached, *searched])
         reading, writer = await self._answer(work, ready)
         sent = {each.document.document_id: each for each in [*work.attached, *searched]}
-        grounding = writer.grounding
+        seen, grounding = [with_seen_pages(each, work.seen) for each in ready], writer.grounding
         return DocumentChatResult(
             answer=work.shown,
             files=[sent[document.document_id].ref for document in readable],
@@ -211,9 +211,7 @@ class DocumentChat:
                 prompt=with_image_tokens(work.sizes, work.seen.counts),
                 images=work.seen.counts,
                 usage=budget.usage,
-                files=file_statuses(
-                    [with_seen_pages(each, work.seen) for each in ready], sent, work.created, work.origins
-                ),
+                files=file_statuses(seen, sent, work.created, work.origins),
                 grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
             ),
         )
