@@ -17,6 +17,8 @@ const ELSEWHERE_WAIT = 2000;
 /** Seconds of a rate limit that a question waits for. What takes longer is given back. */
 const LONGEST_LIMIT = 30;
 const STILL_MS = 10_000;
+/** Turns of other windows that are looked for after a lost connection. */
+const MOST_MISSED = 10;
 /** Events from this number on are of a stored answer: what was streamed before is only shown again. */
 const STORED_AFTER = 1_000_000;
 /** Numbers of each attempt; the first event for a reader of an earlier one has the lowest. */
@@ -303,6 +305,7 @@ export async function listen(id) {
       await refreshDocuments(id);
       const headers = { accept: "text/event-stream" };
       const response = await request("GET", `${path(id)}/events`, { headers, signal: mine.signal });
+      await showMissed(id).catch(report);
       for await (const event of eventsOf(response)) {
         wait = 500;
         online.value = navigator.onLine;
@@ -314,6 +317,13 @@ export async function listen(id) {
     await pause(wait);
     wait = Math.min(wait * 2, LONGEST_WAIT);
   }
+}
+
+/** Show the turns that began and ended while nothing was heard. @param {string} id */
+async function showMissed(id) {
+  const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=${MOST_MISSED}`));
+  const last = Math.max(0, ...turns.value.map((each) => each.value.seq));
+  for (const { turn_id: turnId, seq, replaced_by: next } of found.turns) if (seq > last && !next) await appear(id, turnId, seq);
 }
 
 /** @param {string} id @param {string} kind @param {any} data */
