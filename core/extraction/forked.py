@@ -8,7 +8,6 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Protocol
 
 from core.extraction.fork_server import MESSAGE, REFUSED, STARTED
 from core.extraction.protocol import MAX_LINE_BYTES
@@ -19,36 +18,6 @@ FILES_PER_SERVER = 200
 
 ANSWER_SECONDS = 60.0
 """For importing the readers on a busy machine, too."""
-
-
-class Input(Protocol):
-    """Where the request of a child is written."""
-
-    def write(self, data: bytes) -> None: ...
-
-    async def drain(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class Child(Protocol):
-    """A child process as asyncio has it."""
-
-    @property
-    def pid(self) -> int: ...
-
-    @property
-    def stdin(self) -> Input | None: ...
-
-    @property
-    def stdout(self) -> asyncio.StreamReader | None: ...
-
-    @property
-    def returncode(self) -> int | None: ...
-
-    def kill(self) -> None: ...
-
-    async def wait(self) -> int: ...
 
 
 class Gone(Exception):

@@ -8,7 +8,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from core.errors import DocumentRejected, OrcError
-from core.extraction.forked import Child, ForkServer
+from core.extraction.forked import ForkServer
 from core.extraction.pages import count_letters, unreadable
 from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
 from core.extraction.subprocesses import (
@@ -21,6 +21,7 @@ from core.extraction.subprocesses import (
 )
 from core.extraction.watch import TimeLimits, Verdict, Watch, watched
 from core.extraction.word_boxes import BOX_BYTES
+from core.infra.children import Child
 from core.models import Page, Progress, Record
 
 MAX_CHARACTERS = 20_000_000

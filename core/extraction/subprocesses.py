@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from core.errors import OrcError, Unavailable
-from core.extraction.forked import SERVER_MODULE, Child, ForkedChild, ForkServer, Gone
+from core.extraction.forked import SERVER_MODULE, ForkedChild, ForkServer, Gone
 from core.extraction.pages import unreadable
 from core.extraction.protocol import MAX_LINE_BYTES
+from core.infra.children import Child, end_child, kill_child, take_child
 from core.infra.exhaustion import exhausted
 
 MODULE = (sys.executable, "-P", "-X", "utf8", "-m")
@@ -49,12 +50,10 @@ class Children:
         """Stop all children; no new one can start."""
         self.closed = True
         for process in self._running:
-            _kill(process)
+            kill_child(process)
         await asyncio.gather(*(process.wait() for process in self._running))
         if self._spare is not None:
-            spare = await self._spare
-            _kill(spare)
-            await _reap(spare)
+            await end_child(await take_child(self._spare))
         async with self._starting:
             if self._server is not None:
                 await self._server.close()
@@ -89,9 +88,8 @@ class Children:
         try:
             yield process
         finally:
-            _kill(process)
             self._running.discard(process)
-            await _reap(process)
+            await end_child(process)
 
     def _check_open(self) -> None:
         if self.closed:
@@ -125,7 +123,7 @@ class Children:
         """The spare child if it is alive, otherwise a new one."""
         if self._spare is not None:
             spare, self._spare = self._spare, None
-            if (process := await spare).returncode is None:
+            if (process := await take_child(spare)).returncode is None:
                 return process
         return await self._spawn(command, settings)
 
@@ -204,16 +202,3 @@ _EXHAUSTED = _signals("SIGXCPU")
 _STARVED = _signals("SIGKILL", "SIGABRT", "SIGTRAP", "SIGILL")
 """The kernel's out-of-memory signal, and those of PDFium after a failed allocation."""
 _FROM_OUTSIDE = _STOPPED | _signals("SIGKILL")
-
-
-def _kill(process: Child) -> None:
-    if process.returncode is None:
-        process.kill()
-
-
-async def _reap(process: Child) -> None:
-    """Wait for the end. The pipe is read to its end, otherwise asyncio would never close it."""
-    assert process.stdout is not None
-    while await process.stdout.read(MAX_LINE_BYTES):
-        pass
-    await process.wait()

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from enum import Enum
 from typing import NamedTuple
 
-from core.extraction.forked import Child
+from core.infra.children import Child
 from core.infra.priority import LONG_SECONDS, give_more_way, processor_seconds
 
 POLL_SECONDS = 0.5

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, TypeVarTuple, cast
 
 from core.errors import OrcError, Overdue, Unavailable
+from core.infra.children import end_child, kill_child
 from core.infra.priority import LONG_SECONDS, give_more_way, processor_seconds
 from core.infra.text_child import AT_DEADLINE, LENGTH
 
@@ -131,7 +132,7 @@ class TextProcesses:
         self._closed = True
         busy = self._all.difference(self._idle)
         for process in busy:
-            _kill(process)
+            kill_child(process)
         await asyncio.gather(*map(self._end, self._idle), *(process.wait() for process in busy))
 
     async def run(
@@ -216,15 +217,10 @@ class TextProcesses:
         return process
 
     async def _end(self, process: Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        _kill(process)
-        process.stdin.close()
-        # Read to its end, otherwise asyncio would never close the pipe.
-        while await process.stdout.read(BUFFER_BYTES):
-            pass
-        await process.wait()
-        self._all.discard(process)
+        try:
+            await end_child(process)
+        finally:
+            self._all.discard(process)
 
 
 @asynccontextmanager
@@ -247,12 +243,6 @@ async def _giving_way(process: Process) -> AsyncIterator[list[int]]:
         yield gave_way
     finally:
         watching.cancel()
-
-
-def _kill(process: Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.kill()
 
 
 def _overdue() -> Overdue:
