@@ -6,8 +6,8 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -41,6 +41,8 @@ class Children:
 
     def __init__(self) -> None:
         self._running: set[Child] = set()
+        self._users = 0
+        self._unused = asyncio.Event()
         self._spare: asyncio.Task[Process] | None = None
         self._server: ForkServer | None = None
         self._starting = asyncio.Lock()
@@ -51,7 +53,9 @@ class Children:
         self.closed = True
         for process in self._running:
             kill_child(process)
-        await asyncio.gather(*(process.wait() for process in self._running))
+        while self._users:
+            self._unused.clear()
+            await self._unused.wait()
         if self._spare is not None:
             await end_child(await take_child(self._spare))
         async with self._starting:
@@ -66,26 +70,37 @@ class Children:
     @asynccontextmanager
     async def start(self, *command: str, settings: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
         """A child with pipes. Its environment has only `settings` and the import path."""
-        self._check_open()
-        async with self._used(await self._take(command, settings or {})) as process:
-            yield process
+        with self._counted():
+            async with self._used(await self._take(command, settings or {})) as process:
+                yield process
 
     @asynccontextmanager
     async def fork(self, *command: str) -> AsyncIterator[Child]:
         """A child that reads a file, with pipes: of a fork server, or else started by this command."""
+        with self._counted():
+            child = await self._fork()
+            try:
+                async with self._used(child or await self._take(command, {})) as process:
+                    yield process
+            finally:
+                if child is not None:
+                    child.close()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
         self._check_open()
-        child = await self._fork()
+        self._users += 1
         try:
-            async with self._used(child or await self._take(command, {})) as process:
-                yield process
+            yield
         finally:
-            if child is not None:
-                child.close()
+            self._users -= 1
+            self._unused.set()
 
     @asynccontextmanager
     async def _used(self, process: Started) -> AsyncIterator[Started]:
         self._running.add(process)
         try:
+            self._check_open()  # it may have been closed while the child started
             yield process
         finally:
             self._running.discard(process)

@@ -97,6 +97,11 @@ class FairSlots:
             async with self._changed:
                 self._changed.notify_all()
 
+    async def all_free(self) -> None:
+        """Waits until no slot is used."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: not self._used.total())
+
     def _has_free(self, whose: str) -> bool:
         return self._used.total() < self._slots and not (whose and self._used[whose] >= self._share)
 
@@ -124,16 +129,17 @@ class TextProcesses:
 
     async def start(self) -> None:
         """Start one process, so that the first function does not wait for it."""
-        if not self._idle and not self._closed:
-            self._idle.append(await self._spawn())
+        async with self._slots.slot(""):
+            if not self._idle and not self._closed:
+                self._idle.append(await self._spawn())
 
     async def close(self) -> None:
         """Stop all processes; functions that still run raise Unavailable."""
         self._closed = True
-        busy = self._all.difference(self._idle)
-        for process in busy:
+        for process in self._all:
             kill_child(process)
-        await asyncio.gather(*map(self._end, self._idle), *(process.wait() for process in busy))
+        await self._slots.all_free()
+        await asyncio.gather(*map(self._end, self._idle))
 
     async def run(
         self,
@@ -155,8 +161,8 @@ class TextProcesses:
             except BaseException:
                 await self._end(process)
                 raise
-            if gave_way:
-                await self._end(process)  # a priority cannot be raised again
+            if gave_way or self._closed:  # a priority cannot be raised again
+                await self._end(process)
             else:
                 self._idle.append(process)
         if error is not None:
@@ -199,7 +205,7 @@ class TextProcesses:
 
     async def _spawn(self) -> Process:
         if self._closed:
-            raise Unavailable("The work on texts has been stopped. Try again.")
+            raise _stopped()
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._command,
@@ -214,6 +220,9 @@ class TextProcesses:
         except OSError as error:
             raise Unavailable("No process can be started right now. Try again.") from error
         self._all.add(process)
+        if self._closed:  # meanwhile
+            await self._end(process)
+            raise _stopped()
         return process
 
     async def _end(self, process: Process) -> None:
@@ -243,6 +252,10 @@ async def _giving_way(process: Process) -> AsyncIterator[list[int]]:
         yield gave_way
     finally:
         watching.cancel()
+
+
+def _stopped() -> Unavailable:
+    return Unavailable("The work on texts has been stopped. Try again.")
 
 
 def _overdue() -> Overdue:

@@ -15,6 +15,7 @@ from core.errors import DocumentRejected, Unavailable, UnreadableDocument
 from core.extraction import watch
 from core.extraction.forked import ForkServer
 from core.extraction.sandbox import EXTRACTION_TIMES, Extractor
+from core.extraction.subprocesses import MODULE, Children
 from core.extraction.watch import TimeLimits
 from devkit.processes import children
 from tests.unit.core.extraction.samples import pdf, raw_pdf
@@ -222,6 +223,28 @@ async def test_an_error_in_the_progress_callback_reaches_the_caller(source: Path
     with pytest.raises(ValueError, match="the caller's own"):
         await extractor_with(HANG).extract(source, "contract.pdf", fail)
     assert children() == []
+
+
+@pytest.mark.parametrize("loop_steps", range(0, 30, 3))
+@pytest.mark.parametrize("forks", [False, True])
+async def test_closing_ends_a_child_that_is_just_starting(
+    monkeypatch: pytest.MonkeyPatch, loop_steps: int, forks: bool
+) -> None:
+    if not forks:
+        monkeypatch.setattr(ForkServer, "is_possible", lambda: False)
+    group = Children()
+
+    async def use() -> None:
+        async with group.fork(*MODULE, "core.extraction.child") as child:
+            assert child.stdout is not None
+            await child.stdout.read()
+
+    using = asyncio.create_task(use())
+    for _ in range(loop_steps):
+        await asyncio.sleep(0)
+    await group.close()
+    assert children(recursive=True) == []
+    await asyncio.gather(using, return_exceptions=True)
 
 
 async def test_closing_stops_running_children_and_refuses_new_ones(source: Path) -> None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 
+import psutil
 import pytest
 
 from core.errors import Overdue, Unavailable
@@ -68,6 +69,35 @@ async def test_nothing_runs_after_closing(processes: TextProcesses) -> None:
         await waiting
     with pytest.raises(Unavailable):
         await processes.run(os.getpid, seconds=5)
+
+
+async def steps(number: int) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("loop_steps", range(0, 30, 3))
+async def test_closing_ends_a_process_that_is_just_starting(loop_steps: int) -> None:
+    pool = TextProcesses(1)
+    starting = asyncio.create_task(pool.run(os.getpid, seconds=5))
+    await steps(loop_steps)
+    await pool.close()
+    assert psutil.Process().children() == []
+    with pytest.raises(Unavailable):
+        await starting
+
+
+@pytest.mark.parametrize("loop_steps", range(4))
+async def test_closing_ends_a_process_that_is_just_done(processes: TextProcesses, loop_steps: int) -> None:
+    await processes.start()
+    working = asyncio.create_task(processes.run(os.getpid, seconds=5))
+    [child] = psutil.Process().children()
+    while child.cpu_times().user == 0 and not working.done():  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    await steps(loop_steps)
+    await processes.close()
+    assert psutil.Process().children() == []
+    await asyncio.gather(working, return_exceptions=True)
 
 
 async def test_one_organization_gets_half_of_the_slots() -> None:
