@@ -6,14 +6,14 @@ import re
 import time
 from collections.abc import AsyncIterator
 
-import psutil
 import pytest
 
 from core.errors import Overdue, Unavailable
 from core.infra import text_processes
 from core.infra.text_processes import FairSlots, TextProcesses
+from devkit.processes import children
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("only_own_children")]
 
 HOPELESS = (re.compile(r"(a+)+$"), "a" * 60 + "!")
 """A regular expression that holds the interpreter for longer than the universe has existed."""
@@ -82,7 +82,7 @@ async def test_closing_ends_a_process_that_is_just_starting(loop_steps: int) -> 
     starting = asyncio.create_task(pool.run(os.getpid, seconds=5))
     await steps(loop_steps)
     await pool.close()
-    assert psutil.Process().children() == []
+    assert children() == []
     with pytest.raises(Unavailable):
         await starting
 
@@ -91,12 +91,12 @@ async def test_closing_ends_a_process_that_is_just_starting(loop_steps: int) -> 
 async def test_closing_ends_a_process_that_is_just_done(processes: TextProcesses, loop_steps: int) -> None:
     await processes.start()
     working = asyncio.create_task(processes.run(os.getpid, seconds=5))
-    [child] = psutil.Process().children()
+    [child] = children()
     while child.cpu_times().user == 0 and not working.done():  # noqa: ASYNC110
         await asyncio.sleep(0)
     await steps(loop_steps)
     await processes.close()
-    assert psutil.Process().children() == []
+    assert children() == []
     await asyncio.gather(working, return_exceptions=True)
 
 
