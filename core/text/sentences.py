@@ -27,7 +27,10 @@ _DIGIT = re.compile(r"\d")
 _ENDS = tuple(".!?。！？")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof inc ltd co corp no vs etc approx fig figs eq sec dept st al cf "
-    "e.g i.e u.s u.k z.b d.h".split()
+    "e.g i.e u.s u.k z.b d.h sr sra dra ee".split()
+)
+_GERMAN_MONTH = re.compile(
+    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
 )
 # A run of marks is entered at its first character only, and never read twice.
 _BOUNDARY = re.compile(r"(?<![.!?])[.!?]++[\"'”’)\]]*+\s++(?=[\"'“‘(\[]?[\w•¿¡$])|[。！？]+[」』）]?")
@@ -79,8 +82,10 @@ def sentences(block: str) -> Iterator[str]:
         is_initial = len(word) == 1 and word.isascii() and word.isalpha()
         is_scale = word in SCALE_ABBREVIATIONS and block[earliest:word_start].rstrip()[-1:].isdigit()
         is_numbering = word_start == start and word.isdigit()
+        is_day = word.isdigit() and len(word) <= 2 and _GERMAN_MONTH.match(block, match.end()) is not None
         continues = block[match.end() : match.end() + 1].islower()
-        if not (continues or word in _ABBREVIATIONS or is_initial or is_scale or is_numbering):
+        is_abbreviated = word in _ABBREVIATIONS or is_initial or is_scale
+        if not (continues or is_abbreviated or is_numbering or is_day):
             yield block[start : match.end()].strip()
             start = match.end()
     if rest := block[start:].strip():

@@ -20,10 +20,17 @@ def test_a_sentence_can_span_lines() -> None:
         "See Fig. 3 and Jiang et al. 2021 for J. Doe.",
         "1. Quality: we strive for it.",
         "Der Umsatz betrug 30 Mio. Euro und 2 Mrd. GBP.",
+        "Der Vertrag endet am 8. Februar 2024.",
+        "Habló el Sr. Costa con la Dra. Gil en EE. UU. desde 1990.",
     ],
 )
 def test_abbreviations_initials_and_numbering_do_not_end_a_sentence(text: str) -> None:
     assert list(sentences(text)) == [text]
+
+
+def test_a_number_at_the_end_of_a_sentence_is_no_day() -> None:
+    text = "Es waren 8. Danach endete 2023. Februar war kalt."
+    assert list(sentences(text)) == ["Es waren 8.", "Danach endete 2023.", "Februar war kalt."]
 
 
 def test_chinese_and_japanese_sentences_need_no_space() -> None:
