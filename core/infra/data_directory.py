@@ -1,14 +1,20 @@
-"""The mark that a data directory is in use: a lock that processes share, and that a restore takes alone."""
+"""The mark that a data directory is in use: a lock that processes share, and that a restore takes alone.
+
+The server of a directory also leaves the address of its tools there, for commands that have other settings.
+"""
 
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from core.errors import InvalidInput
 
 log = logging.getLogger(__name__)
+
+SERVER = "server"
+"""The file with the address. Its lock is held while the server runs, however that ends."""
 
 
 @contextmanager
@@ -33,6 +39,38 @@ def in_use(folder: Path, *, alone: bool = False) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def announced(folder: Path, tools_url: str) -> Iterator[None]:
+    """Leave the address of the tools server in the directory while the context is open.
+
+    Of several servers of one directory, the first is the one that is found.
+    """
+    import fcntl
+
+    os.close(_open(folder))
+    with (folder / SERVER).open("a") as file:
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.truncate(0)
+            file.write(tools_url)
+            file.flush()
+        yield
+
+
+def announced_tools(folder: Path) -> str:
+    """The address of the tools of the server that runs on this directory; empty if none is known."""
+    import fcntl
+
+    try:
+        with (folder / SERVER).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return (folder / SERVER).read_text()
+    except OSError:
+        pass
+    return ""
 
 
 def _open(folder: Path) -> int:

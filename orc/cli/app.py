@@ -17,6 +17,7 @@ from rich.text import Text
 
 from core.documents.scope import Scope
 from core.errors import InvalidInput, NotFound, OrcError
+from core.infra.data_directory import announced_tools
 from core.infra.log_redaction import keep_content_out
 from core.infra.operating_system import private_files
 from core.infra.settings import deprecated_settings
@@ -32,7 +33,7 @@ from orc.settings import Settings, child_environment, load
 _ADVICE = {
     "SQLite": "Check that the data directory (ORC_DATA_DIR) can be written.",
     "folder": "Check that the data directory (ORC_DATA_DIR) can be written.",
-    "MCP over HTTP": "Start it with `orc serve`, or set MCP_SERVER_URL.",
+    "MCP over HTTP": "Start it with `orc serve`, or set MCP_SERVER_URL as for the running server.",
     "Cosmos DB": "Check AZURE_COSMOS_ENDPOINT, the role `Cosmos DB Built-in Data Contributor`, and that the"
     " containers are there (`orc provision`).",
     "Blob Storage": "Check AZURE_STORAGE_ACCOUNT_URL, the role `Storage Blob Data Contributor`, and that the"
@@ -48,7 +49,13 @@ _ADVICE = {
 
 async def examine(settings: Settings, console: Console) -> bool:
     """Print the state of every dependency and damage of the data; whether turns can be answered, and no data
-    is damaged."""
+    is damaged.
+
+    Unless the settings name a tools server, it is that of the `orc serve` that runs on this data directory.
+    """
+    tools = announced_tools(settings.data_dir)
+    if tools and "mcp_server_url" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"mcp_server_url": tools})
     findings = await asyncio.to_thread(inspect_database, settings.database_path)
     if any(finding.blocks for finding in findings):
         _report(findings, console)

@@ -22,6 +22,7 @@ from rich.console import Console
 
 from core.errors import InvalidInput
 from core.infra.collector import collector_paused
+from core.infra.data_directory import announced
 from core.infra.http_server import LimitedHttp
 from core.infra.http_server import Server as PassedServer
 from core.infra.lifeline import hold_on
@@ -57,7 +58,8 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 async def serve(settings: Settings, console: Console) -> None:
     """Serve until a signal arrives. Raises InvalidInput for settings that cannot work."""
     await _check(settings)
-    await (_serve_here if settings.processes == 1 else _serve_in_children)(settings, console)
+    with announced(settings.data_dir, settings.mcp_server_url):
+        await (_serve_here if settings.processes == 1 else _serve_in_children)(settings, console)
 
 
 async def _serve_here(settings: Settings, console: Console) -> None:

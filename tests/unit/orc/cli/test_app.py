@@ -18,6 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from core.bootstrap import open_documents
+from core.infra.data_directory import announced
 from core.infra.sqlite import SCHEMA_VERSION
 from core.names import Owner
 from orc import __version__
@@ -238,6 +239,18 @@ def test_the_doctor_reports_a_missing_tools_server_and_what_to_do(
     assert "http://127.0.0.1:1/mcp" in result.stdout
 
 
+def test_the_doctor_finds_the_tools_of_the_server_that_runs_on_its_data(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MCP_SERVER_URL", raising=False)
+    with announced(data_dir, "http://127.0.0.1:1/mcp"):
+        assert "    where: http://127.0.0.1:1/mcp" in orc("doctor").stdout.splitlines()
+        monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:2/mcp")
+        assert "    where: http://127.0.0.1:2/mcp" in orc("doctor").stdout.splitlines()
+    monkeypatch.delenv("MCP_SERVER_URL")
+    assert "http://127.0.0.1:1/mcp" not in orc("doctor").stdout
+
+
 def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,7 +261,9 @@ def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
     assert f"    where: {data_dir}/orc.db" in lines
     at = lines.index(f"    where: {tools}")
     assert lines[at - 1].startswith("no  mcp_server: MCP over HTTP, ")
-    assert lines[at + 1].endswith(" Start it with `orc serve`, or set MCP_SERVER_URL.")
+    assert lines[at + 1].endswith(
+        " Start it with `orc serve`, or set MCP_SERVER_URL as for the running server."
+    )
 
 
 def test_the_doctor_gives_advice_as_advice(data_dir: Path) -> None:
