@@ -85,11 +85,11 @@ bench: install-dev install-node
 provision: install
 	@$(BIN)/python -m orc provision
 
-# Azure installs requirements.txt, with pip; it is exported from uv.lock.
+# Azure installs requirements.txt, with pip, which checks its hashes; it is exported from uv.lock.
 lock: $(UV) python
 	$(UV) lock --python "$(PYTHON)" $(UPGRADE)
 	{ echo "# Exported from uv.lock by \`make lock\`."; \
-	  $(UV) export --quiet --frozen --python "$(PYTHON)" --no-dev --no-emit-project --no-hashes --no-header; \
+	  $(UV) export --quiet --frozen --python "$(PYTHON)" --no-dev --no-emit-project --no-header; \
 	} > requirements.txt
 
 vendor: install-node

@@ -106,8 +106,16 @@ def direct_dependencies() -> list[Requirement]:
 def exported_requirements() -> str:
     """What `make lock` writes: the product's dependencies as uv.lock pins them."""
     command = [sys.executable, "-m", "uv", "export", "--quiet", "--frozen", "--python", sys.executable]
-    options = ["--no-dev", "--no-emit-project", "--no-hashes", "--no-header"]
+    options = ["--no-dev", "--no-emit-project", "--no-header"]
     return subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def requirements() -> dict[str, list[str]]:
+    """The requirements of requirements.txt, each with its hashes."""
+    text = (ROOT / "requirements.txt").read_text().replace("\\\n", "")
+    lines = (line for line in text.splitlines() if line and line.lstrip()[0] != "#")
+    parts = (line.split(" --hash=") for line in lines)
+    return {requirement.strip(): hashes for requirement, *hashes in parts}
 
 
 def pins(python: str) -> dict[str, str]:
@@ -117,9 +125,8 @@ def pins(python: str) -> dict[str, str]:
         "python_full_version": f"{python}.9",
         "sys_platform": "linux",
     }
-    lines = (ROOT / "requirements.txt").read_text().splitlines()
     found: dict[str, str] = {}
-    for requirement in map(Requirement, (line for line in lines if line and line.lstrip()[0] != "#")):
+    for requirement in map(Requirement, requirements()):
         if requirement.marker is None or requirement.marker.evaluate(
             {k: str(v) for k, v in environment.items()}
         ):
@@ -133,6 +140,15 @@ def test_requirements_are_exported_from_the_lock() -> None:
     """Azure installs what the tests run on; `make lock` writes both files."""
     written = (ROOT / "requirements.txt").read_text()
     assert written.partition("\n")[2] == exported_requirements()
+
+
+def test_every_requirement_has_hashes() -> None:
+    """With a hash on one line, pip refuses every package without one."""
+    found = requirements()
+    assert len(found) > 100
+    assert [
+        line for line, hashes in found.items() if not any(each.startswith("sha256:") for each in hashes)
+    ] == []
 
 
 @pytest.mark.parametrize("python", PYTHONS)
