@@ -34,6 +34,8 @@ REJECTED = ["400", "401", "403", "404", "405", "409", "413", "415", "422", "429"
 WORKERS = 2
 STATEFUL_EXAMPLES = 6
 LARGEST_ROUND = 300
+FURTHER_ROUNDS, FURTHER_EXAMPLES = 5, 12
+"""Chance may leave an operation without a valid request: how often it is tried again by itself."""
 ANSWER_SECONDS = 30
 MOST_EVENTS = 10_000
 
@@ -141,13 +143,17 @@ class Fuzzer:
     def run(self, cases: int, seed: int) -> None:
         """At least so many requests: examples, limits and sequences once, chance for the rest."""
         others = {"stateful": {"generation": {"max-examples": STATEFUL_EXAMPLES}}}
+        off = {name: {"enabled": False} for name in ("examples", "coverage", "stateful")}
         with _directing(self._seed_data):
             self._round(seed, {**others, "fuzzing": {"enabled": False}})
             while self.sent < cases:
                 seed += 1
                 examples = min(LARGEST_ROUND, -(-(cases - self.sent) // self.operations))
-                off = {name: {"enabled": False} for name in ("examples", "coverage", "stateful")}
                 self._round(seed, {**off, "fuzzing": {"generation": {"max-examples": examples}}})
+            for again in range(1, FURTHER_ROUNDS + 1):
+                if missed := [operation for operation, times in self.got_through().items() if not times]:
+                    valid = {"mode": "positive", "max-examples": FURTHER_EXAMPLES}
+                    self._round(seed + again, {**off, "fuzzing": {"generation": valid}}, missed)
 
     def got_through(self) -> Counter[str]:
         """How often each operation did what it is for."""
@@ -163,13 +169,14 @@ class Fuzzer:
             counted[status] += times
         return sorted(counted.items())
 
-    def _round(self, seed: int, phases: _Json) -> None:
+    def _round(self, seed: int, phases: _Json, only: Sequence[str] = ()) -> None:
+        """Send the requests of some phases, to all operations or to `only` these, such as "GET /api/me"."""
         schema = schemathesis.openapi.from_url(
             f"{self._address}/openapi.json", config=SchemathesisConfig.from_dict(_settings(seed, phases))
         )
-
-        self.operations = schema.statistic.operations.total
-        for event in from_schema(schema).execute():
+        if not only:
+            self.operations = schema.statistic.operations.total
+        for event in from_schema(schema.include(name=list(only)) if only else schema).execute():
             match event:
                 case events.ScenarioFinished(recorder=recorder):
                     self._take(recorder)
