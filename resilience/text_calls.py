@@ -19,7 +19,7 @@ from core.analysis.anchors import find_links, find_references, is_caption
 from core.analysis.document_context import DocumentContext
 from core.analysis.extractive import analyse_page
 from core.analysis.models import ABBREVIATED_AS, Connection, Entity, PageAnalysis, Relation
-from core.analysis.page_text import label_end, masked
+from core.analysis.page_text import masked
 from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
@@ -456,7 +456,6 @@ ANALYSIS: Mapping[str, Call] = {
     "find_links": lambda text: list(find_links(f"www.quay.example {text}")),
     "is_caption": is_caption,
     "masked": masked,
-    "label_end": label_end,
     "is_fit": is_fit,
     "opens_weakly": opens_weakly,
     "overview": lambda text: overview([analysis_of(text)], DocumentContext.of([page_of(PAGE)])),

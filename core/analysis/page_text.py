@@ -100,7 +100,6 @@ LONGEST_READ = 40_000
 EDGE_LINES = 3
 RUNNING_PAGES = 3
 RUNNING_SHARE = 1 / 8
-LONGEST_LABEL_WORDS = 8
 LONGEST_WORD = 40
 LONGEST_PAGE_NUMBER = 30
 LEAST_LINE_WORDS = 3
@@ -115,7 +114,6 @@ _PAGE_NUMBER = re.compile(r"(?:(?:page|seite|página|p\.)\s*)?(\d{1,5})(?:\s*(?:
 _ENDS_IN_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
 _MONTH = re.compile(rf"(?:{'|'.join(MONTHS)})\b", re.I)
 _PROSE_MARK = re.compile("[,，、。()（）*%：]")
-_LABEL = re.compile(r"([^\W\d_][^.:?!|]{2,70}):\s+(?=\S)")
 
 
 class PageText:
@@ -198,12 +196,6 @@ def masked(line: str) -> str:
     """A line as it is compared between pages: without its digits, which differ in headers and footers."""
     plain = " ".join(line.split())
     return plain if plain.endswith(_SENTENCE_ENDS) else _DIGITS.sub("0", plain)
-
-
-def label_end(sentence: str) -> int:
-    """The end of a run-in heading such as `Opening Hours:`; 0 if there is none."""
-    match = _LABEL.match(sentence)
-    return match.end() if match and len(match[1].split()) <= LONGEST_LABEL_WORDS else 0
 
 
 def _joined_paragraphs(pieces: Sequence[Piece], headings: Collection[str]) -> Iterator[Piece]:

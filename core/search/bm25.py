@@ -115,12 +115,10 @@ class Candidate:
 class CandidateScore:
     """How well a candidate matches. `covered` are the question's terms in it or its heading.
 
-    `terms` are all of the candidate's; `has_pair`: two neighbouring terms of the question are neighbours in
-    the candidate or in its heading.
+    `terms` are all of the candidate's.
     """
 
     score: float
-    has_pair: bool
     terms: Terms
     covered: Terms
     document_terms: Terms
@@ -200,7 +198,6 @@ class TextRanking:
         factor += DEFINITION_BONUS if defined and body[: len(defined)] == defined else 0
         return CandidateScore(
             score=score * (factor * FRAGMENT_FACTOR if candidate.is_fragment else factor),
-            has_pair=bool(pairs or self.question.pairs.intersection(pairwise(above))),
             terms=own_terms,
             covered=asked & (own_terms | heading),
             document_terms=asked & name,
