@@ -30,6 +30,11 @@ class Plan:
     crowd_uploads: int
     searched_documents: int
     searches: int
+    context_documents: int
+    grants: int
+    context_searches: int
+    context_searches_for_memory: int
+    context_calls: int
     azure_turns_per_round: int
     telling_turns_per_round: int
     costed_turns: int
@@ -119,6 +124,11 @@ FULL = Plan(
     crowd_uploads=10,
     searched_documents=2000,
     searches=400,
+    context_documents=10_000,
+    grants=100_000,
+    context_searches=200,
+    context_searches_for_memory=1000,
+    context_calls=200,
     azure_turns_per_round=4,
     telling_turns_per_round=6,
     costed_turns=500,
@@ -144,6 +154,11 @@ QUICK = Plan(
     crowd_uploads=10,
     searched_documents=400,
     searches=150,
+    context_documents=1_000,
+    grants=20_000,
+    context_searches=40,
+    context_searches_for_memory=40,
+    context_calls=40,
     azure_turns_per_round=3,
     telling_turns_per_round=4,
     costed_turns=60,

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench.azure import measure_azure
 from bench.client import Advance, bare_model, prepare_conversations
 from bench.contention import measure_crowd
+from bench.contexts import measure_contexts
 from bench.deployment import Stage, clean_surroundings, set_up
 from bench.ingesting import measure_analysis, measure_ingestion
 from bench.latency import measure_first_token, measure_growth
@@ -65,6 +66,8 @@ def _measure(run: "Run", plan: Plan, folder: Path) -> None:
         part.add([asyncio.run(measure_analysis(folder, plan, part.advance))])
     with run.part("Search", plan.searched_documents) as part:
         part.add(asyncio.run(measure_search(folder, plan, part.advance)))
+    with run.part("Contexts", plan.context_documents) as part:
+        part.add(asyncio.run(measure_contexts(folder, plan, part.advance)))
 
 
 async def _measure_running(run: "Run", stage: Stage, plan: Plan, folder: Path) -> None:

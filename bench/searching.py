@@ -62,14 +62,14 @@ class Texts:
         self.words = [*COMMON, *source.sample(sorted(made), WORDS)]
         self._weights = list(accumulate(1 / rank for rank in range(1, len(self.words) + 1)))
 
-    def passages(self, document_id: str) -> list[Passage]:
+    def passages(self, document_id: str, count: int = PASSAGES) -> list[Passage]:
         """The passages of a new document."""
         passages: list[Passage] = []
         page = 0
-        while len(passages) < PASSAGES:
+        while len(passages) < count:
             page += 1
             passages += split_pages(document_id, [Page(number=page, text=self._page(page))])
-        return passages[:PASSAGES]
+        return passages[:count]
 
     def question(self) -> str:
         """A plausible question about any document."""

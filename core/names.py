@@ -154,9 +154,10 @@ def _unsafe(segment: str) -> str | None:
         return "starts or ends with a space"
     if segment in {".", ".."}:
         return 'contains "." or ".." as a part'
-    if any(character in "\\%/" for character in segment):
+    if any(character in segment for character in "\\%/"):
         return "contains a slash, a backslash or a percent sign"
-    if any(unicodedata.category(c) in _INVISIBLE and c not in _JOINERS for c in segment):
+    is_plain = segment.isascii() and segment.isprintable()
+    if not is_plain and any(unicodedata.category(c) in _INVISIBLE and c not in _JOINERS for c in segment):
         return "contains invisible or control characters"
     if not unicodedata.is_normalized("NFC", segment):
         return "is not in Unicode normal form C (NFC)"

@@ -51,11 +51,12 @@ class Size(NamedTuple):
     roots: int = 2
     documents: int = 1
     users: int = 3
+    groups: int = 2
     probes: int = 24
     is_indexed: bool = False
 
 
-FULL = Size(tenants=3, roots=12, documents=7, users=40, probes=10_000, is_indexed=True)
+FULL = Size(tenants=3, roots=15, documents=7, users=40, groups=30, probes=10_000, is_indexed=True)
 
 
 class Document(NamedTuple):
@@ -148,6 +149,7 @@ class Campaign:
         self.logs = Logs()
         self.tenants: list[Tenant] = []
         self.users: list[User] = []
+        self.groups: list[str] = []
 
     @contextmanager
     def logged(self) -> Iterator[None]:
@@ -166,7 +168,8 @@ class Campaign:
 
     def build(self, size: Size) -> None:
         """Make the tenants with their contexts, documents and first grants."""
-        self.users = [User(f"u{n}", (f"g{n % 2}",) if n % 3 else ()) for n in range(size.users)]
+        self.groups = [f"g{n}" for n in range(size.groups)]
+        self.users = [self._user(number, size.users) for number in range(size.users)]
         for number in range(size.tenants):
             tenant = Tenant(f"tenant-{number}")
             self.tenants.append(tenant)
@@ -175,6 +178,11 @@ class Campaign:
                 self._grow(tenant, kind, None, size.documents)
             for _ in range(size.users * 2):
                 self._grant(tenant)
+
+    def _user(self, number: int, users: int) -> User:
+        """Two thirds of the users have groups, which nearly all have two members."""
+        each, more = number % len(self.groups), (number + users // 2) % len(self.groups)
+        return User(f"u{number}", (self.groups[each], self.groups[more]) if number % 3 else ())
 
     def probe(self, number: int) -> None:
         """One question about a document, in a new session or a going one; changes come in between."""
@@ -299,8 +307,8 @@ class Campaign:
     def _grant(self, tenant: Tenant) -> None:
         nodes = [each for each in tenant.types if not self._is_deleted(tenant, each)]
         user, node = self._chance.choice(self.users), self._chance.choice(nodes)
-        kinds = [f"user:{user.name}", "group:g0", "group:g1", "everyone"]
-        who = self._chance.choices(kinds, [12, 3, 3, 1])[0]
+        kinds = [f"user:{user.name}", f"group:{self._chance.choice(self.groups)}", "everyone"]
+        who = self._chance.choices(kinds, [12, 6, 1])[0]
         role = self._chance.choice(ROLES)
         self._admin(tenant, "PUT", self._member(node, who), json={"role": role})
         tenant.grants[node, who] = role

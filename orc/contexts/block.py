@@ -1,5 +1,6 @@
 """What a model is shown of the contexts of a turn: handles and quoted names, never ids."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
@@ -30,12 +31,20 @@ def context_block(scope: TurnScope, counts: Counts, count_tokens: Callable[[str]
     handles = {place: f"c{number}" for number, place in enumerate(scope.places, 1)}
     if not handles:
         return ""
-    far = list(_far_lines(scope, handles, counts))
-    for shown in range(len(far), -1, -1):
+    near, far = list(_near_lines(scope, handles, counts)), list(_far_lines(scope, handles, counts))
+
+    def block(shown: int) -> str:
         more = [f"and {len(far) - shown} more: documents_list shows them"] if shown < len(far) else []
-        block = _fenced([*_near_lines(scope, handles, counts), *far[:shown], *more, *_left_out(scope)])
-        if count_tokens(block) <= MOST_TOKENS:
-            return block
+        return _fenced([*near, *far[:shown], *more, *_left_out(scope)])
+
+    def is_too_long(shown: int) -> bool:
+        return count_tokens(block(shown)) > MOST_TOKENS
+
+    if not is_too_long(len(far)):
+        return block(len(far))
+    shown = bisect_left(range(len(far)), True, key=is_too_long) - 1
+    if shown >= 0:
+        return block(shown)
     return _fenced([f"{len(handles)} contexts: documents_list shows them"])
 
 

@@ -45,7 +45,10 @@ class Role(StrEnum):
     @property
     def rank(self) -> int:
         """The place in the order of roles, from 0."""
-        return list(Role).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {role: rank for rank, role in enumerate(Role)}
 
 
 class State(StrEnum):

@@ -119,7 +119,7 @@ def tools_off(places: Sequence[Place], rights: Rights) -> list[ToolOff]:
     found = {
         tool: ToolOff(tool=tool, context_type=context.type, context_name=context.name)
         for context in contexts.values()
-        if context.state is State.PRESENT and is_in(context)
+        if context.tools_off and context.state is State.PRESENT and is_in(context)
         for tool in context.tools_off
     }
     return [found[tool] for tool in sorted(found)]

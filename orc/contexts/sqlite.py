@@ -55,17 +55,21 @@ CREATE TABLE IF NOT EXISTS context_audit (
 """
 
 _CONTEXTS = f"SELECT item FROM contexts WHERE organization_id = ? AND context_id {IN_LIST}"
-# With "+" the index by context is used: one by principal would be searched for every pair.
-_GRANTS = f"""
-SELECT context_id, role FROM context_members
-WHERE organization_id = ? AND context_id {IN_LIST} AND +principal {IN_LIST}
+_GRANTS = """
+SELECT DISTINCT context_id, role FROM context_members
+WHERE organization_id = ? AND context_id {ids} AND {principal} {ids}
 """
+_SOUGHT = _GRANTS.format(ids=IN_LIST, principal="principal")
+# With "+" all members of these contexts are read.
+_READ = _GRANTS.format(ids=IN_LIST, principal="+principal")
+_MOST_SEEKS = 2000
+# Without statistics SQLite would compare all contexts of the organization.
 _SPECIAL_BELOW = f"""
-SELECT c.item FROM contexts AS c JOIN json_each(:below) AS top
+SELECT c.item FROM contexts AS c INDEXED BY contexts_deleting JOIN json_each(:below) AS top
 ON c.context_id > top.value || '-' AND c.context_id < top.value || '.'
 WHERE c.organization_id = :organization_id AND c.state = '{State.DELETING}'
 UNION
-SELECT c.item FROM contexts AS c JOIN json_each(:below) AS top
+SELECT c.item FROM contexts AS c INDEXED BY contexts_restricting JOIN json_each(:below) AS top
 ON c.context_id > top.value || '-' AND c.context_id < top.value || '.'
 WHERE c.organization_id = :organization_id AND json_extract(c.item, '$.tools_off') <> '[]'
 """
@@ -137,6 +141,10 @@ class SqliteContextStore:
         below: Sequence[str] = (),
     ) -> Rights:
         ids, names = json.dumps(list(context_ids)), json.dumps(list(principals))
+        # Contexts further up have more members, so each pair with one of them is sought.
+        from_the_top = sorted(context_ids, key=len)
+        sought = _MOST_SEEKS // max(1, len(principals))
+        portions = ((_SOUGHT, from_the_top[:sought]), (_READ, from_the_top[sought:]))
         special = {"organization_id": organization_id, "below": json.dumps(list(below))}
 
         def work(connection: sqlite3.Connection) -> Rights:
@@ -145,10 +153,11 @@ class SqliteContextStore:
                 for (item,) in connection.execute(_CONTEXTS, (organization_id, ids))
             ]
             granted: dict[str, Role] = {}
-            for context_id, name in connection.execute(_GRANTS, (organization_id, ids, names)):
-                role = Role(name)
-                if role.rank >= granted.get(context_id, role).rank:
-                    granted[context_id] = role
+            for query, some in portions:
+                for context_id, name in connection.execute(query, (organization_id, json.dumps(some), names)):
+                    role = Role(name)
+                    if role.rank >= granted.get(context_id, role).rank:
+                        granted[context_id] = role
             found = connection.execute(_SPECIAL_BELOW, special) if below else []
             further = tuple(Context.model_validate_json(item) for (item,) in found)
             return Rights({context.context_id: context for context in contexts}, granted, further)

@@ -136,6 +136,19 @@ async def test_the_highest_role_of_all_principals_counts(store: ContextStore) ->
     assert (await store.rights("tenant", [ACME], ["group:cre"])).granted == {}
 
 
+async def test_each_of_many_contexts_has_the_highest_role_of_many_principals(store: ContextStore) -> None:
+    folders = [new_id(ACME) for _ in range(20)]
+    await add(store, context(ACME), member(ACME, "group:g199", Role.EDITOR))
+    for folder in folders:
+        added = await add(store, context(folder), member(folder, "group:g0"))
+        await store.grant(added, member(folder, "group:g198", Role.ADMIN), entry(folder))
+    principals = [f"group:g{number}" for number in range(199)]
+    rights = await store.rights("tenant", [ACME, *folders], principals)
+    assert rights.granted == dict.fromkeys(folders, Role.ADMIN)
+    rights = await store.rights("tenant", [ACME, *folders], [*principals[:-1], "group:g199"])
+    assert rights.granted == {ACME: Role.EDITOR, **dict.fromkeys(folders, Role.VIEWER)}
+
+
 async def test_an_id_is_given_once(store: ContextStore) -> None:
     await add(store, context(ACME), member(ACME, "user:ada", Role.ADMIN))
     other = context(ACME, "Umbra")

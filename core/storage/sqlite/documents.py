@@ -27,6 +27,9 @@ CREATE INDEX IF NOT EXISTS documents_by_id ON documents (organization_id, docume
 CREATE INDEX IF NOT EXISTS documents_by_bytes ON documents (organization_id, body ->> 'sha256');
 CREATE INDEX IF NOT EXISTS documents_unfinished ON documents (body ->> 'created_at')
     WHERE body ->> 'status' IN ('uploaded', 'processing');
+CREATE INDEX IF NOT EXISTS documents_by_owner ON documents (organization_id, user_id, conversation_id);
+CREATE INDEX IF NOT EXISTS documents_unready ON documents (organization_id, user_id, conversation_id)
+    WHERE body ->> 'status' <> 'completed' OR coalesce(body ->> 'readable', 0) = 0;
 CREATE TABLE IF NOT EXISTS stored_files (
     organization_id TEXT NOT NULL,
     document_id TEXT NOT NULL,
@@ -51,9 +54,13 @@ _PAGE = """
 SELECT body FROM documents WHERE {within} AND document_id > ? AND (? IS NULL OR body ->> 'status' = ?)
 ORDER BY document_id LIMIT ?
 """
-_COUNT = """
-SELECT count(*), coalesce(sum(body ->> 'readable'), 0), coalesce(sum(body ->> 'status' = 'completed'), 0)
-FROM documents WHERE {within}
+_COUNT = "SELECT count(*) FROM documents WHERE {within}"
+# Most documents are ready, and their records need not be parsed to count them.
+_COUNT_UNREADY = """
+SELECT coalesce(sum(coalesce(body ->> 'readable', 0) = 0), 0),
+    coalesce(sum(body ->> 'status' <> 'completed'), 0)
+FROM documents INDEXED BY documents_unready
+WHERE {within} AND (body ->> 'status' <> 'completed' OR coalesce(body ->> 'readable', 0) = 0)
 """
 _FIND = f"SELECT body FROM documents WHERE organization_id = ? AND document_id {IN_LIST}"
 _OF_DOCUMENT = "organization_id = ? AND document_id = ?"
@@ -110,8 +117,9 @@ class SqliteCatalog:
             counts = []
             for portion in accessible.portions:
                 condition, values = within(portion, accessible.document_ids)
-                row = connection.execute(_COUNT.format(within=condition), values).fetchone()
-                counts.append(PlaceCount(portion.place, *row))
+                (total,) = connection.execute(_COUNT.format(within=condition), values).fetchone()
+                unready = connection.execute(_COUNT_UNREADY.format(within=condition), values).fetchone()
+                counts.append(PlaceCount(portion.place, total, *(total - each for each in unready)))
             return counts
 
         return await self._database.read(work)

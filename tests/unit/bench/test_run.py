@@ -29,6 +29,11 @@ TINY = Plan(
     crowd_uploads=2,
     searched_documents=8,
     searches=3,
+    context_documents=250,
+    grants=11_000,
+    context_searches=1,
+    context_searches_for_memory=1,
+    context_calls=1,
     azure_turns_per_round=1,
     telling_turns_per_round=1,
     costed_turns=EARLY_TURN + 2,
@@ -47,6 +52,17 @@ WITH_TARGETS = {
     "the latter to the former",
     "errors",
     "400 passages, p95",
+    "semantic_search, 1 organization, p95",
+    "semantic_search, 50 contexts, p95",
+    "memory after 1 more searches",
+    "documents_list, first page, 1 organization, p95",
+    "documents_list, first page, 50 contexts, p95",
+    "documents_list, later page, 1 organization, p95",
+    "documents_list, later page, 50 contexts, p95",
+    "rights of a turn, 1 context, median",
+    "rights of a turn, 50 contexts, median",
+    "what a turn adds, 1 context, median",
+    "what a turn adds, 50 contexts, median",
 }
 LONG_PARTS: dict[str, tuple[str, set[str]]] = {
     "Imports": ("measure_import", {"import function_app"}),
@@ -86,7 +102,7 @@ def test_a_tiny_run_gives_every_figure_with_its_target(
     assert len(set(names)) == len(names)
     assert {name for name in targets if "PDFs" not in name and "copies" not in name} == with_targets
     assert len(targets) == len(with_targets) + 2
-    assert all(figure.value > 0 for figure in report.figures if figure.unit not in ("ms", ""))
+    assert all(figure.value > 0 for figure in report.figures if figure.unit not in ("ms", "", "MiB more"))
     assert [figure.value for figure in report.figures if figure.name == "errors"] == [0]
     assert len(report.turn_times) == TINY.late_turn - TINY.growth_window + 4
 
