@@ -3,15 +3,21 @@
 Every call of `text_call_list` reads repeated units of a few characters. Four times the text may take at most
 six times as long, and 100,000 characters half a second of processor time; two seconds in separate processes
 with a time limit.
+
+Every unit is repeated up to 25,000 characters. 100,000 are read for the units with which a call was slowest
+there, and for those with which its time grew most: a call that is slow or grows for another unit is so for
+these first, and the longest texts take three quarters of all the time.
 """
 
 import argparse
 import gc
+import heapq
 import itertools
 import random
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console
 
@@ -34,55 +40,113 @@ KNOWN = (
 )  # fmt: skip
 """Units that were slow once, and text that is nearly ordinary."""
 LENGTHS = (1_563, 6_250, 25_000, 100_000)
+"""Characters of a text; the last length is for the candidates only."""
+SLOWEST, FASTEST_GROWING = 8, 8
+"""Units of each call that are repeated to the longest text."""
 GROWTH, MOST_SECONDS = 6.0, 0.5
 MOST_IN_CHILDREN = 2.0
 """Seconds of a call that the product makes only in a separate process with a time limit."""
 MEASURABLE = 0.02
 """Seconds; what takes less is not compared, because other work on the machine takes as long."""
-REPEATS = 4
+LEAST_COMPARED = MEASURABLE / 16
+"""Seconds; even with quadratic growth, what takes less takes less than MEASURABLE for four times the text."""
+REPEATS, CLEAR = 4, 4.0
+"""What takes more than its limit is repeated, unless it takes so many times as long."""
+FULL_UNITS = 200
 
 GROWS = "functions that take more than six times as long for four times the text"
 SLOW = "functions that take more than their limit for 100,000 characters"
 
 
+@dataclass
+class Measured:
+    """The seconds of a call with a unit, for each length that was read, and the check that it failed."""
+
+    unit: str
+    seconds: list[float] = field(default_factory=list)
+    failed: tuple[str, str] | None = None
+
+    def growth(self) -> float:
+        """How much longer the last text took than the one before, or 0 if that is too short to say."""
+        if len(self.seconds) < 2 or self.seconds[-1] < LEAST_COMPARED:
+            return 0.0
+        return self.seconds[-1] / max(self.seconds[-2], LEAST_COMPARED / GROWTH)
+
+
 def units() -> Iterator[str]:
-    """All units of one or two tokens, the known ones first."""
-    pairs = ("".join(pair) for pair in itertools.product(TOKENS, repeat=2))
-    yield from dict.fromkeys([*KNOWN, *TOKENS, *(pair for pair in pairs if len(pair) <= LONGEST_UNIT)])
+    """Units of up to three tokens, the known ones first; of those that repeat to the same text only one."""
+    combined = itertools.chain.from_iterable(itertools.product(TOKENS, repeat=count) for count in (2, 3))
+    short = (unit for unit in map("".join, combined) if len(unit) <= LONGEST_UNIT)
+    seen = set[str]()
+    for unit in itertools.chain(KNOWN, TOKENS, short):
+        if (same := shape(unit)) not in seen:
+            seen.add(same)
+            yield unit
 
 
-def seconds(call: Call, text: str, repeats: int) -> float:
-    """The shortest processor time of a few repetitions, in seconds."""
-    return min(_once(call, text) for _ in range(repeats))
+def shape(unit: str) -> str:
+    """The same for all units that are the same text when repeated, such as `ab`, `ba` and `abab`."""
+    period = (unit + unit).index(unit, 1)
+    return min(unit[start:period] + unit[:start] for start in range(period))
 
 
-def _once(call: Call, text: str) -> float:
+def chosen(count: int, seed: int) -> list[str]:
+    """So many units: the known ones, the tokens, and a random sample of the others."""
+    every = list(units())
+    fixed = [unit for unit in every if unit in KNOWN or unit in TOKENS]
+    others = [unit for unit in every if unit not in KNOWN and unit not in TOKENS]
+    size = min(max(0, count - len(fixed)), len(others))
+    return [*fixed, *random.Random(seed).sample(others, size)][:count]
+
+
+def seconds(call: Call, text: str) -> float:
+    """The processor time of one call."""
     started = time.thread_time()
     call(text)
     return time.thread_time() - started
 
 
-def finding(
-    call: Call, unit: str, lengths: Sequence[int] = LENGTHS, most_seconds: float = MOST_SECONDS
-) -> tuple[str, str] | None:
-    """The check that a call fails for this unit, and what was measured; None if it passes.
+def confirmed(call: Call, text: str, took: float, limit: float) -> float:
+    """The shortest of a few repetitions of what took more than the limit, if it was not clearly more."""
+    for _ in range(REPEATS):
+        if not limit < took < CLEAR * limit:
+            break
+        took = min(took, seconds(call, text))
+    return took
+
+
+def measure(call: Call, case: Measured, lengths: Sequence[int], most_seconds: float) -> None:
+    """Read texts of further lengths, in ascending order, until one fails a check.
 
     It ends with the first length that shows it, so that a function of cubic growth takes no hours.
     """
-    before = 0.0
-    for place, length in enumerate(lengths):
-        text = (unit * (length // len(unit) + 1))[:length]
-        took = seconds(call, text, 1)
-        if took > most_seconds and (took := seconds(call, text, REPEATS)) > most_seconds:
-            return SLOW, f"{unit!r}: {length:,} characters took {took:.2f} s"
-        if place and took > max(MEASURABLE, GROWTH * before):
-            shorter = text[: lengths[place - 1]]
-            before, took = max(before, seconds(call, shorter, 1)), seconds(call, text, REPEATS)
+    for length in lengths:
+        text = repeated(case.unit, length)
+        took = confirmed(call, text, seconds(call, text), most_seconds)
+        if took > most_seconds:
+            case.failed = SLOW, f"{case.unit!r}: {length:,} characters took {took:.2f} s"
+        elif case.seconds and took > max(MEASURABLE, GROWTH * case.seconds[-1]):
+            shorter = repeated(case.unit, length // 4)
+            before = max(case.seconds[-1], seconds(call, shorter))
+            took = confirmed(call, text, took, max(MEASURABLE, GROWTH * before))
             if took > max(MEASURABLE, GROWTH * before):
-                grown = f"{lengths[place - 1]:,} and {length:,} characters: {before:.4f} and {took:.4f} s"
-                return GROWS, f"{unit!r}: {grown}"
-        before = took
-    return None
+                grown = f"{len(shorter):,} and {length:,} characters: {before:.4f} and {took:.4f} s"
+                case.failed = GROWS, f"{case.unit!r}: {grown}"
+        case.seconds.append(took)
+        if case.failed:
+            return
+
+
+def repeated(unit: str, length: int) -> str:
+    return (unit * (length // len(unit) + 1))[:length]
+
+
+def candidates(cases: Iterable[Measured]) -> list[Measured]:
+    """The cases for the longest text: the slowest, and those whose time grew most."""
+    passed = [case for case in cases if not case.failed]
+    slowest = heapq.nlargest(SLOWEST, passed, key=lambda case: case.seconds[-1])
+    growing = heapq.nlargest(FASTEST_GROWING, passed, key=Measured.growth)
+    return [case for case in passed if case in slowest or case in growing]
 
 
 def campaign(
@@ -92,41 +156,43 @@ def campaign(
     console: Console | None = None,
 ) -> Verdict:
     """Every call with every unit of the sample."""
-    tally, chosen = Tally((GROWS, SLOW)), list(sample)
-    gc.collect()
+    tally, sample = Tally((GROWS, SLOW)), list(sample)
     gc.disable()
     try:
         with steps(console or Console(quiet=True)) as step:
             advance = step("functions", len(calls))
             for name, call in calls.items():
-                _measure(name, call, chosen, lengths, tally)
+                gc.collect()
+                _measure(name, call, sample, lengths, tally)
                 advance()
     finally:
         gc.enable()
-    figures = [("functions", str(len(calls))), ("units", str(len(chosen)))]
+    figures = [("functions", str(len(calls))), ("units", str(len(sample)))]
     return Verdict("Growth of text functions", tally.checks(), figures)
 
 
 def _measure(name: str, call: Call, sample: Sequence[str], lengths: Sequence[int], tally: Tally) -> None:
-    for unit in sample:
-        found = finding(call, unit, lengths, MOST_IN_CHILDREN if name in IN_CHILDREN else MOST_SECONDS)
+    most = MOST_IN_CHILDREN if name in IN_CHILDREN else MOST_SECONDS
+    cases = [Measured(unit) for unit in sample]
+    for case in cases:
+        measure(call, case, lengths[:-1], most)
+    for case in candidates(cases):
+        measure(call, case, lengths[-1:], most)
+    for case in cases:
         for check in (GROWS, SLOW):
-            failed = found is not None and found[0] == check
-            tally.expect(check, not failed, f"{name} {found[1]}" if found else "")
+            failed = case.failed is not None and case.failed[0] == check
+            tally.expect(check, not failed, f"{name} {case.failed[1]}" if case.failed else "")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--units", type=int, default=len(KNOWN), help="units; more than there are: all")
+    parser.add_argument("--units", type=int, default=FULL_UNITS, help="units; more than there are: all")
     parser.add_argument("--only", default="", help="only calls with this in their name")
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    every = list(units())
-    others = random.Random(asked.seed).sample(every[len(KNOWN) :], len(every) - len(KNOWN))
-    sample = [*every[: len(KNOWN)], *others][: asked.units]
     calls = {name: call for name, call in CALLS.items() if asked.only in name}
     console = wide_console()
-    return conclude(campaign(calls, sample, console=console), console)
+    return conclude(campaign(calls, chosen(asked.units, asked.seed), console=console), console)
 
 
 if __name__ == "__main__":
