@@ -41,6 +41,7 @@ def kind_of(response: httpx.Response) -> str:
     ("method", "path", "options", "status", "kind"),
     [
         ("GET", "/embeddings", {}, 404, "not_found_error"),
+        ("POST", "/responses", {"json": {"model": "orc", "input": "Hello"}}, 404, "not_found_error"),
         ("DELETE", "/models", {}, 405, "invalid_request_error"),
         ("POST", "/chat/completions", {"content": "{", "headers": JSON}, 400, "invalid_request_error"),
         (
