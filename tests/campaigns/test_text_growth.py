@@ -41,7 +41,7 @@ def test_quadratic_growth_is_found() -> None:
 
 
 def test_quadratic_growth_for_one_unit_of_many_is_found() -> None:
-    verdict = campaign({"quadratic": quadratic}, [*TOKENS, "..."], (782, 3_125, 12_500))
+    verdict = campaign({"quadratic": quadratic}, [*TOKENS, "..."], (1_000, 4_000, 16_000))
     assert [*verdict.check(GROWS).findings, *verdict.check(SLOW).findings]
 
 
