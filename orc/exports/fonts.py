@@ -21,7 +21,8 @@ BOX = "\u25a1"
 BASE = "base"
 MOST_FILES = 400
 """Fonts of the folder that are opened to look for characters."""
-_PACKAGES = ("fontpkg_noto_sans", "fontpkg_noto_sans_arabic", "fontpkg_noto_sans_thai")
+_PACKAGES = ("fontpkg_noto_sans", "fontpkg_amiri", "fontpkg_noto_sans_thai")
+"""Amiri has a glyph for each Arabic letter, so that copied text is in order; Noto draws the dots apart."""
 BOX_FONT = Path(__file__).with_name("box.ttf")
 _FORMATS = {".ttf", ".otf", ".ttc", ".otc"}
 _OUTLINES = ("glyf", "CFF ")
@@ -146,7 +147,7 @@ def _installed(package: str) -> Path:
     assert found is not None
     assert found.origin is not None
     files = sorted(Path(found.origin).with_name("files").glob("*.ttf"))
-    return next(path for path in files if "Italic" not in path.name)
+    return next(path for path in files if not any(word in path.name for word in ("Bold", "Italic")))
 
 
 def _others(folder: Path) -> Iterator[_File]:

@@ -1,8 +1,10 @@
 """Writes an export as a PDF file, in the child process of pdf_child.py."""
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
@@ -21,6 +23,9 @@ _COMPLEX = re.compile(
     r"\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
 """Scripts that are written from the right, or whose letters change with their neighbours."""
+_FROM_THE_RIGHT = re.compile(
+    r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _IDEOGRAPHS = r"\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 _PIECES = re.compile(rf"[{_IDEOGRAPHS}]|[^\s{_IDEOGRAPHS}]+|\s+")
 """What is never divided unless it is longer than a line. Lines may end between any two Chinese characters."""
@@ -184,5 +189,23 @@ class PdfWriter:
         self._pdf.set_fallback_fonts(self._fonts.families[1:])
         self._pdf.set_text_shaping(use_shaping_engine=True, direction=direction)
         self._pdf.set_xy(MARGIN + style.indent, self._y)
-        self._pdf.cell(self._pdf.w - 2 * MARGIN - style.indent, height, line.strip(), align=align)
+        # Of text from the right, readers expect the order on the page, and reverse any other.
+        spelled = "" if _FROM_THE_RIGHT.search(line) else line.strip()
+        with self._spelled(spelled):
+            self._pdf.cell(self._pdf.w - 2 * MARGIN - style.indent, height, line.strip(), align=align)
         self._pdf.set_text_shaping(use_shaping_engine=False)
+
+    @contextmanager
+    def _spelled(self, text: str) -> Iterator[None]:
+        """Set glyphs that are copied as this text; as what each of them stands for if it is empty.
+
+        A vowel sign that is drawn before its letter, or apart from it, would be copied there.
+        """
+        if not text:
+            yield
+            return
+        encoded = (codecs.BOM_UTF16_BE + text.encode("utf-16-be")).hex()
+        # fpdf2 has no public call for text that replaces glyphs.
+        self._pdf._out(f"/Span <</ActualText <{encoded}>>> BDC")
+        yield
+        self._pdf._out("EMC")

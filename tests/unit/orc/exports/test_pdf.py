@@ -84,6 +84,23 @@ def test_every_script_is_shown_or_its_characters_are_counted(script: str) -> Non
         assert f"{len(visible)} characters are shown as □" in text
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "العربية لغة جميلة 2024 في العالم",
+        "السلام عليكم ورحمة الله لا إله",
+        "این یک جملهٔ فارسی است، پچگژ",
+        "یہ ایک جملہ ہے اور گاڑی",
+        "The word العربية means Arabic (2024).",
+        "हिन्दी में लिखा हुआ वाक्य",
+        "สวัสดีชาวโลก น้ำใจ",
+    ],
+)
+def test_text_is_copied_in_the_order_in_which_it_is_read(sentence: str) -> None:
+    text, _ = written(entry(sentence))
+    assert sentence in text
+
+
 def test_one_missing_character_is_one_box() -> None:
     text, _ = written(entry("a 中 b"))
     assert "a □ b" in text
