@@ -52,7 +52,7 @@ from orc.contexts.sqlite import SCHEMA, SqliteContextStore
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import TurnContext
 from orc.identity import Principal
-from orc.turns.contexts import count_documents, minted, near_and_far, scope_of
+from orc.turns.contexts import count_documents, mint_token, near_and_far, scope_of
 
 PASSAGES = 10
 """Passages of each document."""
@@ -171,7 +171,7 @@ class _Bench:
         near_and_far(scope, counts)
         context_block(scope, counts, self._documents.counter.count)
         tokens = self._documents.tokens
-        tokens.verify(minted(tokens, session, SECONDS))
+        tokens.verify(mint_token(tokens, session, SECONDS))
 
     async def _scope(self, name: str) -> Scope:
         return scope_of(self._owner, [], await self._turn_scope(name))

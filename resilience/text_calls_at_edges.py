@@ -42,7 +42,7 @@ from orc.tools.schemas import Handles
 from orc.turns import suggestions
 from orc.turns.contexts import shown_history
 from orc.turns.requests import TurnRequest
-from orc.turns.results import messages_of, replay
+from orc.turns.results import messages_of, replay_log
 from resilience.text_calls import DOCUMENT, METADATA, NOW, PIECE, QUESTION, Call, asked, exported, turn_of
 
 OWNER = Owner("o", "u", "c")
@@ -84,7 +84,7 @@ def turns_of(text: str) -> object:
     head, turn = transitions.commit_turn(head, turn, "a", outcome, NOW + timedelta(seconds=1))
     feedback = Feedback(rating="down", comment=text[:1000], given_at=NOW)
     turn = transitions.rate_turn(transitions.as_read(turn, NOW), feedback, NOW)
-    replayed = replay(turn, after=0, trace_id="t")
+    replayed = replay_log(turn, after=0, trace_id="t")
     again = TurnRequest.again(turn, stream=True, trace_id="t").opening("k", [])
     views = ConversationResponse.page(head, [turn], full=True), history_view([turn])
     return replayed, again, views, shown_history([turn], []), messages_of(turn), withheld(turn)
@@ -100,7 +100,7 @@ def suggested(text: str) -> object:
     anchors = [Anchor(kind="heading", text=part) for part in ("Leave", *text.split("\n")[:10])]
     page = PageAnalysis(page=2, method="extractive", summary="", topics=[], anchors=anchors)
     found = suggestions.candidates([suggestions.AnalysedPage(DOCUMENT, page)])
-    return [suggestions.asking(each, "en", named=True) for each in found]
+    return [suggestions.question_about(each, "en", named=True) for each in found]
 
 
 def blocked(text: str) -> object:

@@ -1,4 +1,4 @@
-"""Wakes those who follow a conversation in this process as soon as something of it has changed."""
+"""Wakes the readers in this process that follow a conversation when it changes."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,7 +8,10 @@ from core.names import Owner
 
 
 class Changes:
-    """What has changed is read from the stores; other servers are noticed by looking there now and then."""
+    """Signals that a conversation has changed; readers load the change from the stores.
+
+    Changes by other servers are not signalled: readers look into the stores now and then as well.
+    """
 
     def __init__(self) -> None:
         self._followers: dict[Owner, set[asyncio.Event]] = {}

@@ -34,7 +34,7 @@ def scope_of(owner: Owner, documents: Sequence[Document], scope: TurnScope | Non
     return session.model_copy(update={"places": (*session.places, *scope.places), "tools_off": off})
 
 
-def minted(tokens: ScopeTokens, scope: Scope, seconds: int) -> str:
+def mint_token(tokens: ScopeTokens, scope: Scope, seconds: int) -> str:
     """A token for the scope; without the names of contexts if it is too large with them."""
     try:
         return tokens.mint(scope, seconds=seconds)
@@ -71,7 +71,7 @@ def near_and_far(scope: TurnScope, counts: Counts) -> DocumentCounts:
     return DocumentCounts(near=sum(count.total for count in counts.values()) - far, far=far)
 
 
-async def over_contexts(
+async def state_with_contexts(
     state: ConversationState,
     scope: TurnScope | None,
     accessible: Accessible,
@@ -98,7 +98,7 @@ def _unready_elsewhere(counts: Counts) -> int:
     return sum(count.total - count.ready for place, count in counts.items() if place != SESSION)
 
 
-async def with_contexts(
+async def result_with_contexts(
     result: TurnResult,
     outcome: TurnOutcome,
     scope: TurnScope | None,

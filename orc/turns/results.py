@@ -244,7 +244,7 @@ def in_flight(turn: Turn) -> TurnInFlight:
     return error
 
 
-def begun(turn: Turn) -> TurnBegun:
+def begun_event(turn: Turn) -> TurnBegun:
     """The first event of a turn."""
     return TurnBegun(conversation_id=turn.conversation_id, turn_id=turn.turn_id, seq=turn.seq)
 
@@ -254,7 +254,7 @@ def before_attempt(turn: Turn) -> int:
     return (turn.attempt_number - 1) * ATTEMPT_NUMBERS
 
 
-def live(turn: Turn, events: Sequence[Event], allowance: Taken | None = None) -> EventLog:
+def live_log(turn: Turn, events: Sequence[Event], allowance: Taken | None = None) -> EventLog:
     """The log of the turn's present attempt, which withdraws the text of an earlier one from its reader."""
     is_first = turn.attempt_number == 1
     return EventLog(
@@ -267,7 +267,7 @@ def live(turn: Turn, events: Sequence[Event], allowance: Taken | None = None) ->
     )
 
 
-def replay(turn: Turn, *, after: int, trace_id: str) -> EventLog:
+def replay_log(turn: Turn, *, after: int, trace_id: str) -> EventLog:
     """The events of a stored turn, for a reader that has received those up to `after`.
 
     Text that the reader may have is withdrawn first. The events have the same numbers every time, for the
@@ -295,4 +295,4 @@ def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
     result = TurnResult.model_validate(turn.result)
     answer = whole_text(result.answer, result.citations)
     shown: list[Event] = [*answer, Citations(citations=result.citations), end_of(result)]
-    return [Reset(reason="The answer is shown again from its start."), begun(turn), *shown]
+    return [Reset(reason="The answer is shown again from its start."), begun_event(turn), *shown]

@@ -45,7 +45,14 @@ from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
-from orc.turns.contexts import minted, over_contexts, scope_of, shown_history, taint_of, with_contexts
+from orc.turns.contexts import (
+    mint_token,
+    result_with_contexts,
+    scope_of,
+    shown_history,
+    state_with_contexts,
+    taint_of,
+)
 from orc.turns.event_log import EventLog
 from orc.turns.named_documents import contexts_named, name_for
 from orc.turns.requests import TurnRequest
@@ -58,7 +65,7 @@ from orc.turns.titles import WAIT_SECONDS, Titles
 logger = logging.getLogger(__name__)
 
 TOKEN_GRACE_SECONDS = 60
-UNNAMED = "The running is not named, so that the messages that were sent are all that is known of it."
+UNNAMED = "The request names no session, so only the messages that were sent are known."
 SWITCHED_OFF = "The request switches the memory off."
 IMPROVEMENT_SHARE = 0.9
 """The share of the turn's time after which the answer is given without further improvement."""
@@ -262,7 +269,9 @@ class TurnRunner:
         state = _initial_state(running, accessible, memory)
         scope = scope_of(running.owner, running.documents, running.scope).switched(running.request.tools)
         parts = self._parts
-        state = await over_contexts(state, running.scope, scope.accessible, parts.library, parts.counter)
+        state = await state_with_contexts(
+            state, running.scope, scope.accessible, parts.library, parts.counter
+        )
         deps = self._deps(running, scope, running.recorder.emit)
         output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
@@ -279,7 +288,9 @@ class TurnRunner:
         earlier = taint_of(running.request, running.begun, recalled, running.blocked)
         earlier += contexts_named(running.documents)
         library, owner = self._parts.library, running.owner
-        return await with_contexts(result, outcome, running.scope, running.origins, earlier, library, owner)
+        return await result_with_contexts(
+            result, outcome, running.scope, running.origins, earlier, library, owner
+        )
 
     async def _memory(self, running: RunningTurn) -> Memory:
         if running.request.flags.memory is False:
@@ -323,7 +334,7 @@ class TurnRunner:
         return Deps(
             models=parts.models,
             tools=parts.tools,
-            scope_token=minted(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
+            scope_token=mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
             budget=running.budget,
             counter=parts.counter,
             prompts=parts.context_prompts if covers_contexts else parts.prompts,

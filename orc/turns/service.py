@@ -18,7 +18,7 @@ from orc.turns.changes import Changes
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
-from orc.turns.results import STORED_AFTER, before_attempt, begun, in_flight, live, replay
+from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import TurnDependencies, TurnRunner
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
@@ -41,7 +41,7 @@ class Orchestrator:
         self._shared: SharedTurns | None = None
 
     def share(self, siblings: Siblings) -> SharedTurns:
-        """Follow the turns of siblings too. What is returned answers their questions."""
+        """Show turns of sibling processes too; the returned object answers requests of siblings."""
         self._shared = SharedTurns(self._recent, siblings, self._stop_here, self.changes)
         return self._shared
 
@@ -57,7 +57,7 @@ class Orchestrator:
         The question is stored when this returns. Errors of the request (InvalidInput, NotFound, TurnInFlight,
         KeyReused, TooMany) are raised before anything is stored.
         """
-        request, owner = _placed(request, principal)
+        request, owner = _with_owner(request, principal)
         if (answered := await self._answered_before(request, owner)) is not None:
             known = self._in_memory(owner, answered)
             return await self._shown(principal, owner, answered, 0, request.trace_id, known)
@@ -107,7 +107,7 @@ class Orchestrator:
                 known = self._in_memory(owner, turn)
                 return await self._shown(principal, owner, turn, 0, request.trace_id, known)
             scope = await self._scope_begun(scope, request, owner, principal, started)
-            log = live(turn, [begun(turn)], allowance)
+            log = live_log(turn, [begun_event(turn)], allowance)
             self._recent.add(owner, turn.turn_id, turn.attempt, log)
             # The place is taken until the turn has ended, whether or not its client stays.
             self._run(request, owner, principal, started, documents, log, place.pop_all(), scope)
@@ -140,9 +140,10 @@ class Orchestrator:
         task.add_done_callback(ended)
 
     async def stop(self, owner: Owner, turn_id: str) -> Turn:
-        """Have a running turn end with what there is of its answer; the turn as it is now. Raises NotFound.
+        """Ask a running turn to end with what is written of its answer; returns the turn as it is now.
 
-        The process that answers may be another one: a sibling learns of it at once, any other reads it.
+        If another process answers the turn, a sibling is informed at once; others read the request from the
+        turn log. Raises NotFound.
         """
         turn = await self._parts.log.ask_to_stop(owner, turn_id)
         if turn.status is TurnStatus.PENDING and not self._stop_here(owner, turn_id) and self._shared:
@@ -150,7 +151,7 @@ class Orchestrator:
         return turn
 
     def _stop_here(self, owner: Owner, turn_id: str) -> bool:
-        """Stop the turn if this process answers it; whether it does."""
+        """Stop the turn if this process answers it; returns whether it does."""
         stop = self._stops.get((owner, turn_id))
         if stop is not None:
             stop.ask()
@@ -162,7 +163,7 @@ class Orchestrator:
         `after` is the last event that the reader has. Raises InvalidInput (no key), NotFound, KeyReused and
         TurnInFlight (a process of another server is answering).
         """
-        request, owner = _placed(request, principal)
+        request, owner = _with_owner(request, principal)
         if request.idempotency_key is None:
             raise InvalidInput(
                 "Last-Event-ID takes up a stream, for which the Idempotency-Key of its request is needed.",
@@ -214,11 +215,11 @@ class Orchestrator:
                 raise NotFound("There is no such turn.")
             [shown] = await self._parts.revoked.shown(caller, head, [turn])
             if shown is not turn:
-                return replay(shown, after=after, trace_id=trace_id)
+                return replay_log(shown, after=after, trace_id=trace_id)
         if log is None or after >= before_attempt(turn) + STORED_AFTER:
-            return replay(turn, after=after, trace_id=trace_id)
+            return replay_log(turn, after=after, trace_id=trace_id)
         is_outdated = turn.status.has_result and isinstance(log.ending, Failed)
-        return replay(turn, after=after, trace_id=trace_id) if is_outdated else log
+        return replay_log(turn, after=after, trace_id=trace_id) if is_outdated else log
 
     async def forget(self, owner: Owner) -> None:
         """Drop the events of a deleted conversation from memory, that of siblings too."""
@@ -310,7 +311,7 @@ class Orchestrator:
             raise
 
 
-def _placed(request: TurnRequest, principal: Principal) -> tuple[TurnRequest, Owner]:
+def _with_owner(request: TurnRequest, principal: Principal) -> tuple[TurnRequest, Owner]:
     """The request with the names of its documents resolved, and the owner of its conversation."""
     owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
     return with_named_documents(request, owner), owner

@@ -13,7 +13,7 @@ from orc.events import Event, Failed
 from orc.problems import problem_of
 from orc.turns.changes import Changes
 from orc.turns.event_log import EventLog, RecentTurns
-from orc.turns.results import in_flight, live
+from orc.turns.results import in_flight, live_log
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class SharedTurns:
         so_far = await anext(answers, None)
         if so_far is None:
             return None
-        log = live(turn, so_far)
+        log = live_log(turn, so_far)
         lost = Failed(problem=problem_of(in_flight(turn), trace_id))
         task = asyncio.create_task(_read(answers, log))
         self._reading.add(task)

@@ -1,4 +1,4 @@
-"""Stopping a turn at its user's wish, whichever process the wish reaches."""
+"""Stops a running turn if its user asks for it, in this process or in another one."""
 
 import asyncio
 import logging
@@ -14,11 +14,11 @@ POLL_SECONDS = 1.0
 
 
 class StoppedByUser(Exception):
-    """The work inside `Stop.ends` was cancelled at the user's wish."""
+    """The work inside `Stop.ends` was cancelled because the user asked to stop it."""
 
 
 class Stop:
-    """The wish that a turn ends. It may come before the work begins, and more than once."""
+    """Cancels the work of one turn if its user asks to stop it, before or while it runs."""
 
     def __init__(self) -> None:
         self._asked = False
@@ -32,7 +32,7 @@ class Stop:
 
     @asynccontextmanager
     async def ends(self) -> AsyncIterator[None]:
-        """Cancel what is done inside when asked, and raise StoppedByUser."""
+        """Run the work inside; `ask` cancels it, and StoppedByUser is raised."""
         scope = asyncio.timeout(0 if self._asked else None)
         try:
             async with scope:
@@ -51,7 +51,7 @@ class Stop:
 async def watched(
     is_asked: Callable[[], Awaitable[bool]], stop: Stop, *, seconds: float = POLL_SECONDS
 ) -> AsyncIterator[None]:
-    """Read every so often whether another process was asked to stop this work, while the context is open."""
+    """While the context is open, read every `seconds` whether another process was asked to stop the work."""
 
     async def watch() -> None:
         while True:

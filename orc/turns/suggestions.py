@@ -100,7 +100,7 @@ class Suggestions:
         ]
         sample = words(question) or [word for each in fresh for word in words(each.subject)]
         kept = [each async for each in self._answerable(fresh[:MOST_TRIED], documents)]
-        return [asking(each, detect_language(sample), named=len(recorded) > 1) for each in kept]
+        return [question_about(each, detect_language(sample), named=len(recorded) > 1) for each in kept]
 
     async def _pages(self, documents: Sequence[Document], question: str) -> list[AnalysedPage]:
         """The analysed pages that a search for the question finds, then the first ones of each document."""
@@ -160,7 +160,7 @@ def subject_of(heading: str) -> str | None:
     return subject if fits and subject.isprintable() and not _NO_SUBJECT.search(subject) else None
 
 
-def asking(candidate: Candidate, language: str, *, named: bool) -> str:
+def question_about(candidate: Candidate, language: str, *, named: bool) -> str:
     """The question about a subject, with the document's name if there are several."""
     one, several = _ASKING.get(language, _ASKING["en"])
     name = visible_name(candidate.document.blob_name)

@@ -5,7 +5,7 @@ import json
 from devkit.remembered_turns import answered, citation
 from orc.conversations.models import Turn
 from orc.events import TurnResult
-from orc.turns.results import replay
+from orc.turns.results import replay_log
 
 OPEN = '[Page 6 of Document "handbook.pdf", not checked]'
 
@@ -22,6 +22,6 @@ def test_an_answer_of_an_earlier_version_says_which_citations_were_not_checked()
         assert read.result
         assert [each.checked for each in read.assistant.citations] == [True, False]
         assert TurnResult.model_validate(read.result).citations == read.assistant.citations
-        [*_, ending] = replay(read, after=0, trace_id="t").so_far()
+        [*_, ending] = replay_log(read, after=0, trace_id="t").so_far()
         assert [each.get("checked", True) for each in ending.data()["citations"]] == [True, False]
     assert "checked" not in earlier[1], "the stored row is not changed"
