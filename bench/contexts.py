@@ -60,7 +60,7 @@ COPIES = 20
 """So many documents share a text, each with its own rows."""
 GROUPS = 200
 NAMED = 50
-"""The contexts that one question names: use cases, each in a folder of its own."""
+"""The contexts that one question names: use cases, each in a separate folder."""
 MEMBERS = 10
 """Members of each context but the organization, which has CROWD."""
 CROWD = 10_000

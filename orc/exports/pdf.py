@@ -197,7 +197,7 @@ class PdfWriter:
 
     @contextmanager
     def _spelled(self, text: str) -> Iterator[None]:
-        """Set glyphs that are copied as this text; as what each of them stands for if it is empty.
+        """Set glyphs that are copied as this text; as the character of each of them if it is empty.
 
         A vowel sign that is drawn before its letter, or apart from it, would be copied there.
         """
