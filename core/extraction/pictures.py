@@ -1,7 +1,6 @@
 """Draws a page in colour in a confined child process: a hostile file costs its child only."""
 
 import asyncio
-import json
 import logging
 from asyncio.subprocess import Process
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import Protocol
 
 from core.extraction.images import IMAGE_FORMATS
 from core.extraction.pages import unreadable
-from core.extraction.protocol import GarbageOutput, rejection
+from core.extraction.protocol import GarbageOutput, read_header
 from core.extraction.subprocesses import MODULE, Children, request_line, send
 from core.extraction.watch import TimeLimits, watched
 
@@ -79,15 +78,7 @@ class PageDrawer:
 async def _read_picture(process: Process) -> bytes:
     """The bytes of the picture. Raises IncompleteReadError if the child has died."""
     assert process.stdout is not None
-    try:
-        header = json.loads(await process.stdout.readuntil())
-    except (ValueError, RecursionError, asyncio.LimitOverrunError) as error:
-        raise GarbageOutput("a line that is not JSON") from error
-    if not isinstance(header, dict):
-        raise GarbageOutput("an unknown message")
-    if "error" in header:
-        raise rejection(header)
-    length = header.get("bytes")
+    length = (await read_header(process.stdout)).get("bytes")
     if not isinstance(length, int) or not 0 <= length <= MAX_BYTES:
         raise GarbageOutput("a picture of an impossible size")
     return await process.stdout.readexactly(length)

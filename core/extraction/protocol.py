@@ -8,8 +8,10 @@
 {"error": kind, "code": ..., "message": ..., "cause": ...}   the end of a file that cannot be read
 """
 
+import asyncio
 import base64
 import json
+import logging
 from collections.abc import Iterator
 
 from core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
@@ -19,6 +21,7 @@ from core.extraction.word_boxes import BOX_BYTES, MAX_BOXES
 MAX_LINE_BYTES = 1024 * 1024
 PART_CHARACTERS = 100_000
 MAX_LABEL = 200
+log = logging.getLogger(__name__)
 _KINDS = {"unsupported": UnsupportedDocument, "unreadable": UnreadableDocument}
 
 
@@ -79,6 +82,24 @@ def page_boxes(message: dict[str, object]) -> bytes:
     if len(boxes) % BOX_BYTES or len(boxes) > MAX_BOXES * BOX_BYTES:
         raise GarbageOutput("boxes of an impossible size")
     return boxes
+
+
+async def read_header(output: asyncio.StreamReader) -> dict[str, object]:
+    """The object of the line before the bytes of a picture.
+
+    Raises DocumentRejected for an `error` message, GarbageOutput for an invalid line, and IncompleteReadError
+    if the child has died.
+    """
+    try:
+        header = json.loads(await output.readuntil())
+    except (ValueError, RecursionError, asyncio.LimitOverrunError) as error:
+        raise GarbageOutput("a line that is not JSON") from error
+    if not isinstance(header, dict):
+        raise GarbageOutput("an unknown message")
+    if "error" in header:
+        log.info("picture.rejected code=%s cause=%s", header.get("code"), header.get("cause"))
+        raise rejection(header)
+    return header
 
 
 def rejection(message: dict[str, object]) -> DocumentRejected:

@@ -1,7 +1,6 @@
 """Renders the pages of a file in a child process, because decoding a hostile file can do harm."""
 
 import asyncio
-import json
 import logging
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from core.extraction.pages import unreadable
-from core.extraction.protocol import GarbageOutput, rejection
+from core.extraction.protocol import GarbageOutput, read_header
 from core.extraction.subprocesses import MODULE, Children, request_line, send
 from core.extraction.watch import TimeLimits, watched
 from core.ocr.rasterize_child import Picture
@@ -74,15 +73,7 @@ class Renderer:
 async def _read_picture(process: Process) -> Picture | None:
     """The next image, or None after the last. Raises IncompleteReadError if the child has died."""
     assert process.stdout is not None
-    try:
-        header = json.loads(await process.stdout.readuntil())
-    except (ValueError, RecursionError, asyncio.LimitOverrunError) as error:
-        raise GarbageOutput("a line that is not JSON") from error
-    if not isinstance(header, dict):
-        raise GarbageOutput("an unknown message")
-    if "error" in header:
-        _log.info("ocr.rejected code=%s cause=%s", header.get("code"), header.get("cause"))
-        raise rejection(header)
+    header = await read_header(process.stdout)
     if "done" in header:
         return None
     page, length = header.get("page"), header.get("bytes")
