@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Literal, NamedTuple
 
 from core.documents.places import Accessible
@@ -43,8 +44,8 @@ log = logging.getLogger(__name__)
 class AzureSearchRetriever:
     """Implements the Retriever port over the passages and vectors of AI Search.
 
-    `semantic`: the service has the reranker. Where it is out of quota, does not answer or is not there
-    after all, a search goes without and says so. Raises DependencyDown after ten seconds at the latest.
+    `semantic`: the service has the reranker. If that is out of quota, does not answer or does not exist, a
+    search goes without it and its steps say so. Raises DependencyDown after ten seconds at the latest.
     """
 
     def __init__(
@@ -68,12 +69,8 @@ class AzureSearchRetriever:
         """
         if not document_ids or top_k < 1 or not query.strip():
             return Retrieval()
-        try:
-            async with asyncio.timeout(SEARCH_SECONDS):
-                return await self._find(query, document_ids, top_k)
-        except TimeoutError as exc:
-            message = "AI Search did not answer in time. Try again shortly."
-            raise DependencyDown(message, dependency="search") from exc
+        async with _time_limit():
+            return await self._find(query, document_ids, top_k)
 
     async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
         """The best passages of very many accessible documents: a filter by place, and marks of the hits only.
@@ -82,12 +79,8 @@ class AzureSearchRetriever:
         """
         if top_k < 1 or not query.strip():
             return Retrieval()
-        try:
-            async with asyncio.timeout(SEARCH_SECONDS):
-                return await self._find_in_places(query, accessible, top_k)
-        except TimeoutError as exc:
-            message = "AI Search did not answer in time. Try again shortly."
-            raise DependencyDown(message, dependency="search") from exc
+        async with _time_limit():
+            return await self._find_in_places(query, accessible, top_k)
 
     async def _find_in_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
         near = await self._embed(query)
@@ -179,6 +172,17 @@ class AzureSearchRetriever:
         method: Method = "semantic" if self._semantic else "hybrid"
         failed = RetrievalStep(method=method, threshold=self._thresholds[method][0], hits=0, note=note)
         return Retrieval(hits=found.hits, steps=[failed, *found.steps])
+
+
+@asynccontextmanager
+async def _time_limit() -> AsyncIterator[None]:
+    """Raise DependencyDown if the search inside takes longer than SEARCH_SECONDS."""
+    try:
+        async with asyncio.timeout(SEARCH_SECONDS):
+            yield
+    except TimeoutError as exc:
+        message = "AI Search did not answer in time. Try again shortly."
+        raise DependencyDown(message, dependency="search") from exc
 
 
 class _Near(NamedTuple):
