@@ -51,17 +51,17 @@ from core.names import missing_document, path_named
 from core.text.strip_stream import StreamStripper
 from mcp_server.tools.attachments import created_ids, file_statuses, how_sent, message_content
 from mcp_server.tools.document_context import (
-    Plan,
     PromptSources,
     Reader,
+    ReadingPlan,
     fit_to_window,
     plan_reading,
     with_origin,
 )
 from mcp_server.tools.page_images import (
+    AllowedImages,
     DocumentImages,
     SeenPages,
-    Sight,
     with_pictures,
     with_seen_pages,
 )
@@ -120,7 +120,7 @@ class _ChatCall:
     """
 
     question: str
-    plan: Plan
+    plan: ReadingPlan
     attached: list[Attachment]
     reporter: Reporter
     stream: bool
@@ -135,7 +135,7 @@ class _ChatCall:
     is_cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
     origins: dict[str, DocumentOrigin] = field(default_factory=dict)
-    sight: Sight = field(default_factory=Sight)
+    allowed: AllowedImages = field(default_factory=AllowedImages)
     seen: SeenPages = field(default_factory=SeenPages)
 
 
@@ -178,10 +178,10 @@ class DocumentChat:
         documents = await self._in_scope(scope, context, document_names)
         ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
-        sight = Sight()
+        allowed = AllowedImages()
         if self.images is not None:
-            sight = await self.images.sight(options.images, model.name, self.window, question, ready)
-        if not readable and not sight.unread:
+            allowed = await self.images.allowed(options.images, model.name, self.window, question, ready)
+        if not readable and not allowed.unread:
             raise _none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
@@ -191,7 +191,7 @@ class DocumentChat:
         work = _ChatCall(
             question, plan, attached, reporter, stream, model, options, revision, budget, checker
         )
-        work.sight = sight
+        work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         work.created |= created_ids([*attached, *searched])
         reading, writer = await self._answer(work, ready)
@@ -275,11 +275,11 @@ class DocumentChat:
         found = await self.reader.read(query.strip(), work.plan, files, more=more)
         placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
         found = found.model_copy(update={"sources": placed})
-        cap, taken = work.options.max_tokens, work.sight.reserved
+        cap, taken = work.options.max_tokens, work.allowed.reserved
         reading = fit_to_window(found, besides, self.window, self.counter, cap, taken)
         if self.images is not None and work.options.images is not None:
-            work.seen = await self.images.draw(work.sight, reading, documents, files)
-            reading = with_pictures(reading, work.seen, work.origins, files if work.sight.most else ())
+            work.seen = await self.images.draw(work.allowed, reading, documents, files)
+            reading = with_pictures(reading, work.seen, work.origins, files if work.allowed.most else ())
         if not reading.sources and not any(each.readable for each in documents):
             raise _none_readable(documents, work.seen.notes)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")

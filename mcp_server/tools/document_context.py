@@ -55,7 +55,7 @@ class PromptSources(Record):
     steps: list[RetrievalStep] = []
 
 
-class Plan(Record):
+class ReadingPlan(Record):
     """Which documents are read whole, which are searched, and why."""
 
     mode: Mode
@@ -64,7 +64,9 @@ class Plan(Record):
     searched: list[Document]
 
 
-def plan_reading(documents: Sequence[Document], limits: ReadingLimits, at_once: int | None = None) -> Plan:
+def plan_reading(
+    documents: Sequence[Document], limits: ReadingLimits, at_once: int | None = None
+) -> ReadingPlan:
     """Decides from number, size and status only; the documents must be readable.
 
     If there are more than `at_once`, all are searched.
@@ -72,16 +74,16 @@ def plan_reading(documents: Sequence[Document], limits: ReadingLimits, at_once: 
     if at_once is not None and len(documents) > at_once:
         named = f"{len(documents)} documents are named, and at most {at_once} are read whole together"
         reason = f"{named}: they were searched for passages."
-        return Plan(mode="rag", reason=reason, whole=[], searched=list(documents))
+        return ReadingPlan(mode="rag", reason=reason, whole=[], searched=list(documents))
     size = sum(document.tokens for document in documents)
     if size <= limits.whole:
         reason = f"The whole text ({size} tokens) fits the budget of {limits.whole}."
-        return Plan(mode="inline", reason=reason, whole=list(documents), searched=[])
+        return ReadingPlan(mode="inline", reason=reason, whole=list(documents), searched=[])
     waiting = [document for document in documents if document.status is not DocumentStatus.COMPLETED]
     ready = [document for document in documents if document.status is DocumentStatus.COMPLETED]
     too_large = f"The whole text ({size} tokens) exceeds the budget of {limits.whole}."
     if not waiting:
-        return Plan(mode="rag", reason=too_large, whole=[], searched=ready)
+        return ReadingPlan(mode="rag", reason=too_large, whole=[], searched=ready)
     names = ", ".join(document.blob_name for document in waiting)
     if sum(document.tokens for document in waiting) <= limits.unindexed:
         reason = f"Not indexed yet, so read whole: {names}."
@@ -90,8 +92,8 @@ def plan_reading(documents: Sequence[Document], limits: ReadingLimits, at_once: 
         reason = f"Not indexed yet and too long to read whole, so read through for passages: {names}."
         whole, searched = [], list(documents)
     if not ready:
-        return Plan(mode="inline", reason=reason, whole=whole, searched=searched)
-    return Plan(mode="mixed", reason=f"{too_large} {reason}", whole=whole, searched=searched)
+        return ReadingPlan(mode="inline", reason=reason, whole=whole, searched=searched)
+    return ReadingPlan(mode="mixed", reason=f"{too_large} {reason}", whole=whole, searched=searched)
 
 
 class Reader:
@@ -103,7 +105,7 @@ class Reader:
         self._retriever = retriever
 
     async def read(
-        self, question: str, plan: Plan, attached: Collection[str] = (), *, more: bool = False
+        self, question: str, plan: ReadingPlan, attached: Collection[str] = (), *, more: bool = False
     ) -> PromptSources:
         """The sources for a question, in the order of their numbers; with `more`, three times the passages.
 

@@ -30,7 +30,7 @@ from core.models import Document, Page, Progress, Record
 from core.names import page_id
 from mcp_server.tools import parts
 from mcp_server.tools.document_context import with_origin
-from mcp_server.tools.parts import PageBlock, Part, Plan, Sized, total
+from mcp_server.tools.parts import PageBlock, Part, PartsPlan, Sized, total
 from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, Question, offer, success
 from mcp_server.tools.scope_filter import origin_of, read_document, unreadable
 
@@ -128,11 +128,11 @@ class DocumentsAnalyze:
             ),
         )
 
-    async def _plan(self, document: Document, pages: Sequence[Page], run: _Run) -> Plan:
+    async def _plan(self, document: Document, pages: Sequence[Page], run: _Run) -> PartsPlan:
         usual, largest = self.limits.part_tokens, self.limits.largest_part_tokens
         blocks = await asyncio.to_thread(parts.cut, document, pages, usual, self.counter.count)
         if total(blocks) <= largest:
-            return Plan([blocks], is_whole=True)
+            return PartsPlan([blocks], is_whole=True)
         calls = max(1, int(self.limits.model_calls * READING_SHARE))
         found = await self.retriever.search(run.question, [document.document_id], MATCHING_PASSAGES)
         plan = await asyncio.to_thread(
@@ -216,7 +216,7 @@ def _cited_passages(
     ]
 
 
-def _reason(chosen: int, pages: int, failed: int, plan: Plan, run: _Run) -> str:
+def _reason(chosen: int, pages: int, failed: int, plan: PartsPlan, run: _Run) -> str:
     if len(plan.parts) == 1:
         return f"All {pages} pages with text fit into one call."
     how = f"{chosen} of {pages} pages with text were given to the model in {len(plan.parts)} parts."

@@ -17,7 +17,7 @@ SHARE_OF_WINDOW = 0.5
 """The share of the model's window that pictures may take."""
 
 
-class Sight(Record):
+class AllowedImages(Record):
     """What pictures a call may send: `most` of them, of `tokens` each. `why_none`: why there can be none.
 
     `unread` are the pages of the named documents that have no text, in the order that they are wanted.
@@ -54,22 +54,22 @@ class DocumentImages:
     pictures: PagePictures
     catalogue: ModelCatalogue
 
-    async def sight(
+    async def allowed(
         self,
         limits: ImageLimits | None,
         model: str,
         window: int,
         question: str,
         documents: Sequence[Document],
-    ) -> Sight:
+    ) -> AllowedImages:
         """What may be sent; nothing if the caller allows no pictures or the model reads none."""
         if limits is None:
-            return Sight()
+            return AllowedImages()
         facts = self.catalogue.facts(model)
         free = min(limits.tokens, int(window * SHARE_OF_WINDOW))
         limits = limits.model_copy(update={"tokens": free})
         if why := limits.why_none(model, facts):
-            return Sight(why_none=f"No pictures of pages were sent: {why}.")
+            return AllowedImages(why_none=f"No pictures of pages were sent: {why}.")
         unread = [
             wanted
             for each in documents
@@ -78,20 +78,24 @@ class DocumentImages:
         ]
         drawable = sum(each.pages for each in documents if has_pictures(each))
         most = min(limits.number(facts), drawable)
-        return Sight(most=most, tokens=facts.image_tokens, unread=unread)
+        return AllowedImages(most=most, tokens=facts.image_tokens, unread=unread)
 
     async def draw(
-        self, sight: Sight, reading: PromptSources, documents: Sequence[Document], files: Collection[str]
+        self,
+        allowed: AllowedImages,
+        reading: PromptSources,
+        documents: Sequence[Document],
+        files: Collection[str],
     ) -> SeenPages:
         """The pictures for a prompt with these sources. The provider itself draws the pages of `files`."""
-        if not sight.most:
-            return SeenPages(notes=[sight.why_none] if sight.why_none else [])
+        if not allowed.most:
+            return SeenPages(notes=[allowed.why_none] if allowed.why_none else [])
         drawable = {each.document_id: each for each in documents if has_pictures(each)}
         pages = dict.fromkeys((each.document_id, each.page) for each in reading.sources)
         found = [WantedPage(drawable[key], page, has_text=True) for key, page in pages if key in drawable]
-        wanted = [each for each in [*sight.unread, *found] if each.document.document_id not in files]
-        drawn = await draw_pages(self.pictures, wanted, sight.most)
-        counts = drawn.counts(sight.tokens)
+        wanted = [each for each in [*allowed.unread, *found] if each.document.document_id not in files]
+        drawn = await draw_pages(self.pictures, wanted, allowed.most)
+        counts = drawn.counts(allowed.tokens)
         return SeenPages(images=drawn.images, counts=counts, notes=_notes(drawn, counts))
 
 

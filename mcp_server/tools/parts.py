@@ -45,7 +45,7 @@ class PageBlock(NamedTuple):
 Part = list[PageBlock]
 
 
-class Plan(NamedTuple):
+class PartsPlan(NamedTuple):
     """The parts to read, and whether they contain the whole document."""
 
     parts: list[Part]
@@ -96,7 +96,7 @@ def pack(blocks: Iterable[PageBlock], budget: int) -> list[Part]:
 
 def plan_parts(
     blocks: Sequence[PageBlock], best: Sequence[Hit], *, calls: int, usual: int, largest: int
-) -> Plan:
+) -> PartsPlan:
     """At most `calls` parts of `usual` tokens, or larger if needed to contain the whole document.
 
     If even the largest parts cannot contain all of it, the blocks around the `best` hits are read, and as
@@ -107,8 +107,8 @@ def plan_parts(
     capacity = calls * max(1, largest - biggest)
     if total(blocks) <= capacity:
         needed = math.ceil(total(blocks) / calls) + biggest
-        return Plan(pack(blocks, min(largest, max(usual, needed))), is_whole=True)
-    return Plan(pack(_selected(blocks, best, capacity), largest)[:calls], is_whole=False)
+        return PartsPlan(pack(blocks, min(largest, max(usual, needed))), is_whole=True)
+    return PartsPlan(pack(_selected(blocks, best, capacity), largest)[:calls], is_whole=False)
 
 
 def _selected(blocks: Sequence[PageBlock], best: Sequence[Hit], capacity: int) -> list[PageBlock]:

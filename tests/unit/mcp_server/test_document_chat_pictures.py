@@ -175,11 +175,11 @@ async def test_no_window_is_reserved_for_pages_that_do_not_exist(desk: Desk) -> 
     await desk.put("a.txt", QUAY)
     [document] = await desk.side.library.resolve(ANN, ["a.txt"])
     assert desk.chat.images is not None
-    sight = await desk.chat.images.sight(LIMITS, "scripted", 128_000, "When?", [document])
-    assert (sight.most, sight.reserved) == (0, 0)
+    allowed = await desk.chat.images.allowed(LIMITS, "scripted", 128_000, "When?", [document])
+    assert (allowed.most, allowed.reserved) == (0, 0)
     pdf = document.model_copy(update={"media_type": "application/pdf", "pages": 2})
-    sight = await desk.chat.images.sight(LIMITS, "scripted", 128_000, "When?", [pdf])
-    assert (sight.most, sight.reserved) == (2, 2000)
+    allowed = await desk.chat.images.allowed(LIMITS, "scripted", 128_000, "When?", [pdf])
+    assert (allowed.most, allowed.reserved) == (2, 2000)
 
 
 async def test_pictures_that_cannot_be_drawn_leave_the_answer(desk: Desk) -> None:

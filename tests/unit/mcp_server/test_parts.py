@@ -11,7 +11,7 @@ from mcp_server.tools.parts import (
     BestMatches,
     PageBlock,
     Part,
-    Plan,
+    PartsPlan,
     cut,
     join,
     pack,
@@ -35,7 +35,7 @@ def numbers(parts: list[Part]) -> list[int]:
     return [sized.source.number for part in parts for block in part for sized in block.sources]
 
 
-def plan_for(blocks: list[PageBlock], calls: int, best: list[Hit] | None = None) -> Plan:
+def plan_for(blocks: list[PageBlock], calls: int, best: list[Hit] | None = None) -> PartsPlan:
     return plan_parts(blocks, best or [], calls=calls, usual=400, largest=800)
 
 
