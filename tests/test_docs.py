@@ -57,6 +57,18 @@ def test_the_index_lists_every_decision() -> None:
     assert rows == expected
 
 
+def test_the_map_of_the_readme_names_every_folder_of_the_product() -> None:
+    named = set(OWN_PATH.findall((ROOT / "README.md").read_text()))
+    folders = {
+        f"{folder.relative_to(ROOT)}/"
+        for package in ("core", "orc", "mcp_server")
+        for folder in (ROOT / package).iterdir()
+        if folder.is_dir() and folder.name != "__pycache__"
+    }
+    assert len(folders) > 20
+    assert folders - named == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_only_files_that_exist(page: Path) -> None:
     """The changelog may name what older versions had."""
