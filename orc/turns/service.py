@@ -9,8 +9,9 @@ from core.models import Document
 from core.names import Owner
 from orc.contexts.ids import is_context_id
 from orc.contexts.turn_scope import TurnScope
+from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
-from orc.events import Failed
+from orc.events import Done, Event, Failed, Stopped
 from orc.identity import Principal
 from orc.limits.window import Taken
 from orc.tools.ports import DOCUMENT_CHAT
@@ -218,8 +219,9 @@ class Orchestrator:
                 return replay_log(shown, after=after, trace_id=trace_id)
         if log is None or after >= before_attempt(turn) + STORED_AFTER:
             return replay_log(turn, after=after, trace_id=trace_id)
-        is_outdated = turn.status.has_result and isinstance(log.ending, Failed)
-        return replay_log(turn, after=after, trace_id=trace_id) if is_outdated else log
+        if turn.status.has_result and _is_outdated(log.ending):
+            return replay_log(turn, after=after, trace_id=trace_id)
+        return log
 
     async def forget(self, owner: Owner) -> None:
         """Drop the events of a deleted conversation from memory, that of siblings too."""
@@ -315,3 +317,10 @@ def _with_owner(request: TurnRequest, principal: Principal) -> tuple[TurnRequest
     """The request with the names of its documents resolved, and the owner of its conversation."""
     owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
     return with_named_documents(request, owner), owner
+
+
+def _is_outdated(ending: Event | None) -> bool:
+    """Whether a turn with a result has it elsewhere: it was stored after a failure, or withheld at the end."""
+    if isinstance(ending, Done | Stopped):
+        return ending.result.answer == WITHHELD
+    return isinstance(ending, Failed)

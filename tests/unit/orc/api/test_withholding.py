@@ -108,3 +108,6 @@ async def test_a_stopped_retry_ends_without_a_revoked_answer_if_the_setting_says
             reply = await chat.call("bob", "POST", path, headers={"accept": accept})
             shown = ("ten crowns" in reply.text, WITHHELD[1:-1] in reply.text, '"stopped"' in reply.text)
             assert shown == (not withdrawn, withdrawn, True), (accept, reply.text)
+    await chat.grant(ferries)
+    events = await chat.call("bob", "GET", path.replace("/retry", "/events"))
+    assert ("ten crowns" in events.text, WITHHELD[1:-1] in events.text) == (True, False)
