@@ -15,6 +15,7 @@ from core.analysis.llm import PageReader, Summariser, batches, load_prompts
 from core.analysis.models import EXTRACTIVE, AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
 from core.analysis.summaries import Overview, overview
 from core.errors import BudgetExceeded, OrcError, Unavailable
+from core.infra.slices import slices
 from core.infra.text_processes import Arguments, InThread, Result, TextWork, allowance
 from core.llm.chat_model import CallBudget, ChatModel
 from core.models import Document, Page, Progress, Usage
@@ -141,9 +142,8 @@ class Analyser:
         return run
 
     async def _extract(self, run: _Run, pages: Sequence[Page], context: DocumentContext) -> None:
-        for start in range(0, len(pages), PAGES_PER_SAVE):
-            chunk = pages[start : start + PAGES_PER_SAVE]
-            await self._save(run, await self._read(run, _analyse_all, chunk, context))
+        for some in slices(pages, PAGES_PER_SAVE):
+            await self._save(run, await self._read(run, _analyse_all, some, context))
 
     async def _ask(self, run: _Run, context: DocumentContext, reader: PageReader) -> None:
         """Several calls at once; if one fails, the results of those under way are still stored."""

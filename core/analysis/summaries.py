@@ -10,6 +10,7 @@ from typing import NamedTuple
 from core.analysis.document_context import DocumentContext
 from core.analysis.models import PageAnalysis
 from core.analysis.page_text import spelled, terms
+from core.infra.slices import slices
 from core.text.sentences import sentences
 
 SHORTEST, LONGEST = 30, 420
@@ -133,10 +134,9 @@ def list_pages(pages: Sequence[PageAnalysis], context: DocumentContext) -> list[
     size = math.ceil(len(summarised) / MOST_LINES) or 1
     if size == 1:
         return [f"p. {page.page}: {_shortened(page.summary)}" for page in summarised]
-    groups = [summarised[start : start + size] for start in range(0, len(summarised), size)]
     return [
         f"{page_range(group[0].page, group[-1].page)}: {' '.join(_central(group, 1, context))}"
-        for group in groups
+        for group in slices(summarised, size)
     ]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from core.errors import ChangedMeanwhile
-from core.storage.cosmos.catalog import portions
+from core.infra.slices import slices
 from core.storage.cosmos.client import (
     ETAG,
     Container,
@@ -162,7 +162,7 @@ class CosmosContextStore:
         pages = await asyncio.gather(
             *(
                 self._named(organization_id, among, some, words=words, limit=limit, after=after)
-                for some in portions(ids, IDS_PER_QUERY)
+                for some in slices(ids, IDS_PER_QUERY)
             )
         )
         every = [context for page in pages for context in page]

@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from azure.core.credentials import AzureKeyCredential
 from azure.core.credentials_async import AsyncTokenCredential
@@ -46,7 +46,6 @@ BUSY = RETRYABLE_STATUS | {409, 422}
 
 Row = dict[str, Any]
 Work = Callable[[], Awaitable[Row]]
-Each = TypeVar("Each")
 
 _PLAIN = re.compile(r"[A-Za-z0-9][\w-]{0,199}", re.ASCII)
 
@@ -190,11 +189,6 @@ def among(field: str, values: Iterable[str]) -> str:
 def both(*filters: str) -> str:
     """The filter for items that fit every one of these."""
     return " and ".join(filters)
-
-
-def portions(values: Sequence[Each], size: int) -> Iterator[Sequence[Each]]:
-    """The values, in order, in pieces of at most this size."""
-    return (values[start : start + size] for start in range(0, len(values), size))
 
 
 def _refusal(response: AsyncHttpResponse) -> HttpResponseError:

@@ -26,6 +26,7 @@ from azure.search.documents.indexes.models import (
 )
 
 from core.documents.places import Accessible, Area
+from core.infra.slices import slices
 from core.names import Owner
 from core.storage.ai_search.client import (
     KEY,
@@ -39,7 +40,6 @@ from core.storage.ai_search.client import (
     is_plain,
     merged,
     open_index_client,
-    portions,
     search_breaker,
 )
 
@@ -207,7 +207,7 @@ async def read_marks(search: Search, document_ids: Iterable[str]) -> Marks:
     """The marks of these documents; ids may be any strings, and none is asked for twice."""
     marks = Marks({}, {})
     wanted = [document_id for document_id in dict.fromkeys(document_ids) if is_plain(document_id)]
-    for some in portions(wanted, IDS_PER_QUERY):
+    for some in slices(wanted, IDS_PER_QUERY):
         within = both(among("document_id", some), among("part", (PASSAGES, VECTORS)))
         for row in await search.query(within, select=_FIELDS, top=PAGE):
             of_its_kind = marks.passages if row["part"] == PASSAGES else marks.vectors

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from core.documents.places import Accessible
 from core.errors import DependencyDown
+from core.infra.slices import slices
 from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
 from core.names import Owner
@@ -22,7 +23,6 @@ from core.storage.ai_search.client import (
     equal,
     is_plain,
     merged,
-    portions,
 )
 from core.storage.ai_search.terms import (
     asked_terms,
@@ -162,7 +162,7 @@ class AzurePassageIndex:
         within = index.marked_as({document_id: mark}, index.PASSAGES)
         return [
             row
-            for some in portions(wanted, PAGE)
+            for some in slices(wanted, PAGE)
             for row in await self._search.query(
                 both(within, among(KEY, (index.key_of(document_id, ordinal) for ordinal in some))),
                 select=index.PASSAGE_FIELDS,

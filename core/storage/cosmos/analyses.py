@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from core.analysis.models import DocumentAnalysis, PageAnalysis
+from core.infra.slices import slices
 from core.storage.cosmos import client as cosmos
-from core.storage.cosmos.catalog import portions, read_some
+from core.storage.cosmos.catalog import read_some
 
 ANALYSIS = "analysis"
 OPERATIONS_PER_BATCH = 100
@@ -74,7 +75,7 @@ class CosmosAnalysisStore:
         # Until a look finds none: pages may come in before the analysis item has gone.
         while ids := await self._ids(document_id):
             # The analysis item comes first: without it, no process adds a page.
-            for some in portions(sorted(ids), OPERATIONS_PER_BATCH):
+            for some in slices(sorted(ids), OPERATIONS_PER_BATCH):
                 await self._container.batch([cosmos.delete(each) for each in some], [document_id])
 
     @cosmos.repeated_if_raced

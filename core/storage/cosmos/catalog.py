@@ -4,13 +4,13 @@ import asyncio
 import hashlib
 import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from pydantic import ValidationError
 
 from core.documents.places import Accessible, Area, DocumentsPage, PlaceCount, Portion, read_page
+from core.infra.slices import slices
 from core.models import Document, DocumentStatus, StoredFile, UnwantedFile, in_order_of
 from core.names import CONTEXTS_USER, BlobPath, Owner
 from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, delete, repeated_if_raced
@@ -18,8 +18,6 @@ from core.storage.cosmos.client import ETAG, Container, Item, PartitionKey, dele
 MOST_POINT_READS = 8
 """A point read of 1 KB costs 1 RU and one round trip, a query at least 2.3 RU, and more for each result."""
 IDS_PER_QUERY = 500
-
-Each = TypeVar("Each")
 
 _FIT = re.compile(r"[\w:-]{1,255}", re.ASCII)
 _AMONG = "SELECT * FROM c WHERE ARRAY_CONTAINS(@ids, c.id)"
@@ -34,14 +32,9 @@ async def read_some(container: Container, partition: PartitionKey, ids: Sequence
         return [item for item in found if item is not None]
     return [
         item
-        for some in portions(fit, IDS_PER_QUERY)
+        for some in slices(fit, IDS_PER_QUERY)
         for item in await container.query(_AMONG, {"ids": some}, partition)
     ]
-
-
-def portions(values: Sequence[Each], size: int) -> Iterator[list[Each]]:
-    """The values, in order, in lists of at most this size."""
-    return (list(values[start : start + size]) for start in range(0, len(values), size))
 
 
 log = logging.getLogger(__name__)
@@ -101,7 +94,7 @@ class CosmosCatalog:
         if any(area.owner != session for area in accessible.areas):
             shared = [session.organization_id, CONTEXTS_USER]
             known = {"organization_id": shared[0], "user_id": shared[1]}
-            for some in portions(ids, IDS_PER_QUERY):
+            for some in slices(ids, IDS_PER_QUERY):
                 found += await self._container.query(_FIND, {**known, "ids": some}, shared)
         documents = map(Document.model_validate, found)
         return in_order_of(document_ids, filter(accessible.holds, documents))

@@ -18,6 +18,7 @@ import httpx2
 from core.errors import DependencyDown, OrcError
 from core.infra.azure import RETRYABLE_STATUS, DependencyMisconfigured
 from core.infra.resilience import CircuitBreaker, pauses
+from core.infra.slices import slices
 
 VECTORS = "vectors"
 """The dependency, as errors name it."""
@@ -54,8 +55,8 @@ class UpstashVector:
     async def fetch(self, ids: Sequence[str]) -> list[Item]:
         """Those of these items that exist, without their vectors."""
         found: list[Item] = []
-        for start in range(0, len(ids), PAGE):
-            found += await self._ask("fetch", {"ids": list(ids[start : start + PAGE]), **_DESCRIBED})
+        for some in slices(ids, PAGE):
+            found += await self._ask("fetch", {"ids": list(some), **_DESCRIBED})
         return list(filter(None, found))
 
     async def scan(self, prefix: str) -> AsyncIterator[list[Item]]:
@@ -75,8 +76,8 @@ class UpstashVector:
 
     async def upsert(self, items: Sequence[Item]) -> None:
         """Write these items (`id`, `vector`, `metadata`); if it raises, some may have been written."""
-        for start in range(0, len(items), BATCH):
-            await self._ask("upsert", items[start : start + BATCH])
+        for some in slices(items, BATCH):
+            await self._ask("upsert", some)
 
     async def delete(self, *, ids: Sequence[str] = (), prefix: str = "") -> None:
         """Remove the items with these ids, or those whose ids begin so; absent ones are no error."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from core.documents.ports import Neighbour
 from core.errors import DependencyDown
 from core.infra.azure import DependencyMisconfigured
+from core.infra.slices import slices
 from core.storage.unit_vectors import Unit, unit_vector, unit_vectors
 from core.storage.upstash.client import PAGE, VECTORS, Item, UpstashVector, among, is_plain
 
@@ -178,9 +179,7 @@ class UpstashVectorIndex:
 
 
 def _filters(marks: Marks) -> Iterator[str]:
-    keys = sorted(marks)
-    for start in range(0, len(keys), DOCUMENTS_PER_QUERY):
-        some = keys[start : start + DOCUMENTS_PER_QUERY]
+    for some in slices(sorted(marks), DOCUMENTS_PER_QUERY):
         versions = among("version", (marks[key].version for key in some))
         yield f"{among('file_id', some)} AND {versions}"
 
