@@ -64,7 +64,7 @@ def floored(weights: Mapping[str, float]) -> dict[str, float]:
     return {term: least + weight for term, weight in weights.items()}
 
 
-def normalized(scores: Scores, whole: Scores | None = None) -> Scores:
+def relative_scores(scores: Scores, whole: Scores | None = None) -> Scores:
     """Scores as shares of the best one, or of the best of `whole`, of which they are a part."""
     best = max((scores if whole is None else whole).values(), default=0) or 1
     return {unit: score / best for unit, score in scores.items()}

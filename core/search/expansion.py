@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from core.search.bm25 import Counts, Scores, bm25, normalized
+from core.search.bm25 import Counts, Scores, bm25, relative_scores
 from core.search.query import Question
 from core.search.statistics import ScopeStatistics
 from core.search.vocabulary import MIN_KNOWN_PHRASES, PageKind, Phrase
@@ -40,7 +40,7 @@ class ExpansionScores(NamedTuple):
 
     def concept_pages(self, scope: ScopeStatistics) -> Scores:
         """Pages by the concepts; if figures are looked for, prose counts less."""
-        scores = normalized(bm25(scope.by_page(self.concepts), scope.page_lengths))
+        scores = relative_scores(bm25(scope.by_page(self.concepts), scope.page_lengths))
         if not self.is_numeric:
             return scores
         return {p: score * (PROSE + (1 - PROSE) * tabular(scope, p)) for p, score in scores.items()}

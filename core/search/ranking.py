@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from core.search.bm25 import Counts, Scores, bm25, normalized
+from core.search.bm25 import Counts, Scores, bm25, relative_scores
 from core.search.document_match import reported_periods, score_names, score_periods
 from core.search.expansion import MIN_FIT, figure_share, score_expansions
 from core.search.mentions import by_document, documents_meant, naming_words, only_names
@@ -138,8 +138,8 @@ class _Ranking:
         headings = scope.count_headings(self._words)
         parts = (
             (1.0, self._score_text()),
-            (weights.headings, normalized(bm25(headings, [1] * len(scope.page_lengths)))),
-            (NAME_SHARE, normalized(self._by_page(self._by_name))),
+            (weights.headings, relative_scores(bm25(headings, [1] * len(scope.page_lengths)))),
+            (NAME_SHARE, relative_scores(self._by_page(self._by_name))),
             (weights.concepts, expanded.concept_pages(scope)),
             (weights.places, self._places),
             (weights.kinds + (weights.measures if expanded.measures else 0.0), expanded.kinds),
@@ -157,10 +157,10 @@ class _Ranking:
     def _score_passages(self) -> Scores:
         """Passages by the question's words, and by the concepts of its expansions."""
         lengths = self._scope.passage_lengths
-        scores: Scores = defaultdict(float, normalized(bm25(self._by_word, lengths)))
-        for passage, score in normalized(bm25(self._expanded.concepts, lengths)).items():
+        scores: Scores = defaultdict(float, relative_scores(bm25(self._by_word, lengths)))
+        for passage, score in relative_scores(bm25(self._expanded.concepts, lengths)).items():
             scores[passage] += self._weights.concepts * score
-        found = normalized(scores)
+        found = relative_scores(scores)
         return {**dict.fromkeys(chain(*self._by_name), 0.0), **found}
 
     def _score_text(self) -> Scores:
@@ -171,8 +171,8 @@ class _Ranking:
         words = self._words
         scores = self._weigh(self._literal, self._by_word)
         if self._literal == words:
-            return normalized(scores)
-        return normalized(scores, self._weigh(words, self._scope.count_words(words)))
+            return relative_scores(scores)
+        return relative_scores(scores, self._weigh(words, self._scope.count_words(words)))
 
     def _weigh(self, words: Sequence[str], by_word: Sequence[Counts]) -> Scores:
         scores = self._by_page(by_word)
@@ -190,7 +190,7 @@ class _Ranking:
         pages, numbers = self._question.pages, self._scope.page_numbers
         scores: Scores = {page: 1.0 for page, number in enumerate(numbers) if number in pages}
         for place in self._question.places:
-            for page, score in normalized(self._by_page(self._scope.count([[place]]))).items():
+            for page, score in relative_scores(self._by_page(self._scope.count([[place]]))).items():
                 scores[page] = max(score, scores.get(page, 0.0))
         return scores
 
@@ -200,11 +200,13 @@ class _Ranking:
         if len(documents) < 2:
             return [0.0] * len(documents)
         words = [word for word in self._question.words if not has_digit(word)]
-        covers = normalized(bm25(self._scope.count_openings(words), [1] * len(documents)))
+        covers = relative_scores(bm25(self._scope.count_openings(words), [1] * len(documents)))
         names = score_names(self._question.text, [document.name for document in documents])
         reported = [reported_periods(document.name, document.period) for document in documents]
         periods = score_periods(self._question.periods, reported)
-        named = normalized(bm25([dict.fromkeys(of, 1) for of in self._naming.values()], [1] * len(documents)))
+        named = relative_scores(
+            bm25([dict.fromkeys(of, 1) for of in self._naming.values()], [1] * len(documents))
+        )
         weights = self._weights
         return [
             weights.covers * covers.get(index, 0.0)

@@ -80,7 +80,7 @@ class Asset:
 
 
 @dataclass(frozen=True)
-class Page:
+class HtmlPage:
     """The page itself, and its ETag."""
 
     asset: Asset
@@ -113,7 +113,7 @@ def _template() -> str:
 
 
 @cache
-def page_of(language: str, mode: str, sign_in_url: str) -> Page:
+def page_of(language: str, mode: str, sign_in_url: str) -> HtmlPage:
     """The page in this language. Who is not signed in learns from it where to sign in: Azure itself answers
     every request to the API with 401 and no body."""
     base = f"{ASSETS}{site().digest}/"
@@ -129,7 +129,7 @@ def page_of(language: str, mode: str, sign_in_url: str) -> Page:
     for slot, value in slots.items():
         text = text.replace(f"{{{{{slot}}}}}", value)
     tag = hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
-    return Page(Asset.of("text/html; charset=utf-8", text.encode()), f'"{tag}"')
+    return HtmlPage(Asset.of("text/html; charset=utf-8", text.encode()), f'"{tag}"')
 
 
 def preferred_language(accepted: str) -> str:

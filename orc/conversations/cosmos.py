@@ -19,12 +19,12 @@ from orc.conversations.models import (
     Feedback,
     Head,
     NewTurn,
-    Page,
     Replayed,
     Started,
     TitleBy,
     Turn,
     TurnOutcome,
+    TurnPage,
     TurnStatus,
     utc_now,
 )
@@ -200,14 +200,14 @@ class CosmosTurnLog:
         found = await self._query(_TURNS, owner, life=conversation.life, after=after_seq, limit=limit)
         return [transitions.as_read(turn_of(item), self._clock()) for item in found]
 
-    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> Page | None:
+    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> TurnPage | None:
         conversation = await self._find(owner)
         if conversation is None:
             return None
         before = NO_SEQ if before_seq is None else before_seq
         found = await self._query(_NEWEST, owner, life=conversation.life, before=before, limit=limit)
         turns = [transitions.as_read(turn_of(item), self._clock()) for item in reversed(found)]
-        return Page(head=conversation.head, turns=turns)
+        return TurnPage(head=conversation.head, turns=turns)
 
     async def conversations(
         self,

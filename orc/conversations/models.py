@@ -292,7 +292,7 @@ class Started(Record):
     history: list[Turn]
 
 
-class Page(Record):
+class TurnPage(Record):
     """A conversation, and some of its turns by seq."""
 
     head: Head

@@ -16,12 +16,12 @@ from orc.conversations.models import (
     Feedback,
     Head,
     NewTurn,
-    Page,
     Replayed,
     Started,
     TitleBy,
     Turn,
     TurnOutcome,
+    TurnPage,
     TurnStatus,
     utc_now,
 )
@@ -171,7 +171,7 @@ class SqliteTurnLog:
         turns = [Turn.model_validate_json(row["item"]) for row in rows]
         return [transitions.as_read(turn, self._clock()) for turn in turns]
 
-    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> Page | None:
+    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> TurnPage | None:
         def work(connection: sqlite3.Connection) -> tuple[Head | None, list[Turn]]:
             head = _get_head(connection, owner)
             before = NO_SEQ if before_seq is None else before_seq
@@ -182,7 +182,7 @@ class SqliteTurnLog:
         if head is None:
             return None
         now = self._clock()
-        return Page(head=head, turns=[transitions.as_read(turn, now) for turn in reversed(turns)])
+        return TurnPage(head=head, turns=[transitions.as_read(turn, now) for turn in reversed(turns)])
 
     async def conversations(
         self,

@@ -10,10 +10,10 @@ from orc.conversations.models import (
     Feedback,
     Head,
     NewTurn,
-    Page,
     TitleBy,
     Turn,
     TurnOutcome,
+    TurnPage,
 )
 from orc.conversations.search import Wanted
 
@@ -89,7 +89,7 @@ class TurnLog(Protocol):
         Raises NotFound, and Conflict (code `turn_not_answered`) for feedback on a turn without an answer.
         """
 
-    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> Page | None:
+    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> TurnPage | None:
         """The head, and the newest turns (before that one) by seq; None if there is no such conversation."""
 
     async def head(self, owner: Owner) -> Head | None:

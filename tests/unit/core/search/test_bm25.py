@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.search.bm25 import K1, B, bm25, floored, idf, idf_of_terms, normalized, saturation
+from core.search.bm25 import K1, B, bm25, floored, idf, idf_of_terms, relative_scores, saturation
 
 
 @given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=1, max_size=8))
@@ -50,6 +50,6 @@ def test_floored_weights_are_above_a_share_of_the_largest() -> None:
 
 
 def test_normalized_scores_are_shares_of_the_best() -> None:
-    assert normalized({1: 4.0, 2: 1.0}) == {1: 1.0, 2: 0.25}
-    assert normalized({2: 1.0}, {1: 4.0, 2: 1.0}) == {2: 0.25}
-    assert normalized({}) == {}
+    assert relative_scores({1: 4.0, 2: 1.0}) == {1: 1.0, 2: 0.25}
+    assert relative_scores({2: 1.0}, {1: 4.0, 2: 1.0}) == {2: 0.25}
+    assert relative_scores({}) == {}
