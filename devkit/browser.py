@@ -34,6 +34,7 @@ _FLAGS = (
     "--hide-scrollbars",
     "--disable-background-networking",
     "--font-render-hinting=none",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-port=0",
 )
 _KEYS = {
@@ -47,6 +48,7 @@ _KEYS = {
     "F6": ("F6", 117),
     "Delete": ("Delete", 46),
     "PageDown": ("PageDown", 34),
+    "PageUp": ("PageUp", 33),
     " ": ("Space", 32),
     "k": ("KeyK", 75),
     "/": ("Slash", 191),

@@ -44,6 +44,7 @@ SHARING = {
         "tests/web/test_panel",
         "tests/web/test_sessions",
         "tests/web/test_sign_in",
+        "tests/web/test_viewers",
     },
 }
 """The fixtures with a running product, which take 7 s of processor time, and the modules that use them."""

@@ -20,6 +20,18 @@ ADMINISTRATOR = "orc.admin"
 _LOCAL = ("blob:", "data:image/svg+xml")
 """Pictures of pages, and the icons that the browser itself draws in fields for dates."""
 
+_KEPT = """
+(() => {
+  if (!location.protocol.startsWith("http")) return [];
+  const kept = [localStorage, sessionStorage].flatMap((each) => Object.values(each)).join(" ");
+  const shown = document.querySelectorAll(".turn .text, .turn del, .page-text, .quote-box p, .quote-row");
+  const words = [...shown].map((each) => each.textContent.split(/\\s+/));
+  const runs = words.flatMap((each) => each.map((_, at) => each.slice(at, at + 5)));
+  return runs.filter((run) => run.length === 5 && kept.includes(run.join(" "))).map((run) => run.join(" "));
+})()
+"""
+"""Five words in a row: a question may have a word in common with its answer."""
+
 
 @dataclass
 class Visit:
@@ -90,6 +102,11 @@ class Visit:
     async def conversation(self) -> str:
         identifier: str = await self.page.value("location.hash.slice(4)")
         return identifier
+
+    async def kept_texts(self) -> list[str]:
+        """Words of the answers and documents in view that are in the storage of the browser."""
+        found: list[str] = await self.page.value(_KEPT)
+        return found
 
     def strangers(self) -> set[str]:
         """The addresses of other hosts that the page asked."""

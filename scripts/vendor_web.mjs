@@ -7,7 +7,7 @@ import { build } from "esbuild";
 const target = process.argv[2];
 const bundles = {
   "ui.js": `
-    export { h, render, Fragment, createRef } from "preact";
+    export { Component, h, render, Fragment, createRef } from "preact";
     export { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
     export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect }
       from "@preact/signals";

@@ -1,12 +1,12 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
 import { ask, answering, edit, isRunning, newest, rate, retry, setDraft } from "./chat.js";
 import { duration, language, named, number, t } from "./i18n.js";
-import { Renderer, toUnits, withPlaces } from "./markdown.js";
+import { blocks, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, countsOf, hidePeek, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
 import { me, moreOf, notify, report, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
-import { h, useMemo, useState } from "./vendor/ui.js";
+import { h, useState } from "./vendor/ui.js";
 
 /** @import { Child, Signal } from "./vendor/ui.js" */
 /** @import { Citation, Metadata, TurnView } from "./types/page.js" */
@@ -41,7 +41,6 @@ function Marker({ turn, citation, index, provisional }) {
 
 /** The text of an answer in blocks. @param {{turn: TurnView}} properties */
 function Text({ turn }) {
-  const renderer = useMemo(() => new Renderer(), []);
   const places = placesOf(turn);
   const provisional = isRunning(turn.state);
   const version = `${provisional}${turn.citations.map((each) => each && lookOf(each)).join("")}`;
@@ -50,7 +49,7 @@ function Text({ turn }) {
     const citation = turn.citations[index];
     return citation ? h(Marker, { turn, citation, index, provisional }) : null;
   };
-  return h("div", { class: "text" }, renderer.render(withPlaces(turn.text, places), marker, version + places.map((each) => each.index).join()));
+  return h("div", { class: "text" }, blocks(withPlaces(turn.text, places), marker, version + places.map((each) => each.index).join()));
 }
 
 /** What the checks found, in one line that opens the sources. @param {{turn: TurnView}} properties */

@@ -7,7 +7,7 @@ import { attach, Files, hasUsableFiles } from "./files.js";
 import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
 import { me, moreOf, online, preferences, report, said, wordsOf } from "./store.js";
-import { computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
+import { computed, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
 
 /** @import { Context, ToolInfo } from "./types/page.js" */
 /** @import { Signal } from "./vendor/ui.js" */
@@ -237,6 +237,11 @@ export function Composer() {
     box.current.style.height = "auto";
     box.current.style.height = `${box.current.scrollHeight}px`;
   }, [draft.value, conversationId.value]);
+  const held = document.activeElement?.id === "stop";
+  useLayoutEffect(() => {
+    // The button that had the focus cannot be pressed any more.
+    if (held && (/** @type {HTMLButtonElement | null} */ (document.getElementById("stop"))?.disabled ?? true)) box.current?.focus();
+  }, [running?.value.state]);
   return h("form", { class: "composer", "aria-label": t("composer"), onSubmit: (event) => { event.preventDefault(); submit(); } },
     h(Files, { asked: asked.value, onAsk: askAbout, onRemove: askNoMore }),
     replacing.value && h("p", { class: "replacing" }, h(Icon, { name: "edit" }), t("composer.editing"),

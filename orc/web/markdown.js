@@ -1,5 +1,5 @@
 // Markdown as elements: tokens of a closed list become nodes, and everything else stays text. There is no HTML.
-import { h, Lexer } from "./vendor/ui.js";
+import { Component, h, Lexer } from "./vendor/ui.js";
 
 /** @import { Child, Token, Tokens } from "./vendor/ui.js" */
 
@@ -13,7 +13,7 @@ const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
 /**
- * The source with a placeholder for each mark, for which `renderBlocks` calls back with its number.
+ * The source with a placeholder for each mark, for which `blocks` calls back with its number.
  * @param {string} text @param {{start: number, end: number}[]} marks in UTF-16 units, in order
  */
 export function withPlaces(text, marks) {
@@ -73,29 +73,28 @@ export function blocksOf(source) {
   return blocks;
 }
 
-/** Renders a text that grows: blocks that have not changed keep their nodes. */
-export class Renderer {
-  /** @type {{key: string, node: Child}[]} */
-  #kept = [];
+/**
+ * The blocks of a text that grows.
+ * @param {string} source @param {Place} place @param {string} version of what `place` shows
+ */
+export const blocks = (source, place, version = "") =>
+  blocksOf(source).map((block, index) => h(Block, { source: block, place, version, key: index }));
 
-  /**
-   * @param {string} source @param {(place: number) => Child} place @param {string} version of what `place` shows
-   */
-  render(source, place, version = "") {
-    const blocks = blocksOf(source);
-    const nodes = blocks.map((block, index) => {
-      const key = block.includes(OPEN) ? `${version}|${block}` : block;
-      const kept = this.#kept[index];
-      return kept?.key === key ? kept : { key, node: renderBlock(block, place, index) };
-    });
-    this.#kept = nodes;
-    return nodes.map((each) => each.node);
+/**
+ * One block, which is parsed again only if it has changed. (Nodes that are kept and used again would do the same,
+ * but each leads to the first page that it was a part of, with all that was removed since.)
+ * @extends {Component<{source: string, place: Place, version: string}>}
+ */
+class Block extends Component {
+  /** @param {{source: string, version: string}} next */
+  shouldComponentUpdate({ source, version }) {
+    return source !== this.props.source || (version !== this.props.version && source.includes(OPEN));
   }
-}
 
-/** @param {string} block @param {(place: number) => Child} place @param {number} key */
-function renderBlock(block, place, key) {
-  return h("div", { class: "block", key }, all(new Lexer({ gfm: true }).lex(block), place));
+  render() {
+    const { source, place } = this.props;
+    return h("div", { class: "block" }, all(new Lexer({ gfm: true }).lex(source), place));
+  }
 }
 
 /** @typedef {(place: number) => Child} Place */

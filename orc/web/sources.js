@@ -207,7 +207,8 @@ export function PageView({ turn, index, path, onChoose }) {
   const [refused, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
   const [total, setTotal] = useState(Infinity);
   const [, setFailures] = useState(0);
-  useEffect(() => { setOffset(0); setState(""); setTab("picture"); }, [index, path]);
+  // Before the next key: it turns the pages of the new citation.
+  useLayoutEffect(() => { setOffset(0); setState(""); setTab("picture"); }, [index, path]);
   useEffect(() => {
     let current = true;
     setTotal(Infinity);

@@ -14,7 +14,7 @@ from devkit.visits import Visit
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 SHORT = "({ id, nodes }) => [id, nodes.map((each) => each.html.slice(0, 160))]"
-SIZES = [(1440, 900, False), (1440, 900, True), (820, 1180, False), (390, 844, False), (390, 844, True)]
+SIZES = [(*size, dark) for size in ((1440, 900), (820, 1180), (390, 844)) for dark in (False, True)]
 ID = r"/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/"
 WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 EXPECTED = ("Failed to load resource", "ERR_INTERNET_DISCONNECTED", "ERR_BLOCKED_BY_CLIENT")
@@ -38,6 +38,7 @@ async def wrong_with(visit: Visit) -> list[Any]:
     await visit.page.look(width=1440, height=900)
     if await visit.page.value(f"{ID}.test(document.body.innerText)"):
         found.append("an id is shown")
+    found += [f"kept in the browser: {text}" for text in await visit.kept_texts()]
     problems = [text for text in visit.page.problems if not any(each in text for each in EXPECTED)]
     visit.page.problems.clear()
     return found + problems

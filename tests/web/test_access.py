@@ -1,13 +1,21 @@
 """What people with a keyboard, a screen reader, a small window or large letters meet, and what stays true."""
 
+import base64
+import io
 from collections.abc import Sequence
+from pathlib import Path
 
-from devkit.doubles.openai_double import Script
+import pypdf
+
+from devkit.doubles.openai_double import Reply, Script
 from devkit.page_scenes import HOTEL, another_version
 from devkit.shared_data import HANDBOOK
 from devkit.system import upload
 from devkit.visits import ANSWERED, Visit
+from tests.unit.core.extraction.samples import pdf
 
+LEAVE = "Every employee of the harbour has 28 days of annual leave."
+QUAY = "The quay opens at seven in the morning."
 FOCUSED = """
 (() => {
   const at = document.activeElement;
@@ -29,6 +37,26 @@ SMALL = """
 WIDER = """
 [...document.querySelectorAll("html, body, .scroller, #sources")]
   .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.className || each.tagName)
+"""
+SAVING = """
+HTMLAnchorElement.prototype.click = function () {
+  window.saved = [this.download, window.made];
+  document.body.append("");
+};
+(() => {
+  const make = URL.createObjectURL;
+  URL.createObjectURL = (blob) => { window.made = blob; return make(blob); };
+})()
+"""
+"""The browser's own window for files is not opened."""
+SAVED = """
+(async () => {
+  const [name, blob] = window.saved;
+  window.saved = null;
+  const reader = new FileReader();
+  await new Promise((done) => { reader.onload = done; reader.readAsDataURL(blob); });
+  return [name, reader.result.split(",")[1]];
+})()
 """
 SPOKEN = """
 window.spoken = [];
@@ -65,7 +93,7 @@ async def keys(visit: Visit, *pressed: str) -> None:
 
 async def test_everything_can_be_done_with_the_keyboard(visit: Visit) -> None:
     page = visit.page
-    await visit.attach(HANDBOOK)
+    await attach_with_keys(visit)
     await page.value("document.getElementById('question').focus()")
     await tab_to(visit, "plus")
     await keys(visit, "Enter", "Tab", "Tab", "Enter")
@@ -91,6 +119,108 @@ async def test_everything_can_be_done_with_the_keyboard(visit: Visit) -> None:
     await page.until("!document.getElementById('sources')")
     assert (await focused(visit))["name"] == label
     await change_the_session(visit)
+
+
+async def attach_with_keys(visit: Visit) -> None:
+    """Open the "+" menu and choose files; which ones is a matter of the browser's own window."""
+    page = visit.page
+    await page.call("Page.setInterceptFileChooserDialog", enabled=True)
+    await page.value(
+        "document.getElementById('picker').addEventListener('click', () => { window.picked = true; })"
+    )
+    await page.value("document.getElementById('question').focus()")
+    await tab_to(visit, "plus")
+    await keys(visit, "Enter", "Tab")
+    assert (await focused(visit))["name"] == "attach"
+    await keys(visit, "Enter")
+    assert await page.value("window.picked === true && !document.querySelector('#plus-menu:popover-open')")
+    assert (await focused(visit))["name"] == "plus"
+    await visit.attach(HANDBOOK)
+
+
+async def test_an_answer_is_stopped_with_the_keyboard(visit: Visit) -> None:
+    page = visit.page
+    for key in ("Enter", "Escape"):
+        visit.model.script = Script(text="This takes a while. " * 20, tokens=100, delay_ms=100)
+        await visit.write("Tell me a long story")
+        await page.press("Enter")
+        await page.until("document.querySelector('#stop:not(:disabled)')")
+        if key == "Enter":
+            await tab_to(visit, "stop")
+        await keys(visit, key)
+        stopped = 1 if key == "Enter" else 2
+        await page.until(f"document.querySelectorAll('.turn.is-stopped').length === {stopped}")
+        await focused(visit)
+
+
+async def test_citations_and_pages_are_turned_with_the_keyboard(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    visit.model.responder = lambda asked: (
+        Reply(text=f"{LEAVE} [S1] {QUAY} [S1]") if asked.sources and not asked.schema_asked else None
+    )
+    (tmp_path / "rules.pdf").write_bytes(pdf(f"{LEAVE} {QUAY}", "Another page."))
+    await visit.attach(tmp_path / "rules.pdf")
+    await visit.ask("What are the rules of the harbour?")
+    await tab_to(
+        visit,
+        await page.value("document.querySelector('button.marker').getAttribute('aria-label')"),
+        back=True,
+    )
+    await keys(visit, "ArrowRight")
+    assert str((await focused(visit))["name"]).startswith("2: source")
+    await keys(visit, "ArrowLeft", "Enter")
+    quote = "document.querySelector('.quote-box .quote')?.textContent"
+    await page.until(f"{quote}?.includes('leave')")
+    await page.until("document.activeElement.id === 'sources'")
+    await tab_to(visit, "Next source")
+    await keys(visit, "ArrowRight")
+    await page.until(f"{quote}?.includes('quay')")
+    await focused(visit)
+    await keys(visit, "PageDown")
+    await page.until("document.querySelector('.toolbar').textContent.includes('Page 2')")
+    await focused(visit)
+    await keys(visit, "PageUp")
+    await visit.sees(".marks rect")
+    await tab_to(visit, "Page")
+    await keys(visit, "+")
+    await visit.sees(".sheet.zoom-150")
+    await focused(visit)
+
+
+async def test_a_session_is_exported_with_the_keyboard(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    (tmp_path / "rules.pdf").write_bytes(pdf(f"{LEAVE} {QUAY}"))
+    await visit.attach(tmp_path / "rules.pdf")
+    await visit.ask("How many days of leave does an employee get?")
+    turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]
+    await page.value(SAVING)
+    for tabs, ending in ((1, ".md"), (2, ".pdf")):
+        await page.press("k", modifiers=2)
+        await page.until("document.activeElement.id === 'search'")
+        await tab_to(
+            visit, await page.value("document.querySelector('.session button').getAttribute('aria-label')")
+        )
+        await keys(visit, "Enter")
+        await page.until("document.activeElement.textContent === 'Rename'")
+        await keys(visit, *["Tab"] * tabs, "Enter")
+        name, exported = await saved(visit)
+        await focused(visit)
+        assert name.endswith(ending)
+        if ending == ".md":
+            for citation in turn["citations"]:
+                assert citation["quote"] in exported.decode()
+                assert f"page {citation['page']}" in exported.decode()
+        else:
+            assert exported.startswith(b"%PDF")
+            text = " ".join(pypdf.PdfReader(io.BytesIO(exported)).pages[0].extract_text().split())
+            assert turn["citations"][0]["quote"] in text
+
+
+async def saved(visit: Visit) -> tuple[str, bytes]:
+    """The name and the content of the file that the page has given the browser to save."""
+    await visit.page.until("window.saved")
+    name, content = await visit.page.value(SAVED)
+    return name, base64.b64decode(content)
 
 
 async def change_the_session(visit: Visit) -> None:

@@ -98,6 +98,29 @@ async def test_a_long_limit_gives_the_question_back(visit: Visit) -> None:
     assert len(visit.get(f"/conversations/{await visit.conversation()}")["turns"]) == 1
 
 
+async def test_each_refusal_has_words_and_a_trace_to_copy(visit: Visit) -> None:
+    """Also if no code of ours says why: a proxy's page, for example."""
+    page = visit.page
+    await page.value(
+        "Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => {"
+        " window.copied = text; } } }), 0"
+    )
+    await visit.write("May I?")
+    said = set()
+    for status in (403, 413, 415, 422, 500, 503, 504):
+        await refuse(visit, status, f"http_{status}")
+        await page.value("window.refusal.detail = '', document.getElementById('question').focus()")
+        await page.press("Enter")
+        await page.until("document.querySelector('.composer .note.is-bad')")
+        said.add((await visit.texts(".composer .note p"))[0])
+        await page.value("document.querySelector('.composer .note .quiet').click()")
+        await page.until("window.copied === window.refusal.trace_id")
+        assert await page.value(BOX) == "May I?"
+        await page.value("window.copied = '', document.querySelector('.composer .note button.icon').click()")
+        await page.until("!document.querySelector('.composer .note')")
+    assert len(said) == 7, said
+
+
 async def test_a_short_limit_is_waited_for_and_can_be_left(visit: Visit) -> None:
     page = visit.page
     await refuse(visit, 429, "rate_limited", 30)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,21 @@ ALLOWED = (
 )
 LEGAL = {*ALLOWED.upper().split(), "svg", "use", "ARTICLE", "DETAILS", "SUMMARY", "BDI", "SMALL", "FIGURE"}
 LEGAL |= {"FIGCAPTION", "rect"}
+
+
+STOP_MS = 300
+NOTICED_SECONDS, BACK_SECONDS = 1.0, 3.0
+STOPPED = """
+new Promise((done) => {
+  const began = performance.now();
+  const look = () => {
+    if (document.querySelector(".turn.is-stopping, .turn.is-stopped")) done(performance.now() - began);
+    else setTimeout(look, 1);
+  };
+  document.getElementById("stop").click();
+  look();
+})
+"""
 
 
 async def problems_of_access(visit: Visit) -> list[Any]:
@@ -209,8 +225,10 @@ async def test_a_stopped_answer_is_kept_and_can_be_asked_again(visit: Visit) -> 
     await visit.page.until(
         "document.querySelector('.turn.is-streaming .text') && !document.querySelector('#stop').disabled"
     )
-    await visit.page.value("document.getElementById('stop').click()")
+    assert await visit.page.value(STOPPED) < STOP_MS
     await visit.page.until("document.querySelector('.turn.is-stopped .note')")
+    [asked] = [each for each in visit.model.requests if each.body.get("stream")][-1:]
+    emitted = asked.emitted
     kept = (await visit.texts(".turn .text"))[0]
     assert kept and ("This takes a while. " * 20).startswith(kept.strip())
     visit.model.script = Script(text="A short story.")
@@ -219,6 +237,9 @@ async def test_a_stopped_answer_is_kept_and_can_be_asked_again(visit: Visit) -> 
     assert await visit.texts(".turn .text") == ["A short story."]
     turns = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
     assert turns[-1]["replaces"] == turns[0]["turn_id"]
+    # The model wrote no more of the answer that was stopped.
+    assert asked.emitted == emitted < 100
+    assert not asked.finished
 
 
 async def test_texts_of_others_are_only_text(visit: Visit, tmp_path: Path) -> None:
@@ -276,10 +297,10 @@ async def test_the_page_itself_makes_no_link_of_a_dangerous_address(visit: Visit
     """In the module itself: the API takes such links out of answers, and both have to hold."""
     drawn = """(async (source) => {
       const base = document.documentElement.dataset.base;
-      const [{ Renderer }, { render }] = await Promise.all(
+      const [{ blocks }, { render }] = await Promise.all(
         [import(base + "markdown.js"), import(base + "vendor/ui.js")]);
       const place = document.createElement("div");
-      render(new Renderer().render(source, () => null), place);
+      render(blocks(source, () => null), place);
       const links = [...place.querySelectorAll("[href], [src]")].map((each) => each.getAttribute("href"));
       return [links, place.textContent];
     })(SOURCE)"""
@@ -302,6 +323,11 @@ async def test_the_menu_switches_tools_and_gives_the_focus_back(visit: Visit) ->
     assert await problems_of_access(visit) == []
     await page.press("Escape")
     assert await page.value("document.activeElement.id") == "plus"
+    await page.press("Enter")
+    await page.until("document.querySelector('#plus-menu:popover-open')")
+    for kind in ("mousePressed", "mouseReleased"):
+        await page.call("Input.dispatchMouseEvent", type=kind, x=720, y=300, button="left", clickCount=1)
+    await page.until("!document.querySelector('#plus-menu:popover-open')")
     toggles = "[...document.querySelectorAll('#plus-menu .toggle')]"
     search = f"{toggles}.find((each) => each.textContent.includes('Search passages'))"
     await page.value(f"document.getElementById('plus').click(), {search}.click()")
@@ -318,12 +344,16 @@ async def test_the_menu_switches_tools_and_gives_the_focus_back(visit: Visit) ->
 
 async def test_a_failure_says_why_and_keeps_the_question(visit: Visit) -> None:
     visit.model.responder = lambda asked: None
+    began = time.monotonic()
     await visit.page.connected(False)
     await visit.page.until("document.querySelector('.banner')")
+    assert time.monotonic() - began < NOTICED_SECONDS
     await visit.write("Are you there?")
     assert await visit.page.value("document.getElementById('send').disabled") is True
+    began = time.monotonic()
     await visit.page.connected(True)
     await visit.page.until("!document.querySelector('.banner')")
+    assert time.monotonic() - began < BACK_SECONDS
     await visit.page.press("Enter")
     await visit.page.until(ANSWERED.format(1))
     visit.page.problems.clear()

@@ -7,6 +7,7 @@ from devkit.shared_data import HANDBOOK
 from devkit.visits import Visit
 from tests.web.test_page import QUESTION
 
+FETCHED = "performance.getEntriesByType('resource').filter((each) => each.name.includes('/image?')).length"
 AFTER = "document.querySelector('.toolbar [aria-label=\"Next page\"]')"
 
 
@@ -48,3 +49,19 @@ async def test_a_document_without_pictures_is_asked_for_none(visit: Visit, tmp_p
     await page.until("document.querySelector('.page-text')")
     assert [address for _, address in page.requests if "/image" in address] == []
     assert await page.value("document.getElementById('tab-picture').disabled") is True
+
+
+async def test_a_page_is_fetched_once_a_marker_is_pointed_at(visit: Visit) -> None:
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    await visit.ask(QUESTION)
+    assert await page.value(FETCHED) == 0
+    box = await page.value("document.querySelector('button.marker').getBoundingClientRect().toJSON()")
+    middle = {"x": box["left"] + box["width"] / 2, "y": box["top"] + box["height"] / 2}
+    await page.call("Input.dispatchMouseEvent", type="mouseMoved", **middle)
+    await visit.sees(".peek")
+    wait = f"while (!({FETCHED})) await new Promise((done) => {{ setTimeout(done, 5); }});"
+    await page.value(f"(async () => {{ {wait} }})()")
+    await page.value("document.querySelector('button.marker').click()")
+    await visit.sees(".marks rect")
+    assert await page.value(FETCHED) == 1

@@ -43,6 +43,32 @@ def test_types_fit() -> None:
     assert run.stdout == ""
 
 
+MISTAKES = {
+    "a wrong type of an attribute": 'h("button", { onClick: 3 });',
+    "a missing property": 'h(IconButton, { name: "close" });',
+    "a misspelt event": 'h("button", { onClik: () => {} });',
+    "an unknown attribute": 'h("img", { sorce: "a.png" });',
+    "a misspelt element": 'h("buton", null);',
+}
+
+
+def test_mistakes_are_found_by_their_types(tmp_path: Path) -> None:
+    """Each mistake is in a file of its own, next to the modules as they are."""
+    tsc = node_tool("tsc")
+    shutil.copytree(FOLDER, tmp_path / "orc" / "web")
+    shutil.copy(ROOT / "tsconfig.json", tmp_path)
+    (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
+    imports = 'import { IconButton } from "./parts.js";\nimport { h } from "./vendor/ui.js";\n'
+    imports += "export { IconButton };\n"
+    for number, mistake in enumerate(MISTAKES.values()):
+        (tmp_path / "orc" / "web" / f"mistake{number}.js").write_text(f"{imports}{mistake}\n")
+    run = subprocess.run(
+        [tsc, "--project", str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    found = set(re.findall(r"mistake(\d)\.js\(4,", run.stdout))
+    assert found == {str(number) for number in range(len(MISTAKES))}, run.stdout
+
+
 def test_the_types_of_the_api_are_those_of_its_document() -> None:
     assert TARGET.read_text(encoding="utf-8") == written(), "run `python -m scripts.describe_web_types`"
 

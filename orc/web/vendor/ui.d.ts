@@ -1,5 +1,5 @@
 // The types of ui.js, with an `h` that checks the attributes of elements, which Preact's own does not.
-import type { Attributes, ComponentChild, ComponentChildren, ContainerNode, FunctionComponent, JSX, VNode } from "preact";
+import type { Attributes, ComponentChild, ComponentChildren, ComponentType, ContainerNode, JSX, VNode } from "preact";
 
 export type { ComponentChild, ComponentChildren, VNode };
 export type Child = ComponentChildren;
@@ -8,11 +8,11 @@ export function h<K extends keyof JSX.IntrinsicElements>(
   tag: K, attributes: JSX.IntrinsicElements[K] | null, ...children: ComponentChildren[]
 ): VNode;
 export function h<P>(
-  component: FunctionComponent<P>, properties: (Omit<P, "children"> & Attributes) | null, ...children: ComponentChildren[]
+  component: ComponentType<P>, properties: (Omit<P, "children"> & Attributes) | null, ...children: ComponentChildren[]
 ): VNode;
 
 export function render(node: ComponentChild, parent: ContainerNode): void;
-export { Fragment, createRef } from "preact";
+export { Component, Fragment, createRef } from "preact";
 export { useCallback, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 export {
   batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect,

@@ -15,6 +15,7 @@ from orc.settings import AuthMode, Settings
 
 ASSET = re.compile(r'(?:src|href)="(/assets/[^"]+)"')
 MOST_SCRIPTS, MOST_BYTES = 16, 120_000
+MOST_OF_KIND = {".js": 90_000, ".css": 12_000, ".svg": 10_000}
 
 
 @pytest.fixture
@@ -114,6 +115,8 @@ def test_the_page_is_small() -> None:
     scripts = [name for name in loaded if name.endswith(".js")]
     assert len(scripts) <= MOST_SCRIPTS
     assert sum(loaded.values()) - loaded["words/de.json"] <= MOST_BYTES
+    for kind, most in MOST_OF_KIND.items():
+        assert sum(size for name, size in loaded.items() if name.endswith(kind)) <= most, kind
     assert gzip.decompress(site().assets["app.js"].zipped) == site().assets["app.js"].plain
 
 

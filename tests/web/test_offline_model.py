@@ -1,0 +1,70 @@
+"""The page of a product without a model: answers are quotes, and all that concerns quotes works."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devkit.browser import Program
+from devkit.doubles.openai_double import OpenAIDouble
+from devkit.in_process import Variant, running_here
+from devkit.page_scenes import HOTEL, LEAVE
+from devkit.shared_data import HANDBOOK
+from devkit.visits import ANSWERED, Visit, visiting
+from tests.web.test_page import places, problems_of_access
+
+
+@pytest.fixture
+async def offline(program: Program, tmp_path: Path) -> AsyncIterator[Visit]:
+    """A user at the page of a product that has no model."""
+    with running_here(tmp_path / "orc", {"page": Variant()}, common={}, tools={}) as here:
+        async with visiting(program, here, OpenAIDouble()) as visit:
+            await visit.open()
+            yield visit
+            assert visit.page.problems == []
+            assert await visit.kept_texts() == []
+
+
+async def test_without_a_model_a_quote_is_found_marked_and_kept(offline: Visit) -> None:
+    page = offline.page
+    assert len(await offline.texts(".composer .badge")) == 1
+    await offline.attach(HANDBOOK)
+    await offline.write(LEAVE)
+    for _ in range(5):
+        await page.press("Enter")
+    await page.until(ANSWERED.format(1))
+    [turn] = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
+    assert [each["verified"] for each in turn["citations"]] == [True] * len(turn["citations"])
+    assert len(await offline.texts(".turn .marker.is-found")) >= len(turn["citations"]) > 0
+    await offline.click("button.marker")
+    await offline.sees(".marks rect")
+    [sheet], drawn = await places(offline, ".sheet img"), await places(offline, ".marks rect")
+    for shape, known in zip(drawn, turn["citations"][0]["rectangles"], strict=True):
+        assert abs(sheet["left"] + known["left"] * sheet["width"] - shape["left"]) < 1
+        assert abs(sheet["top"] + known["top"] * sheet["height"] - shape["top"]) < 1
+    await offline.click("#tab-text")
+    await offline.sees(".page-text mark")
+    assert await offline.texts(".page-text mark") == [turn["citations"][0]["quote"]]
+    assert await problems_of_access(offline) == []
+    shown = await offline.texts(".turn .text")
+    await page.reload()
+    await page.until(ANSWERED.format(1))
+    assert await offline.texts(".turn .text") == shown
+
+
+async def test_without_a_model_answers_are_made_again_and_what_is_not_there_is_said(offline: Visit) -> None:
+    page = offline.page
+    await offline.attach(HANDBOOK)
+    await offline.ask(LEAVE)
+    await page.value("document.querySelector('.turn .actions [aria-label=\"Edit the question\"]').click()")
+    await page.value("document.getElementById('question').select()")
+    await page.call("Input.insertText", text=HOTEL)
+    await page.press("Enter")
+    await page.until(
+        f"{ANSWERED.format(1)} && document.querySelector('.question p').textContent === {HOTEL!r}"
+    )
+    turns = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
+    assert turns[-1]["replaces"] == turns[0]["turn_id"]
+    await offline.ask("Xylophone zebra quasar?", answers=2)
+    assert len(await offline.texts(".turn.is-last .note.is-none")) == 1
+    assert await offline.texts(".turn.is-last .marker") == []
