@@ -130,8 +130,8 @@ WITHOUT_TEXT: Mapping[str, str] = {
             "core/storage/sqlite core/storage/ai_search/client.py core/storage/ai_search/index.py"
             " core/storage/ai_search/vectors.py core/storage/upstash core/storage/provider_files.py"
             " core/ocr/azure.py core/ocr/rasterize.py core/llm/openai_chat.py mcp_server/web/engines.py"
-            " orc/tools/mcp_client.py orc/api/openai_errors.py orc/conversations/cosmos.py"
-            " orc/conversations/sqlite.py",
+            " orc/tools/mcp_client.py orc/tools/mcp_messages.py orc/api/openai_errors.py"
+            " orc/conversations/cosmos.py orc/conversations/sqlite.py",
         ),
     )
     for place in places.split()

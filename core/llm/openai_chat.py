@@ -9,6 +9,7 @@ from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI, AsyncStream, BaseModel
 
 from core.infra.settings import ModelFacts
+from core.llm.joined_pieces import JoinedPieces
 from core.llm.provider import Provider
 
 
@@ -35,10 +36,15 @@ class PlainCompletions:
         url = "/chat/completions"
         options: Any = {"security": {"bearer_auth": True}}
         if payload.get("stream"):
-            pieces = AsyncStream[object]
-            return await self._client.post(
-                url, body=payload, options=options, cast_to=object, stream=True, stream_cls=pieces
+            stream = await self._client.post(
+                url,
+                body=payload,
+                options=options,
+                cast_to=object,
+                stream=True,
+                stream_cls=AsyncStream[object],
             )
+            return JoinedPieces(stream)
         reply = await self._client.post(url, body=payload, options=options, cast_to=object)
         if isinstance(reply, str):
             # Some servers send JSON as another type of content.

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 import uvicorn
-from mcp import Client
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from starlette.applications import Starlette
@@ -20,9 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from core.errors import DependencyDown, InvalidInput
 from core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
-from core.mcp_contract import MODEL_META_KEY, STREAM_META_KEY
+from core.mcp_contract import MODEL_META_KEY, STREAM_META_KEY, Progress, TextDelta
 from orc.cli.processes import free_port
 from orc.tools.mcp_client import RESTART_SECONDS, McpToolGateway
+from orc.tools.ports import OnProgress
 
 CALL_SECONDS = 0.5
 
@@ -30,8 +30,10 @@ CALL_SECONDS = 0.5
 class FailingApp:
     """ASGI middleware that answers calls in its own way while `answer` is set; health checks go through."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, stopped: asyncio.Event) -> None:
+        """`stopped` is set when the tool `wait` ends."""
         self._app = app
+        self.stopped = stopped
         self.answer: Callable[[Scope, Receive, Send], Any] | None = None
         self.calls = 0
         self.called = asyncio.Event()
@@ -50,7 +52,7 @@ async def hang(_scope: Scope, _receive: Receive, _send: Send) -> None:
     await asyncio.sleep(60)
 
 
-def tools_app() -> Starlette:
+def tools_app(stopped: asyncio.Event) -> Starlette:
     server: MCPServer[None] = MCPServer("tools", log_level="WARNING")
 
     @server.tool()
@@ -60,6 +62,21 @@ def tools_app() -> Starlette:
     @server.tool()
     async def return_meta(ctx: Context[None]) -> dict[str, Any]:
         return {"meta": dict(ctx.request_context.meta or {})}
+
+    @server.tool()
+    async def write(words: list[str], ctx: Context[None]) -> dict[str, str]:
+        for number, word in enumerate(words):
+            await ctx.report_progress(number, message=TextDelta(text=word).model_dump_json())
+        return {"text": "".join(words)}
+
+    @server.tool()
+    async def wait(ctx: Context[None]) -> dict[str, str]:
+        try:
+            await ctx.report_progress(0, message=TextDelta(text="begun").model_dump_json())
+            await asyncio.sleep(60)
+        finally:
+            stopped.set()
+        return {}
 
     async def health(_request: Request) -> Response:
         return JSONResponse({})
@@ -72,7 +89,7 @@ def tools_app() -> Starlette:
 @asynccontextmanager
 async def tools(port: int) -> AsyncIterator[FailingApp]:
     """A tools server on this port."""
-    app = FailingApp(tools_app())
+    app = FailingApp(tools_app(stopped := asyncio.Event()), stopped)
     config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=0)
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", port)) as listener:
@@ -112,7 +129,7 @@ async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
         listed = await gateway.list_tools("token")
         server.answer = hang
         assert await asyncio.wait_for(gateway.list_tools("token"), 5) == listed
-        assert [tool.name for tool in listed] == ["echo", "return_meta"]
+        assert [tool.name for tool in listed] == ["echo", "return_meta", "write", "wait"]
 
 
 async def test_unencodable_arguments_are_an_error_of_the_call_and_no_outage() -> None:
@@ -205,17 +222,57 @@ async def test_a_refusal_by_a_tool_is_no_outage() -> None:
         assert server.calls == 2 * FAILURES_IN_A_ROW + 1
 
 
-async def test_a_call_without_progress_is_one_request_and_no_session(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def open_session(_client: Client) -> Client:
-        raise AssertionError("a session was opened")
-
-    monkeypatch.setattr(Client, "__aenter__", open_session)
+@pytest.mark.parametrize("on_progress", [None, lambda _: None], ids=["plain", "streamed"])
+async def test_a_call_is_one_request(on_progress: OnProgress | None) -> None:
     port = free_port()
     async with tools(port) as app, gateway_to(port) as gateway:
+        for number in (1, 2):
+            assert await gateway.call("echo", {"text": "a"}, "token", on_progress=on_progress) == {
+                "text": "a"
+            }
+            assert app.calls == number
+
+
+async def test_what_a_call_reports_comes_in_order_and_before_its_result() -> None:
+    port, reported = free_port(), list[Progress]()
+    async with tools(port), gateway_to(port) as gateway:
+        result = await gateway.call(
+            "write", {"words": ["a", "b\n\u2028", "c"]}, "t", on_progress=reported.append
+        )
+    assert reported == [TextDelta(text=text) for text in ("a", "b\n\u2028", "c")]
+    assert result == {"text": "ab\n\u2028c"}
+
+
+async def test_a_call_whose_caller_leaves_is_stopped() -> None:
+    port = free_port()
+    async with tools(port) as app, gateway_to(port, timeout_seconds=60) as gateway:
+        begun = asyncio.Event()
+        call = asyncio.create_task(gateway.call("wait", {}, "token", on_progress=lambda _: begun.set()))
+        await asyncio.wait_for(begun.wait(), 5)
+        call.cancel()
+        await asyncio.wait([call])
+        await asyncio.wait_for(app.stopped.wait(), 5)
+
+
+@pytest.mark.parametrize("name", ["größe", " echo", "=?base64?AA==?=", "a\r\nb", ""])
+async def test_a_name_that_no_tool_has_is_refused_and_no_outage(name: str) -> None:
+    port = free_port()
+    async with tools(port), gateway_to(port) as gateway:
+        with pytest.raises(DependencyDown) as refused:
+            await gateway.call(name, {}, "token")
+        assert refused.value.code == "tool_refused"
         assert await echo(gateway) == {"text": "hello"}
-        assert app.calls == 1
+
+
+async def test_a_stream_that_ends_before_its_result_counts_as_a_restart() -> None:
+    port = free_port()
+    async with tools(port) as app, gateway_to(port) as gateway:
+        app.answer = Response(": ping\n\n", media_type="text/event-stream")
+        call = asyncio.create_task(gateway.call("echo", {"text": "a"}, "token", on_progress=lambda _: None))
+        await app.called.wait()
+        app.answer = None
+        assert await call == {"text": "a"}
+        assert app.calls == 2
 
 
 @pytest.mark.parametrize(
