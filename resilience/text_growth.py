@@ -36,7 +36,7 @@ KNOWN = (
     "$(+-", "...", "[", "[=", "[ =", "gate -----\n", "1 ", "a'", "[S1]", "2024-01-02 ", "| ", "x.y ", "a'b ",
     "\n", " ", "$1 ", "1.", "1,", "Page 1 ", "[Page ", "“", "(a ", "A (AB) ", "is not 5 days. ", "S",
     "a@b.c ", "www.a ", "# A\n", "界", "1 1\n", "a\n\n",
-    "Ab is 1. [S1] ", "[a](b ", '[Web page "', "&#91", "```a\n", "\u0301\u0323",
+    "Ab is 1. [S1] ", "[a](b ", '[Web page "', "&#91", "```a\n", "\u0301\u0323", "//ー",
 )  # fmt: skip
 """Units that were slow once, and text that is nearly ordinary."""
 LENGTHS = (1_563, 6_250, 25_000, 100_000)
@@ -60,10 +60,14 @@ SLOW = "functions that take more than their limit for 100,000 characters"
 
 @dataclass
 class Measured:
-    """The seconds of a call with a unit, for each length that was read, and the check that it failed."""
+    """The seconds of a call with a unit, for each length that was read, and the check that it failed.
+
+    `grown`: what was measured if the last length took too much more than the one before.
+    """
 
     unit: str
     seconds: list[float] = field(default_factory=list)
+    grown: str = ""
     failed: tuple[str, str] | None = None
 
     def growth(self) -> float:
@@ -118,23 +122,34 @@ def confirmed(call: Call, text: str, took: float, limit: float) -> float:
 def measure(call: Call, case: Measured, lengths: Sequence[int], most_seconds: float) -> None:
     """Read texts of further lengths, in ascending order, until one fails a check.
 
-    It ends with the first length that shows it, so that a function of cubic growth takes no hours.
+    It ends with the first length that shows it, so that a function of cubic growth takes no hours. Growth
+    counts if the next length shows it too, or there is none: a text just long enough for more work is a step.
     """
     for length in lengths:
-        text = repeated(case.unit, length)
+        text, earlier = repeated(case.unit, length), case.grown
         took = confirmed(call, text, seconds(call, text), most_seconds)
         if took > most_seconds:
             case.failed = SLOW, f"{case.unit!r}: {length:,} characters took {took:.2f} s"
-        elif case.seconds and took > max(MEASURABLE, GROWTH * case.seconds[-1]):
-            shorter = repeated(case.unit, length // 4)
-            before = max(case.seconds[-1], seconds(call, shorter))
-            took = confirmed(call, text, took, max(MEASURABLE, GROWTH * before))
-            if took > max(MEASURABLE, GROWTH * before):
-                grown = f"{len(shorter):,} and {length:,} characters: {before:.4f} and {took:.4f} s"
-                case.failed = GROWS, f"{case.unit!r}: {grown}"
+        else:
+            took, case.grown = _growth(call, case, text, took)
         case.seconds.append(took)
+        if case.grown and earlier:
+            case.failed = GROWS, case.grown
         if case.failed:
             return
+
+
+def _growth(call: Call, case: Measured, text: str, took: float) -> tuple[float, str]:
+    """The shortest time of the text, and what was measured if it is too much for four times the text."""
+    if not case.seconds or took <= max(MEASURABLE, GROWTH * case.seconds[-1]):
+        return took, ""
+    shorter = repeated(case.unit, len(text) // 4)
+    before = max(case.seconds[-1], seconds(call, shorter))
+    took = confirmed(call, text, took, max(MEASURABLE, GROWTH * before))
+    if took <= max(MEASURABLE, GROWTH * before):
+        return took, ""
+    lengths = f"{len(shorter):,} and {len(text):,} characters"
+    return took, f"{case.unit!r}: {lengths}: {before:.4f} and {took:.4f} s"
 
 
 def repeated(unit: str, length: int) -> str:
@@ -142,11 +157,11 @@ def repeated(unit: str, length: int) -> str:
 
 
 def candidates(cases: Iterable[Measured]) -> list[Measured]:
-    """The cases for the longest text: the slowest, and those whose time grew most."""
+    """The cases for the longest text: the slowest, and those whose time grew most, or too much."""
     passed = [case for case in cases if not case.failed]
     slowest = heapq.nlargest(SLOWEST, passed, key=lambda case: case.seconds[-1])
     growing = heapq.nlargest(FASTEST_GROWING, passed, key=Measured.growth)
-    return [case for case in passed if case in slowest or case in growing]
+    return [case for case in passed if case.grown or case in slowest or case in growing]
 
 
 def campaign(
@@ -179,6 +194,8 @@ def _measure(name: str, call: Call, sample: Sequence[str], lengths: Sequence[int
     for case in candidates(cases):
         measure(call, case, lengths[-1:], most)
     for case in cases:
+        if case.grown:
+            case.failed = case.failed or (GROWS, case.grown)
         for check in (GROWS, SLOW):
             failed = case.failed is not None and case.failed[0] == check
             tally.expect(check, not failed, f"{name} {case.failed[1]}" if case.failed else "")

@@ -95,6 +95,8 @@ class SafeMarkdown:
         self._allows = may_link
         self._blocks = CodeBlocks()
         self._held = ""
+        self._read = 0
+        """Characters of what is held that are part of an address whose end is not known yet."""
         self._safe: list[str] = []
         self._before = ""
         self._is_all = False
@@ -143,7 +145,7 @@ class SafeMarkdown:
             if step is None:
                 return
             shown, taken = step
-            self._held = self._held[taken:]
+            self._held, self._read = self._held[taken:], 0
             if shown:
                 self._safe.append(shown)
                 self._before = (self._before + shown)[-LONGEST_BEFORE:]
@@ -362,9 +364,10 @@ class SafeMarkdown:
 
     def _address(self, start: int) -> Step:
         """A bare address as code, which no renderer makes a link."""
-        found = _ADDRESS.match(self._held, start)
+        found = _ADDRESS.match(self._held, max(start, self._read))
         assert found is not None
         if self._waits(found.end(), LONGEST_ADDRESS):
+            self._read = found.end()
             return None
         address = self._held[: min(found.end(), LONGEST_ADDRESS)]
         address = address.rstrip(_AFTER_ADDRESS + ")" * ("(" not in address)) or address

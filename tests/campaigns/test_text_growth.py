@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from resilience.report import Verdict
 from resilience.text_call_list import CALLS
 from resilience.text_growth import (
     FASTEST_GROWING,
@@ -43,6 +44,17 @@ def test_quadratic_growth_is_found() -> None:
 def test_quadratic_growth_for_one_unit_of_many_is_found() -> None:
     verdict = campaign({"quadratic": quadratic}, [*TOKENS, "..."], (1_000, 4_000, 16_000))
     assert [*verdict.check(GROWS).findings, *verdict.check(SLOW).findings]
+
+
+def test_a_step_is_no_growth_unless_the_longest_text_shows_it() -> None:
+    def stepped(at: int) -> Verdict:
+        def call(text: str) -> object:
+            return [quadratic("." * 10_000), text * 10] if len(text) >= at else text
+
+        return campaign({"stepped": call}, ["ab"], (100, 400, 1_600, 6_400))
+
+    assert stepped(1_600).check(GROWS).findings == ()
+    assert stepped(6_400).check(GROWS).findings
 
 
 def test_the_longest_texts_are_for_the_slowest_and_the_fastest_growing_units() -> None:
