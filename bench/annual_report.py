@@ -30,7 +30,7 @@ BODY, SMALL, LINE, ROW = 10.5, 8.0, 5.8, 5.4
 PAGES_PER_CHAPTER, PAGES_PER_SECTION = 20, 4
 TABLE_ROWS = 17
 FACT_PLACES = (0.3, 0.51, 0.7)
-"""Where the facts stand, as shares of the pages."""
+"""Where the facts are, as shares of the pages."""
 
 CHAPTERS = (
     "Strategic report",

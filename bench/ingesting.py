@@ -26,7 +26,7 @@ Files = Sequence[tuple[str, bytes]]
 
 
 def files_to_ingest(count: int) -> tuple[str, Files]:
-    """What they are, and the files: real PDFs of all sizes where there are any, else the shipped one.
+    """What they are, and the files: real PDFs of all sizes if there are any, else the shipped one.
 
     No two have the same bytes, in this call or another: those would be read only once.
     """

@@ -77,7 +77,7 @@ def as_table(figures: Sequence[Figure], title: str | None = None) -> Table:
 
 
 def busy_warning(load: float) -> str | None:
-    """A warning where others use the machine, so that figures come out worse than they are."""
+    """A warning if others use the machine, since figures are then worse than on a quiet one."""
     cores = os.cpu_count() or 1
     if load <= BUSY_LOAD_PER_CORE * cores:
         return None

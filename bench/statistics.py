@@ -27,7 +27,7 @@ class Figure:
 
     @property
     def ok(self) -> bool | None:
-        """Whether the target is met; None where there is none."""
+        """Whether the target is met; None if there is none."""
         return None if self.target is None else self.target.met_by(self.value)
 
 
@@ -61,7 +61,7 @@ def summary(
     target: Target | None = None,
     tail: bool = False,
 ) -> Figure:
-    """The median of the values; with `tail`, where there are enough of them, their 95th percentile too.
+    """The median of the values; with `tail`, if there are enough of them, their 95th percentile too.
 
     `bare` is the bare call's median, for the ratio.
     """

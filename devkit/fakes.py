@@ -18,7 +18,7 @@ Script = Callable[[list[BaseMessage], dict[str, Any]], AIMessage]
 
 
 class WordCounter:
-    """Counts words: enough where the exact number of tokens does not matter."""
+    """Counts words: enough if the exact number of tokens does not matter."""
 
     def count(self, text: str) -> int:
         return len(text.split())

@@ -23,7 +23,7 @@ SERVICE = "orc-tools"
 
 
 async def serve_http(settings: Settings, member: Member | None = None) -> None:
-    """Serve until a signal arrives, or until standard input ends where the settings say so.
+    """Serve until a signal arrives, or until standard input ends if the settings say so.
 
     A `member` serves the connections that are passed to it.
     """

@@ -18,7 +18,7 @@ class Tally:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def expect(self, name: str, holds: bool, finding: str | Callable[[], str]) -> bool:
-        """Count one case of the check; `finding` says what was seen where it does not hold."""
+        """Count one case of the check; `finding` says what was seen if it does not hold."""
         assert name in self.names, name
         with self._lock:
             self._of[name] += 1

@@ -423,7 +423,7 @@ class Asker:
             return
 
     async def _try(self, body: Json, key: str) -> Json | None:
-        """One request: the answer, or None where the same may be asked again."""
+        """One request: the answer, or None if the same may be asked again."""
         self.met.tries += 1
         ask = self._streamed if self.random.random() < 0.5 else self._whole
         try:
@@ -468,7 +468,7 @@ def _event(block: str) -> Event:
 def outcome(events: Sequence[Event]) -> tuple[Json, str]:
     """The result that a stream ended in, and the text that its reader has on screen.
 
-    Raises Refused where it ended in an error, and EOFError where it did not end.
+    Raises Refused if it ended in an error, and EOFError if it did not end.
     """
     shown = ""
     for _, kind, data in events:

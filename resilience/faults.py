@@ -134,7 +134,7 @@ async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit code is 1 where something was found."""
+    """Run the command; the exit code is 1 if something was found."""
     plan = Plan(**vars(_parser().parse_args(arguments)))
     console = wide_console()
     with steps(console) as steps_of:

@@ -13,7 +13,7 @@ TOKEN = re.compile(r"\bT-[0-9a-f]{12}\b")
 
 SEARCH = "semantic_search"
 LOOK_IT_UP = "Look it up"
-"""A question that begins so has the model call a tool first, where it may."""
+"""A question that begins so has the model call a tool first, if it may."""
 
 
 def attributed(asked: ChatRequest) -> Reply | None:

@@ -18,7 +18,7 @@ from tests.unit.infra.bicep_types import TARGET, resources_of
 
 Json = Any
 RESOURCES_ENTRY = 24
-"""Where the header of .NET says where the resources of an assembly are."""
+"""The offset at which the header of .NET says where the resources of an assembly are."""
 CLI_HEADER = 14
 NAMES = b"index.json.deflated"
 LICENCE = "Copyright (c) Microsoft Corporation. MIT License. https://github.com/Azure/bicep-types-az"

@@ -1,6 +1,6 @@
 """Rules for the whole suite: the machine stays as it was, and under ORC_REQUIRE_ALL=1 nothing may skip.
 
-The network is closed beyond loopback by pytest-socket, whose options stand in pyproject.toml.
+The network is closed beyond loopback by pytest-socket, whose options are in pyproject.toml.
 """
 
 import gc

@@ -36,7 +36,7 @@ _CITING = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[
 _MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
 _NUMBER = re.compile(r"\[[\s^#]*\d[\d\s,;.:^#\-\u2013]*\]")
 ENTITY = re.compile(r"&(?:#\d{1,30}|#[xX][0-9a-fA-F]{1,30}|[A-Za-z][A-Za-z0-9]{1,31});")
-"""A reference to a character. Where it occurs, it is passed on as a whole."""
+"""A reference to a character, which is passed on as a whole."""
 _IGNORED = re.compile(r"[*_`~\\]")
 _TAG = re.compile(r"< ?[/!?A-Za-z][^<>]*>")
 _FILLERS = frozenset("\u115f\u1160\u2065\u3164\uffa0")

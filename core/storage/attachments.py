@@ -171,7 +171,7 @@ class Attachments:
         return await self._stored.sweep()
 
     async def _attach_all(self, documents: Sequence[Document]) -> list[Attachment] | None:
-        """None where the provider turns out to store no files."""
+        """None if the provider turns out to store no files."""
         budget = _Budget()
         attachments = await asyncio.gather(*(self._attach(document, budget) for document in documents))
         return [each for each in attachments if each is not None] if all(attachments) else None

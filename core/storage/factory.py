@@ -107,7 +107,7 @@ def _open_upstash(settings: CoreSettings, stack: AsyncExitStack) -> "UpstashVect
 
 
 def credential_for(key: SecretStr | None, credentials: Credentials) -> "str | AsyncTokenCredential":
-    """The key, where there is one; else the identity of this process."""
+    """The key, if there is one; else the identity of this process."""
     return key.get_secret_value() if key is not None else credentials.default
 
 

@@ -250,7 +250,7 @@ class StorageJobQueue:
         return written
 
     async def _queued(self, document: Document, kind: JobKind) -> JobRecord | None:
-        """See that the job is queued; its record where a notice has to be sent."""
+        """Make sure that the job is queued; returns its record if a notice has to be sent."""
         name = record_name(document.document_id, kind)
         while True:
             found, now = await self._records.read(name), self._clock()
@@ -264,7 +264,7 @@ class StorageJobQueue:
                 return record
 
     async def _take(self, notice: Notice, seconds: float, *, when_due: bool) -> Job | None:
-        """Lease this very job. None where it has ended, or is busy: then there will be another notice."""
+        """Lease this job. None if it has ended, or is busy: then another notice follows."""
         name = notice.record_name
         while (found := await self._records.read(name)) is not None:
             record, now = found.value, self._clock()
@@ -299,7 +299,7 @@ class StorageJobQueue:
         return found if found is not None and found.value.lease == job.lease else None
 
     async def _change(self, job: Job, update: Mapping[str, object]) -> JobRecord | None:
-        """Change the record while the job is held; None where it is not."""
+        """Change the record while the job is held; None if it is not."""
         while (held := await self._held(job)) is not None:
             record = held.value.model_copy(update=update)
             if await self._records.write(record.name, record, held):

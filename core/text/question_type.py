@@ -160,7 +160,7 @@ def asks_for_explanation(question: str) -> bool:
 
 
 def _courtesies(text: str) -> list[str]:
-    """The kinds of the phrases that the text is made of; none where it says anything else.
+    """The kinds of the phrases that the text is made of; none if it says anything else.
 
     A text without a word, such as a thumb, is made of a sign.
     """

@@ -18,7 +18,7 @@ from devkit.azure.targets import Target
 
 @dataclass(frozen=True)
 class Place:
-    """Where the records and the notices of one job queue lie."""
+    """Where the records and the notices of one job queue are stored."""
 
     storage: Storage
     container: str

@@ -35,7 +35,7 @@ class Reply(BaseModel):
 
     `refusal` comes in the place of a text.
 
-    `prompt_tokens`: what the request is said to have had, where that was counted. `delay_ms` passes
+    `prompt_tokens`: what the request is said to have had, if that was counted. `delay_ms` passes
     before anything of it is sent.
     """
 
@@ -178,7 +178,7 @@ def example(schema: Json, text: str) -> Any:
 
 
 def parts_of(message: Json) -> list[Json]:
-    """The content parts of a message; none where it is plain text."""
+    """The content parts of a message; none if it is plain text."""
     content = message.get("content") or ""
     return [] if isinstance(content, str) else content
 

@@ -245,7 +245,7 @@ class _LuceneParser:
         node = self._boosted(self._primary(field))
         if not negated:
             return into, node
-        # Where any clause will do, "not this" is one of them.
+        # If any clause will do, "not this" is one of them.
         return (found.must_not, node) if self._mode == "all" else (found.should, Clauses([], [], [node]))
 
     def _primary(self, field: str | None) -> Node:

@@ -65,7 +65,7 @@ class Request:
 
 
 async def read_head(reader: asyncio.StreamReader) -> Head | None:
-    """The next head; None where the other side has nothing more to say."""
+    """The next head; None if the other side sends nothing more."""
     try:
         raw = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as exc:
@@ -78,7 +78,7 @@ async def read_head(reader: asyncio.StreamReader) -> Head | None:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """The next request with its body, as raw as it came; None where there is none."""
+    """The next request with its body, as it came; None if there is none."""
     head = await read_head(reader)
     if head is None:
         return None

@@ -127,7 +127,7 @@ def _overlaps(block: PageBlock, passage: Passage) -> bool:
 
 
 def thin_out(blocks: Sequence[PageBlock], budget: int) -> list[PageBlock]:
-    """As many of these as fit, spread evenly; all of them where all fit."""
+    """As many of these as fit, spread evenly; all of them if all fit."""
     everything = total(blocks)
     kept: list[PageBlock] = []
     seen = used = 0

@@ -39,7 +39,7 @@ class _Web(EngineReply):
 
 
 class _BraveAnswer(EngineReply):
-    """Without `web` where nothing was found; `type` tells it from any other JSON."""
+    """Without `web` if nothing was found; `type` distinguishes it from other JSON."""
 
     type: Literal["search"]
     web: _Web = _Web()
@@ -122,7 +122,7 @@ class _Item(ListedResult):
 
 
 class _GoogleAnswer(EngineReply):
-    """Without `items` where nothing was found; `kind` tells it from any other JSON."""
+    """Without `items` if nothing was found; `kind` distinguishes it from other JSON."""
 
     kind: Literal["customsearch#search"]
     items: list[_Item] = []

@@ -1,4 +1,4 @@
-"""One request to a search engine: bounded in time and size, tried again where that may help."""
+"""One request to a search engine: bounded in time and size, and repeated if that may help."""
 
 import asyncio
 from collections.abc import Callable, Mapping

@@ -124,7 +124,7 @@ async def _unexpected(request: Request, exc: Exception) -> JSONResponse:
 
 
 def _of_session(request: Request, response: JSONResponse) -> JSONResponse:
-    """The response with the session that the request is of, where that was known when it failed."""
+    """The response with the session of the request, if that was known when it failed."""
     if (session := getattr(request.state, "session_id", None)) is not None:
         response.headers[SESSION_HEADER] = session
     return response

@@ -1,4 +1,4 @@
-"""Every request is a span in a trace, `traceparent`'s where it is valid, and every response says which."""
+"""Every request is a span in a trace, that of `traceparent` if it is valid, and every response names it."""
 
 import time
 from collections.abc import Iterator

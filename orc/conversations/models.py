@@ -101,7 +101,7 @@ class TurnChoices(Record):
 
 
 class Retry(Record):
-    """A wish to answer a stored turn again, whatever its request was. The same key again is the same wish."""
+    """A request to answer a stored turn again. The same key again is the same request."""
 
     key: str | None = None
 

@@ -46,7 +46,7 @@ def wanted(query: str) -> list[Wanted]:
 
 
 def _stems_of(word: str) -> list[str]:
-    """The stems of a word in all languages; where it is a stop word of one, those of the others."""
+    """The stems of a word in all languages but those in which it is a stop word."""
     found = (stems([word], language)[0] for language in (DEFAULT_LANGUAGE, *STOP_WORDS))
     return list(dict.fromkeys(filter(None, found)))
 

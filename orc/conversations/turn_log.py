@@ -131,7 +131,7 @@ class TurnLog(Protocol):
         """
 
     async def delete(self, owner: Owner) -> bool:
-        """Remove the conversation and all its turns; False where there was none.
+        """Remove the conversation and all its turns; False if there was none.
 
         The head goes first and takes the conversation out of every other method's sight, atomically;
         its turns are gone when this returns. An answer still being made cannot be committed any more.

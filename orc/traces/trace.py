@@ -72,7 +72,7 @@ class TurnRecorder:
 
     Of a span of text the first and the last token are recorded, of its markers and of a tool's progress
     nothing.
-    `tools_model` names the model that the tools are taken to ask where the turn was given no other.
+    `tools_model` names the model that the tools are taken to ask if the turn was given no other.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class TurnRecorder:
         self._seen.append(Seen(self._elapsed_ms(), event))
 
     def timings(self) -> dict[str, float]:
-        """Milliseconds from the turn's beginning to its first text, where there was any, and to now."""
+        """Milliseconds from the turn's beginning to its first text, if there was any, and to now."""
         first = self._first_token_ms()
         return {**({} if first is None else {"first_token": first}), "answer": self._elapsed_ms()}
 

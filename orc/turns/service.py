@@ -320,7 +320,7 @@ def _with_owner(request: TurnRequest, principal: Principal) -> tuple[TurnRequest
 
 
 def _is_outdated(ending: Event | None) -> bool:
-    """Whether a turn with a result has it elsewhere: it was stored after a failure, or withheld at the end."""
+    """Whether a turn has a result elsewhere: it was stored after a failure, or withheld at the end."""
     if isinstance(ending, Done | Stopped):
         return ending.result.answer == WITHHELD
     return isinstance(ending, Failed)

@@ -66,7 +66,7 @@ class PendingTitle:
         return self._writing
 
     async def settle(self, seconds: float = WAIT_SECONDS) -> None:
-        """The answer is there: wait for the title for so long. It goes on without a reader after that."""
+        """Wait for the title for so long after the answer. A later one is stored without a reader."""
         self._is_due.set()
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=seconds)

@@ -15,7 +15,7 @@ from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_step, fail, kind
 from core.models import Usage
 
 TEXT_CHARACTERS = 8_000
-"""Of one text, where spans may hold content: what collects them takes little more."""
+"""The longest text of a span, if spans may hold content: collectors take little more."""
 LAST_MESSAGES = 20
 _ROLES = {"human": "user", "ai": "assistant"}
 

@@ -1,4 +1,4 @@
-"""What records and exports, made of the settings. Imported only where something is exported."""
+"""Makes what records and exports from the settings. Imported only if something is exported."""
 
 import sys
 import uuid

@@ -48,7 +48,7 @@ def start_telemetry(
     """Export the spans and metrics of this process as `service`; see `telemetry_exporters`.
 
     Once per process, as OpenTelemetry has it: later calls change nothing. `processors` and `readers`
-    receive what is recorded as well. Raises InvalidInput where an exporter's setting is missing.
+    receive what is recorded as well. Raises InvalidInput if an exporter's setting is missing.
     """
     if not (settings.telemetry_exporters or processors or readers):
         return Telemetry()

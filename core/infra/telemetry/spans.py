@@ -39,7 +39,7 @@ _TRACE_CONTEXT = TraceContextTextMapPropagator()
 def span(
     name: str, *, kind: SpanKind = SpanKind.INTERNAL, attributes: Attributes | None = None
 ) -> Iterator[Span]:
-    """The current span while the context is open, below the one that was; a trace begins where none was."""
+    """The current span while the context is open, below the previous one; without one a trace begins."""
     # Not `start_as_current_span`, which is four context managers one in the other.
     begun = _TRACER.start_span(name, kind=kind, attributes=attributes)
     token = context.attach(trace.set_span_in_context(begun))
@@ -111,7 +111,7 @@ def traced(work: Callable[Arguments, Work[Result]]) -> Callable[Arguments, Work[
 def request_span(traceparent: str, name: str | None) -> Iterator[Span]:
     """The span of a request that came in, in the trace that it names if that can be read.
 
-    Its trace id is always valid, also where nothing is exported, and travels on. Without a `name`
+    Its trace id is always valid, also if nothing is exported, and travels on. Without a `name`
     nothing is recorded. A caller's tracestate and baggage are left behind.
     """
     given = _TRACE_CONTEXT.extract({"traceparent": traceparent})

@@ -71,7 +71,7 @@ class Search:
         return list((await self._ask(self._breaker.call_once, within, options))["value"])
 
     async def write(self, actions: Sequence[Row]) -> None:
-        """Make these writes, see `merged`; where it raises, some may have been made."""
+        """Make these writes, see `merged`; if it raises, some may have been made."""
         bodies = _bodies(actions)
         while (body := await asyncio.to_thread(next, bodies, None)) is not None:
             await self._breaker.call(partial(self._send, body))
@@ -162,7 +162,7 @@ def merged(item: Row) -> Row:
 
 
 def changed(item: Row) -> Row:
-    """Write these fields of an item that is there; nothing happens where it is not."""
+    """Write these fields of an item if it exists."""
     return {"@search.action": "merge", **item}
 
 

@@ -243,7 +243,7 @@ class _Ranking(NamedTuple):
 
 
 def _asked(query: str, marks: index.Marks, near: _Near, depth: int) -> _Asked | None:
-    """None where there is nothing to search, or nothing to search it for."""
+    """None if there are no documents, or no words and no vector to search for."""
     languages = [mark.language for mark in marks.passages.values()]
     terms = asked_terms(query, languages)
     if not marks.passages or not (terms or near.unit):

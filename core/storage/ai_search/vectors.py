@@ -56,7 +56,7 @@ class AzureVectorIndex:
             await index.set_mark(self._search, document_id, index.VECTORS, mark)
 
     async def copy(self, source_id: str, target_id: str) -> None:
-        """Replace the target's vectors by the source's, of whatever embedder; by none where it has none."""
+        """Replace the target's vectors by the source's, of any embedder; by none if it has none."""
         if source_id == target_id:
             return
         mark = (await index.read_marks(self._search, [source_id])).vectors.get(source_id)
@@ -92,7 +92,7 @@ class AzureVectorIndex:
         return sorted(found, key=lambda near: (-near.similarity, near.document_id, near.ordinal))
 
     async def delete(self, document_id: str) -> None:
-        """Remove a document's vectors, of whatever embedder; an absent one is no error."""
+        """Remove a document's vectors, of any embedder; an absent document is no error."""
         if not is_plain(document_id):
             return
         await index.remove_marks(self._search, document_id, index.VECTORS)

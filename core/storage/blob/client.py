@@ -87,7 +87,7 @@ class Blobs:
             yield (await self._read(name, first, min(BLOCK_BYTES, end - first), etag)).content
 
     async def download(self, name: str, target: BinaryIO) -> bool:
-        """Write all bytes of one version into an empty file; False where there is no such blob."""
+        """Write all bytes of one version into an empty file; False if there is no such blob."""
         for _ in range(ATTEMPTS):
             if (found := await self.head(name)) is None:
                 return False

@@ -98,7 +98,7 @@ class Span(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A page in the index, and where its text and its boxes lie."""
+    """A page in the index, and where its text and its boxes are stored."""
 
     number: int
     label: str
@@ -225,7 +225,7 @@ class BlobPageStore:
         await self._blobs.delete(_name(document_id))
 
     async def _read(self, name: str, wanted: Wanted) -> list[tuple[Entry, bytes]]:
-        """What is wanted of one version; nothing where there are no pages."""
+        """What is wanted of one version; nothing if it has no pages."""
         for _ in range(ATTEMPTS):
             known = self._known.pop(name, None)
             # An index that was remembered may say that a page is absent which has been saved since.

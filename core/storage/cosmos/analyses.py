@@ -31,7 +31,7 @@ class CosmosAnalysisStore:
 
     The analysis item names the batch that has changed it last, so that a repeated batch knows its own, and
     the write that made it: a detailed summary too long for it goes on in pieces of that same write. Whatever
-    else is written depends on its version; where one batch cannot take it all, it comes last.
+    else is written depends on its version; if one batch cannot take it all, it comes last.
     """
 
     def __init__(self, container: cosmos.Container) -> None:

@@ -46,7 +46,7 @@ class Raced(Exception):
 
 
 class Operation(NamedTuple):
-    """One write of a batch, by `id`; only over the version `etag`, where one is given."""
+    """One write of a batch, by `id`; only over the version `etag`, if one is given."""
 
     kind: str
     id: str
@@ -65,7 +65,7 @@ def replace(item: Item, etag: str) -> Operation:
 
 
 def upsert(item: Item) -> Operation:
-    """Write an item whatever is there."""
+    """Write an item over any version of it."""
     return Operation("upsert", item["id"], item)
 
 
@@ -107,7 +107,7 @@ class Container:
 
     @guarded
     async def upsert(self, item: Item) -> None:
-        """Write an item whatever is there."""
+        """Write an item over any version of it."""
         await self._proxy.upsert_item(item, no_response=True, **self._noting)
 
     @guarded

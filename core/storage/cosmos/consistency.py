@@ -99,7 +99,7 @@ def _range(token: str) -> str:
 
 
 def _newer(token: str, other: str | None) -> str:
-    """The newer token of a partition; where they do not compare, as after a split of its range, the first."""
+    """The newer token of a partition; if they do not compare, as after a split of its range, the first."""
     mine, others = _TOKEN.match(token), _TOKEN.match(other or "")
     if mine and others and mine[1] == others[1] and _age(mine) < _age(others):
         return others.string

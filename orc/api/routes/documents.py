@@ -30,7 +30,7 @@ from orc.identity import Principal
 from orc.problems import problem, problem_of
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.2, 2.0
-"""A look costs a few requests where services keep documents: after a while without news there are fewer."""
+"""If services keep documents, each look costs a few requests: after a while without news there are fewer."""
 FOLLOWED_SECONDS = 1800.0
 
 
