@@ -7,12 +7,15 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 SLOWEST = (
+    "tests/web",
     "tests/campaigns",
     "tests/system",
     "tests/unit/bench",
     "tests/unit/evals",
     "tests/test_functions_part",
 )
+"""What starts first. Nearly all of `tests/web` shares a browser, so one process runs it: at the end of the
+suite the others would wait for it."""
 SHARING = {
     "orc": {
         "tests/system/test_injection",

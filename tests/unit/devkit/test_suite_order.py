@@ -40,9 +40,11 @@ def test_slow_folders_start_first_then_the_modules_with_most_slow_tests() -> Non
         item("tests/unit/c.py::test_3", slow=True),
         item("tests/system/d.py::test_1"),
         item("tests/campaigns/e.py::test_1"),
+        item("tests/web/f.py::test_1"),
     ]
     start_slowest_first(items)
     assert [each.nodeid[6:].replace(".py::test", "") for each in items] == [
+        "web/f_1",
         "campaigns/e_1",
         "system/d_1",
         "unit/c_1",
