@@ -15,7 +15,7 @@ from core.models import Record, Usage
 from core.names import Owner
 from orc.conversations.listing import timestamp
 from orc.conversations.models import FeedbackReason, Rating
-from orc.events import CriticAction, Milliseconds, RetrievalMode, TimelineStep
+from orc.events import CriticAction, LazyCounts, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
 
 Status = Literal["done", "failed", "stopped"]
@@ -128,6 +128,7 @@ class TurnTrace(TurnIds):
     context_budget: dict[Code, int] = Field(default={}, description="tokens by section")
     history_turns: int = 0
     selection: SelectionTrace = SelectionTrace()
+    lazy: LazyCounts = LazyCounts()
     images: ImageCounts = ImageCounts()
     tools: list[ToolTrace] = []
     calls: list[CallTrace] = []

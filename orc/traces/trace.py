@@ -201,6 +201,7 @@ def _found(end: Event) -> dict[str, object]:
     steps = metadata.retrieval_steps[:MOST_ENTRIES]
     fields: dict[str, object] = {
         "retrieval_mode": metadata.retrieval_mode,
+        "lazy": metadata.lazy,
         "images": metadata.images,
         "searches": [SearchTrace.model_validate(step.model_dump(exclude={"note"})) for step in steps],
     }

@@ -623,6 +623,7 @@ export interface Schemas {
     context_budget: Record<string, unknown>;
     history_turns: number;
     selection: Schemas["SelectionTrace"];
+    lazy: Schemas["LazyCounts"];
     images: Schemas["ImageCounts"];
     tools: Array<Schemas["ToolTrace"]>;
     calls: Array<Schemas["CallTrace"]>;

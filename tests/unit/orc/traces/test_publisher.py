@@ -16,6 +16,7 @@ from orc.events import (
     Done,
     Event,
     Failed,
+    LazyCounts,
     Plan,
     Problem,
     Reset,
@@ -133,6 +134,12 @@ def test_a_trace_has_all_steps_of_a_turn(turn: Recording) -> None:
         ("critique", "accept, by code", 150.0, 0.0),
         ("store", "commit", 151.0, 9.0),
     ]
+
+
+def test_a_trace_has_the_counts_of_lazy_retrieval(turn: Recording) -> None:
+    counts = LazyCounts(pages=4, summary_tokens=300, deferred_tokens=2000, pages_read=1)
+    turn.show(1, done(lazy=counts))
+    assert turn.trace().lazy == counts
 
 
 def test_timings_have_the_first_text_and_the_total(turn: Recording) -> None:
