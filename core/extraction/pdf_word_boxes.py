@@ -32,7 +32,7 @@ class Places(NamedTuple):
     A word has one piece, or the number of pieces that `broken` has for the index of its first piece.
     """
 
-    pieces: list[Range]
+    pieces: Sequence[Range]
     broken: dict[int, int]
 
     def words(self) -> Iterator[int]:
@@ -44,9 +44,11 @@ class Places(NamedTuple):
 
 
 HYPHENS = "\x02\ufffe"
-_NO_LETTER = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-\udfff]")
+_SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_NO_LETTER = re.compile(rf"[\x00-\x1f\x7f-\x9f{_SPACES}\xad\ufeff\ufffe\uffff\ud800-\udfff]")
+"""All but the blank, which most matches would be."""
 # The functions of pypdfium2.raw without its argument conversion, and without any: that takes longer than the
-# calls. Pointers have to be passed as c_void_p.
+# calls. Pointers have to be passed as _pointer returns them.
 _RETURNS_INT = PYFUNCTYPE(c_int)
 _count_rectangles = _RETURNS_INT(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
 _get_rectangle = _RETURNS_INT(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
@@ -93,7 +95,7 @@ def match(text: str, characters: str) -> Places | None:
     """
     letters, words = _blanked(characters), split_words(text)
     if words == letters.split():
-        return Places(list(_whole_words(words, letters)), {})
+        return Places(_between_blanks(letters), {})
     pieces: list[Range] = []
     broken: dict[int, int] = {}
     at = 0
@@ -115,19 +117,14 @@ def match(text: str, characters: str) -> Places | None:
 
 def _blanked(characters: str) -> str:
     """The characters with a blank for each one that is no letter, figure or sign."""
-    for each in set(characters):
-        if _NO_LETTER.match(each):
-            characters = characters.replace(each, " ")
-    return characters
+    return _NO_LETTER.sub(" ", characters.replace("\r\n", "  "))
 
 
-def _whole_words(words: Sequence[str], letters: str) -> Iterator[Range]:
-    """The ranges of all words between blanks."""
-    end = 0
-    for word in words:
-        start = letters.index(word, end)
-        end = start + len(word)
-        yield start, end
+def _between_blanks(letters: str) -> list[Range]:
+    """The ranges of everything between blanks."""
+    is_letter = np.frombuffer(f" {letters} ".encode("utf-32-le"), np.uint32) != ord(" ")
+    ends = np.flatnonzero(is_letter[1:] != is_letter[:-1])
+    return list(zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True))
 
 
 def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
@@ -222,15 +219,23 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[_Poi
     return np.frombuffer(edges).reshape(-1, 4), counts
 
 
-def handle_of(drawn: pypdfium2.PdfTextPage) -> c_void_p:
-    """The text of a page as PDFium's functions take it; a number would lose its upper half."""
-    return cast(drawn.raw, c_void_p)
+def handle_of(drawn: pypdfium2.PdfTextPage) -> object:
+    """The text of a page as PDFium's functions take it."""
+    return _pointer(cast(drawn.raw, c_void_p).value or 0)
 
 
-def four_numbers() -> tuple["Array[c_double]", list[c_void_p]]:
+def four_numbers() -> tuple["Array[c_double]", list[object]]:
     """A buffer for four numbers from PDFium, and the address of each."""
     numbers = (c_double * 4)()
-    return numbers, [c_void_p(addressof(numbers) + sizeof(c_double) * place) for place in range(4)]
+    return numbers, [_pointer(addressof(numbers) + sizeof(c_double) * place) for place in range(4)]
+
+
+def _pointer(address: int) -> object:
+    """An address as an argument of a function.
+
+    A number would lose its upper half, and a c_void_p is converted at each call.
+    """
+    return c_void_p.from_param(address)
 
 
 def _as_shown(page: pypdfium2.PdfPage, points: _Points) -> Boxes:
@@ -250,6 +255,7 @@ def _as_shown(page: pypdfium2.PdfPage, points: _Points) -> Boxes:
     np.ceil(shares[:, 2:], out=shares[:, 2:])
     np.clip(shares, 0, SCALE, out=shares)
     boxes = shares.astype(np.int32)
-    is_seen = (boxes[:, :2] < boxes[:, 2:]).all(axis=1) & (points[:, 0] < points[:, 2])
+    lefts, tops, rights, bottoms = boxes.T
+    is_seen = (lefts < rights) & (tops < bottoms) & (points[:, 0] < points[:, 2])
     boxes[~is_seen] = 0
     return boxes
