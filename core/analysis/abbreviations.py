@@ -24,7 +24,7 @@ ARTICLES = (
 _ABBREVIATION = re.compile(r"\((?:[“\"])?([A-ZÀ-Þ][\w&/.-]{1,9})(?:[”\"])?(?=[),;])")
 _SAYS_SHORT = re.compile(r",?\s(?:por sus siglas|for short|kurz|abgekürzt|acronyme|sigla|en abrégé)\b", re.I)
 _QUOTED_TERM = re.compile(
-    r"(?<=\s)\((?:(?:hereinafter|hereafter|collectively|together|each|nachfolgend|im folgenden|en adelante"
+    r"\((?<=\s.)(?:(?:hereinafter|hereafter|collectively|together|each|nachfolgend|im folgenden|en adelante"
     r"|ci-après)"
     r"[,:]?\s+(?:referred to as\s+|genannt\s+)?)?"
     r"(?:(?:the|a|an|der|die|das|el|la|le|il)\s|l[’'])?"

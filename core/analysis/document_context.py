@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from core.analysis.anchors import Target, find_targets
 from core.analysis.page_text import LONGEST_READ, find_running, language_of, printed_number, spelled, terms
@@ -40,14 +41,15 @@ class DocumentContext:
         language = _language(pages)
         running = find_running(pages)
         pages_with: Counter[str] = Counter()
-        lower: Counter[str] = Counter()
-        capitalised: Counter[str] = Counter()
+        spellings: Counter[str] = Counter()
+        within: Counter[str] = Counter()
         for page in pages:
             found = spelled(page.text[:LONGEST_READ])
-            pages_with.update(set(terms(found, language_of(found, language))))
-            lower.update(word for word in found if word[0].islower())
-            within = _AFTER_LOWER_CASE.findall(page.text[:LONGEST_READ])
-            capitalised.update(word for word in within if word[0].isupper())
+            pages_with.update(set(terms(list(set(found)), language_of(found, language))))
+            spellings.update(found)
+            within.update(_AFTER_LOWER_CASE.findall(page.text[:LONGEST_READ]))
+        lower = {word: times for word, times in spellings.items() if word[0].islower()}
+        capitalised = {word: times for word, times in within.items() if word[0].isupper()}
         targets, offset = find_targets(pages, running), _page_offset(pages)
         return cls(language, len(pages), pages_with, lower, capitalised, running, targets, offset)
 
@@ -56,8 +58,7 @@ class DocumentContext:
 
         Pages with the term count twice in the total, so that a term on all pages still has some weight.
         """
-        pages_with = self.pages_with.get(term, 0)
-        return idf(pages_with, self.pages + pages_with)
+        return _rarity(self.pages_with.get(term, 0), self.pages)
 
     def is_name(self, word: str) -> bool:
         """Whether a word is written with a capital within sentences, and rarely without."""
@@ -68,6 +69,11 @@ class DocumentContext:
         """The position in the file of the page with this printed number; None if there is no such page."""
         place = number - (self.page_offset or 0)
         return place if 1 <= place <= self.pages else None
+
+
+@lru_cache
+def _rarity(pages_with: int, pages: int) -> float:
+    return idf(pages_with, pages + pages_with)
 
 
 def _language(pages: Sequence[Page]) -> str:

@@ -107,7 +107,7 @@ LONGEST_UNSPACED_HEADING = 25
 
 _SENTENCE_ENDS = (".", "!", "?", "。")
 _DIGITS = re.compile(r"\d+")
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010]\s{0,3}\n\s{0,3}([^\W\d_]+)")
+_LINE_END_HYPHEN = re.compile(r"[-\u2010](?<=[^\W\d_].)\s{0,3}\n\s{0,3}([^\W\d_]+)")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\u00ad\ufffe\u200b\u2060\ufeff]+")
 _PAGE_NUMBER = re.compile(r"(?:(?:page|seite|página|p\.)\s*)?(\d{1,5})(?:\s*(?:/|of|von|de)\s*\d+)?", re.I)

@@ -35,8 +35,11 @@ _WEAK_PHRASES = tuple(
 )
 
 _NO_LETTERS = re.compile(r"[\W\d_]+")
+_NO_ASCII_LETTERS = {code: None for code in range(128) if not chr(code).isalpha()}
+# Each alternative begins with one letter, and then looks back: the others are skipped fast.
 _NO_PROSE = re.compile(
-    r"[@|]|://|www\.|\bProceedings of\b|arXiv:|\bdoi\b|\bpp\.\s\d|[a-z]\.\d{1,2}\s(?:\d\s)?[A-Z]"
+    r"@|\||://|www\.|P(?<!\w.)roceedings of\b|arXiv:|d(?<!\w.)oi\b|p(?<!\w.)p\.\s\d"
+    r"|\.(?<=[a-z].)\d{1,2}\s(?:\d\s)?[A-Z]"
 )
 """Addresses, bibliographies, and sentences joined by a footnote's number."""
 
@@ -74,8 +77,9 @@ def is_fit(sentence: str) -> bool:
     shortest = SHORTEST if sentence.isascii() else SHORTEST / 2
     if not shortest <= len(sentence) <= LONGEST:
         return False
-    others = sum(map(len, _NO_LETTERS.findall(sentence)))
-    return others < len(sentence) * MOST_SIGNS and not _NO_PROSE.search(sentence)
+    is_ascii = sentence.isascii()
+    letters = sentence.translate(_NO_ASCII_LETTERS) if is_ascii else _NO_LETTERS.sub("", sentence)
+    return len(sentence) - len(letters) < len(sentence) * MOST_SIGNS and not _NO_PROSE.search(sentence)
 
 
 def _ranked(candidates: Sequence[Candidate], rarity: Rarity) -> list[int]:

@@ -27,6 +27,8 @@ _BREAK = re.compile(
     rf"(?<![{_SPACED}])[!-/:-?A-~\u00a1-\u0dff]*[@\d][{_SPACED}]*|[^\w\s'’-]+|[_\d]+|\s[-–]\s"
 )
 """Punctuation, and whole words with digits or an @ in scripts that have spaces."""
+_ASCII_BREAK = re.compile(r"(?<![!-~])[!-/:-?A-~]*+[@\d][!-~]*|[^\w\s'-]+|[_\d]+|\s-\s")
+"""The matches of _BREAK in ASCII, found faster: no digit is among the characters before it."""
 _UNSPACED_PART = re.compile("[\u30a0-\u30ff\u3005\u4e00-\u9fff\u3400-\u4dbf]{2,}|[\uac00-\ud7af]{2,}")
 _CHINESE_FUNCTION = re.compile(
     "[的了在是和与及或为之等对中有不也我你他她它们这那以而被把从到就都其并上下后前个]+"
@@ -50,6 +52,12 @@ class _Uses(dict[Phrase, list[Phrase]]):
     def __init__(self) -> None:
         super().__init__()
         self.headed: dict[Phrase, list[Phrase]] = {}
+        self._usual: dict[Phrase, Phrase] = {}
+
+    def __missing__(self, phrase: Phrase) -> list[Phrase]:
+        spellings: list[Phrase] = []
+        self[phrase] = spellings
+        return spellings
 
     def weight(self, phrase: Phrase) -> float:
         in_headings = len(self.headed.get(phrase, ()))
@@ -61,12 +69,14 @@ class _Uses(dict[Phrase, list[Phrase]]):
     def spelling(self, phrase: Phrase) -> Phrase:
         """The most frequent one, of those in sentences if there are any."""
         spellings = self[phrase]
-        if len(spellings) == 1:
+        if spellings.count(spellings[0]) == len(spellings):
             return spellings[0]
-        counted = Counter(spellings)
-        if self.is_in_text(phrase):
-            counted.subtract(self.headed.get(phrase, ()))
-        return max(counted, key=lambda words: (counted[words], words))
+        if phrase not in self._usual:
+            counted = Counter(spellings)
+            if self.is_in_text(phrase):
+                counted.subtract(self.headed.get(phrase, ()))
+            self._usual[phrase] = max(counted, key=lambda words: (counted[words], words))
+        return self._usual[phrase]
 
 
 def find_topics(
@@ -79,10 +89,7 @@ def find_topics(
     uses = _Uses()
     for text, is_heading in pieces:
         for phrase, words in _phrases(text, lexicon):
-            if phrase in uses:
-                uses[phrase].append(words)
-            else:
-                uses[phrase] = [words]
+            uses[phrase].append(words)
             if is_heading:
                 uses.headed.setdefault(phrase, []).append(words)
     rarity = {phrase[0]: context.rarity(phrase[0]) for phrase in uses if len(phrase) == 1}
@@ -106,7 +113,7 @@ def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
     """Every run of up to LONGEST_PHRASE words with terms: the terms, and the spelling."""
     words: list[str] = []
     is_spaced = not is_unspaced(text)
-    for part in _BREAK.split(text):
+    for part in (_ASCII_BREAK if text.isascii() else _BREAK).split(text):
         if is_spaced or not is_unspaced(part):
             words += plain_words(part)
         else:
@@ -119,8 +126,9 @@ def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
         if not term or len(word) < 2:
             start = end + 1
             continue
-        for first in range(max(start, end + 1 - LONGEST_PHRASE), end + 1):
+        for first in range(max(start, end + 1 - LONGEST_PHRASE), end):
             yield (*found[first : end + 1],), (*words[first : end + 1],)
+        yield (term,), (word,)
 
 
 def _unspaced(text: str) -> Iterator[str]:

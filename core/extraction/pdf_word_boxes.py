@@ -202,7 +202,7 @@ def measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Place
     return np.concatenate([*found, boxes[box:]])
 
 
-def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: list[Range]) -> tuple[_Points, dict[int, int]]:
+def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> tuple[_Points, dict[int, int]]:
     """Left, top, right, bottom of each rectangle in points; and the counts of pieces that have not one."""
     page = handle_of(drawn)
     numbers, (left, top, right, bottom) = four_numbers()

@@ -6,11 +6,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, filterfalse, takewhile
+from itertools import accumulate, chain, takewhile
 from typing import NamedTuple
 
 from core.models import Passage
-from core.search.bm25 import content_stems
 from core.search.fuzzy import misspelling_of, resembles
 from core.search.query import Period, Question, cover_period
 from core.search.vocabulary import Phrase
@@ -99,18 +98,24 @@ def _unpickled(
 def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
     """Build the index of a document; its terms are stems in the document's language."""
     spelled = [words(passage.text) for passage in passages]
-    language = detect_language(word for found in spelled for word in found)
+    headed = {heading: words(heading) for heading in {passage.heading for passage in passages}}
+    language = detect_language(chain.from_iterable(spelled))
+    different = list(set(chain(*spelled, *headed.values())))
+    term_of = dict(zip(different, stems(different, language), strict=True))
+    with_digit = set(filter(has_digit, term_of.values()))
     starts, digits = integers([0]), integers()
     positions: dict[str, list[int]] = defaultdict(list)
     headings: dict[str, list[int]] = defaultdict(list)
     for ordinal, (passage, found) in enumerate(zip(passages, spelled, strict=True)):
-        terms = [*content_stems(found, language), *find_dates(passage.text)]
+        terms, dates = list(filter(None, map(term_of.__getitem__, found))), find_dates(passage.text)
+        digits.append(sum(map(with_digit.__contains__, terms)) + len(dates))
+        terms += dates
         for position, term in enumerate(terms, starts[-1]):
             positions[term].append(position)
-        for term in set(content_stems(words(passage.heading), language)):
+        for term in set(map(term_of.__getitem__, headed[passage.heading])):
             headings[term].append(ordinal)
         starts.append(starts[-1] + len(terms) + 1)
-        digits.append(sum(map(has_digit, filterfalse(str.isalpha, terms))))
+    headings.pop("", None)
     layout = Layout(integers(passage.page for passage in passages), starts, digits)
     cover = "\n".join(passage.text for passage in passages if passage.page == passages[0].page)
     postings = {

@@ -101,13 +101,19 @@ def _looks_like_heading(line: str) -> bool:
         return True
     if not 3 <= len(line) <= LONGEST_HEADING or line.endswith(_SENTENCE_END):
         return False
-    if _AMOUNT_LAST.search(line) or CELL_MARK in line:
-        return False
+    # What most lines fail, and takes least time, comes first.
     parts = line.split()
-    letters = sum(map(str.isalpha, line))
-    if len(parts) > MOST_WORDS or letters < 3 or letters < len(line.replace(" ", "")) / 2:
+    if len(parts) > MOST_WORDS or not (_is_capitalised(parts) or _MARKED_HEADING.match(line)):
         return False
-    if _MARKED_HEADING.match(line):
-        return True
+    letters = sum(map(str.isalpha, line))
+    if letters < 3 or letters < len(line.replace(" ", "")) / 2:
+        return False
+    return CELL_MARK not in line and _AMOUNT_LAST.search(line) is None
+
+
+def _is_capitalised(parts: Sequence[str]) -> bool:
+    """Whether the first word, and each word that is not short, begins with no small letter."""
+    if parts[0][0].islower():
+        return False
     weighty = [part for part in parts if len(part) > 3]
-    return not line[0].islower() and bool(weighty) and not any(part[0].islower() for part in weighty)
+    return bool(weighty) and not any(part[0].islower() for part in weighty)

@@ -104,6 +104,8 @@ _DATE = re.compile(
     rf"|\b(?P<name2>{_MONTH})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
 )
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
+_MARKS_BEFORE_YEAR, _MARKS_BEHIND_YEAR = ("-", "/", "."), ("-", "/", ".", "年")
+_MONTH_STARTS = re.compile("|".join(sorted({name[:3] for name in MONTHS})))
 _AROUND_YEAR = 40
 """More characters than a date has before or after its year."""
 
@@ -122,9 +124,11 @@ def find_dates(text: str) -> list[str]:
 
 
 def _around_years(text: str) -> Iterator[tuple[int, int]]:
-    """The parts of a text that can contain dates, in order: most text is far from any year."""
+    """The parts of a text that can contain dates, in order: most text is far from the year of one."""
     start = end = 0
     for year in _YEAR.finditer(text):
+        if not _can_be_of_date(text, year):
+            continue
         if year.start() - _AROUND_YEAR > end:
             if end:
                 yield start, end
@@ -132,6 +136,16 @@ def _around_years(text: str) -> Iterator[tuple[int, int]]:
         end = year.end() + _AROUND_YEAR
     if end:
         yield max(start, 0), end
+
+
+def _can_be_of_date(text: str, year: re.Match[str]) -> bool:
+    """Whether a year has a mark of dates next to it, or the name of a month before it."""
+    if text.startswith(_MARKS_BEHIND_YEAR, year.end()):
+        return True
+    before = text[max(0, year.start() - _AROUND_YEAR) : year.start()]
+    return before.endswith(_MARKS_BEFORE_YEAR) or (
+        before[-1:].isspace() and _MONTH_STARTS.search(before) is not None
+    )
 
 
 def _readings(match: re.Match[str]) -> Iterator[str]:

@@ -101,6 +101,7 @@ _LINE_END_HYPHEN = re.compile(r"[-\u2010](?<=[^\W\d_].)[ \t]*\r?\n[ \t]*(?=[^\W\
 _INVISIBLE = re.compile("[\x02\u00ad\ufffe\u200b\u2060\ufeff]+")  # \x02: a hyphen that PDFium took out
 _FISCAL_YEAR = re.compile(r"\bfy[ \t]?['’]?(\d{4}|\d{2})(?!\d)")
 _NUMBER = re.compile(r"\d(?<![^\W_].)\d*+(?:[.,'’]\d+)+")
+_USUAL_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.(?:\d{1,2}|\d{4,})")
 _SEPARATOR = re.compile(r"[.,'’]")
 _DIGIT = re.compile(r"\d")
 _CENTURY_TURN = 70
@@ -178,6 +179,8 @@ def _full_year(match: re.Match[str]) -> str:
 def _plain_number(match: re.Match[str]) -> str:
     """`1,234.5` and `1.234,5` to `1234.5`, `3,5` to `3.5`; dates and lists to their parts."""
     number = match[0]
+    if _USUAL_NUMBER.fullmatch(number):
+        return number.replace(",", "")
     *leading, last = parts = _SEPARATOR.split(number)
     marks = _SEPARATOR.findall(number)
     if _grouped(parts) and len(set(marks)) == 1:
