@@ -30,6 +30,8 @@ class Plan:
     crowd_uploads: int
     searched_documents: int
     searches: int
+    drawn_documents: int
+    opened_turns: int
     context_documents: int
     grants: int
     context_searches: int
@@ -124,6 +126,8 @@ FULL = Plan(
     crowd_uploads=10,
     searched_documents=2000,
     searches=400,
+    drawn_documents=12,
+    opened_turns=1000,
     context_documents=10_000,
     grants=100_000,
     context_searches=200,
@@ -154,6 +158,8 @@ QUICK = Plan(
     crowd_uploads=10,
     searched_documents=400,
     searches=150,
+    drawn_documents=3,
+    opened_turns=200,
     context_documents=1_000,
     grants=20_000,
     context_searches=40,

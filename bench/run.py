@@ -21,6 +21,7 @@ from bench.deployment import Stage, clean_surroundings, set_up
 from bench.ingesting import measure_analysis, measure_ingestion
 from bench.latency import measure_first_token, measure_growth
 from bench.long_document import measure_long_document
+from bench.pages import measure_pages
 from bench.plan import CLIENTS, EARLY_CONVERSATIONS, Plan
 from bench.report import Report, as_table
 from bench.searching import measure_search
@@ -66,6 +67,8 @@ def _measure(run: "Run", plan: Plan, folder: Path) -> None:
         part.add([asyncio.run(measure_analysis(folder, plan, part.advance))])
     with run.part("Search", plan.searched_documents) as part:
         part.add(asyncio.run(measure_search(folder, plan, part.advance)))
+    with run.part("The page", 2) as part:
+        part.add(measure_pages(folder, plan, part.advance))
     with run.part("Contexts", plan.context_documents) as part:
         part.add(asyncio.run(measure_contexts(folder, plan, part.advance)))
 

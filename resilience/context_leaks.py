@@ -12,7 +12,8 @@ import random
 import string
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any, NamedTuple
 import httpx
 from rich.console import Console
 
+from devkit.azure.services import azure_services
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.in_process import Variant, running_here
 from devkit.system import principal_headers, read_events
@@ -41,11 +43,15 @@ NO_TRACE = "secrets in traces and logs"
 CHECKS = (NO_LEAK, FOUND, REFUSED, ENDED, NEVER_READ, NO_TRACE)
 LOOKS = ("?full=true", "/export", "/suggestions", "/events?follow=false")
 LOOK_EVERY = 10
+FINAL = (httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST)
 PRODUCT = ("core", "mcp_server", "orc")
 
 
 class Size(NamedTuple):
-    """How large the world is; `roots` and all others are for each tenant."""
+    """How large the world is; `roots` and all others are for each tenant.
+
+    `attempts`: how often a request is sent until the stores answer in time.
+    """
 
     tenants: int = 2
     roots: int = 2
@@ -54,9 +60,13 @@ class Size(NamedTuple):
     groups: int = 2
     probes: int = 24
     is_indexed: bool = False
+    attempts: int = 1
 
 
 FULL = Size(tenants=3, roots=15, documents=7, users=40, groups=30, probes=10_000, is_indexed=True)
+# The emulator of Cosmos DB takes one request at a time, and Orc refuses to wait for a slow store.
+COSMOS = Size(tenants=2, roots=4, documents=1, users=12, groups=8, probes=1000, attempts=20)
+PAUSE_SECONDS = 0.5
 
 
 class Document(NamedTuple):
@@ -142,8 +152,11 @@ class Logs(logging.Handler):
 class Campaign:
     """The probes, over HTTP."""
 
-    def __init__(self, http: httpx.Client, double: OpenAIDouble, chance: random.Random, tally: Tally) -> None:
+    def __init__(
+        self, http: httpx.Client, double: OpenAIDouble, chance: random.Random, tally: Tally, attempts: int
+    ) -> None:
         self._http, self._double, self._chance, self._tally = http, double, chance, tally
+        self._attempts, self.repeated = attempts, 0
         self._sessions: dict[tuple[str, str], list[Session]] = {}
         self._readable_once: dict[tuple[str, str], set[str]] = {}
         self.logs = Logs()
@@ -231,7 +244,7 @@ class Campaign:
             body["conversation_id"] = session.id
         known = self._readable_once.setdefault((tenant.name, user.name), set())
         known |= {each.secret for each in tenant.documents if may_read(tenant, user, each.home)}
-        status, text, answer = self._send(tenant, user, body)
+        status, text, answer = self._send_until_answered(tenant, user, body)
         prompts = [json.dumps(each.body) for each in self._double.requests[before:]]
         self._compare(tenant, user, [text, *prompts], what)
         if not may_read(tenant, user, nodes[0]):
@@ -247,9 +260,22 @@ class Campaign:
             secret = next(each.secret for each in tenant.documents if each.word == word)
             self._tally.expect(FOUND, secret in answer["answer"], f"{what}: {answer['answer'][:200]}")
 
-    def _send(self, tenant: Tenant, user: User, body: Json) -> tuple[int, str, Json | None]:
+    def _send_until_answered(self, tenant: Tenant, user: User, body: Json) -> tuple[int, str, Json | None]:
+        """As `_send`, again with the same key if a store was too slow; with all that came back."""
+        key, texts = f"{self._chance.getrandbits(64):016x}", list[str]()
+        for attempt in range(self._attempts):
+            status, text, answer = self._send(tenant, user, body, key)
+            texts.append(text)
+            if answer is not None or status in FINAL:
+                break
+            if attempt + 1 < self._attempts:
+                self.repeated += 1
+                time.sleep(PAUSE_SECONDS)
+        return status, "\n".join(texts), answer
+
+    def _send(self, tenant: Tenant, user: User, body: Json, key: str) -> tuple[int, str, Json | None]:
         """The status, all that came back, and the result if there is one."""
-        headers = principal_headers(tenant.name, user.name, groups=user.groups)
+        headers = principal_headers(tenant.name, user.name, groups=user.groups) | {"idempotency-key": key}
         if self._chance.random() < 0.5:
             response = self._http.post("/orc", json=body, headers=headers)
             is_answer = response.status_code == httpx.codes.OK
@@ -320,7 +346,14 @@ class Campaign:
 
     def _admin(self, tenant: Tenant, method: str, path: str, **options: Any) -> httpx.Response:
         headers = principal_headers(tenant.name, "root", "orc.admin")
-        return self._http.request(method, path, headers=headers, **options).raise_for_status()
+        for _ in range(self._attempts):
+            response = self._http.request(method, path, headers=headers, **options)
+            if not response.is_server_error:
+                break
+            time.sleep(PAUSE_SECONDS)
+        if method == "DELETE" and response.status_code == httpx.codes.NOT_FOUND and self._attempts > 1:
+            return response  # an attempt that seemed to fail has removed it
+        return response.raise_for_status()
 
     @staticmethod
     def _member(node: str, who: str) -> str:
@@ -332,16 +365,16 @@ class Campaign:
         return any(each in tenant.deleted for each in lineage(node))
 
 
-def campaign(folder: Path, size: Size, *, seed: int, advance: Advance) -> Verdict:
-    """Build the world and make the probes."""
+def campaign(folder: Path, size: Size, *, seed: int, advance: Advance, stores: Mapping[str, str]) -> Verdict:
+    """Build the world and make the probes. `stores` are settings that name where records are stored."""
     tally, double = Tally(CHECKS), OpenAIDouble()
     with ExitStack() as stack:
-        common = {"openai_base_url": stack.enter_context(serving(double)), "memory": "extractive"}
+        common = {"openai_base_url": stack.enter_context(serving(double)), "memory": "extractive", **stores}
         here = stack.enter_context(
             running_here(folder, {"": Variant({"critic": "off"})}, common=common, tools={})
         )
         http = stack.enter_context(here.client("", "tenant-0"))
-        probes = Campaign(http, double, random.Random(seed), tally)
+        probes = Campaign(http, double, random.Random(seed), tally, size.attempts)
         stack.enter_context(probes.logged())
         probes.build(size)
         if size.is_indexed:
@@ -354,26 +387,40 @@ def campaign(folder: Path, size: Size, *, seed: int, advance: Advance) -> Verdic
         ("probes", str(size.probes)),
         ("documents", str(sum(len(each.documents) for each in probes.tenants))),
         ("log lines", str(probes.logs.count)),
+        ("requests that were repeated", str(probes.repeated)),
         ("seed", str(seed)),
     ]
     return Verdict("Secrets of contexts", tally.checks(), figures)
 
 
-def run(folder: Path, size: Size, console: Console, *, seed: int = 14) -> Verdict:
+def run(
+    folder: Path, size: Size, console: Console, *, seed: int = 14, stores: Mapping[str, str] | None = None
+) -> Verdict:
     """The campaign with a progress bar."""
     with steps(console) as steps_of:
-        return campaign(folder, size, seed=seed, advance=steps_of("probes", size.probes))
+        advance = steps_of("probes", size.probes)
+        return campaign(folder, size, seed=seed, advance=advance, stores=stores or {})
+
+
+@contextmanager
+def cosmos_stores() -> Iterator[dict[str, str]]:
+    """Settings of a running emulator of Cosmos DB for all records; files and the index stay in a folder."""
+    with azure_services(storage=False, search=False) as environment:
+        yield {name.lower(): value for name, value in environment.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.context_leaks", description=__doc__)
-    parser.add_argument("--probes", type=int, default=FULL.probes)
+    parser.add_argument("--probes", type=int)
     parser.add_argument("--seed", type=int, default=14)
+    parser.add_argument("--cosmos", action="store_true", help="store records in the emulator of Cosmos DB")
     given = parser.parse_args(arguments)
-    console = wide_console()
-    with tempfile.TemporaryDirectory() as folder:
-        verdict = run(Path(folder), FULL._replace(probes=given.probes), console, seed=given.seed)
+    console, size = wide_console(), COSMOS if given.cosmos else FULL
+    size = size._replace(probes=given.probes or size.probes)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        stores = stack.enter_context(cosmos_stores()) if given.cosmos else {}
+        verdict = run(Path(folder), size, console, seed=given.seed, stores=stores)
     return conclude(verdict, console)
 
 

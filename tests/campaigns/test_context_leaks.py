@@ -9,7 +9,18 @@ from rich.console import Console
 
 from orc.turns import contexts, runner
 from orc.turns.results import result_of
-from resilience.context_leaks import FOUND, FULL, NEVER_READ, NO_LEAK, NO_TRACE, REFUSED, Size, run
+from resilience.context_leaks import (
+    COSMOS,
+    FOUND,
+    FULL,
+    NEVER_READ,
+    NO_LEAK,
+    NO_TRACE,
+    REFUSED,
+    Size,
+    cosmos_stores,
+    run,
+)
 
 QUIET = Console(quiet=True)
 
@@ -22,6 +33,14 @@ def test_no_secret_of_an_unreadable_document_leaks_and_all_others_are_found(
     assert verdict.check(FOUND).of > (3000 if full_size else 3)
     assert min(verdict.check(NEVER_READ).of, verdict.check(NO_TRACE).of) > 0
     assert verdict.check(REFUSED).of > (1000 if full_size else 2)
+
+
+@pytest.mark.campaign
+def test_no_secret_leaks_if_records_are_in_cosmos_db(tmp_path: Path) -> None:
+    with cosmos_stores() as stores:
+        verdict = run(tmp_path, COSMOS, QUIET, stores=stores)
+    assert [check for check in verdict.checks if not check.ok] == []
+    assert verdict.check(FOUND).of > 300
 
 
 @pytest.mark.campaign

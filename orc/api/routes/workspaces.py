@@ -114,6 +114,7 @@ async def chat_in_workspace_streaming(
     return await answer(app.orchestrator, turn, caller.principal, last_event_id)
 
 
+@router.get("/chat/sessions", include_in_schema=False)
 @router.get("/sessions", response_model=ConversationsResponse, responses=responses(404))
 async def list_sessions(
     context_id: ContextId,
@@ -128,6 +129,7 @@ async def list_sessions(
     return await list_conversations(who, app, context_id=context_id, limit=limit, cursor=cursor)
 
 
+@router.get("/chat/sessions/{session_id}", include_in_schema=False)
 @router.get("/sessions/{session_id}", response_model=ConversationResponse, responses=responses(404))
 async def get_session(
     owner: SessionDep,
@@ -143,6 +145,7 @@ async def get_session(
     return await get_conversation(owner, who, app, before_seq, after_seq, limit, full)
 
 
+@router.get("/chat/sessions/{session_id}/export", include_in_schema=False)
 @router.get(
     "/sessions/{session_id}/export",
     response_class=Response,
@@ -157,6 +160,7 @@ async def export_session(
     return Response(file.content, media_type=file.media_type, headers=disposition)
 
 
+@router.get("/chat/sessions/{session_id}/suggestions", include_in_schema=False)
 @router.get(
     "/sessions/{session_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404)
 )
@@ -165,6 +169,7 @@ async def suggest_in_session(owner: SessionDep, app: AppDep) -> SuggestionsRespo
     return await session_suggestions(owner, app)
 
 
+@router.delete("/chat/sessions/{session_id}", status_code=204, include_in_schema=False)
 @router.delete("/sessions/{session_id}", status_code=204, responses=responses(404))
 async def delete_session(owner: SessionDep, app: AppDep) -> None:
     """Delete the session with its turns, its documents, its memory and its traces."""

@@ -232,10 +232,13 @@ async def test_a_workspace_opens_sessions_and_knows_only_its_own(chat: Chat) -> 
         for elsewhere in (f"/workspaces/{quays}", f"/workspaces/{new_id()}"):
             there = f"{elsewhere}/sessions/{session}{end}"
             assert (await chat.call("bob", method, there)).status_code == 404
-        foreign = await chat.call("ada", method, f"{path}/sessions/{session}{end}")
-        assert foreign.status_code == 404
-    assert "ten crowns" in (await chat.call("bob", "GET", f"{path}/sessions/{session}/export")).text
-    assert (await chat.call("bob", "DELETE", f"{path}/sessions/{session}")).status_code == 204
+        for sessions in (f"{path}/sessions", f"{path}/chat/sessions"):
+            assert (await chat.call("ada", method, f"{sessions}/{session}{end}")).status_code == 404
+    for end in ("", f"/{session}", f"/{session}/suggestions"):
+        found = [await chat.call("bob", "GET", f"{path}{each}/sessions{end}") for each in ("", "/chat")]
+        assert (found[0].status_code, found[0].json()) == (200, found[1].json())
+    assert "ten crowns" in (await chat.call("bob", "GET", f"{path}/chat/sessions/{session}/export")).text
+    assert (await chat.call("bob", "DELETE", f"{path}/chat/sessions/{session}")).status_code == 204
     assert (await chat.call("bob", "GET", f"/conversations/{session}")).status_code == 404
 
 
