@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -81,11 +82,22 @@ async def ask(connection: Connection, conversation_id: str | None = None) -> Non
     assert answer["answer"]
 
 
-async def first_token(connection: Connection, conversation_id: str) -> float:
+async def first_token(connection: Connection, turn: bytes) -> float:
     """Milliseconds to the first `token` event of a streamed turn, which is then read to its end."""
+    return await _first(connection, "/api/orc", turn, rb"event: token")
+
+
+async def first_delta(double: Connection) -> float:
+    """Milliseconds to the first text of a stream of the model double, which is then read to its end."""
+    asked = {"model": "double", "stream": True, "messages": [{"role": "user", "content": QUESTION}]}
+    return await _first(double, "/v1/chat/completions", json.dumps(asked).encode(), rb'"content": ?"[^"]')
+
+
+async def _first(connection: Connection, path: str, body: bytes, sign: bytes) -> float:
+    """Milliseconds to the first part of a stream with this sign, a regular expression."""
     started, first = time.perf_counter(), 0.0
-    async for part in connection.stream("/api/orc", json.dumps(question_about(conversation_id)).encode()):
-        if not first and b"event: token" in part:
+    async for part in connection.stream(path, body):
+        if not first and re.search(sign, part):
             first = 1000 * (time.perf_counter() - started)
     return first
 

@@ -1,9 +1,10 @@
 """Turns as a user notices them: how soon the first word comes, and whether long conversations slow down."""
 
+import json
 from collections.abc import Sequence
 from statistics import median
 
-from bench.client import Advance, BareModel, ask, first_token, timed
+from bench.client import Advance, BareModel, ask, first_token, question_about, timed
 from bench.connection import Connection, connected
 from bench.deployment import Stage
 from bench.plan import EARLY_TURN, Plan
@@ -24,7 +25,8 @@ async def measure_first_token(
     for conversation_id in conversations:
         own.append(await bare.first_token())
         async with connected(stage.system.api_port) as connection:
-            turns.append(await first_token(connection, conversation_id))
+            turn = json.dumps(question_about(conversation_id)).encode()
+            turns.append(await first_token(connection, turn))
         advance()
     async with connected(stage.double_port) as double:
         await double.post_json("/_script", {})

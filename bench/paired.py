@@ -2,13 +2,14 @@
 
 Both products run side by side, and every operation alternates between them. What is compared is the processor
 time of all processes of a product, those that have ended included: other work on the machine changes that
-little. Turns per second are compared as ratios of neighbouring measurements only. The other checkout has its
-own environment in .venv.
+little. What is measured on the clock is compared as ratios of neighbouring measurements only. The other
+checkout has its own environment in .venv.
 """
 
 import argparse
 import asyncio
 import tempfile
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -21,13 +22,15 @@ from statistics import median
 
 import psutil
 
-from bench.client import ask, last_prompt, until_searchable
+from bench.client import ask, first_delta, first_token, last_prompt, until_searchable
 from bench.connection import JSON, connected
 from bench.deployment import HANDBOOK, ROOT, clean_surroundings, new_system, running_double
+from bench.latency import SLOW_MODEL
 from bench.long_document import Case, cited_answer, make_cases, result_of
 from bench.plan import CONCURRENT, FULL
 from bench.turns import per_second
 from core.grounding.sources import read_fenced
+from devkit.system import System
 
 SETTLE_SECONDS = 0.5
 """Memory and traces are written after the answer."""
@@ -41,22 +44,26 @@ Found = dict[str, list[tuple[float, float]]]
 
 @dataclass
 class Side:
-    """A running product; `answers` has what the model answers about each document."""
+    """A running product; `answers` has what the model answers about each document.
+
+    `another` makes one that is yet to be started, with a new data folder.
+    """
 
     name: str
     root: psutil.Process
     port: int
     double_port: int
+    another: Callable[[], System]
     answers: dict[str, str] = field(default_factory=dict)
 
     def cpu_ms(self) -> float:
         """User and system time of all processes, those that have ended included."""
-        return sum(_used(process) for process in (self.root, *self.root.children(recursive=True)))
+        return _used_by_all(self.root)
 
-    async def script(self, text: str = "") -> None:
-        """What the model answers from now on."""
+    async def script(self, text: str = "", **behaviour: float) -> None:
+        """What the model answers from now on, and how."""
         async with connected(self.double_port) as double:
-            await double.post_json("/_script", {"text": text} if text else {})
+            await double.post_json("/_script", {**({"text": text} if text else {}), **behaviour})
 
     async def upload(self, name: str, content: bytes) -> str:
         """The conversation in which the file is now searchable."""
@@ -84,6 +91,10 @@ class Side:
         result = result_of(events.replace(b"\r\n", b"\n"))  # earlier versions end lines so
         if not any(citation["verified"] for citation in result["citations"]):
             raise ValueError(f"A turn of {self.name} has no verified citation.")
+
+
+def _used_by_all(root: psutil.Process) -> float:
+    return sum(_used(process) for process in (root, *root.children(recursive=True)))
 
 
 def _used(process: psutil.Process) -> float:
@@ -116,11 +127,16 @@ async def handbook_ms(turns: int, side: Side) -> float:
 
 async def document_ms(case: Case, turns: int, side: Side) -> float:
     """Processor time of a streamed turn about a named document, each in a new conversation."""
+    waiting = await _ready_to_ask(case, turns, side)
+    return await _per_turn(side, [partial(side.ask_about, case, each) for each in waiting])
+
+
+async def _ready_to_ask(case: Case, turns: int, side: Side) -> list[str]:
+    """Conversations with the document; the model is scripted to answer about it."""
     await side.script()
     waiting = [await side.upload(case.name, case.content) for _ in range(turns)]
     await side.script(await _answer_to(case, side, waiting[0]))
-    waiting[0] = await side.upload(case.name, case.content)
-    return await _per_turn(side, [partial(side.ask_about, case, each) for each in waiting])
+    return [await side.upload(case.name, case.content), *waiting[1:]]
 
 
 async def _answer_to(case: Case, side: Side, conversation_id: str) -> str:
@@ -147,6 +163,52 @@ async def clock_ms(turns: int, side: Side) -> float:
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(side.port)) for _ in range(CONCURRENT)]
         return 1000 / await per_second([partial(ask, client) for client in clients], turns)
+
+
+async def document_clock_ms(case: Case, turns: int, side: Side) -> float:
+    """The same for streamed turns about a named document."""
+    waiting = iter(await _ready_to_ask(case, turns, side))
+
+    async def ask_next() -> None:
+        await side.ask_about(case, next(waiting))
+
+    return 1000 / await per_second([ask_next] * CONCURRENT, turns)
+
+
+async def first_token_ms(case: Case, turns: int, side: Side) -> float:
+    """Milliseconds on the clock to the first text of such a turn, beyond those of the model itself."""
+    waiting = await _ready_to_ask(case, turns, side)
+    await side.script(side.answers[case.what], **SLOW_MODEL)
+    own, found = [], []
+    for each in waiting:
+        async with connected(side.double_port) as double, connected(side.port) as connection:
+            own.append(await first_delta(double))
+            found.append(await first_token(connection, case.body(each)))
+    return median(found) - median(own)
+
+
+async def start_ms(side: Side) -> float:
+    """Milliseconds on the clock from `orc serve` to the first 200 of /api/ready."""
+    async with _started_again(side) as (_, seconds):
+        return 1000 * seconds
+
+
+async def start_cpu_ms(side: Side) -> float:
+    """Processor time of all processes until then."""
+    async with _started_again(side) as (root, _):
+        return _used_by_all(root)
+
+
+@asynccontextmanager
+async def _started_again(side: Side) -> AsyncIterator[tuple[psutil.Process, float]]:
+    system, started = side.another(), time.perf_counter()
+    try:
+        await asyncio.to_thread(system.start)
+        seconds = time.perf_counter() - started
+        assert system.process is not None
+        yield psutil.Process(system.process.pid), seconds
+    finally:
+        await asyncio.to_thread(system.stop)
 
 
 async def compare(sides: Sequence[Side], measurements: dict[str, Measurement], rounds: int) -> Found:
@@ -177,14 +239,20 @@ def summarize(found: Found) -> Iterator[str]:
 async def running_side(name: str, checkout: Path, folder: Path, **settings: str) -> AsyncIterator[Side]:
     """The product of a checkout with a separate model double."""
     with running_double() as (double_port, _):
-        system = new_system(folder / name, double_port)
-        system.environment |= {**UNLIMITED, **settings, "PYTHONPATH": str(checkout)}
-        if checkout != ROOT:
-            system.python = str(checkout / ".venv" / "bin" / "python")
+
+        def another() -> System:
+            system = new_system(folder / f"{name}-{uuid.uuid4()}", double_port)
+            system.environment |= {**UNLIMITED, **settings, "PYTHONPATH": str(checkout)}
+            if checkout != ROOT:
+                system.python = str(checkout / ".venv" / "bin" / "python")
+            return system
+
+        system = another()
         try:
             await asyncio.to_thread(system.start)
             assert system.process is not None
-            yield Side(name, psutil.Process(system.process.pid), system.api_port, double_port)
+            process = psutil.Process(system.process.pid)
+            yield Side(name, process, system.api_port, double_port, another)
         finally:
             await asyncio.to_thread(system.stop)
 
@@ -199,7 +267,11 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         "report": partial(document_ms, report, turns),
         "upload-handbook": partial(ingestion_ms, handbook),
         "upload-report": partial(ingestion_ms, report),
+        "first-token": partial(first_token_ms, report, turns),
         "busy": partial(clock_ms, BUSY_TURNS),
+        "busy-report": partial(document_clock_ms, report, BUSY_TURNS // 2),
+        "start": start_ms,
+        "start-cpu": start_cpu_ms,
     }
     chosen = {what: measurements[what] for what in options.only or measurements}
     settings = {"ORC_PROCESSES": str(options.processes)} if options.processes > 1 else {}
@@ -208,14 +280,16 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         running_side("this", ROOT, folder, **settings) as this,
     ):
         found = await compare([other, this], chosen, options.rounds)
-    print("\nother -> this: CPU ms of a turn or an upload; busy: ms per turn on the clock")
+    print(
+        "\nother -> this: CPU ms of a turn, an upload or a start; busy, first-token, start: ms on the clock"
+    )
     print(*summarize(found), sep="\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.paired", description=__doc__)
     parser.add_argument("other", type=Path, help="the other checkout")
-    parser.add_argument("--only", nargs="*", help="chat handbook report upload-handbook upload-report busy")
+    parser.add_argument("--only", nargs="*", help="names of measurements, such as chat, report, first-token")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--turns", type=int, default=TURNS, help="turns in each round")
     parser.add_argument("--processes", type=int, default=1, help="ORC_PROCESSES of this checkout")
