@@ -12,6 +12,7 @@ RESERVED_PREFIX = "~"
 CONTEXTS_USER = RESERVED_PREFIX + "contexts"
 """In place of a user's id in the owner of a context's documents."""
 _DOCUMENT_NAMESPACE = uuid.UUID("6f0d6a4e-5d3c-4c39-9a52-0d0f4f2a7c11")
+_SEPARATORS = frozenset("\\%/")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _JOINERS = "\u200c\u200d"
 
@@ -154,7 +155,7 @@ def _unsafe(segment: str) -> str | None:
         return "starts or ends with a space"
     if segment in {".", ".."}:
         return 'contains "." or ".." as a part'
-    if any(character in segment for character in "\\%/"):
+    if not _SEPARATORS.isdisjoint(segment):
         return "contains a slash, a backslash or a percent sign"
     is_plain = segment.isascii() and segment.isprintable()
     if not is_plain and any(unicodedata.category(c) in _INVISIBLE and c not in _JOINERS for c in segment):

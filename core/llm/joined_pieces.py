@@ -31,6 +31,7 @@ class JoinedPieces:
         self._stream = stream
         self._seconds = seconds
         self._waiting: list[Piece] = []
+        self._last_is_text = False
         self._has_come = asyncio.Event()
         self._is_due = asyncio.Event()
 
@@ -74,10 +75,11 @@ class JoinedPieces:
         text = _text_of(piece)
         if text is None:
             self._is_due.set()
-        if text is not None and self._waiting and _text_of(self._waiting[-1]) is not None:
+        if text is not None and self._waiting and self._last_is_text:
             self._waiting[-1]["choices"][0]["delta"]["content"] += text
         else:
             self._waiting.append(piece)
+        self._last_is_text = text is not None
         self._has_come.set()
 
 
