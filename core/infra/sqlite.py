@@ -48,6 +48,23 @@ _OUR_FAULT = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataErro
 log = logging.getLogger(__name__)
 
 
+class CommitWatch:
+    """Says whether there may have been a commit, by any process, in microseconds and without waiting."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._version: int | None = None
+
+    def has_changed(self) -> bool:
+        """Whether there may have been one since the last call."""
+        try:
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.DatabaseError:  # another process has locked the file, for one
+            return True
+        before, self._version = self._version, version
+        return bool(version != before)
+
+
 class Database:
     """Runs functions of a connection off the event loop.
 
@@ -85,6 +102,12 @@ class Database:
     async def rows(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """All rows that a query finds."""
         return await self.read(lambda connection: connection.execute(query, parameters).fetchall())
+
+    async def watch(self) -> CommitWatch:
+        """A watch over commits, which is closed with the database."""
+        connection = await asyncio.to_thread(self._connect)
+        connection.execute("PRAGMA busy_timeout = 0")
+        return CommitWatch(connection)
 
     async def erase(self, *statements: Statement) -> int:
         """Run deletions as `execute` does; returns the rows changed by all of them.
@@ -185,15 +208,18 @@ class Database:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-            try:
-                _prepare(connection, self.path)
-            except BaseException:
-                connection.close()
-                raise
-            self._opened.append(connection)
-            self._local.connection = connection
+            connection = self._local.connection = self._connect()
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        self._opened.append(connection)
         return connection
 
 

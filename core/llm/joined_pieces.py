@@ -92,4 +92,3 @@ def _text_of(piece: object) -> str | None:
             is_first = not choice.get("index")
             return text if is_first and not any(says_more) and not around.get("usage") else None
     return None
-

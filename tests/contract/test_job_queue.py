@@ -166,6 +166,23 @@ async def test_a_lease_that_is_not_renewed_passes_on_and_is_counted(queue: JobQu
     assert await queue.lease(SECONDS) is None
 
 
+async def test_a_look_that_finds_nothing_hides_no_later_job(
+    pair: tuple[JobQueue, JobQueue], elapse: Elapse
+) -> None:
+    queue, other = pair
+    assert await leased_names(queue) == []
+    await other.enqueue(document("a.pdf"), JobKind.INGEST)
+    job = await next_job(queue)
+    assert await leased_names(queue) == []
+    await queue.release(job, SECONDS)
+    assert await leased_names(queue) == []
+    await elapse(SECONDS)
+    assert (await next_job(queue)).path.file == "a.pdf"
+    assert await leased_names(other) == []
+    await elapse(SECONDS)
+    assert (await next_job(other)).path.file == "a.pdf"
+
+
 async def test_other_bytes_replace_the_job_and_end_its_lease(queue: JobQueue) -> None:
     await queue.enqueue(document("a"), JobKind.INGEST)
     old = await queue.lease(SECONDS)
