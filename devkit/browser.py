@@ -204,8 +204,8 @@ class Page:
         return await self._call(method, **params)
 
     async def picture(self) -> bytes:
-        """The whole page as a PNG."""
-        shot = await self._call("Page.captureScreenshot", captureBeyondViewport=True)
+        """The window as a PNG, with everything scrolled as it is."""
+        shot = await self._call("Page.captureScreenshot")
         return base64.b64decode(shot["data"])
 
     async def listen(self) -> None:

@@ -1,13 +1,20 @@
-"""The quote is marked where it is: on pictures of turned, cropped and two-column pages, and in texts."""
+"""The quote is marked where it is: on pictures of turned, cropped and two-column pages, and in texts.
+
+The words of the quote are red on these pages, and the others black. So the pixels of the window show which
+words the rectangles are on.
+"""
 
 import io
 from collections.abc import Callable
 from pathlib import Path
 
 import docx
+import numpy
 import openpyxl
 import pytest
 from fpdf import FPDF
+from fpdf.fonts import FontFace
+from PIL import Image
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import RectangleObject
 
@@ -28,6 +35,19 @@ PLACES = """
   [document.querySelector(".sheet img").naturalWidth, document.querySelector(".sheet img").naturalHeight]]
 """
 LOADED = "document.querySelector('.marks rect') && document.querySelector('.sheet img').complete"
+RED = (200, 0, 0)
+REDDER = 20
+"""A pixel of a red letter has so much more red than green; one of a black letter has not."""
+BLEED = 3
+"""Pixels of the picture: its colours are coarser than its shades."""
+SMALL_PRINT = 5
+HIDDEN = "document.querySelectorAll('.marks, .zoom').forEach((each) => {{ each.style.visibility = '{}'; }})"
+DRAWN = """
+(async () => {
+  await document.querySelector(".sheet img").decode();
+  for (let frame = 0; frame < 3; frame += 1) await new Promise((done) => { requestAnimationFrame(done); });
+})()
+"""
 EMOJI = "\N{GRINNING FACE} Notes of the day. "
 
 
@@ -42,13 +62,22 @@ def typed(columns: int = 1, *, table: bool = False) -> bytes:
             for left, right in (("Rule", "Words"), ("Keys", QUOTE), ("Ships", others[:200])):
                 row = rows.row()
                 row.cell(left)
-                row.cell(right)
+                row.cell(right, style=FontFace(color=RED) if right == QUOTE else None)
     elif columns == 1:
-        pdf.multi_cell(0, text=f"{others} {QUOTE} {others}")
+        write_quote(pdf, lambda text: pdf.write(6, text), f"{others} ", f" {others}")
     else:
-        with pdf.text_columns(ncols=2, gutter=10, text_align="L") as text:
-            text.write(f"{others} {others} {others}\n\n{QUOTE} {others} {others}")
+        with pdf.text_columns(ncols=2, gutter=10, text_align="L") as column:
+            write_quote(pdf, column.write, f"{others} {others} {others}\n\n", f" {others} {others}")
     return bytes(pdf.output())
+
+
+def write_quote(pdf: FPDF, write: Callable[[str], object], before: str, after: str) -> None:
+    """The quote in red, amid black text."""
+    write(before)
+    pdf.set_text_color(*RED)
+    write(QUOTE)
+    pdf.set_text_color(0)
+    write(after)
 
 
 def changed(content: bytes, degrees: int = 0, crop: tuple[float, float, float, float] | None = None) -> bytes:
@@ -132,6 +161,36 @@ async def compare(visit: Visit, rectangles: list[dict[str, float]]) -> int:
     return int(width)
 
 
+async def words_are_marked(visit: Visit, scale: float) -> None:
+    """In the window, red letters fill each rectangle from end to end, and there are none beyond it."""
+    shapes, sheet, frame, (natural, _) = await visit.page.value(PLACES)
+    await visit.page.value(HIDDEN.format("hidden"))
+    await visit.page.value(DRAWN)
+    window = Image.open(io.BytesIO(await visit.page.picture())).convert("RGB")
+    await visit.page.value(HIDDEN.format(""))
+    left, top, right, bottom = (round(frame[side] * scale) for side in ("left", "top", "right", "bottom"))
+    pixels = numpy.asarray(window.crop((left, top, right, bottom))).astype(int)
+    red = pixels[..., 0] - pixels[..., 1] > REDDER
+    assert red.any(), "the quote is in view"
+    beyond, edge = red.copy(), round(max(2, BLEED * sheet["width"] / natural) * scale)
+    for shape in shapes:
+        sides = [shape[side] * scale for side in ("left", "top", "right", "bottom")]
+        x, y, end, below = (round(at - edge) for at, edge in zip(sides, (left, top) * 2, strict=True))
+        beyond[max(y - edge, 0) : max(below + edge, 0), max(x - edge, 0) : max(end + edge, 0)] = False
+        inside = red[max(y, 0) : max(below, 0), max(x, 0) : max(end, 0)]
+        if inside.size == 0 or x < 0 or y < 0 or end > right - left or below > bottom - top:
+            continue
+        # On a turned page lines run from top to bottom.
+        line = inside if inside.shape[1] >= inside.shape[0] else inside.T
+        filled = numpy.flatnonzero(line.any(axis=0))
+        # The first letters of small print are pale.
+        end_of_line = max(line.shape[0], round(SMALL_PRINT * scale))
+        assert len(filled), "a rectangle has no letter of the quote"
+        assert filled[0] <= end_of_line
+        assert line.shape[1] - filled[-1] <= end_of_line
+    assert not beyond.any(), "letters of the quote are not marked"
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", PAGES)
 async def test_a_quote_is_marked_within_a_pixel(visit: Visit, tmp_path: Path, kind: str) -> None:
@@ -150,6 +209,7 @@ async def test_a_quote_is_marked_within_a_pixel(visit: Visit, tmp_path: Path, ki
         for percent in ZOOMS:
             await zoom_to(visit, percent, width_of(width, scale, percent))
             widths.add(await compare(visit, rectangles))
+            await words_are_marked(visit, scale)
     assert widths == set(WIDTHS)
 
 
