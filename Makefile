@@ -78,6 +78,8 @@ test: install-dev install-functions install-node check-text
 campaigns: install-dev install-node
 	@$(BIN)/python -m pytest --campaigns --timeout 7200 --verbose tests/campaigns tests/test_contracts_catch_bugs.py \
 	  tests/unit/bench/test_run.py
+	@$(BIN)/python -m pytest --hypothesis-profile "many examples" tests/unit/orc/contexts tests/unit/orc/limits \
+	  tests/unit/core/documents/test_places.py
 
 bench: install-dev install-node
 	@$(BIN)/python -m bench

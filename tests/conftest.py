@@ -42,6 +42,7 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 # A busy machine fails no property.
 hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.register_profile("many examples", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("no deadline")
 
 gc.disable()  # while tests are imported and collected, which then takes a seventh less; see below

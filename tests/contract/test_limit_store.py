@@ -69,8 +69,11 @@ async def stores(
         yield opened
 
 
-async def test_simultaneous_requests_at_two_processes_get_exactly_the_limit(stores: list[LimitStore]) -> None:
-    asked = [stores[number % 2].take(*ADA, 1, HOUR) for number in range(60)]
+async def test_simultaneous_requests_at_two_processes_get_exactly_the_limit(
+    stores: list[LimitStore], adapter: str
+) -> None:
+    many = 200 if adapter == "sqlite" else 60  # the emulator answers one at a time
+    asked = [stores[number % 2].take(*ADA, 1, HOUR) for number in range(many)]
     taken = await asyncio.gather(*asked)
     assert sum(each.is_allowed for each in taken) == 20
     assert sorted(each.remaining for each in taken if each.is_allowed) == list(range(20))
