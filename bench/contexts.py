@@ -113,7 +113,8 @@ class _Bench:
 
         async def ask(scope: Scope) -> None:
             found = await search.passages(scope, self._texts.question(), 8, lambda *_: None)
-            assert found.passages
+            # In few documents the words of a question may not occur.
+            assert found.counts is not None and found.counts.documents == self._plan.context_documents
 
         scopes = {WHOLE: await self._scope(WHOLE), MANY: await self._scope(MANY)}
         for name, scope in scopes.items():
