@@ -123,7 +123,9 @@ async def upload(connection: Connection, conversation_id: str, name: str, conten
     return int(document["pages"])
 
 
-async def until_searchable(connection: Connection, conversation_id: str) -> None:
+async def until_searchable(
+    connection: Connection, conversation_id: str, *, look_seconds: float = LOOK_SECONDS
+) -> None:
     """Wait until the worker has completed all documents of the conversation."""
     while True:
         listed = (await connection.get_json(_documents(conversation_id)))["documents"]
@@ -131,7 +133,16 @@ async def until_searchable(connection: Connection, conversation_id: str) -> None
         assert "failed" not in statuses
         if statuses == {"completed"}:
             return
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(look_seconds)
+
+
+async def until_analysed(connection: Connection, conversation_id: str, *, look_seconds: float) -> None:
+    """Wait until the pages of all documents of the conversation are analysed."""
+    while True:
+        listed = (await connection.get_json(_documents(conversation_id)))["documents"]
+        if all(document["summary_available"] for document in listed):
+            return
+        await asyncio.sleep(look_seconds)
 
 
 def _documents(conversation_id: str) -> str:

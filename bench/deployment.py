@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,15 @@ def set_up(folder: Path) -> Iterator[Stage]:
             raise
         finally:
             system.stop()
+
+
+def used_ms(root: psutil.Process) -> float:
+    """User and system time of a process and all below it, those that have ended included."""
+    used = 0.0
+    for process in (root, *root.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            used += 1000 * float(sum(process.cpu_times()[:4]))
+    return used
 
 
 def _cpu_ms(times: Any) -> float:

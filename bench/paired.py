@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -22,9 +23,9 @@ from statistics import median
 
 import psutil
 
-from bench.client import ask, first_delta, first_token, last_prompt, until_searchable
+from bench.client import ask, first_delta, first_token, last_prompt, until_analysed, until_searchable, upload
 from bench.connection import JSON, connected
-from bench.deployment import HANDBOOK, ROOT, clean_surroundings, new_system, running_double
+from bench.deployment import HANDBOOK, ROOT, clean_surroundings, new_system, running_double, used_ms
 from bench.latency import SLOW_MODEL
 from bench.long_document import Case, cited_answer, make_cases, result_of
 from bench.plan import CONCURRENT, FULL
@@ -35,11 +36,22 @@ from devkit.system import System
 SETTLE_SECONDS = 0.5
 """Memory and traces are written after the answer."""
 UNLIMITED = {"ORC_ADVANCED": '{"upload_bytes_per_day": 0}'}
+ANALYSING = {"ORC_PAGE_ANALYSIS": "extractive"}
 TURNS, ROUNDS, BUSY_TURNS, WARMING_TURNS = 10, 6, 96, 8
+LOOK_SECONDS = 0.2
+"""Each look at a document takes processor time, too."""
 
 Measurement = Callable[["Side"], Awaitable[float]]
 Found = dict[str, list[tuple[float, float]]]
 """What both products used in each round, the other one first."""
+
+
+class Stage(Enum):
+    """How far the processing of an upload is."""
+
+    READABLE = "readable"
+    SEARCHABLE = "searchable"
+    ANALYSED = "analysed"
 
 
 @dataclass
@@ -58,7 +70,7 @@ class Side:
 
     def cpu_ms(self) -> float:
         """User and system time of all processes, those that have ended included."""
-        return _used_by_all(self.root)
+        return used_ms(self.root)
 
     async def script(self, text: str = "", **behaviour: float) -> None:
         """What the model answers from now on, and how."""
@@ -93,23 +105,18 @@ class Side:
             raise ValueError(f"A turn of {self.name} has no verified citation.")
 
 
-def _used_by_all(root: psutil.Process) -> float:
-    return sum(_used(process) for process in (root, *root.children(recursive=True)))
-
-
-def _used(process: psutil.Process) -> float:
-    try:
-        return 1000 * float(sum(process.cpu_times()[:4]))
-    except psutil.NoSuchProcess:
-        return 0.0
-
-
-async def ingestion_ms(case: Case, side: Side) -> float:
-    """Processor time from an upload until the document is searchable."""
+async def ingestion_ms(case: Case, stage: Stage, side: Side) -> float:
+    """Processor time from an upload until the document has come so far, in ms for each page."""
     await asyncio.sleep(SETTLE_SECONDS)
-    before = side.cpu_ms()
-    await side.upload(case.name, case.unique())
-    return side.cpu_ms() - before
+    conversation_id = str(uuid.uuid4())
+    async with connected(side.port) as connection:
+        before = side.cpu_ms()
+        pages = await upload(connection, conversation_id, case.name, case.unique())
+        readable = side.cpu_ms()
+        await until_searchable(connection, conversation_id, look_seconds=LOOK_SECONDS)
+        if stage is Stage.ANALYSED:
+            await until_analysed(connection, conversation_id, look_seconds=LOOK_SECONDS)
+    return ((readable if stage is Stage.READABLE else side.cpu_ms()) - before) / pages
 
 
 async def chat_ms(turns: int, side: Side) -> float:
@@ -196,7 +203,7 @@ async def start_ms(side: Side) -> float:
 async def start_cpu_ms(side: Side) -> float:
     """Processor time of all processes until then."""
     async with _started_again(side) as (root, _):
-        return _used_by_all(root)
+        return used_ms(root)
 
 
 @asynccontextmanager
@@ -265,31 +272,46 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         "chat": partial(chat_ms, turns),
         "handbook": partial(handbook_ms, turns),
         "report": partial(document_ms, report, turns),
-        "upload-handbook": partial(ingestion_ms, handbook),
-        "upload-report": partial(ingestion_ms, report),
         "first-token": partial(first_token_ms, report, turns),
         "busy": partial(clock_ms, BUSY_TURNS),
         "busy-report": partial(document_clock_ms, report, BUSY_TURNS // 2),
         "start": start_ms,
         "start-cpu": start_cpu_ms,
+        **_uploads(handbook, report, Stage.READABLE, Stage.SEARCHABLE),
     }
-    chosen = {what: measurements[what] for what in options.only or measurements}
+    analyses = _uploads(handbook, report, Stage.ANALYSED)
+    chosen = options.only or [*measurements, *analyses]
     settings = {"ORC_PROCESSES": str(options.processes)} if options.processes > 1 else {}
-    async with (
-        running_side("other", options.other.resolve(), folder) as other,
-        running_side("this", ROOT, folder, **settings) as this,
-    ):
-        found = await compare([other, this], chosen, options.rounds)
-    print(
-        "\nother -> this: CPU ms of a turn, an upload or a start; busy, first-token, start: ms on the clock"
-    )
+    found: Found = {}
+    if unknown := set(chosen) - {*measurements, *analyses}:
+        raise SystemExit(f"no such measurements: {' '.join(sorted(unknown))}")
+    for group, common, place in ((measurements, {}, folder), (analyses, ANALYSING, folder / "analysing")):
+        wanted = {what: group[what] for what in chosen if what in group}
+        if wanted:
+            async with (
+                running_side("other", options.other.resolve(), place, **common) as other,
+                running_side("this", ROOT, place, **common, **settings) as this,
+            ):
+                found |= await compare([other, this], wanted, options.rounds)
+    what = "CPU ms of a turn, a page of an upload or a start; busy, first-token, start: ms on the clock"
+    print(f"\nother -> this: {what}")
     print(*summarize(found), sep="\n")
+
+
+def _uploads(handbook: Case, report: Case, *stages: Stage) -> dict[str, Measurement]:
+    cases = {"handbook": handbook, "report": report}
+    return {
+        f"{stage.value}-{what}": partial(ingestion_ms, case, stage)
+        for stage, (what, case) in product(stages, cases.items())
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.paired", description=__doc__)
     parser.add_argument("other", type=Path, help="the other checkout")
-    parser.add_argument("--only", nargs="*", help="names of measurements, such as chat, report, first-token")
+    parser.add_argument(
+        "--only", nargs="*", help="names of measurements, such as chat, report, first-token, analysed-report"
+    )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--turns", type=int, default=TURNS, help="turns in each round")
     parser.add_argument("--processes", type=int, default=1, help="ORC_PROCESSES of this checkout")

@@ -18,7 +18,7 @@ from bench.client import Advance, bare_model, prepare_conversations
 from bench.contention import measure_crowd
 from bench.contexts import measure_contexts
 from bench.deployment import Stage, clean_surroundings, set_up
-from bench.ingesting import measure_analysis, measure_ingestion
+from bench.ingesting import measure_analysis, measure_ingestion, measure_stages
 from bench.latency import measure_first_token, measure_growth
 from bench.long_document import measure_long_document
 from bench.pages import measure_pages
@@ -63,8 +63,9 @@ def _measure(run: "Run", plan: Plan, folder: Path) -> None:
         part.add(_memory(stage, "after the run"))
     with run.part("Starts", plan.starts) as part:
         part.add([starts(start_and_stop(folder, plan.starts, part.advance))])
-    with run.part("Page analysis", 1) as part:
+    with run.part("Page analysis", 2) as part:
         part.add([asyncio.run(measure_analysis(folder, plan, part.advance))])
+        part.add(asyncio.run(measure_stages(folder, plan, part.advance)))
     with run.part("Search", plan.searched_documents) as part:
         part.add(asyncio.run(measure_search(folder, plan, part.advance)))
     with run.part("The page", 2) as part:
