@@ -68,9 +68,11 @@ class Said:
         return [self.text[start:end] for start, end in pairwise(ends)]
 
 
-async def answered(said: Said, choose: random.Random) -> tuple[AnswerStream, list[Event]]:
+async def answered(
+    said: Said, choose: random.Random, sources: Sequence[Source] = SOURCES
+) -> tuple[AnswerStream, list[Event]]:
     events: list[Event] = []
-    stream = AnswerStream(events.append, SOURCES, "", Checker())
+    stream = AnswerStream(events.append, sources, "", Checker())
     for piece in said.pieces(choose):
         await stream.write(piece)
     await stream.finish()
@@ -95,6 +97,22 @@ async def test_every_marker_of_generated_answers_is_a_mark_of_its_citation() -> 
         said = Said(choose)
         stream, _ = await answered(said, choose)
         check_marks(stream.text, stream.writer.citations, said)
+
+
+async def test_markers_name_the_context_of_what_is_not_of_the_focus_and_of_nothing_else() -> None:
+    """The first pages are of the session, the second ones of the focus, the third ones of another folder."""
+    choose, folder = random.Random(14), {"context_type": "folder", "context_name": "Rail 2024"}
+    origins = {1: {}, 2: {**folder, "focus": True}, 3: {**folder, "focus": False}}
+    sources = [each.model_copy(update=origins[each.page]) for each in SOURCES]
+    named = dict.fromkeys((1, 2, 3), 0)
+    for _ in range(ANSWERS):
+        said = Said(choose)
+        stream, _ = await answered(said, choose, sources)
+        marks = sorted((mark.start, mark.end) for each in stream.writer.citations for mark in each.marks)
+        for (start, end), (source, _) in zip(marks, said.markers, strict=True):
+            assert (' in folder "Rail 2024"' in stream.text[start:end]) == (source.page == 3)
+            named[source.page] += 1
+    assert min(named.values()) > ANSWERS / 5
 
 
 async def test_events_of_markers_come_when_their_text_was_shown_and_equal_the_marks() -> None:
