@@ -120,8 +120,8 @@ class RunningTurn:
     recorder: TurnRecorder
     budget: CallBudget
     log: EventLog
-    stop: Stop
-    scope: TurnScope | None = None
+    scope: TurnScope | None
+    stop: Stop = field(default_factory=Stop)
     origins: Origins = field(default_factory=Origins)
 
     @property
@@ -151,7 +151,7 @@ class TurnRunner:
         caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
-    async def run(
+    def prepare(
         self,
         request: TurnRequest,
         owner: Owner,
@@ -159,23 +159,24 @@ class TurnRunner:
         begun: Started,
         documents: list[Document],
         log: EventLog,
-        stop: Stop,
-        scope: TurnScope | None = None,
-    ) -> None:
-        """Answer the turn until `stop` is asked. Its log always ends, so that no reader waits forever."""
-        budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
-        ids = TurnIds(
-            trace_id=request.trace_id, turn_id=begun.turn.turn_id, attempt=begun.turn.attempt, **asdict(owner)
-        )
-        parts = self._parts
+        scope: TurnScope | None,
+    ) -> RunningTurn:
+        """The turn with what records and limits it."""
+        parts, turn = self._parts, begun.turn
+        budget = CallBudget(max_calls=parts.settings.max_model_calls)
+        ids = TurnIds(trace_id=request.trace_id, turn_id=turn.turn_id, attempt=turn.attempt, **asdict(owner))
         recorder = TurnRecorder(
             log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
         )
-        running = RunningTurn(request, owner, caller, begun, documents, recorder, budget, log, stop, scope)
+        return RunningTurn(request, owner, caller, begun, documents, recorder, budget, log, scope)
+
+    async def run(self, running: RunningTurn) -> None:
+        """Answer the turn until its `stop` is asked. Its log always ends, so that no reader waits forever."""
+        request, begun = running.request, running.begun
         interrupted = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(interrupted, request.trace_id))
-        title = self._titles.begin(owner, begun, log.publish)
-        self._changed(owner)
+        title = self._titles.begin(running.owner, begun, running.log.publish)
+        self._changed(running.owner)
         try:
             ending = await observe(begun.turn, self._ending(running))
             await asyncio.gather(
@@ -183,8 +184,8 @@ class TurnRunner:
                 self._suggest(running, ending),
             )
         finally:
-            recorder.emit(ending)
-            self._changed(owner)
+            running.recorder.emit(ending)
+            self._changed(running.owner)
             # Concurrently, so that neither store delays the other.
             update = self._parts.memory.update
             remembered = [update(begun.head, running.blocked)] if isinstance(ending, Done) else []

@@ -20,7 +20,7 @@ from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
-from orc.turns.runner import TurnDependencies, TurnRunner
+from orc.turns.runner import RunningTurn, TurnDependencies, TurnRunner
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
@@ -110,23 +110,14 @@ class Orchestrator:
             scope = await self._scope_begun(scope, request, owner, principal, started)
             log = live_log(turn, [begun_event(turn)], allowance)
             self._recent.add(owner, turn.turn_id, turn.attempt, log)
+            running = self._runner.prepare(request, owner, principal, started, documents, log, scope)
             # The place is taken until the turn has ended, whether or not its client stays.
-            self._run(request, owner, principal, started, documents, log, place.pop_all(), scope)
+            self._run(running, place.pop_all())
         return log
 
-    def _run(
-        self,
-        request: TurnRequest,
-        owner: Owner,
-        caller: Principal,
-        started: Started,
-        documents: list[Document],
-        log: EventLog,
-        place: ExitStack,
-        scope: TurnScope | None,
-    ) -> None:
+    def _run(self, running: RunningTurn, place: ExitStack) -> None:
         """Answer the turn in a separate task, and then leave the place."""
-        stop, key = Stop(), (owner, started.turn.turn_id)
+        stop, key = running.stop, (running.owner, running.turn.turn_id)
 
         def ended(task: asyncio.Task[None]) -> None:
             self._running.discard(task)
@@ -135,8 +126,7 @@ class Orchestrator:
                 del self._stops[key]
 
         self._stops[key] = stop
-        running = self._runner.run(request, owner, caller, started, documents, log, stop, scope)
-        task = asyncio.create_task(running)
+        task = asyncio.create_task(self._runner.run(running))
         self._running.add(task)
         task.add_done_callback(ended)
 
