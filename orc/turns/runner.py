@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -27,12 +27,10 @@ from core.names import Owner
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.models import Started, Turn, TurnOutcome
-from orc.conversations.session_contexts import Range
 from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
 from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
 from orc.graphs.models import ConversationState, Deps, Prompts
-from orc.graphs.origins import Origins
 from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
@@ -45,20 +43,14 @@ from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 from orc.traces.models import NoTraces, TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
-from orc.turns.contexts import (
-    mint_token,
-    result_with_contexts,
-    scope_of,
-    shown_history,
-    state_with_contexts,
-    taint_of,
-)
+from orc.turns import contexts
 from orc.turns.event_log import EventLog
 from orc.turns.named_documents import contexts_named, name_for
 from orc.turns.requests import TurnRequest
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
+from orc.turns.running_turn import RunningTurn
 from orc.turns.spans import observe
-from orc.turns.stopping import POLL_SECONDS, Stop, StoppedByUser, watched
+from orc.turns.stopping import POLL_SECONDS, StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS, Suggestions
 from orc.turns.titles import WAIT_SECONDS, Titles
 
@@ -103,35 +95,6 @@ class TurnDependencies:
     revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
     commit_seconds: float = COMMIT_SECONDS
     stop_poll_seconds: float = POLL_SECONDS
-
-
-@dataclass(frozen=True)
-class RunningTurn:
-    """One turn that has begun: its request, owner, caller, documents, events, model usage and user's stop.
-
-    `scope` are its contexts, if there are any, and `origins` where the material in its prompts came from.
-    """
-
-    request: TurnRequest
-    owner: Owner
-    caller: Principal
-    begun: Started
-    documents: list[Document]
-    recorder: TurnRecorder
-    budget: CallBudget
-    log: EventLog
-    scope: TurnScope | None
-    stop: Stop = field(default_factory=Stop)
-    origins: Origins = field(default_factory=Origins)
-
-    @property
-    def turn(self) -> Turn:
-        return self.begun.turn
-
-    @property
-    def blocked(self) -> Sequence[Range]:
-        """The earlier turns that no model is shown."""
-        return self.scope.blocked if self.scope else ()
 
 
 class TurnRunner:
@@ -268,13 +231,13 @@ class TurnRunner:
         # Without names, the tools may read every document of the conversation.
         accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
         state = _initial_state(running, accessible, memory)
-        scope = scope_of(running.owner, running.documents, running.scope).switched(running.request.tools)
-        parts = self._parts
-        state = await state_with_contexts(
+        owner, parts = running.owner, self._parts
+        scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
+        state = await contexts.state_with_contexts(
             state, running.scope, scope.accessible, parts.library, parts.counter
         )
-        deps = self._deps(running, scope, running.recorder.emit)
-        output = await self._parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
+        deps = self._deps(running, scope)
+        output = await parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
         final = ConversationState.model_validate(output)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)
@@ -286,10 +249,10 @@ class TurnRunner:
     async def _with_contexts(
         self, running: RunningTurn, result: TurnResult, outcome: TurnOutcome, recalled: Recalled | None
     ) -> tuple[TurnResult, TurnOutcome]:
-        earlier = taint_of(running.request, running.begun, recalled, running.blocked)
+        earlier = contexts.taint_of(running.request, running.begun, recalled, running.blocked)
         earlier += contexts_named(running.documents)
         library, owner = self._parts.library, running.owner
-        return await result_with_contexts(
+        return await contexts.result_with_contexts(
             result, outcome, running.scope, running.origins, earlier, library, owner
         )
 
@@ -321,7 +284,7 @@ class TurnRunner:
         wait, stop = wait_random(0.1, 0.5), stop_after_delay(seconds)
         return await AsyncRetrying(retry=is_down, wait=wait, stop=stop, reraise=True)(commit)
 
-    def _deps(self, running: RunningTurn, scope: Scope, emit: Callable[[Event], None]) -> Deps:
+    def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         pages = PageTexts(parts.library.page_of)
         covers_contexts = running.scope is not None and running.scope.places
@@ -335,7 +298,7 @@ class TurnRunner:
         return Deps(
             models=parts.models,
             tools=parts.tools,
-            scope_token=mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
+            scope_token=contexts.mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
             budget=running.budget,
             counter=parts.counter,
             prompts=parts.context_prompts if covers_contexts else parts.prompts,
@@ -344,7 +307,7 @@ class TurnRunner:
             page_text=pages,
             page_label=pages.label,
             page_boxes=parts.library.page_boxes,
-            emit=emit,
+            emit=running.recorder.emit,
             stream=request.stream,
             checker=Checker(parts.text, running.owner.organization_id),
             ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
@@ -397,7 +360,7 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
     if running.blocked:
         # A reference may be to a file that an answer which is not shown has used.
         refs = []
-    stored = shown_history(running.begun.history, running.blocked)
+    stored = contexts.shown_history(running.begun.history, running.blocked)
     return ConversationState(
         question=request.question,
         conversation_id=running.turn.conversation_id,

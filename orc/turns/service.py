@@ -20,7 +20,8 @@ from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
-from orc.turns.runner import RunningTurn, TurnDependencies, TurnRunner
+from orc.turns.runner import TurnDependencies, TurnRunner
+from orc.turns.running_turn import RunningTurn
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
