@@ -326,6 +326,26 @@ function Picture({ citation, path, number, index, onFail }) {
     frame.current.scrollTop = first.top * scrollHeight - clientHeight / 3;
     frame.current.scrollLeft = ((first.left + first.right) / 2) * scrollWidth - clientWidth / 2;
   }, [ratio > 0, zoom, index]);
+  useEffect(() => {
+    const box = frame.current;
+    if (!box) return;
+    // What is in the middle stays there in a window of another size, and on a phone that is turned.
+    let [across, down, width] = [0.5, 0.5, 0];
+    const look = () => {
+      // The browser itself scrolls first when the size changes.
+      if (box.clientWidth !== width) return;
+      across = (box.scrollLeft + width / 2) / box.scrollWidth;
+      down = (box.scrollTop + box.clientHeight / 2) / box.scrollHeight;
+    };
+    const resizing = new ResizeObserver(() => {
+      const isFirst = width === 0;
+      width = box.clientWidth;
+      if (!isFirst) box.scrollTo(across * box.scrollWidth - width / 2, down * box.scrollHeight - box.clientHeight / 2);
+    });
+    box.addEventListener("scroll", look);
+    resizing.observe(box);
+    return () => { resizing.disconnect(); box.removeEventListener("scroll", look); };
+  }, []);
   const change = (/** @type {number} */ by) => {
     const now = ZOOMS.indexOf(zoom);
     setZoom(ZOOMS[Math.max(0, Math.min(ZOOMS.length - 1, now + by))] ?? 1);

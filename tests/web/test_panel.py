@@ -3,11 +3,21 @@
 from pathlib import Path
 
 from devkit.doubles.openai_double import Script
+from devkit.page_scenes import HOTEL
 from devkit.shared_data import HANDBOOK
 from devkit.visits import Visit
 from tests.web.test_page import QUESTION
 
 FETCHED = "performance.getEntriesByType('resource').filter((each) => each.name.includes('/image?')).length"
+TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+IN_VIEW = """
+(() => {
+  const frame = document.querySelector(".frame").getBoundingClientRect();
+  const mark = document.querySelector(".marks rect").getBoundingClientRect();
+  return mark.bottom > frame.top && mark.top < frame.bottom
+    && mark.right > frame.left && mark.left < frame.right;
+})()
+"""
 AFTER = "document.querySelector('.toolbar [aria-label=\"Next page\"]')"
 
 
@@ -65,3 +75,19 @@ async def test_a_page_is_fetched_once_a_marker_is_pointed_at(visit: Visit) -> No
     await page.value("document.querySelector('button.marker').click()")
     await visit.sees(".marks rect")
     assert await page.value(FETCHED) == 1
+
+
+async def test_the_mark_stays_in_view_in_a_window_of_another_size(visit: Visit) -> None:
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    await visit.ask(HOTEL)
+    await page.value("document.querySelector('button.marker').click()")
+    await visit.sees(".marks rect")
+    for zoom in (150, 200, 300):
+        await visit.click(".zoom button:last-child")
+        await visit.sees(f".sheet.zoom-{zoom}")
+        await page.value(TWO_FRAMES)
+    for width, height in ((390, 844), (844, 390), (390, 844), (1440, 900)):
+        await page.look(width=width, height=height)
+        await page.value(TWO_FRAMES)
+        assert await page.value(IN_VIEW), (width, height)
