@@ -212,10 +212,12 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> tuple[
         count = _count_rectangles(page, start, end - start)
         if count != 1:
             counts[number] = count
-        for index in range(count):
+        index = 0
+        while index < count:
             if not _get_rectangle(page, index, left, top, right, bottom):
                 raise pypdfium2.PdfiumError("a counted rectangle is missing")
             edges += found
+            index += 1
     return np.frombuffer(edges).reshape(-1, 4), counts
 
 

@@ -96,6 +96,9 @@ _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]")
 _NEEDS_CARE = re.compile(f"[{_UNSPACED}{_MARKS}]")
 _PLAIN_WORD = re.compile(r"\d+(?:\.\d+)+|[^\W_]+")
 """The words of a text without any character of _NEEDS_CARE."""
+_POINT = "\x01"
+"""A decimal point while other points are taken out."""
+_ONLY_WORDS = {code: " " for code in range(128) if not chr(code).isalnum()} | {ord(_POINT): "."}
 
 _LINE_END_HYPHEN = re.compile(r"[-\u2010](?<=[^\W\d_].)[ \t]*\r?\n[ \t]*(?=[^\W\d_])")
 _INVISIBLE = re.compile("[\x02\u00ad\ufffe\u200b\u2060\ufeff]+")  # \x02: a hyphen that PDFium took out
@@ -117,8 +120,11 @@ def words(text: str) -> list[str]:
     clean = normalized("NFKC", clean).casefold()
     if "fy" in clean:
         clean = _FISCAL_YEAR.sub(_full_year, clean)
-    clean = _NUMBER.sub(_plain_number, clean)
-    if clean.isascii() or _NEEDS_CARE.search(clean) is None:
+    clean = _NUMBER.sub(_marked_number, clean.replace(_POINT, " "))
+    if clean.isascii():  # splitting takes a third of the time of searching
+        return clean.translate(_ONLY_WORDS).split()
+    clean = clean.replace(_POINT, ".")
+    if _NEEDS_CARE.search(clean) is None:
         return _PLAIN_WORD.findall(clean)
     found: list[str] = []
     for word in _WORD.findall(clean):
@@ -176,9 +182,14 @@ def _full_year(match: re.Match[str]) -> str:
     return century + match[1]
 
 
-def _plain_number(match: re.Match[str]) -> str:
+def _marked_number(match: re.Match[str]) -> str:
+    """The plain number with _POINT for each of its points; a word ends at its end if it has any."""
+    plain = _plain_number(match[0])
+    return plain.replace(".", _POINT) + " " if "." in plain else plain
+
+
+def _plain_number(number: str) -> str:
     """`1,234.5` and `1.234,5` to `1234.5`, `3,5` to `3.5`; dates and lists to their parts."""
-    number = match[0]
     if _USUAL_NUMBER.fullmatch(number):
         return number.replace(",", "")
     *leading, last = parts = _SEPARATOR.split(number)
