@@ -22,6 +22,7 @@ def targets(*texts: str) -> dict[Target, int]:
         ("Siehe Abbildung 4 auf Seite 12", [("figure", "Abbildung 4"), ("page", "Seite 12")]),
         ("véase la Tabla 1 y el Anexo B", [("table", "Tabla 1"), ("section", "Anexo B")]),
         ("Appendix A.1 lists", [("section", "Appendix A.1")]),
+        ("TableB, PartIV, Fig.2", [("table", "TableB"), ("section", "PartIV"), ("figure", "Fig.2")]),
         ("性能见表3和第4章", [("table", "表3"), ("section", "第4章")]),
     ],
 )

@@ -46,6 +46,11 @@ def test_generated_dates_are_found(date: datetime.date) -> None:
     assert find_dates(f"on {date}") == [str(date)]
 
 
+@pytest.mark.parametrize("date", ["(April 5, 2023)", "5. April 2023", "2023-04-05", "05.04.2023"])
+def test_a_date_is_found_among_the_years_of_a_table(date: str) -> None:
+    assert find_dates(f"Year 2021 2022 as of {date} 2023 2024 2025") == ["2023-04-05"]
+
+
 def test_dates_are_found_wherever_their_years_are() -> None:
     filler = "no date here " * 20
     text = f"5 April 2023 {filler} 2024-05-06 and 7.6.2024 {filler} April 5th, 2025"

@@ -21,6 +21,7 @@ from core.text.terms import STOP_WORDS, detect_language, has_digit, question_wor
         ("31.12.2023", ["31", "12", "2023"]),
         ("1,2,3", ["1", "2", "3"]),
         ("version v2.3", ["version", "v2", "3"]),
+        ("12.5m 1,234m", ["12.5", "m", "1234m"]),
         ("FY2018 FY18 FY '19 FY98", ["2018", "2018", "2019", "1998"]),
         ("out-of-net-\r\nwork", ["out", "of", "network"]),
         ("delegat\x02ing dele\u00adgating", ["delegating", "delegating"]),
@@ -34,6 +35,12 @@ from core.text.terms import STOP_WORDS, detect_language, has_digit, question_wor
 )
 def test_words_are_normalised(text: str, expected: list[str]) -> None:
     assert words(text) == expected
+
+
+@given(st.text(alphabet="aB0123.,' _-$\x01\n"))
+def test_plain_text_has_the_words_that_it_has_next_to_other_text(text: str) -> None:
+    # A dash makes the text one that is searched for words; plain text is split.
+    assert words(text) == words(f"{text} \u2013")
 
 
 @given(st.text())
