@@ -41,6 +41,15 @@ class Answered:
         gold = {(each.file, each.page) for each in self.question.gold}
         return any((citation.blob_name, citation.page) in gold for citation in self.citations)
 
+    @property
+    def has_evidence(self) -> bool:
+        """Whether the quotes have all that the question names as evidence."""
+        quotes = [_plain(citation.quote) for citation in self.citations]
+        return all(
+            any(all(_plain(part) in quote for part in text.split("|")) for quote in quotes)
+            for text in self.question.evidence_texts
+        )
+
 
 @contextmanager
 def product(folder: Path, documents_at_once: int) -> Iterator[System]:
@@ -123,6 +132,11 @@ def _answered(question: Question, turn: Mapping[str, Any], kept: Mapping[str, ob
         citations=[Citation.model_validate(citation) for citation in turn["citations"]],
         kept=kept.get(turn["turn_id"]) == turn["citations"],
     )
+
+
+def _plain(text: str) -> str:
+    """The letters and digits of a text."""
+    return "".join(character for character in text.casefold() if character.isalnum())
 
 
 def _content(response: httpx.Response) -> dict[str, Any]:

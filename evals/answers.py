@@ -92,6 +92,8 @@ class Results:
         """The figures of the report."""
         everything = [*self.answerable, *self.unanswerable]
         looked_at = [checked for checked in self.citations if checked.found is not None]
+        known = [answered for answered in self.answerable if answered.question.evidence_texts]
+        direct = [answered for answered in known if answered.kind == "answer"]
         of_answerable = [checked for checked in self.citations if checked.answered.question.gold]
         return [
             _share(
@@ -101,6 +103,8 @@ class Results:
             _share(
                 "unanswerable, not answered directly", [a.kind != "answer" for a in self.unanswerable], NONE
             ),
+            _share("direct answers with the evidence", [a.has_evidence for a in direct]),
+            _share("answerable, evidence shown", [a.has_evidence for a in known]),
             _share("citations verified", [c.citation.verified for c in self.citations], Target(1, ">=")),
             _share("quotes on the cited page", [bool(c.found) for c in looked_at], Target(0.995, ">=")),
             _share("cited page is a gold page", [c.is_gold for c in of_answerable]),

@@ -33,12 +33,16 @@ class Gold(BaseModel):
 
 
 class Question(BaseModel):
-    """The fields of a line of a question set that ranking and scoring need."""
+    """The fields of a line of a question set that ranking and scoring need.
+
+    `evidence_texts`: texts that the quotes of an answer need; parts of one, between `|`, are in one quote.
+    """
 
     id: str
     question: str
     files: list[str]
     gold: list[Gold] = []
+    evidence_texts: list[str] = []
 
 
 def half_of(question: Question) -> Half:

@@ -56,9 +56,9 @@ from core.llm.tokens import TiktokenCounter, truncate, truncate_words
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from core.models import Document, Hit, Page, Passage
 from core.offline import chat
-from core.offline.counting import asks_to_count_rows, cells
 from core.offline.model import Conversation
 from core.offline.quotes import answer_from
+from core.offline.tables import asks_to_count_rows, cells, extreme_row
 from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.search.candidates import question_terms
 from core.search.document_match import name_parts, reported_periods, score_names
@@ -68,12 +68,12 @@ from core.search.postings import InMemoryIndex, index_passages
 from core.search.query import cover_period, find_periods, parse_question
 from core.search.ranking import rank_passages
 from core.search.vocabulary import shipped_vocabularies
-from core.text import question_type
+from core.text import answer_type, question_type
 from core.text.headings import distinctive_headings, find_headings
 from core.text.numbers import find_dates
 from core.text.sentences import Piece, sentences, split_pieces
 from core.text.strip_stream import StreamStripper
-from core.text.terms import detect_language, question_words, stems, words
+from core.text.terms import detect_language, is_stop_word, question_words, stems, words
 from mcp_server.tools import parts
 from mcp_server.tools import relations as relation_tools
 from mcp_server.tools import search as search_tools
@@ -350,6 +350,10 @@ TEXT: Mapping[str, Call] = {
     "names_other_context": lambda text: names_other_context(text, OTHER_CONTEXTS),
     "quoted": quoted,
     "asks_for_overview": question_type.asks_for_overview,
+    "asked_parts": question_type.asked_parts,
+    "asks_yes_or_no": answer_type.asks_yes_or_no,
+    "is_negated": answer_type.is_negated,
+    "is_stop_word": is_stop_word,
     "asks_for_explanation": question_type.asks_for_explanation,
     "not_found_answer": not_found_answer,
     "TiktokenCounter.count": lambda text: TiktokenCounter().count(text),
@@ -467,11 +471,14 @@ ANALYSIS: Mapping[str, Call] = {
         Connection(document_id="d", page=1, named=text[:500]), page_of(text)
     ),
 }
+LARGEST = "Which quay has the largest fee?"
 OFFLINE: Mapping[str, Call] = {
     "cells": cells,
-    "asks_to_count_rows": lambda text: asks_to_count_rows(
-        words(text), Piece(text, "row"), Piece(text, "row"), [Piece(text, "row")] * 2, words
-    ),
+    "asks_to_count_rows": lambda text: asks_to_count_rows(words(text), [Piece(text, "row")] * 2, 1, words),
+    "extreme_row": lambda text: extreme_row(QuestionTerms(LARGEST), [Piece(text, "row")] * 2, 0),
+    "answer_from, largest": lambda text: answer_from(LARGEST, [fenced(text)]),
+    "answer_from, overview": lambda text: answer_from("What is this about?", [fenced(text)]),
+    "answer_from, yes or no": lambda text: answer_from("Is this the fee and when is it due?", [fenced(text)]),
     "answer_from": lambda text: answer_from(QUESTION, [fenced(text)]),
     "answer_from, question": lambda text: answer_from(asked(text), [fenced(PAGE)]),
     "answer_from, both": lambda text: answer_from(asked(text), [fenced(text)]),

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
+from core.offline.material import Material, page_of
 from core.search.bm25 import Candidate, TextRanking
 
 MOST_CLOSEST = 3
@@ -13,36 +14,37 @@ RANK_WEIGHT = 1.0
 """How much the rank that a search gave a page counts, against the page's best quote and its coverage."""
 
 
-def best_of_pages(
-    ranking: TextRanking, candidates: Sequence[Candidate], sources: Sequence[FencedSource]
-) -> list[int]:
-    """The best candidate of each of the closest pages: by its score, the page's coverage and its rank."""
+def best_of_pages(ranking: TextRanking, material: Material) -> list[int]:
+    """The best candidate of each of the closest pages: by its score, the page's coverage and its rank.
+
+    If that are few, the next best ones of the same pages follow.
+    """
+    candidates = material.candidates
     best: dict[tuple[str, int], int] = {}
+    others: list[int] = []
     covered: dict[tuple[str, int], set[str]] = defaultdict(set)
-    ranks = _ranks(sources)
+    ranks = _ranks(material.sources)
     # A search finds pages by other words than the question's too.
     for index in ranking.best_first() if ranks else ranking.matching():
-        if has_content(candidates[index].text) and not _is_cut(candidates[index]):
-            best.setdefault(page_of(sources[candidates[index].source]), index)
+        if not has_content(candidates[index].text) or _is_cut(candidates[index]):
+            continue
+        if best.setdefault(material.page_of(index), index) != index:
+            others.append(index)
     for candidate, scored in zip(candidates, ranking.scores, strict=True):
-        covered[page_of(sources[candidate.source])] |= scored.covered
+        covered[page_of(material.sources[candidate.source])] |= scored.covered
     top = max((ranking.scores[index].score for index in best.values()), default=0) or 1
 
     def closeness(page: tuple[str, int]) -> float:
         own = ranking.scores[best[page]].score / top
         return own + ranking.coverage(covered[page]) + RANK_WEIGHT * ranks.get(page, 0.0)
 
-    return [best[page] for page in sorted(best, key=lambda page: -closeness(page))[:MOST_CLOSEST]]
+    found = [best[page] for page in sorted(best, key=lambda page: -closeness(page))]
+    return [*found, *others][:MOST_CLOSEST]
 
 
 def _is_cut(candidate: Candidate) -> bool:
     """Whether it begins within a sentence, whose beginning may negate it: then its check would fail."""
     return candidate.is_fragment and candidate.text[0].islower()
-
-
-def page_of(source: FencedSource) -> tuple[str, int]:
-    """The page that a source is from."""
-    return source.blob_name, source.page
 
 
 def _ranks(sources: Sequence[FencedSource]) -> dict[tuple[str, int], float]:

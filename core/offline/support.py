@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from core.grounding.claims import PREDICATES
 from core.grounding.sources import FencedSource
+from core.offline.material import Material
 from core.search.bm25 import Candidate, TextRanking
 from core.text.answer_type import asking_words, counted_words, has_what_is_asked, must_be_worked_out
 from core.text.terms import detect_language, words
@@ -19,24 +20,21 @@ _NAME = re.compile(r"(?<=[\w,;'’\"“(] )[A-ZÄÖÜÉ][\w-]{2,}")
 _NUMBER = re.compile(r"\d")
 
 
-def answers(
-    ranking: TextRanking,
-    candidates: Sequence[Candidate],
-    chosen: Sequence[int],
-    sources: Sequence[FencedSource],
-) -> bool:
-    """Whether the chosen candidates, the best one first, answer the question."""
-    question = ranking.question.text
-    if must_be_worked_out(question) or not _is_covered(ranking, candidates, chosen[0]):
+def answers(ranking: TextRanking, material: Material, chosen: Sequence[int]) -> bool:
+    """Whether the chosen candidates answer the question: one of them has what it asks for."""
+    question, candidates = ranking.question.text, material.candidates
+    if must_be_worked_out(question):
         return False
-    quoted = [sources[candidates[index].source] for index in chosen]
+    quoted = [material.sources[candidates[index].source] for index in chosen]
     if not _is_about_the_same(question, quoted):
         return False
-    shown = " ".join(candidates[index].text for index in chosen)
-    counted = ranking.question.terms_of(counted_words(question))
-    if counted and not any(ranking.scores[index].covered.intersection(counted) for index in chosen):
-        return False
-    return has_what_is_asked(question, shown)
+    counted = set(ranking.question.terms_of(counted_words(question)))
+    return any(
+        _is_covered(ranking, candidates, index)
+        and has_what_is_asked(question, candidates[index].text)
+        and (not counted or counted & ranking.scores[index].terms)
+        for index in chosen
+    )
 
 
 def _is_covered(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:

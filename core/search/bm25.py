@@ -89,7 +89,9 @@ _ONLY_KANA = re.compile("[\u3040-\u309f]+$")
 _GENERIC_WORDS = frozenset(
     "also find get given go happen help just know let list make many me mean mention most much must my need "
     "only other page part please provide regarding same say see show some such take tell too use used using "
-    "various want".split()
+    "various want "
+    "bekomme bekommen bekommt darf dürfen gibt ich man mein meine mich mir muss müssen sein soll sollen wir "
+    "dois doit faut mon peut peux pouvons puis debe debo hay mi puede puedo".split()
 )
 
 Terms = frozenset[str]

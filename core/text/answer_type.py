@@ -29,9 +29,15 @@ _HAS_SHARE = re.compile(
     r"[%‰]|\bper ?cent|\bprozent|\bpour ?cent|\bpor ciento|\bhalf\b|\bthirds?\b|\bquarters?\b", re.I
 )
 _ASKS_YES_OR_NO = re.compile(
-    r"(?:^|[.,;:!?]\s*)[¿\s]*(?:is|are|was|were|do|does|did|has|have|should|would|could"
-    r"|ist|sind|war|waren|hat|haben|sollte\w*|lohnt"
-    r"|est-ce|(?:le|la|les|ce|cette)\b[^?]*\b(?:est|sont)-(?:il|elle|ils|elles)|es|son|está|fue|debería\w*)\b",
+    r"(?:^|[.,;:!?]\s*)[¿\s]*(?:is|are|was|were|do|does|did|has|have|can|may|must|should|would|could|will"
+    r"|ist|sind|war|waren|hat|haben|darf|dürfen|kann|können|muss|müssen|wird|werden|sollte\w*|lohnt"
+    r"|est-ce|peut-on|puis-je|dois-je|faut-il|a-t-on|(?:le|la|les|ce|cette)\b[^?]*\b(?:est|sont)-(?:il|elle|ils|elles)"
+    r"|es|son|está|fue|puedo|puede\w*|debo|hay|debería\w*)\b",
+    re.I,
+)
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|without|nor|excluded?|forbidden|prohibited|nicht|kein\w*|nie|niemals|ohne|verboten"
+    r"|ne|n'|pas|aucune?|jamais|interdite?s?|sans|nunca|ningun[oa]?|sin|prohibid[oa]s?)\b",
     re.I,
 )
 _JUDGEMENT = re.compile(
@@ -72,6 +78,7 @@ _YEAR = re.compile(
     r"(?:\b(?:in|of|since|until|by|fiscal|im|seit|en|de)|\b[^\W\d_a-z]\w+,?) (?:19|20)\d\d\b(?![.,]\d)"
 )
 """A year is no amount."""
+_HOW_OLD = re.compile(r"\b(?:how old|wie alt|quel âge)\b", re.I)
 _HAS_TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|\w+day"
     r"|today|januar|februar|märz|mai|juni|juli|oktober|dezember|\w+tag|janvier|février|mars|avril|juin|juillet"
@@ -83,9 +90,69 @@ _HAS_TIME = re.compile(
 )
 
 
+_LENGTH = (
+    r"(?<![\w/])(?:[cdkm]?m[²³2]?|met(?:er|re)s?|(?:centi|kilo|milli)met(?:er|re)s?|miles?|yards?|feet|foot|inch(?:es)?"
+    r"|hectares?|acres?|square|(?:zenti|kilo|milli)?metern?|quadrat\w*|hektar|mètres?|centimètres?|metros?|centímetros?)\b"
+)
+_DURATION = (
+    r"\b(?:seconds?|minutes?|min|hours?|days?|nights?|weeks?|months?|quarters?|years?|decades?|throughout"
+    r"|permanent\w*|indefinite\w*|lifetime|\w*(?:sekunde|minute|stunde|nacht|nächte|woche|monat|jahr|tag)[ens]*"
+    r"|dauerhaft|unbefristet|secondes?|heures?|jours?|nuits?|semaines?|mois|ans?|années?"
+    r"|segundos?|minutos?|horas?|días?|noches?|semanas?|mes(?:es)?|años?)\b|\d\d:\d\d"
+)
+_FREQUENCY = (
+    r"\b(?:every|each|once|twice|times|per|daily|weekly|monthly|quarterly|yearly|annual\w*|always|never|an?"
+    r"|jede[nrs]?|einmal|zweimal|\w+mal|pro|je|täglich|wöchentlich|monatlich|jährlich|alle|nie|immer"
+    r"|chaque|fois|par|tou(?:te)?s|jamais|cada|veces|vez|por|nunca|siempre)\b"
+)
+_SIZE = (
+    rf"{_LENGTH}|[$€£¥%]|\b(?:per ?cent|prozent|euros?|eur|usd|dollars?|pounds?|million\w*|billion\w*"
+    r"|millones|tonnes?|tons?|kg|litres?|liters?|liter|people|persons?|members?|staff|employees?|rooms?|pages?"
+    r"|inhabitants|personen|mitglieder|einwohner|personnes|personas|[kmgt]b)\b"
+)
+_AGE = (
+    r"\b(?:built|founded|established|born|since|gebaut|gegründet|seit|fondée?|construite?"
+    r"|years?|months?|aged?|jahr\w*|monate?n?|alter|ans|âge|años|edad)\b"
+)
+_WEIGHT = (
+    r"\b(?:k?g|mg|t|lbs?|\w*gram\w*|tons?|tonnes?n?|pounds?|ounces?|kilos?|weigh\w*|gewicht|poids|peso)\b"
+)
+_MONEY = (
+    r"[$€£¥%]|\b(?:eur|usd|gbp|chf|euros?|dollars?|pounds?|cents?|pence|francs?|franken|per ?cent|prozent"
+    r"|free|costs?|prices?|kosten\w*|preis\w*|entgelt|gratuit\w*|gratis|nothing)\b"
+)
+_FITTING = [
+    (re.compile(rf"\b(?:{asked})\b", re.I), re.compile(found, re.I))
+    for asked, found in (
+        ("how (?:deep|tall|wide|far)|wie (?:tief|breit|weit)|à quelle distance", _LENGTH),
+        ("how (?:big|large)|wie groß", _SIZE),
+        (
+            r"how much\b.* (?:cost|pay|paid|earn|charged?)|wie ?viel (?:kostet|zahl\w+)|was kostet"
+            "|combien coûte|cuánto cuesta",
+            _MONEY,
+        ),
+        ("how old|wie alt|quel âge", _AGE),
+        ("how heavy|wie schwer", _WEIGHT),
+        ("how long|wie lange?|combien de temps|cuánto tiempo", rf"{_LENGTH}|{_DURATION}"),
+        ("how often|wie oft|cuántas veces|combien de fois", _FREQUENCY),
+    )
+]
+"""What a question asks for, and the units of which its answer has one."""
+
+
 def must_be_worked_out(question: str) -> bool:
     """Whether the question asks to calculate or to give an opinion, which no quote can do."""
     return _WORK.search(question) is not None
+
+
+def asks_yes_or_no(question: str) -> bool:
+    """Whether yes or no would answer the question."""
+    return _ASKS_YES_OR_NO.search(question) is not None
+
+
+def is_negated(text: str) -> bool:
+    """Whether a text denies or forbids something."""
+    return _NEGATION.search(text) is not None
 
 
 def asking_words(question: str) -> str:
@@ -114,7 +181,9 @@ def has_what_is_asked(question: str, text: str) -> bool:
         return False
     if _TIME.search(question):
         return _HAS_TIME.search(text) is not None
+    if not all(found.search(text) for asked, found in _FITTING if asked.search(question)):
+        return False
     if not (_HOW.search(question) or _AMOUNT.search(question)):
         return True
-    amounts = _YEAR.sub("", text)
+    amounts = text if _HOW_OLD.search(question) else _YEAR.sub("", text)
     return any(found[0].casefold() not in question.casefold() for found in _HAS_NUMBER.finditer(amounts))

@@ -80,11 +80,28 @@ _LISTING = re.compile(
 _ABOUT_CONTENT = re.compile(
     r"\b(?:says?|said|about|contains?|mentions?|according|in (?:the|this|that))\b", re.I
 )
+_WHOLE = (
+    r"(?:this|these|the|it|that)(?: (?:\w+ )?(?:documents?|files?|pdfs?|reports?|papers?|presentations?"
+    r"|slides|e-?mails?|mails?|letters?|contracts?|leases?|agreements?|manuals?|polic(?:y|ies)|guides?|spreadsheets?"
+    r"|tables?|brochures?|texts?|attachments?))?"
+)
 _ASKS_OVERVIEW = re.compile(
     r"\b(?:summar(?:y|i[sz]e)|overview|main (?:points|topics)|tl;?dr"
-    r"|what (?:is|are|does) (?:this|these|the|it)(?: (?:document|file|pdf|report|paper)s?)? (?:all )?"
-    r"(?:about|cover)\b\s*\??$)",
+    r"|zusammenfassung|zusammenfassen|fass(?:e|en)?\b.* zusammen|überblick"
+    r"|wor(?:um|über) (?:geht es|geht's|handelt)(?! (?:bei|um|in de[rm] \w+ \d))|wovon handelt"
+    r"|résum(?:é|er|ez|e)|de quoi (?:parle|s'agit|traite|est-il question)"
+    r"|resum(?:en|ir|e)|de qué (?:trata|se trata|habla))\b"
+    rf"|\bwhat(?: is|'s| are| does| do) {_WHOLE} (?:all )?(?:about|for|covers?)\s*\??$"
+    rf"|\bwhat(?: is|'s| are)(?: in)? {_WHOLE}\s*\?*$",
     re.I,
+)
+_PARTS = re.compile(
+    r",? (?:and|und|et|y) (?=(?:how|what|when|where|who|which|why|wie|was|wann|wo|wer|welche[rsnm]?|warum"
+    r"|bis zu|seit wann|combien|quand|où|qui|quel(?:le)?s?|à|cuánt[oa]s?|cuándo|dónde|quién|qué)\b)",
+    re.I,
+)
+_REFERS = re.compile(
+    r"\b(?:its?|they|them|theirs?|he|him|his|she|hers?|one|er|sie|ihre?|seine?|il|elle|son|sa|su)\b", re.I
 )
 _ASKS_EXPLANATION = re.compile(
     r"\b(?:how(?! (?:much|many|long|often|old|high|large|deep|far|fast|big|heavy)\b)|why|explain|describe"
@@ -152,6 +169,12 @@ def asks_for_listing(question: str) -> bool:
 def asks_for_overview(question: str) -> bool:
     """Whether the question asks what documents are about, rather than for one statement in them."""
     return _ASKS_OVERVIEW.search(question) is not None
+
+
+def asked_parts(question: str) -> list[str]:
+    """The questions that it consists of, such as two joined by `and when`; one if they refer to it."""
+    parts = _PARTS.split(question)
+    return parts if len(parts) > 1 and not any(map(_REFERS.search, parts[1:])) else [question]
 
 
 def asks_for_explanation(question: str) -> bool:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from core.text.numbers import SCALE_ABBREVIATIONS
+from core.text.terms import is_stop_word
 
 Kind = Literal["sentence", "item", "row", "heading"]
 
@@ -14,16 +15,25 @@ MAX_HEADING_CHARACTERS = 90
 MAX_HEADING_WORDS = 12
 HEADING_SHARE = 0.75
 """A heading's line is shorter than this share of the widest line."""
+FULL_LINE = 0.9
+"""A line that the next word would have lengthened to less than this share of its neighbours ends a block."""
+FEW_ENDS = 0.1
+"""The share of lines that end a sentence, below which each line of a text stands for itself."""
+MOST_ROW_WORDS = 15
 LONGEST_ABOVE = 4000
 """Characters of the headings, and of the lead, that a piece repeats; the last ones if there are more."""
 LONGEST_ABBREVIATED = 40
 """Characters before a full stop that can be an abbreviation, an initial or a number."""
 
 _ITEM = re.compile(r"(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)]|\(?[a-z]\))\s+\S")
+_NUMBERED = re.compile(r"(\d{1,2})[.)]\s+(?=[^\W\d_])")
 _ENDED = re.compile(r"[.!?。！？:][\"'”’)\]]*$")
 _LABEL = re.compile(r"[A-Z][\w’'/ -]{0,38}:$")
+_LABELLED = re.compile(r"[A-Z][\w’'-]*(?: [\w’'-]+)?: \S")
 _CELL = re.compile(r"^[-+(]?[$€£¥]?\d[\d.,]*[%)]?$")
+_YEAR = re.compile(r"(?:19|20)\d\d[.,:]?$")
 _DIGIT = re.compile(r"\d")
+_BEFORE_ORDINAL = frozenset("am der die das dem den des zum vom im beim ab bis jeden jeder jedes".split())
 _ENDS = tuple(".!?。！？")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof inc ltd co corp no vs etc approx fig figs eq sec dept st al cf "
@@ -62,7 +72,7 @@ def split_pieces(text: str) -> list[Piece]:
         if kind == "heading":
             follows_heading = bool(pieces) and pieces[-1].kind == "heading"
             heading = f"{heading} {block}"[-LONGEST_ABOVE:] if follows_heading else block
-            title = title if begun or block.endswith(":") else heading
+            title = title if begun or block.endswith(":") or _NUMBERED.match(block) else heading
             pieces.append(Piece(block, kind))
             continue
         begun = True
@@ -85,62 +95,130 @@ def sentences(block: str) -> Iterator[str]:
         is_initial = len(word) == 1 and word.isascii() and word.isalpha()
         is_scale = word in SCALE_ABBREVIATIONS and block[earliest:word_start].rstrip()[-1:].isdigit()
         is_numbering = word_start == start and word.isdigit()
-        is_day = word.isdigit() and len(word) <= 2 and _GERMAN_MONTH.match(block, match.end()) is not None
+        is_ordinal = word.isdigit() and len(word) <= 2 and _is_ordinal(block, word_start, match.end())
         continues = block[match.end() : match.end() + 1].islower()
         is_abbreviated = word in _ABBREVIATIONS or is_initial or is_scale
-        if not (continues or is_abbreviated or is_numbering or is_day):
+        if not (continues or is_abbreviated or is_numbering or is_ordinal):
             yield block[start : match.end()].strip()
             start = match.end()
     if rest := block[start:].strip():
         yield rest
 
 
+def _is_ordinal(block: str, start: int, end: int) -> bool:
+    """Whether the number before `end` is a German ordinal: `3. Mai`, `im 2. Stock`."""
+    before = block[max(0, start - LONGEST_ABBREVIATED) : start].split()
+    is_counted = bool(before) and before[-1].lower() in _BEFORE_ORDINAL
+    return is_counted or _GERMAN_MONTH.match(block, end) is not None
+
+
+class _Layout(NamedTuple):
+    """The longest line of a text; `is_list`: hardly a line ends a sentence, as on slides and forms."""
+
+    widest: int
+    is_list: bool
+
+
 def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
     """Lines grouped into paragraphs, list items, table rows and headings, white space collapsed."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    widest = max(map(len, lines), default=0)
+    layout = _Layout(max(map(len, lines), default=0), _is_list(lines))
     kind: Kind = "sentence"
     gathered: list[str] = []
+    last: tuple[Kind, str] = ("sentence", "")
     # For each line the next line that is not empty, or "".
     next_lines = list(accumulate(lines[:0:-1], lambda found, line: line or found, initial=""))[::-1]
     for line, following in zip(lines, next_lines, strict=False):
-        starts = _kind_of(line, following, widest, gathered[-1] if gathered else "")
+        before = (kind, gathered[0]) if gathered else last
+        starts = _kind_of(line, following, layout, before, gathered)
         if starts is None and line:
             gathered.append(line)
             continue
         if gathered:
+            last = kind, gathered[0]
             yield kind, " ".join(gathered)
         kind, gathered = starts or "sentence", [line] if line else []
         if kind in ("heading", "row") and gathered:
-            yield kind, line
+            last = kind, line
+            yield last
             kind, gathered = "sentence", []
     if gathered:
         yield kind, " ".join(gathered)
 
 
-def _kind_of(line: str, following: str, widest: int, before: str) -> Kind | None:
-    """The kind of block that `line` starts, or None if it continues the previous line."""
+def _is_list(lines: list[str]) -> bool:
+    written = [line for line in lines if line]
+    ended = sum(line.endswith(_ENDS) or _ITEM.match(line) is not None for line in written)
+    return len(written) > 2 and ended < FEW_ENDS * len(written)
+
+
+def _kind_of(
+    line: str, following: str, layout: _Layout, before: tuple[Kind, str], gathered: list[str]
+) -> Kind | None:
+    """The kind of block that `line` starts, or None if it continues the `gathered` lines.
+
+    `before` is the kind and the first line of the block of these, or of the one before if there are none.
+    """
     if not line:
         return "sentence"
     if _ITEM.match(line):
-        return "item"
-    if _is_row(line):
+        return "heading" if _is_numbered_heading(line, following, layout.widest, before) else "item"
+    if _is_row(line) or (not gathered and _is_row_beside(line, following, before[0])):
         return "row"
-    is_short_item = _ITEM.match(before) is not None and len(before) < widest * HEADING_SHARE
-    at_start = not before or before.endswith((*_ENDS, ":")) or is_short_item or _LABEL.match(line)
-    if at_start and _is_heading(line, following, widest):
+    above = gathered[-1] if gathered else ""
+    is_short_item = _ITEM.match(above) is not None and len(above) < layout.widest * HEADING_SHARE
+    at_start = not above or above.endswith((*_ENDS, ":")) or is_short_item or _LABEL.match(line)
+    is_listed = layout.is_list and before[0] == "heading"
+    if at_start and not is_listed and _is_heading(line, following, layout.widest):
         return "heading"
-    return None if before else "sentence"
+    return None if above and not _begins_block(gathered, line, following, layout) else "sentence"
+
+
+def _is_numbered_heading(line: str, following: str, widest: int, before: tuple[Kind, str]) -> bool:
+    """Whether it is a heading such as `2. Rent`, and not an item of a numbered list."""
+    number, after = _NUMBERED.match(line), _NUMBERED.match(following)
+    if number is None or after is not None or not line[number.end()].isupper():
+        return False
+    earlier = _NUMBERED.match(before[1]) if before[0] == "item" else None
+    if earlier is not None and int(earlier[1]) == int(number[1]) - 1:
+        return False
+    return _is_heading(line[number.end() :], following, widest)
+
+
+def _begins_block(gathered: list[str], line: str, following: str, layout: _Layout) -> bool:
+    """Whether a line begins something new: its first word would have fitted above, or it has a label."""
+    above = gathered[-1]
+    first, *_ = line.split(maxsplit=1)
+    if not (first[0].isupper() or first[0].isdigit()) or above.endswith((",", "-")):
+        return False
+    if is_stop_word(above.split()[-1].lower()):
+        return False
+    longest = max(map(len, [*gathered[-2:], line, following]))
+    is_short = len(above) + 1 + len(first) < FULL_LINE * longest
+    return layout.is_list or is_short or _LABELLED.match(line) is not None
 
 
 def _is_row(line: str) -> bool:
-    if line.count("|") >= 2:
+    if " | " in line or line.count("|") >= 2:
         return True
     if _DIGIT.search(line) is None:
         return False
     words = line.split()
-    cells = sum(map(bool, map(_CELL.match, words)))
+    cells = _count_cells(words)
     return cells >= 2 and cells >= len(words) * 0.3 and not line.endswith(".")
+
+
+def _is_row_beside(line: str, following: str, before: Kind) -> bool:
+    """Whether a line with one number belongs to the rows above or below it."""
+    if not (before == "row" or _is_row(following)) or line.endswith(_ENDS) or line[0].islower():
+        return False
+    words = line.split()
+    numbers = [word for word in words if not _YEAR.match(word)]
+    return len(words) <= MOST_ROW_WORDS and _count_cells(numbers) > 0
+
+
+def _count_cells(words: list[str]) -> int:
+    return sum(map(bool, map(_CELL.match, words)))
 
 
 def _is_heading(line: str, following: str, widest: int) -> bool:

@@ -142,6 +142,11 @@ def question_words(question: str) -> list[str]:
     return [word for word in asked if word not in dull] or asked
 
 
+def is_stop_word(word: str) -> bool:
+    """Whether a word in lower case is a stop word of any of the languages."""
+    return word in _LANGUAGES_OF
+
+
 def detect_language(sample: Iterable[str]) -> str:
     """The ISO 639-1 code of the language with the most frequent stop words; English if there are none."""
     counted = Counter(islice(sample, LANGUAGE_SAMPLE_WORDS))

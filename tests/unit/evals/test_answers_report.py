@@ -47,11 +47,30 @@ def test_shares_count_answers_and_citations() -> None:
         "no quote and no passage of a right page": (2, 3, False),
         "answerable, not answered directly": (1, 3, None),
         "unanswerable, not answered directly": (1, 2, False),
+        "direct answers with the evidence": (0, 0, None),
+        "answerable, evidence shown": (0, 0, None),
         "citations verified": (1, 2, False),
         "quotes on the cited page": (1, 2, False),
         "cited page is a gold page": (1, 2, None),
         "citations kept after reload": (4, 5, False),
     }
+
+
+@pytest.mark.parametrize(
+    ("evidence", "found"),
+    [
+        (["ten DAYS"], True),
+        (["Ten | days"], True),
+        (["Ten days", "of leave"], False),
+        (["Ten | weeks"], False),
+    ],
+)
+def test_an_answer_has_the_evidence_if_its_quotes_have_each_text(evidence: list[str], found: bool) -> None:
+    asked = QUESTION.model_copy(update={"evidence_texts": evidence})
+    given = Answered(asked, "Ten days.", "answer", [citation(3)], True)
+    assert given.has_evidence == found
+    shares = {share.name: (share.count, share.total) for share in Results([given], [], []).shares()}
+    assert shares["direct answers with the evidence"] == (int(found), 1)
 
 
 def test_each_question_ends_in_one_way_in_the_half_of_its_document() -> None:

@@ -3,19 +3,28 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from evals.corpus import find_documents, half_of, read_questions
 
-KINDS = Path(__file__).resolve().parents[3] / "evals" / "kinds"
+EVALS = Path(__file__).resolve().parents[3] / "evals"
+KINDS, UNSEEN = EVALS / "kinds", EVALS / "unseen"
 
 
-def test_every_question_names_a_document_and_answerable_ones_its_pages() -> None:
-    answerable = read_questions(KINDS / "questions.jsonl")
-    unanswerable = read_questions(KINDS / "unanswerable.jsonl")
+@pytest.mark.parametrize("folder", [KINDS, UNSEEN / "tuning", UNSEEN / "test"], ids=lambda path: path.name)
+def test_every_question_names_a_document_and_answerable_ones_its_pages(folder: Path) -> None:
+    answerable = read_questions(folder / "questions.jsonl")
+    unanswerable = read_questions(folder / "unanswerable.jsonl")
     everything = [*answerable, *unanswerable]
     assert len({question.id for question in everything}) == len(everything)
     assert all(question.gold for question in answerable)
     assert not any(question.gold for question in unanswerable)
-    assert set(find_documents(KINDS, everything)) == {path.name for path in (KINDS / "docs").iterdir()}
+    assert set(find_documents(folder, everything)) == {path.name for path in (folder / "docs").iterdir()}
+
+
+@pytest.mark.parametrize("half", ["tuning", "test"])
+def test_each_question_about_an_unseen_document_has_evidence(half: str) -> None:
+    assert all(question.evidence_texts for question in read_questions(UNSEEN / half / "questions.jsonl"))
 
 
 def test_each_half_has_several_kinds_of_documents_and_questions() -> None:

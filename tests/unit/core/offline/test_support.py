@@ -89,3 +89,54 @@ def test_the_label_is_in_the_language_of_the_question(question: str, text: str, 
     answer = answer_from(question, sources(text))
     assert answer == f"{closest_label(language)}\n\n- {text} [S1]"
     assert (closest_label(language) == closest_label("en")) == (language == "nl")
+
+
+def test_both_parts_of_a_question_are_answered() -> None:
+    lease = sources(
+        "The yearly rent is 46,800 euros. It is due on Monday.", "The deposit is 11,700 euros. Keys are due."
+    )
+    answer = answer_from("What is the yearly rent and how much is the deposit?", lease)
+    assert answer == "The yearly rent is 46,800 euros. [S1] The deposit is 11,700 euros. [S2]"
+
+
+def test_a_part_without_an_answer_makes_closest_passages() -> None:
+    lease = sources("The yearly rent is 46,800 euros. It is due on Monday.")
+    assert answer_from("What is the yearly rent and who is the caretaker?", lease).startswith(
+        closest_label("en")
+    )
+
+
+def test_yes_or_no_is_shown_with_the_sentence_to_the_contrary() -> None:
+    report = sources(
+        "All other methods are accredited by the national body. The method AQ-31 is not accredited."
+    )
+    answer = answer_from("Are all methods accredited?", report)
+    assert "The method AQ-31 is not accredited. [S1]" in answer
+    assert "All other methods are accredited by the national body. [S1]" in answer
+
+
+def test_one_quote_has_the_subject_and_the_number_that_is_asked_for() -> None:
+    guide = sources("Version 3 is valid from May. The programme helps employees to take part in sport.")
+    assert answer_from("How many employees take part?", guide).startswith(closest_label("en"))
+
+
+def test_a_heading_is_not_what_is_counted() -> None:
+    school = sources("Pupils of the school\nThe school opens at 8. The hall is new.")
+    assert answer_from("How many pupils does the school have?", school).startswith(closest_label("en"))
+
+
+def test_a_quote_of_another_page_is_shown_only_if_it_answers_too() -> None:
+    halls = sources(
+        "The blue hall is cleaned twice a week in winter.",
+        "The blue hall is cleaned by the staff of the theatre.",
+    )
+    answer = answer_from("How often is the blue hall cleaned?", halls)
+    assert answer == "The blue hall is cleaned twice a week in winter. [S1]"
+
+
+def test_the_number_of_a_clause_is_no_part_of_its_sentence() -> None:
+    lease = sources(
+        "4.1 The yearly rent is 46,800 euros, payable in twelve equal parts on the first working day.\n\n"
+        "4.3 From the third year the rent is adjusted each year by the change of the index."
+    )
+    assert answer_from("What is the yearly rent?", lease).startswith("4.1 The yearly rent is 46,800 euros")

@@ -2,7 +2,13 @@
 
 import pytest
 
-from core.text.answer_type import asking_words, counted_words, has_what_is_asked, must_be_worked_out
+from core.text.answer_type import (
+    asking_words,
+    asks_yes_or_no,
+    counted_words,
+    has_what_is_asked,
+    must_be_worked_out,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +77,35 @@ def test_the_words_that_ask_are_not_looked_for_in_the_answer() -> None:
 
 def test_a_condition_is_no_time() -> None:
     assert has_what_is_asked("When can I smoke?", "Smoking is allowed after work.")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("How deep is the well?", "The well has a depth of 40 m.", "Well 3: 7.4 mg/l, 488 µS/cm."),
+        ("How big is the unit?", "It has 312 square metres.", "It is shared by Units 3 and 5."),
+        ("How old is the ship?", "The ship was built in 1911.", "The ship is moved in April 2026."),
+        ("How long is the trial period?", "It takes four months.", "It is described in clause 4."),
+        ("How long is the ship?", "The ship has 71 metres.", "The ship is restored until spring 2025."),
+        ("How often is the filter cleaned?", "It is cleaned twice a year.", "It was cleaned on 3 May."),
+        ("How heavy is the mixer?", "Weight (kg): 58", "Price: 58"),
+        ("How much does the plan cost each year?", "It costs 48 euros.", "It is kept for 24 months."),
+        ("Wie lange läuft der Vertrag?", "Er läuft ein Jahr.", "Er hat zwei Seiten."),
+        ("Wie schwer ist das Gerät?", "Es wiegt 3 Kilogramm.", "Es hat 3 Tasten."),
+    ],
+)
+def test_a_measure_needs_a_fitting_unit(question: str, answer: str, other: str) -> None:
+    assert has_what_is_asked(question, answer)
+    assert not has_what_is_asked(question, other)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Are dogs allowed?", "Can we sublet it?", "Darf ich grillen?", "Peut-on fumer ?", "¿Puedo fumar?"],
+)
+def test_yes_or_no_would_answer(question: str) -> None:
+    assert asks_yes_or_no(question)
+
+
+def test_a_question_for_a_fact_is_not_answered_by_yes_or_no() -> None:
+    assert not asks_yes_or_no("What can be done?")

@@ -3,7 +3,9 @@
 import pytest
 
 from core.text.question_type import (
+    asked_parts,
     asks_for_listing,
+    asks_for_overview,
     concerns_no_document,
     is_bare_answer,
     is_small_talk,
@@ -113,3 +115,41 @@ def test_a_request_for_the_document_list_is_recognised(question: str) -> None:
 )
 def test_a_question_about_document_content_is_not_a_listing(question: str) -> None:
     assert not asks_for_listing(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is this about?", "What is this presentation about?", "what's in this spreadsheet?",
+        "What is this file?", "Give me a summary of this mail.", "Worum geht es in diesem Dokument?",
+        "Fasse den Vertrag zusammen", "De quoi parle ce document ?", "¿De qué trata este informe?",
+    ],
+)  # fmt: skip
+def test_an_overview_is_asked_for_in_several_languages(question: str) -> None:
+    assert asks_for_overview(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the rent?", "What is this clause for?", "What is the deposit for the excavator?", "Wer geht?"],
+)
+def test_a_question_about_one_thing_asks_for_no_overview(question: str) -> None:
+    assert not asks_for_overview(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "What is the rent and how much is the deposit?",
+            ["What is the rent", "how much is the deposit?"],
+        ),
+        ("Wie groß ist sie und seit wann gilt das?", ["Wie groß ist sie", "seit wann gilt das?"]),
+        ("What does it cost and what is its weight?", ["What does it cost and what is its weight?"]),
+        ("What is the price of salt and pepper?", ["What is the price of salt and pepper?"]),
+    ],
+)
+def test_two_questions_in_one_are_separated_unless_one_needs_the_other(
+    question: str, parts: list[str]
+) -> None:
+    assert asked_parts(question) == parts

@@ -69,3 +69,97 @@ def test_table_rows_are_separate_pieces_below_their_header() -> None:
 )
 def test_splitting_takes_linear_time(text: str) -> None:
     assert len("".join(piece.text for piece in split_pieces(text))) <= len(text)
+
+
+def test_a_numbered_heading_is_not_an_item_with_the_text_of_its_section() -> None:
+    text = (
+        "1. Use\nThe hall is let. Music ends at ten.\n\n2. Fees\nA day costs 90 euros.\n2.1 Power is extra."
+    )
+    assert [(piece.text, piece.kind, piece.heading) for piece in split_pieces(text)] == [
+        ("1. Use", "heading", ""),
+        ("The hall is let.", "sentence", "1. Use"),
+        ("Music ends at ten.", "sentence", "1. Use"),
+        ("2. Fees", "heading", ""),
+        ("A day costs 90 euros.", "sentence", "2. Fees"),
+        ("2.1 Power is extra.", "sentence", "2. Fees"),
+    ]
+
+
+def test_items_of_a_numbered_list_stay_items() -> None:
+    text = (
+        "Decisions\n1. Book the crane\n2. Name the hall\n\n3. Paint the door\nThe board agreed to all of it."
+    )
+    kinds = [piece.kind for piece in split_pieces(text)]
+    assert kinds == ["heading", "item", "item", "item"]
+
+
+def test_lines_of_a_slide_stand_for_themselves() -> None:
+    text = (
+        "Who pays\nState of Norrland: 14 million\nCity of Vikhamn: 8 million\n"
+        "Hallberg Foundation: 5 million, of which 2 million depend\non the visitors of the first year"
+    )
+    assert [piece.text for piece in split_pieces(text)] == [
+        "Who pays",
+        "State of Norrland: 14 million",
+        "City of Vikhamn: 8 million",
+        "Hallberg Foundation: 5 million, of which 2 million depend on the visitors of the first year",
+    ]
+
+
+def test_lines_of_a_page_without_sentences_are_separate_though_they_are_long() -> None:
+    lines = [
+        "We expect 85,000 visitors in the first year and 70,000 in later years",
+        "Tickets cost 14 EUR for adults, 9 EUR for students, nothing under 16",
+        "Open from Tuesday to Sunday, 10 a.m. to 6 p.m., on Thursdays until 9",
+    ]
+    assert [piece.text for piece in split_pieces("\n".join(["Visitors", *lines]))][1:] == lines
+
+
+def test_a_slide_has_one_heading() -> None:
+    text = "Risks\nSoil may cost 2 million\nTimber prices have risen since the tender of June\nStaff is short"
+    assert [piece.kind for piece in split_pieces(text)] == ["heading", *["sentence"] * 3]
+
+
+def test_a_line_with_a_label_begins_a_block() -> None:
+    pieces = split_pieces(
+        "Present: Ann Lee (chair), Bo Roe, Cy Moe\nApologies: Di Foe\n\nThe fair was a success."
+    )
+    assert [piece.text for piece in pieces][:2] == [
+        "Present: Ann Lee (chair), Bo Roe, Cy Moe",
+        "Apologies: Di Foe",
+    ]
+
+
+def test_wrapped_lines_with_capitals_stay_one_sentence() -> None:
+    text = (
+        "The lease was signed by Harbour Mill Estates and by the\n"
+        "Tenant in Wexley on the first day of the month of\nMay."
+    )
+    assert len(split_pieces(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Wasser gibt es vom 15. April bis zum 15. Oktober.",
+        "Der Aufzug hält im 2. Stock und am 3. Eingang.",
+    ],
+)
+def test_a_german_ordinal_ends_no_sentence(sentence: str) -> None:
+    assert list(sentences(f"{sentence} Danach ist Schluss.")) == [sentence, "Danach ist Schluss."]
+
+
+def test_a_sentence_may_end_in_a_number() -> None:
+    assert list(sentences("There are 12. Bikes are extra.")) == ["There are 12.", "Bikes are extra."]
+
+
+def test_rows_with_one_number_belong_to_the_rows_around_them() -> None:
+    text = (
+        "Equipment Paid up to How often\nDesk 350 EUR 8 years\n"
+        "Office chair of good quality 400 EUR\nLamp 60 EUR 5 years"
+    )
+    assert [piece.kind for piece in split_pieces(text)] == ["heading", "row", "row", "row"]
+
+
+def test_two_cells_are_a_row() -> None:
+    assert [piece.kind for piece in split_pieces("Milestone | Date\nRoof closed | January")] == ["row", "row"]

@@ -4,8 +4,8 @@ import pytest
 
 from core.grounding.closest import closest_label
 from core.grounding.sources import FencedSource
-from core.offline.counting import cells
 from core.offline.quotes import answer_from
+from core.offline.tables import cells
 
 HALLS = """Halls
 | Hall | Seats | Price |
@@ -59,3 +59,37 @@ def test_a_row_without_separators_has_its_text_before_the_first_digit() -> None:
     assert cells("Standard plan 2,000 $35") == ["Standard plan "]
     assert cells("| Blue hall | 12 |") == ["Blue hall", "12"]
     assert cells("Total") == ["Total"]
+
+
+LABELLED = """Hire
+Article | Price per day | Deposit
+Article: Mixer | Price per day: 19 | Deposit: 80
+Article: Excavator | Price per day: 142 | Deposit: 800
+Article: Dryer | Price per day: 22 | Deposit: 1,100
+Article: Total | Price per day: 183 | Deposit: 1,980
+"""
+SHARES = """Item Cost Share
+Cleaning of the stairs 21,400 3,103
+Lift 6,200 899
+Total 27,600 4,002
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "table", "row"),
+    [
+        ("Which article has the highest deposit?", LABELLED, "Article: Dryer"),
+        ("Which article has the lowest deposit?", LABELLED, "Article: Mixer"),
+        ("Which article has the highest price?", LABELLED, "Article: Excavator"),
+        ("Which item has the highest cost?", SHARES, "Item Cost Share [S1]\nCleaning of the stairs"),
+    ],
+)
+def test_the_row_with_the_extreme_is_the_closest_passage_and_no_answer(
+    question: str, table: str, row: str
+) -> None:
+    found = answer(question, table)
+    assert found.startswith(f"{closest_label('en')}\n\n- {row}")
+
+
+def test_a_row_that_only_names_the_columns_is_not_quoted() -> None:
+    assert "Article | Price per day" not in answer("Which article has a price and a deposit?", LABELLED)
