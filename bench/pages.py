@@ -13,7 +13,7 @@ import httpx
 from pypdfium2 import PdfDocument
 from rich.console import Console
 
-from bench.client import Advance
+from bench.client import LOOK_SECONDS, Advance
 from bench.deployment import HANDBOOK, clean_surroundings
 from bench.plan import FULL, Plan
 from bench.report import as_table
@@ -22,7 +22,7 @@ from core.infra.sqlite import Database
 from core.names import Owner
 from devkit.reports import Target
 from devkit.shared_data import SHARED
-from devkit.system import running, upload
+from devkit.system import System, running, upload
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
@@ -36,14 +36,15 @@ CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 GROUP = "The page"
 
 
-def measure_pages(folder: Path, plan: Plan, advance: Advance) -> list[Figure]:
+def measure_pages(system: System, plan: Plan, advance: Advance) -> list[Figure]:
     """Pictures from a running product that has none yet, then again; and the opening of a conversation."""
-    with running(folder / "pages", ORC_PAGE_ANALYSIS="off") as system, system.client() as http:
+    with system.client() as http:
         paths = list(_pages(http, plan.drawn_documents))
+        _wait_until_indexed(http)
         uncached = [_first_byte(http, path) for path in paths]
         advance()
         cached = [_first_byte(http, path) for path in paths]
-        opening = _open(http, folder / "pages" / "orc.db", plan.opened_turns)
+        opening = _open(http, system.data_dir / "orc.db", plan.opened_turns)
         advance()
     return [
         summary(GROUP, f"page of {WIDTH} px, first byte, median", uncached),
@@ -67,6 +68,15 @@ def _pages(http: httpx.Client, documents: int) -> Iterator[str]:
         for number in sorted({1 + (last - 1) * each // PAGES_OF_EACH for each in range(PAGES_OF_EACH + 1)}):
             page = f"/conversations/{CONVERSATION}/documents/{stored['document_id']}/pages/{number}/image"
             yield f"{page}?width={WIDTH}"
+
+
+def _wait_until_indexed(http: httpx.Client) -> None:
+    """Wait for the worker, which would take a processor from what is measured."""
+    while True:
+        listed = http.get(f"/conversations/{CONVERSATION}/documents").raise_for_status().json()["documents"]
+        if all(each["status"] in ("completed", "failed") for each in listed):
+            return
+        time.sleep(LOOK_SECONDS)
 
 
 def _first_byte(http: httpx.Client, path: str) -> float:
@@ -115,5 +125,9 @@ async def _fill(path: Path, sample: dict[str, object], turns: int) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as name, clean_surroundings(Path(name)):
-        Console(width=120).print(as_table(measure_pages(Path(name), FULL, lambda: None)))
+    with (
+        tempfile.TemporaryDirectory() as name,
+        clean_surroundings(Path(name)),
+        running(Path(name) / "data", ORC_PAGE_ANALYSIS="off") as alone,
+    ):
+        Console(width=120).print(as_table(measure_pages(alone, FULL, lambda: None)))

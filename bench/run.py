@@ -60,6 +60,8 @@ def _measure(run: "Run", plan: Plan, folder: Path) -> None:
     with run.part("Running product", 0) as part, set_up(folder) as stage:
         part.add(_memory(stage, "idle"))
         asyncio.run(_measure_running(run, stage, plan, folder))
+        with run.part("The page", 2) as pages:
+            pages.add(measure_pages(stage.system, plan, pages.advance))
         part.add(_memory(stage, "after the run"))
     with run.part("Starts", plan.starts) as part:
         part.add([starts(start_and_stop(folder, plan.starts, part.advance))])
@@ -68,8 +70,6 @@ def _measure(run: "Run", plan: Plan, folder: Path) -> None:
         part.add(asyncio.run(measure_stages(folder, plan, part.advance)))
     with run.part("Search", plan.searched_documents) as part:
         part.add(asyncio.run(measure_search(folder, plan, part.advance)))
-    with run.part("The page", 2) as part:
-        part.add(measure_pages(folder, plan, part.advance))
     with run.part("Contexts", plan.context_documents) as part:
         part.add(asyncio.run(measure_contexts(folder, plan, part.advance)))
 
