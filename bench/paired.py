@@ -23,7 +23,16 @@ from statistics import median
 
 import psutil
 
-from bench.client import ask, first_delta, first_token, last_prompt, until_analysed, until_searchable, upload
+from bench.client import (
+    ask,
+    first_delta,
+    first_token,
+    last_prompt,
+    timed,
+    until_analysed,
+    until_searchable,
+    upload,
+)
 from bench.connection import JSON, connected
 from bench.deployment import HANDBOOK, ROOT, clean_surroundings, new_system, running_double, used_ms
 from bench.latency import SLOW_MODEL
@@ -183,7 +192,7 @@ async def document_clock_ms(case: Case, turns: int, side: Side) -> float:
 
 
 async def first_token_ms(case: Case, turns: int, side: Side) -> float:
-    """Milliseconds on the clock to the first text of such a turn, beyond those of the model itself."""
+    """Milliseconds on the clock to the first text of such a turn, beyond those of a slow model itself."""
     waiting = await _ready_to_ask(case, turns, side)
     await side.script(side.answers[case.what], **SLOW_MODEL)
     own, found = [], []
@@ -191,6 +200,16 @@ async def first_token_ms(case: Case, turns: int, side: Side) -> float:
         async with connected(side.double_port) as double, connected(side.port) as connection:
             own.append(await first_delta(double))
             found.append(await first_token(connection, case.body(each)))
+    return median(found) - median(own)
+
+
+async def overhead_ms(case: Case, turns: int, side: Side) -> float:
+    """Milliseconds on the clock of such a turn, beyond those in which the model gives the same answer."""
+    own, found = [], []
+    for each in await _ready_to_ask(case, turns, side):
+        async with connected(side.double_port) as double:
+            own.append(await timed(first_delta(double)))
+        found.append(await timed(side.ask_about(case, each)))
     return median(found) - median(own)
 
 
@@ -272,6 +291,8 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         "chat": partial(chat_ms, turns),
         "handbook": partial(handbook_ms, turns),
         "report": partial(document_ms, report, turns),
+        "overhead-handbook": partial(overhead_ms, handbook, turns),
+        "overhead-report": partial(overhead_ms, report, turns),
         "first-token": partial(first_token_ms, report, turns),
         "busy": partial(clock_ms, BUSY_TURNS),
         "busy-report": partial(document_clock_ms, report, BUSY_TURNS // 2),
