@@ -89,7 +89,8 @@ def open_turn(
     )
     found = {"words": searchable(new.question, head.words)}
     counted = {"turn_count": seq, "replaced": [*head.replaced, *([replaced.seq] if replaced else [])]}
-    changes = {**counted, **found, **_title_from(new.question, head), **_contexts_from(new, head, seq)}
+    titled = _title_from(new.question, head, replaced)
+    changes = {**counted, **found, **titled, **_contexts_from(new, head, seq)}
     return _next_version(head, now, **changes), turn
 
 
@@ -315,11 +316,25 @@ def _contexts_from(new: NewTurn, head: Head, seq: int) -> dict[str, object]:
     return {**changes, "home": new.home} if new.home and not head.turn_count else changes
 
 
-def _title_from(question: str, head: Head) -> dict[str, object]:
-    """The change that gives the head a title, if it has none but the name of a file."""
-    title = " ".join(question.split())[:TITLE_CHARACTERS].rstrip()
-    is_titled = head.title and head.title_by is not TitleBy.FILE
+def _title_from(question: str, head: Head, replaced: Turn | None = None) -> dict[str, object]:
+    """The change that gives the head a title, if it has none, or that of a file or of what is replaced."""
+    title = _title_of(question)
+    is_titled = head.title and head.title_by is not TitleBy.FILE and not _has_title_of(head, replaced, title)
     return {} if is_titled or not title else {"title": title, "title_by": TitleBy.WORDS}
+
+
+def _title_of(question: str) -> str:
+    return " ".join(question.split())[:TITLE_CHARACTERS].rstrip()
+
+
+def _has_title_of(head: Head, replaced: Turn | None, title: str) -> bool:
+    """Whether the title was made of the replaced question, and this other one takes its place."""
+    if replaced is None or (earlier := _title_of(replaced.question)) == title:
+        return False
+    if head.title_by is TitleBy.MODEL:
+        # A model writes it of the first question: this is the one if no other turn is shown.
+        return head.turn_count == len({*head.replaced, replaced.seq})
+    return head.title_by is TitleBy.WORDS and head.title == earlier
 
 
 def _next_version(head: Head, now: datetime, **changes: object) -> Head:

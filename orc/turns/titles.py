@@ -98,7 +98,7 @@ class Titles:
     def begin(self, owner: Owner, begun: Started, emit: Callable[[Event], None]) -> PendingTitle:
         """Emit the title that the question has given, and have a better one made."""
         head, turn, pending = begun.head, begun.turn, PendingTitle()
-        if turn.seq == 1 and head.title_by is TitleBy.WORDS:
+        if (turn.seq == 1 or turn.replaces) and head.title_by is TitleBy.WORDS:
             emit(title_event(head))
         is_open = head.title_by in (None, TitleBy.FILE, TitleBy.WORDS) and turn.seq <= TITLED_TURNS
         if self._model is not None and is_open:
@@ -132,7 +132,7 @@ class Titles:
             logger.exception("the title of turn %s failed", turn.turn_id)
 
     async def _first_question(self, owner: Owner, turn: Turn) -> str:
-        first = [turn] if turn.seq == 1 else await self._log.turns(owner, limit=1)
+        first = [turn] if turn.seq == 1 or turn.replaces else await self._log.turns(owner, limit=1)
         return (first or [turn])[0].question
 
     async def _reply(self, question: str, model: ChatModel) -> str:

@@ -472,6 +472,40 @@ async def test_the_title_of_a_model_replaces_words_only(log: TurnLog) -> None:
     assert (late, late.title) == (await log.head(OWNER), "Mine")
 
 
+async def test_an_edited_question_gives_the_title_instead_of_the_one_that_it_replaces(log: TurnLog) -> None:
+    def edited(replaced: str, key: str, words: str) -> NewTurn:
+        return question(key, words).model_copy(update={"replaces": replaced})
+
+    async def title() -> tuple[str | None, str | None]:
+        head = await log.head(OWNER)
+        assert head is not None
+        return head.title, head.title_by
+
+    async def replace(replaced: str, key: str, words: str) -> tuple[str | None, str | None]:
+        begun = await begin(log, edited(replaced, key, words))
+        await log.commit(OWNER, key, begun.turn.attempt, answer())
+        return await title()
+
+    await begin_and_answer(log, "k1", "How many days of leaf?")
+    assert await replace("k1", "k2", "How many days of leave?") == ("How many days of leave?", "words")
+    await log.retitle(OWNER, "Days of leave", TitleBy.MODEL)
+    # The same question again keeps the title of the model, another one does not.
+    assert await replace("k2", "k3", "How many days of leave?") == ("Days of leave", "model")
+    assert await replace("k3", "k4", "Who approves travel?") == ("Who approves travel?", "words")
+    await log.retitle(OWNER, "Mine")
+    assert await replace("k4", "k5", "Who approves it?") == ("Mine", "user")
+
+
+async def test_a_later_question_that_is_edited_leaves_the_title(log: TurnLog) -> None:
+    await begin_and_answer(log, "k1", "How many days of leave?")
+    await begin_and_answer(log, "k2", "Who approves it?")
+    later = question("k3", "Who pays it?").model_copy(update={"replaces": "k2"})
+    begun = await begin(log, later)
+    assert isinstance(begun, Started)
+    head = begun.head
+    assert (head.title, head.title_by) == ("How many days of leave?", "words")
+
+
 async def test_the_title_of_a_user_wins_against_that_of_a_model_at_the_same_time(log: TurnLog) -> None:
     await ask(log, "k1")
     for number in range(5):
@@ -710,6 +744,11 @@ async def test_the_head_names_the_turns_that_were_begun_again(log: TurnLog) -> N
         assert now.version > head.version
         await log.fail(OWNER, key, begun.turn.attempt, "model_down", "The model did not answer.")
         head = now
+
+
+async def begin_and_answer(log: TurnLog, key: str, words: str) -> None:
+    begun = await begin(log, question(key, words))
+    await log.commit(OWNER, key, begun.turn.attempt, answer())
 
 
 def version_of(replaced: str, key: str) -> NewTurn:

@@ -88,6 +88,16 @@ async def test_a_thousand_sessions_are_listed_searched_and_scrolled(visit: Visit
     assert "pier777" in (await visit.texts(".session a"))[0]
 
 
+async def test_the_title_follows_an_edited_question(visit: Visit) -> None:
+    await visit.ask("How many days of leaf?")
+    await visit.click('.actions [aria-label="Edit the question"]')
+    await visit.page.value("document.getElementById('question').select()")
+    await visit.write("How many days of leave?")
+    await visit.page.press("Enter")
+    await visit.page.until("document.querySelector('h1').textContent === 'How many days of leave?'")
+    await visit.page.until("document.querySelector('.session a').textContent === 'How many days of leave?'")
+
+
 async def test_how_an_answer_came_about_is_what_its_metadata_says(visit: Visit, tmp_path: Path) -> None:
     (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
     await visit.attach(tmp_path / "leave.pdf")
