@@ -12,6 +12,7 @@ from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
 from orc.contexts.models import LeftOut, ReadableRef, ToolOff
 from orc.intents import MAX_STEPS, Retriever, Step
+from orc.lookups import LookupStep
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
 CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
@@ -286,6 +287,9 @@ class TurnMetadata(BaseModel):
     retrieval_mode: RetrievalMode = "none"
     retrieval_reason: str = ""
     retrieval_steps: list[RetrievalStep] = []
+    lookups: list[LookupStep] = Field(
+        default=[], description="what was looked up and how that ended, in order: retrieval_reason as data"
+    )
     context_budget: dict[str, int] = {}
     summary_selection: dict[str, JsonValue] = {}
     critic_summary: dict[str, JsonValue] = {}

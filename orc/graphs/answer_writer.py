@@ -11,9 +11,9 @@ from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import sources_prompt
 from orc.graphs.revision import revision_deadline
-from orc.graphs.steps import LookupStep
 from orc.graphs.tool_loop import answer_with_tools
 from orc.graphs.utils import changes, writer_of
+from orc.lookups import LookupStep
 
 
 async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from core.errors import OrcError
 from orc.graphs.models import Deps, PageReference, ToolResult
 from orc.graphs.retrieval import RetrievalOutcome, call_tool, failed_step
-from orc.graphs.steps import LookupStep
+from orc.lookups import LookupStep
 from orc.tools.ports import GET_PAGE, SEARCH_PAGES
 
 Texts = dict[tuple[str, int], str]

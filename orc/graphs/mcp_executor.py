@@ -22,8 +22,8 @@ from orc.graphs.lazy_retrieval import read_in_full, summarized
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
 from orc.graphs.revision import revision_deadline
-from orc.graphs.steps import LookupStep
 from orc.graphs.utils import available_tools, changes
+from orc.lookups import LookupStep
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
 from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH

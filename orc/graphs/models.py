@@ -24,7 +24,7 @@ from orc.events import Critique, DocumentCounts, Event, Plan, RetrievalMode, Rou
 from orc.graphs.origins import Origins
 from orc.graphs.page_images import PageImages
 from orc.graphs.sources import PageLabel, PageText, unlabelled
-from orc.graphs.steps import LookupStep
+from orc.lookups import LookupStep
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway

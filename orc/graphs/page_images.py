@@ -22,7 +22,7 @@ from core.grounding.sources import Source
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Document, Record
 from orc.graphs.origins import Origins
-from orc.graphs.steps import LookupStep
+from orc.lookups import LookupStep
 
 MOST_LISTED = 200
 """Accessible documents among which those with pages without text are looked for."""

@@ -22,8 +22,8 @@ from core.models import Record, Usage
 from orc.events import CitationMarked, Plan, Reset, Token, Tool
 from orc.graphs.context_choice import names_other_context
 from orc.graphs.models import ConversationState, Deps, ToolResult
-from orc.graphs.steps import LookupStep, ReasonCode
 from orc.graphs.web_queries import web_query
+from orc.lookups import LookupStep, ReasonCode
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from core.llm.tokens import longest_fitting
 from core.models import RetrievalStep
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.sources import QUOTING, SourceRegistry
-from orc.graphs.steps import LookupStep
+from orc.lookups import LookupStep
 from orc.tools.schemas import Handles
 
 FRAME_TOKENS = 16

@@ -14,10 +14,10 @@ from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.prompts import round_messages, round_tokens, tools_prompt
 from orc.graphs.retrieval import call_tool
-from orc.graphs.steps import LookupStep
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
 from orc.graphs.web_queries import web_query
+from orc.lookups import LookupStep
 from orc.tools.ports import WEB_SEARCH
 from orc.tools.schemas import CONTEXT
 

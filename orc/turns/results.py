@@ -30,8 +30,8 @@ from orc.events import (
     whole_text,
 )
 from orc.graphs.models import ConversationState
-from orc.graphs.steps import LookupStep, ReasonCode
 from orc.limits.window import Taken
+from orc.lookups import LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
@@ -89,6 +89,11 @@ def _sentence(step: LookupStep) -> str:
     return _SENTENCES[step.reason_code].format_map(fields)
 
 
+def _looked_up(state: ConversationState) -> bool:
+    """Whether tools looked for something, whether they found it or not."""
+    return any(step.tool and step.status == "ok" for step in state.lookup_steps)
+
+
 def lazy_counts_of(state: ConversationState) -> LazyCounts:
     """What lazy retrieval gave as summaries, and what of it was read in full."""
     shown = [step for step in state.lookup_steps if step.reason_code == "summaries_only"]
@@ -143,13 +148,14 @@ def result_of(
             retrieval_mode=state.retrieval_mode,
             retrieval_reason=explain(state.lookup_steps),
             retrieval_steps=state.retrieval_steps,
+            lookups=state.lookup_steps,
             context_budget=state.context_budget,
             summary_selection=state.recalled.selection,
             critic_summary=critic_summary_of(state),
             lazy=lazy_counts_of(state),
             images=state.image_counts,
             files=state.files,
-            not_searched=NotSearched() if state.retrieval_mode == "none" else state.not_searched,
+            not_searched=state.not_searched if _looked_up(state) else NotSearched(),
             usage=usage,
             timings_ms=timings,
             timeline=list(timeline),

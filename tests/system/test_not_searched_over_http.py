@@ -34,6 +34,10 @@ def test_an_answer_names_the_documents_that_were_not_searched(here: InProcess) -
         assert named == [("blank.pdf", "no_text"), ("Scan.pdf", "no_text")]
         stored = ann.get(f"/conversations/{conversation}").json()["turns"][0]
         assert stored["metadata"]["not_searched"] == not_searched
+        # A search that finds nothing has left them out too.
+        nothing = ann.post("/orc", json={**body, "question": "Xylophone zebra quasar?"}).json()
+        assert nothing["metadata"]["not_searched"] == not_searched
+        assert [each["reason_code"] for each in nothing["metadata"]["lookups"]] == ["nothing_found"]
         # A turn that names its documents searches no others.
         named_turn = ann.post("/orc", json={**body, "blob_names": ["quay.txt"]}).json()
         assert named_turn["metadata"]["not_searched"]["total"] == 0

@@ -322,6 +322,14 @@ export interface Schemas {
     documents_per_request: number;
     question_characters: number;
   };
+  LookupStep: {
+    tool: string;
+    status: "ok" | "failed" | "skipped";
+    reason_code: "document_chat" | "found" | "nothing_found" | "below_threshold" | "failed" | "unavailable" | "server_down" | "more_requested" | "read_in_full" | "summaries_only" | "model_called" | "model_call_failed" | "not_looked_up" | "left_out" | "images_sent" | "images_failed" | "images_left_out" | "no_images";
+    hits: number;
+    tokens: number;
+    detail: string;
+  };
   Mark: {
     start: number;
     end: number;
@@ -557,6 +565,7 @@ export interface Schemas {
     retrieval_mode: "inline" | "rag" | "mixed" | "none";
     retrieval_reason: string;
     retrieval_steps: Array<Schemas["RetrievalStep"]>;
+    lookups: Array<Schemas["LookupStep"]>;
     context_budget: Record<string, number>;
     summary_selection: Record<string, Schemas["JsonValue"]>;
     critic_summary: Record<string, Schemas["JsonValue"]>;

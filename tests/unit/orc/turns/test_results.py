@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from core.grounding.models import Grounding
-from orc.graphs.steps import LookupStep, ReasonCode
+from orc.lookups import LookupStep, ReasonCode
 from orc.turns.results import answer_kind_of, explain
 
 
