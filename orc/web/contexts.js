@@ -59,6 +59,14 @@ const may = ({ role }) => ({
   manage: role === "admin" || Boolean(me.value?.can.administer),
 });
 
+/** A bin that asks for confirmation: what it removes does not come back. @param {{label: string, onRemove: () => void}} properties */
+function Remove({ label, onRemove }) {
+  const [sure, setSure] = useState(false);
+  if (!sure) return h(IconButton, { name: "bin", label, onClick: () => setSure(true) });
+  return h("span", { class: "row" }, h("button", { type: "button", class: "is-bad", "aria-label": label, onClick: onRemove }, t("remove.sure")),
+    h("button", { type: "button", onClick: () => setSure(false) }, t("cancel")));
+}
+
 /** @param {{types: Context["type"][], parent?: string, onCreated: () => void}} properties */
 function NewContext({ types, parent, onCreated }) {
   const [name, setName] = useState("");
@@ -164,7 +172,7 @@ function Documents({ context }) {
     items.length ? [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.document_id }, h("bdi", null, each.blob_name),
       h("span", { class: "soft" }, size(each.size)),
       h("span", { class: each.status === "failed" ? "is-over" : "soft" }, each.status === "failed" ? t("files.failed", { reason: wordsOfCode(each.reason_code, each.reason) }) : each.status === "completed" ? t("files.ready", { n: each.pages }) : t("files.processing")),
-      edit && h(IconButton, { name: "bin", label: t("files.remove", { name: each.blob_name }), onClick: () => then(send("DELETE", `${address}/${each.document_id}`), again) })))), h(More, { more })]
+      edit && h(Remove, { label: t("files.remove", { name: each.blob_name }), onRemove: () => then(send("DELETE", `${address}/${each.document_id}`), again) })))), h(More, { more })]
       : h("p", { class: "soft" }, t("contexts.no_files"))];
 }
 
@@ -192,9 +200,9 @@ function Members({ context }) {
     return h("li", { key: `${each.context_id}${each.principal}` },
       h("bdi", null, each.principal === "everyone" ? t("members.everyone") : shown), h("span", { class: "soft" }, own ? when(each.granted_at) : t("members.inherited")),
       own ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name: shown })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
-      own && manage && h(IconButton, { name: "bin", label: t("members.remove", { name: shown }), onClick: () => then(send("DELETE", `${address}/${principalPath(each)}`), again) }));
+      own && manage && h(Remove, { label: t("members.remove", { name: shown }), onRemove: () => then(send("DELETE", `${address}/${principalPath(each)}`), again) }));
   };
-  return [h("h2", null, t("members")), h("ul", { class: "rows" }, items.map(row)), h(More, { more }),
+  return [h("h2", null, t("members")), h("p", { class: "soft" }, t("members.roles"), " ", manage && t("members.hint")),
     manage && h("form", {
       class: "row", onSubmit: (event) => {
         event.preventDefault();
@@ -206,5 +214,6 @@ function Members({ context }) {
       ["user", "group", "everyone"].map((each) => h("option", { value: each, key: each }, t(`members.${each}`)))),
     kind !== "everyone" && h("input", { "aria-label": t("members.id"), placeholder: t("members.id"), required: true, maxLength: 255, value: who, onInput: (event) => setWho(event.currentTarget.value) }),
     kind !== "everyone" && h("input", { "aria-label": t("members.label"), placeholder: t("members.label"), maxLength: 120, value: label, onInput: (event) => setLabel(event.currentTarget.value) }),
-    roles(role, setRole, t("members.role.new")), h("button", { type: "submit" }, t("members.add")))];
+    roles(role, setRole, t("members.role.new")), h("button", { type: "submit" }, t("members.add"))),
+    h("ul", { class: "rows" }, items.map(row)), h(More, { more })];
 }

@@ -57,7 +57,7 @@ function Plot({ title, days, series, format, lines = false, onDay }) {
   const { step, top: highest } = scale(most);
   const y = (/** @type {number} */ amount) => top + (height - bottom - top) * (1 - amount / highest);
   const ticks = Array.from({ length: Math.round(highest / step) + 1 }, (_, index) => index * step);
-  const every = Math.ceil(days.length / 5);
+  const every = Math.ceil(days.length / 4);
   const shortDay = (/** @type {string} */ day) =>
     new Date(day).toLocaleDateString(document.documentElement.lang, { day: "numeric", month: "short", timeZone: "UTC" });
   const drawn = lines
@@ -81,7 +81,7 @@ function Plot({ title, days, series, format, lines = false, onDay }) {
         h("line", { class: "grid", x1: left, x2: width, y1: y(tick), y2: y(tick) }),
         h("text", { x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, format(tick))]),
       days.map((day, index) => (days.length - 1 - index) % every === 0
-        && h("text", { x: Math.min(left + (index + 0.5) * slot, width - 20), y: height - 6, "text-anchor": "middle" }, shortDay(day.day))),
+        && h("text", { x: index === days.length - 1 ? width : left + (index + 0.5) * slot, y: height - 6, "text-anchor": index === days.length - 1 ? "end" : "middle" }, shortDay(day.day))),
       drawn,
       days.map((day, index) => h("rect", {
         class: "day", x: left + index * slot, y: top, width: slot, height: height - bottom - top,
@@ -204,6 +204,19 @@ function OneTurn({ summary }) {
     h(Timeline, { turn }), h("div", { class: "facts" }, factsOf(turn)));
 }
 
+/** The title of a tool for people. @param {string} name */
+const toolOf = (name) => named(`tools.title.${name}`, name.replaceAll("_", " "));
+/** @param {string} action of the critic */
+const actionOf = (action) => named(`telemetry.action.${action}`, action.replaceAll("_", " "));
+
+/** A step of a turn in words: what it was, and which tool, model or verdict. @param {{kind: string, name: string}} step */
+function stepWords({ kind, name }) {
+  const [action = "", by = ""] = name.split(", by ");
+  const which = kind === "tool" ? toolOf(name) : kind === "critique" ? `${actionOf(action)} (${named(`telemetry.by.${by}`, by)})`
+    : kind === "plan" ? named(`telemetry.by.${name}`, name) : kind === "model" ? name : "";
+  return [t(`telemetry.step.${kind}`), which].filter(Boolean).join(" · ");
+}
+
 /** @param {{turn: Trace}} properties */
 function Timeline({ turn }) {
   const [width, left, line] = [1000, 230, 22];
@@ -217,7 +230,7 @@ function Timeline({ turn }) {
     turn.timeline.map((each, index) => {
       const [y, start, end] = [index * line + 4, x(each.offset_ms), x(each.offset_ms + each.duration_ms)];
       return [
-        h("text", { x: left - 10, y: y + 12, "text-anchor": "end", class: "name" }, `${each.kind} · ${each.name}`.slice(0, 38)),
+        h("text", { x: left - 10, y: y + 12, "text-anchor": "end", class: "name" }, stepWords(each).slice(0, 44)),
         h("rect", { class: `part-${each.failed ? 4 : COLOURS[each.kind] ?? 0}`, x: start, y, width: Math.max(end - start, 3), height: line - 8, rx: 2 }),
         h("text", { x: Math.max(end, start + 3) + 5, y: y + 12 }, (each.duration_ms ? duration(each.duration_ms) : "") + (each.failed ? ` ${t("telemetry.status.failed")}` : ""))];
     })));
@@ -233,11 +246,11 @@ function factsOf(turn) {
       [t("telemetry.column.end"), turn.error_code ?? t(`telemetry.status.${turn.status}`)],
       [t("telemetry.first"), turn.first_token_ms === null ? null : duration(turn.first_token_ms)],
       [t("telemetry.rating"), turn.rating && t(turn.rating === "up" ? "turn.good" : "turn.bad")], [t("telemetry.filter.trace_id"), turn.trace_id]]),
-    list("telemetry.facts.prompt", Object.entries(turn.context_budget).map(([name, size]) => [name.replaceAll("_", " "), number(Number(size))])),
+    list("telemetry.facts.prompt", Object.entries(turn.context_budget).filter(([, size]) => Number(size) > 0).map(([name, size]) => [named(name === "total" ? "telemetry.total" : `why.part.${name}`, name.replaceAll("_", " ")), number(Number(size))])),
     list("telemetry.facts.models", turn.calls.map((each) => [each.role, `${each.model}: ${number(each.input_tokens)} → ${number(each.output_tokens)}${each.cost_usd === null ? "" : `, ${dollars(each.cost_usd)}`}`])),
-    list("telemetry.facts.tools", turn.tools.map((each) => [each.name.replaceAll("_", " "), `${each.error_code ?? each.status}${each.duration_ms === null ? "" : `, ${duration(each.duration_ms)}`}`])),
+    list("telemetry.facts.tools", turn.tools.map((each) => [toolOf(each.name), `${each.error_code ?? named(`telemetry.tool.${each.status}`, each.status)}${each.duration_ms === null ? "" : `, ${duration(each.duration_ms)}`}`])),
     list("telemetry.facts.checks", [
-      ...turn.verdicts.map((each) => /** @type {[string, Child]} */ ([number(each.attempt), `${each.action.replaceAll("_", " ")}, ${number(each.coverage, { style: "percent" })}`])),
+      ...turn.verdicts.map((each) => /** @type {[string, Child]} */ ([t("telemetry.attempt", { n: each.attempt }), t("telemetry.coverage", { action: actionOf(each.action), share: number(each.coverage, { style: "percent" }) })])),
       [t("sources"), checks && t("telemetry.verified", { n: checks.verified, of: checks.citations })]]),
   ];
 }

@@ -95,12 +95,19 @@ async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> 
     await page.until("document.querySelectorAll('.rows li').length === 50")
     await page.value("[...document.querySelectorAll('.admin > p > button.quiet')].at(-1).click()")
     await page.until("document.querySelectorAll('.rows li').length === 52")
+    # On a phone a name has a separate line, and is not broken into letters.
+    await page.look(width=390, height=844)
+    name = "document.querySelector('.rows li bdi').getBoundingClientRect()"
+    assert await page.value(f"{name}.height < 30 && {name}.width > 200")
+    await page.look(width=1440, height=900)
     (tmp_path / "a.txt").write_text("The harbour opens at six.")
     for _ in range(2):
         await page.attach(".admin input[type=file]", tmp_path / "a.txt")
         await page.until("document.querySelector('.admin').textContent.includes('a.txt')")
         await page.until("document.querySelector('.admin input[type=file]').files.length === 0")
-        await page.value("document.querySelector('.rows li [aria-label=\"Remove a.txt\"]').click()")
+        await visit.click('.rows li [aria-label="Remove a.txt"]')
+        # What is shared is removed for all, and asks for confirmation.
+        await visit.click('.rows li .is-bad[aria-label="Remove a.txt"]')
         await page.until("!document.querySelector('.admin').textContent.includes('a.txt')")
     await page.value("location.hash = '#/contexts/ctx-unknown'")
     await page.until("document.querySelector('.admin')?.textContent.includes('does not exist')")
