@@ -43,6 +43,7 @@ SHARING = {
         "tests/web/test_files",
         "tests/web/test_layout",
         "tests/web/test_lists",
+        "tests/web/test_notes",
         "tests/web/test_page",
         "tests/web/test_panel",
         "tests/web/test_sessions",

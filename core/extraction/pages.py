@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from core.errors import UnreadableDocument
 
-_REASONS = {
+REASONS = {
     "encrypted": "The file is protected by a password. Save a copy without the password and upload that.",
     "corrupt": "The file is damaged and cannot be read. Open it in the program that made it, "
     "save it again and upload the new copy.",
@@ -21,7 +21,7 @@ _REASONS = {
 
 def unreadable(code: str) -> UnreadableDocument:
     """The error for one of these codes."""
-    return UnreadableDocument(_REASONS[code], code=code)
+    return UnreadableDocument(REASONS[code], code=code)
 
 
 _LINE_ENDS = re.compile("[\r\x0b\x0c\x85\u2028\u2029]")

@@ -1,15 +1,15 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
 import { ask, answering, edit, isRunning, newest, rate, retry, setDraft } from "./chat.js";
 import { duration, language, named, number, t } from "./i18n.js";
-import { blocks, toUnits, withPlaces } from "./markdown.js";
+import { blocks, numbered, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, countsOf, hidePeek, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
-import { me, moreOf, notify, report, wordsOf, wordsOfCode } from "./store.js";
+import { me, moreOf, notify, online, report, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useState } from "./vendor/ui.js";
 
 /** @import { Child, Signal } from "./vendor/ui.js" */
-/** @import { Citation, Metadata, TurnView } from "./types/page.js" */
+/** @import { Citation, Lookup, Metadata, TurnView } from "./types/page.js" */
 
 /** @typedef {{start: number, end: number, index: number}} Place */
 
@@ -39,17 +39,37 @@ function Marker({ turn, citation, index, provisional }) {
   word ? h("span", { class: "word" }, ` ${t(word)}`) : null);
 }
 
+const WITHOUT_SOURCE = "[No source, not verified]";
+const ONE_SENTENCE = /^[^.!?\n]+[.!?]?\s*$/;
+
+/**
+ * The text that is shown, without what a note says above it in the user's language.
+ * @param {TurnView} turn @returns {{text: string, places: Place[]}} the place of a missing source has the index -1
+ */
+function bodyOf(turn) {
+  const [{ text, kind, state }, places] = [turn, placesOf(turn)];
+  if (state !== "answered") return { text, places };
+  if (saysNotFound(turn) && ONE_SENTENCE.test(text)) return { text: "", places };
+  const from = kind === "closest_passages" ? text.indexOf("\n\n") + 1 : 0;
+  if (from && places.every(({ start }) => start > from)) {
+    return { text: text.slice(from), places: places.map((each) => ({ ...each, start: each.start - from, end: each.end - from })) };
+  }
+  const end = places.length ? -1 : text.lastIndexOf(WITHOUT_SOURCE);
+  return { text, places: end < 0 ? places : [{ start: end, end: end + WITHOUT_SOURCE.length, index: -1 }] };
+}
+
 /** The text of an answer in blocks. @param {{turn: TurnView}} properties */
 function Text({ turn }) {
-  const places = placesOf(turn);
+  const { text, places } = bodyOf(turn);
   const provisional = isRunning(turn.state);
   const version = `${provisional}${turn.citations.map((each) => each && lookOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
+    if (index < 0) return h("span", { class: "marker is-missing" }, h("span", { class: "word" }, t("verdict.no_source")));
     const citation = turn.citations[index];
     return citation ? h(Marker, { turn, citation, index, provisional }) : null;
   };
-  return h("div", { class: "text" }, blocks(withPlaces(turn.text, places), marker, version + places.map((each) => each.index).join()));
+  return text && h("div", { class: "text" }, blocks(withPlaces(text, places), marker, version + places.map((each) => each.index).join()));
 }
 
 /** What the checks found, in one line that opens the sources. @param {{turn: TurnView}} properties */
@@ -89,17 +109,29 @@ function leftOut({ files = [], not_searched: { documents, total } = { documents:
 }
 const MOST_LEFT_OUT = 5;
 
+/** @param {TurnView} turn @returns {Record<string, any>} */
+const checksOf = (turn) => turn.metadata?.critic_summary ?? {};
+
+/** Whether tools looked for something. @param {TurnView} turn */
+const lookedUp = ({ files, metadata }) => files.length > 0 || (metadata?.retrieval_mode ?? "none") !== "none"
+  || (metadata?.lookups ?? []).some((each) => each.tool && each.status === "ok");
+
+/** Whether the answer says that nothing was found: nothing in it would need a source. @param {TurnView} turn */
+function saysNotFound(turn) {
+  if (turn.kind === "not_found") return true;
+  const { checked, unsupported, unchecked } = checksOf(turn);
+  return !turn.citations.length && checked && unsupported === 0 && unchecked === 0 && lookedUp(turn) && leftOut(turn.metadata ?? {}) !== "";
+}
+
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
 function doubts(turn, isPartial) {
-  const checks = /** @type {Record<string, any>} */ (turn.metadata?.critic_summary ?? {});
-  // The text itself begins with that, and is shown as a note.
-  if (turn.kind === "closest_passages") return [];
-  if (turn.kind === "not_found") return [["none", t(isPartial ? "kind.not_found.partial" : "kind.not_found")]];
+  const checks = checksOf(turn);
+  if (turn.kind === "closest_passages") return [["none", `${t("kind.closest")} ${me.value?.offline_model ? t("kind.closest.offline") : ""}`]];
+  if (saysNotFound(turn)) return [["none", t(isPartial ? "kind.not_found.partial" : "kind.not_found")]];
   if (checks.checked === false) return [["warn", t("kind.unchecked")]];
-  const lookedUp = turn.files.length || (turn.metadata?.retrieval_mode ?? "none") !== "none";
   /** @type {[string, string][]} */
-  const notes = !turn.citations.length && lookedUp ? [["warn", t("kind.no_sources")]] : [];
-  if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: checks.contradicted.join(" ") })], ...notes];
+  const notes = !turn.citations.length && lookedUp(turn) ? [["warn", t("kind.no_sources")]] : [];
+  if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: checks.contradicted.map(issueWords).join(" ") })], ...notes];
   const { missing, unchecked, pictured } = countsOf(turn.citations.filter(Boolean));
   const found = [];
   if (missing) found.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
@@ -114,24 +146,29 @@ const Note = ({ kind, children }) =>
 /** @type {Record<string, string>} */
 const NOTE_ICONS = { none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info", left: "info" };
 
+const MOST_ISSUES = 8;
+
 /** @param {{turn: TurnView}} properties */
 function Withdrawn({ turn }) {
   if (!turn.withdrawn) return null;
-  const { reason, text } = turn.withdrawn;
-  return h("details", { class: "withdrawn" },
-    h("summary", null, t("turn.withdrawn")), reason && h("p", { class: "soft" }, reason), h("del", null, text));
+  const { issues, text } = turn.withdrawn;
+  return h("details", { class: "withdrawn" }, h("summary", null, t("turn.withdrawn")),
+    h("ul", null, issues.slice(0, MOST_ISSUES).map((each) => h("li", { key: each }, issueWords(each)))), h("del", null, text));
 }
 
 /** @param {{turn: Signal<TurnView>}} properties */
 function Trouble({ turn }) {
   const { state, problem, turnId } = turn.value;
-  if (state === "stopped") return h(Note, { kind: "stopped" }, t("turn.stopped.note"));
+  if (state === "stopped") {
+    const isPartly = turn.value.citations.some((each) => each?.verified);
+    return h(Note, { kind: "stopped" }, t(isPartly ? "turn.stopped.partly" : "turn.stopped.note"));
+  }
   if (!["failed", "interrupted"].includes(state)) return null;
   const text = state === "interrupted" ? t("turn.interrupted") : problem ? wordsOf(problem) : t("problem.unknown");
   const trace = problem?.trace_id;
   return h("div", { class: "note is-bad", role: "alert" }, h(Icon, { name: "alert" }), h("div", null,
     h("p", null, text),
-    problem && moreOf(problem).map((each) => h("p", { class: "soft" }, `${each.field}: ${each.reason}`)),
+    problem && moreOf(problem).map((each) => h("p", { class: "soft" }, `${each.field}: ${wordsOfCode(each.code, each.reason)}`)),
     h("p", { class: "row" },
       turnId && h("button", { type: "button", onClick: () => retry(turn) }, t("turn.retry")),
       trace && h("button", { type: "button", class: "quiet", onClick: () => copy(trace, t("turn.trace.copied")) },
@@ -145,14 +182,7 @@ export function copy(text, words) {
 
 /** The answer as text, with its sources listed below. @param {TurnView} turn */
 function plainOf(turn) {
-  const places = placesOf(turn);
-  let text = "";
-  let from = 0;
-  for (const place of places) {
-    text += `${turn.text.slice(from, place.start)}[${place.index + 1}]`;
-    from = place.end;
-  }
-  text += turn.text.slice(from);
+  const text = numbered(turn.text, placesOf(turn));
   const listed = turn.citations.map((each, index) =>
     `[${index + 1}] ${pageOf(each)} (${verdictOf(each)}): “${each.quote}”`);
   return listed.length ? `${text}\n\n${listed.join("\n")}` : text;
@@ -167,22 +197,32 @@ function Actions({ turn }) {
   const rated = now.feedback?.rating;
   return h("div", { class: "actions", role: "group", "aria-label": t("turn.actions") },
     now.text && h(IconButton, { name: "copy", label: t("turn.copy"), onClick: () => copy(plainOf(now), t("turn.copied")) }),
-    now.turnId && idle && h(IconButton, { name: "again", label: t("turn.again"), onClick: again }),
+    // What failed has a button of its own to try again.
+    now.turnId && idle && (now.state === "answered" || now.state === "stopped") && h(IconButton, { name: "again", label: t("turn.again"), onClick: again }),
     idle && h(IconButton, { name: "edit", label: t("turn.edit"), onClick: change }),
-    now.state === "answered" && [
-      h(IconButton, { name: "up", label: t("turn.good"), pressed: rated === "up", onClick: () => rate(turn, rated === "up" ? null : "up") }),
-      h(IconButton, { name: "down", label: t("turn.bad"), pressed: rated === "down", onClick: () => rate(turn, rated === "down" ? null : "down") }),
-    ]);
+    now.state === "answered" && RATINGS.map(({ rating, name, words }) => h(IconButton, {
+      name, key: rating, label: t(words), pressed: rated === rating,
+      onClick: () => rate(turn, rated === rating ? null : { rating, reason: null, comment: null }),
+    })));
 }
+const RATINGS = /** @type {const} */ ([
+  { rating: "up", name: "up", words: "turn.good" }, { rating: "down", name: "down", words: "turn.bad" }]);
+const REASONS = /** @type {const} */ (["wrong", "incomplete", "not_found", "sources", "unclear", "other"]);
 
-/** @param {{turn: Signal<TurnView>}} properties */
+/** What was wrong with an answer that was rated down: a reason, and words if the user likes. @param {{turn: Signal<TurnView>}} properties */
 function Comment({ turn }) {
   const [text, setText] = useState("");
   const given = turn.value.feedback;
-  if (given?.rating !== "down" || given.comment) return null;
-  return h("form", { class: "row comment", onSubmit: (event) => { event.preventDefault(); if (text.trim()) rate(turn, "down", text.trim()); } },
-    h("input", { "aria-label": t("turn.comment"), placeholder: t("turn.comment"), maxLength: 1000, value: text, onInput: (event) => setText(event.currentTarget.value) }),
-    h("button", { type: "submit" }, t("send")));
+  if (given?.rating !== "down") return null;
+  const { reason = null, comment = null } = given;
+  const choose = (/** @type {typeof REASONS[number]} */ each) => rate(turn, { rating: "down", reason: reason === each ? null : each, comment });
+  return h("form", { class: "comment", onSubmit: (event) => { event.preventDefault(); if (text.trim()) rate(turn, { rating: "down", reason, comment: text.trim() }); } },
+    h("div", { class: "row", role: "group", "aria-label": t("turn.comment") }, REASONS.map((each) => h("button", {
+      type: "button", class: "reason", key: each, "aria-pressed": reason === each ? "true" : "false", onClick: () => choose(each),
+    }, t(`turn.reason.${each}`)))),
+    comment ? h("p", { class: "soft", role: "status" }, t("turn.comment.thanks")) : h("div", { class: "row" },
+      h("input", { "aria-label": t("turn.comment"), placeholder: t("turn.comment"), maxLength: 1000, value: text, onInput: (event) => setText(event.currentTarget.value) }),
+      h("button", { type: "submit", disabled: !text.trim() }, t("send"))));
 }
 
 // --- How an answer came about
@@ -196,22 +236,61 @@ export function sentencesOf(metadata, turn) {
   if (route.intent) said.push(t("why.intent", { intent: named(`why.intent.${route.intent}`, String(route.intent).replaceAll("_", " ")) }));
   if (plan.rewritten_query && plan.rewritten_query !== turn.question) said.push(t("why.understood", { query: plan.rewritten_query }));
   for (const file of metadata.files ?? []) {
-    said.push(file.status === "failed" ? t("why.file.failed", { name: file.blob_name, reason: file.reason ?? "" })
+    said.push(file.status === "failed" ? t("why.file.failed", { name: file.blob_name, reason: (language.value === "en" && file.reason) || t("problem.text_failed") })
       : t("why.file", { name: file.blob_name, n: file.pages }));
   }
-  const mode = `why.mode.${metadata.retrieval_mode}`;
-  if (metadata.retrieval_reason) said.push(language.value === "en" ? titled(metadata.retrieval_reason) : named(mode, metadata.retrieval_reason));
+  said.push(...lookupsOf(metadata));
   if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
-  const { found, missing, unchecked, pictured } = countsOf(turn.citations);
+  const cites = turn.citations.filter((each) => lookOf(each) !== "is-close");
+  const { found, missing, unchecked, pictured } = countsOf(cites);
+  if (turn.citations.length > cites.length) said.push(t("sources.closest", { n: turn.citations.length - cites.length }));
   if (found + missing) said.push(t("why.checked", { n: found + missing, found }));
   if (unchecked) said.push(t("why.unchecked", { n: unchecked }));
   if (pictured) said.push(t("kind.pictured", { n: pictured }));
-  if (checks.issues?.length) said.push(t("why.issues", { issues: checks.issues.join(" ") }));
+  if (checks.issues?.length) said.push(t("why.issues", { issues: checks.issues.slice(0, MOST_ISSUES).map(issueWords).join(" ") }));
   return said;
 }
 
-/** A sentence with the titles of tools in place of their names. @param {string} sentence */
-const titled = (sentence) => (me.value?.tools ?? []).reduce((text, { name, title }) => text.replaceAll(name, `“${title}”`), sentence);
+/** What was looked up, in sentences; what follows itself is said once. @param {Partial<Metadata>} metadata */
+function lookupsOf({ lookups = [], retrieval_mode: mode = "none" }) {
+  const said = lookups.map((each) => lookupWords(each, mode));
+  return said.length ? said.filter((each, place) => each !== said[place - 1]) : [t(`why.mode.${mode}`)];
+}
+
+/** @param {Lookup} lookup @param {string} mode */
+function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
+  const title = named(`tools.title.${tool}`, tool.replaceAll("_", " "));
+  const words = code === "document_chat" ? t(`why.mode.${mode}`) : t(`lookup.${code}`, { tool: t("lookup.tool", { title }), n: hits });
+  return detail && language.value === "en" ? `${words} ${detail}` : words;
+}
+
+/** Objections of the checks as the API words them, and the words for them here. @type {[RegExp, string, ...string[]][]} */
+const ISSUES = [
+  [/^Page (\d+) of Document "(.*?)".* does not support: (.*)$/s, "issue.unsupported", "page", "name", "claim"],
+  [/^(.+?) does not support: (.*)$/s, "issue.unsupported.web", "name", "claim"],
+  [/^Nothing is cited for: (.*)$/s, "issue.uncited", "claim"],
+  [/^The answer says (.+); the source has (.+)\.$/s, "issue.number", "said", "has"],
+  [/^The answer cites source (\d+), which it was not given\.$/, "issue.unknown", "number"],
+  [/^The answer cites source (\d+) for nothing\.$/, "issue.idle", "number"],
+  [/^(.+?) was not searched: /s, "issue.not_searched", "name"],
+  [/^(.+?) could not be read: /s, "issue.not_read", "name"],
+  [/^(\d+) of the passages or pages did not fit into the model's window\.$/, "issue.left_out", "number"],
+  [/^Nothing could be looked up /, "issue.nothing_searched"],
+  [/^Some of the pages that were found have not been read in full\.$/, "issue.unread"],
+  [/^No further attempt was made: /, "issue.last"],
+  [/^The answer could not be revised: /, "issue.not_revised"],
+  [/^The revised answer was worse /, "issue.worse"],
+  [/^The answer was not checked: /, "kind.unchecked"],
+];
+
+/** An objection in the user's language, or as the API words it. @param {string} issue */
+export function issueWords(issue) {
+  for (const [pattern, key, ...slots] of ISSUES) {
+    const found = pattern.exec(issue);
+    if (found) return t(key, Object.fromEntries(slots.map((slot, place) => [slot, found[place + 1] ?? ""])));
+  }
+  return issue;
+}
 
 /** @param {{turn: TurnView}} properties */
 function Why({ turn }) {
@@ -257,7 +336,7 @@ export function Turn({ turn, live }) {
   const running = isRunning(now.state);
   const notices = now.state === "answered" ? cautions(now) : [];
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
-  return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}${now.kind === "closest_passages" ? " is-closest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
+  return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
     h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),
@@ -276,7 +355,7 @@ export function Turn({ turn, live }) {
 function Status({ turn }) {
   const now = turn.value;
   if (now.state === "streaming") return null;
-  const text = now.state === "stopping" ? t("turn.stopping") : now.state === "elsewhere" ? t("turn.elsewhere") : now.status?.text ?? t("turn.waiting");
+  const text = now.state === "stopping" ? t("turn.stopping") : now.state === "elsewhere" ? t("turn.elsewhere") : !online.value ? t("turn.waiting.offline") : now.status?.text ?? t("turn.waiting");
   return h("p", { class: "working" }, h("span", { class: "dots", "aria-hidden": "true" }), now.retryAt
     ? h(Countdown, { until: now.retryAt, words: (seconds) => t("turn.limit", { n: seconds }) }) : text);
 }

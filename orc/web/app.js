@@ -5,7 +5,7 @@ import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarl
   turns, answering, stop, known } from "./chat.js";
 import { Composer } from "./composer.js";
 import { Contexts } from "./contexts.js";
-import { attach, documents, hasUsableFiles } from "./files.js";
+import { attach, documents, hasUsableFiles, staying } from "./files.js";
 import { speak, t } from "./i18n.js";
 import { Dialogs, Icon, IconButton, Notices, Peek, peeked } from "./parts.js";
 import { Sessions } from "./sessions.js";
@@ -51,16 +51,22 @@ function Banner() {
 function Empty() {
   const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
   // Suggestions are made of what the analysis finds, which comes after the text, and also after the status.
-  const ready = documents.value.filter((each) => each.status === "completed").length
-    + documents.value.filter((each) => each.summary_available).length;
+  const ready = staying.value.filter((each) => each.status === "completed").length
+    + staying.value.filter((each) => each.summary_available).length;
+  // The API still suggests questions about a file while its removal can be taken back.
+  const isCertain = staying.value.length === documents.value.length;
   useEffect(() => {
     const id = conversationId.value;
-    if (!ready || !id || !known.value) return;
+    if (!ready || !isCertain || !id || !known.value) {
+      setTexts([]);
+      return;
+    }
     get(`/conversations/${id}/suggestions`).then((found) => setTexts(/** @type {any} */ (found).suggestions ?? []), () => {});
-  }, [ready, conversationId.value, known.value]);
+  }, [ready, isCertain, conversationId.value, known.value]);
   return h("div", { class: "empty" },
     h("h2", null, t(hasUsableFiles.value ? "empty.files" : "empty")),
     h("p", { class: "soft" }, t(hasUsableFiles.value ? "empty.files.hint" : "empty.hint")),
+    me.value?.offline_model && h("p", { class: "soft" }, t("offline_model.why")),
     !hasUsableFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
       h(Icon, { name: "clip" }), t("empty.drop")),
     h(Suggestions, { texts }));

@@ -7,7 +7,7 @@ import { follow, listen, stopListening } from "./stream.js";
 import { batch, computed, signal } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
-/** @import { Conversation, Metadata, Problem, StoredTurn, TurnState, TurnView } from "./types/page.js" */
+/** @import { Conversation, Feedback, Metadata, Problem, StoredTurn, TurnState, TurnView } from "./types/page.js" */
 
 const WINDOW = 50;
 const MOST_TURNS = 100;
@@ -348,11 +348,10 @@ export async function stop(turn) {
   }
 }
 
-/** @param {Signal<TurnView>} turn @param {"up" | "down" | null} rating @param {string} [comment] */
-export async function rate(turn, rating, comment = "") {
+/** @param {Signal<TurnView>} turn @param {Feedback | null} given */
+export async function rate(turn, given) {
   const before = turn.value.feedback;
   const address = `${path(conversationId.value ?? "")}/turns/${turn.value.turnId}/feedback`;
-  const given = rating && { rating, comment: comment || null };
   change(turn, { feedback: given });
   try {
     if (given) await send("PUT", address, given);

@@ -6,7 +6,7 @@ import { get } from "./api.js";
 import { attach, Files, hasUsableFiles } from "./files.js";
 import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
-import { me, moreOf, online, preferences, report, said, wordsOf } from "./store.js";
+import { me, moreOf, online, preferences, report, said, wordsOf, wordsOfCode } from "./store.js";
 import { computed, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
 
 /** @import { Context, ToolInfo } from "./types/page.js" */
@@ -199,7 +199,7 @@ function Refused() {
   const trace = problem.trace_id;
   return h("div", { class: `note ${until ? "is-warn" : "is-bad"}`, role: "alert" }, h(Icon, { name: until ? "clock" : "alert" }),
     h("div", null, until ? h(Countdown, { until, words: (seconds) => waitWords(seconds, until) }) : h("p", null, wordsOf(problem)),
-      !until && moreOf(problem).map((each) => h("p", { key: each.field }, `${each.field}: ${each.reason}`)),
+      !until && moreOf(problem).map((each) => h("p", { key: each.field }, `${each.field}: ${wordsOfCode(each.code, each.reason)}`)),
       !until && trace && h("button", { type: "button", class: "quiet", onClick: () => copy(trace, t("turn.trace.copied")) }, t("turn.trace"))),
     !until && h(IconButton, { name: "close", label: t("close"), onClick: () => { refused.value = null; } }));
 }

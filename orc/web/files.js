@@ -23,9 +23,13 @@ const waiting = new Map();
 
 /** The session whose documents are listed. @type {Signal<string>} */
 const listed = signal("");
-export const hasFiles = computed(() => documents.value.length > 0 || uploads.value.length > 0);
+/** The documents that are hidden until their removal is certain. @type {Signal<Set<string>>} */
+const leaving = signal(new Set());
+/** The documents that are not being removed. */
+export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
+export const hasFiles = computed(() => staying.value.length > 0 || uploads.value.length > 0);
 /** Whether one may come to ask about some file: not all of them failed. */
-export const hasUsableFiles = computed(() => [...documents.value.map((each) => each.status), ...uploads.value.map((each) => each.state)]
+export const hasUsableFiles = computed(() => [...staying.value.map((each) => each.status), ...uploads.value.map((each) => each.state)]
   .some((state) => state !== "failed"));
 
 export function forgetFiles() {
@@ -52,7 +56,7 @@ export async function refreshDocuments(id) {
  */
 export function fateOf({ document_id: id, document_version: version, context_type: type, url }) {
   if (url || (type && type !== "session") || listed.value !== conversationId.value) return "";
-  const now = documents.value.find((each) => each.document_id === id);
+  const now = staying.value.find((each) => each.document_id === id);
   if (!now) return "removed";
   return version && now.version && now.version !== version ? "replaced" : "";
 }
@@ -157,13 +161,11 @@ function cancel(upload) {
 
 /** The removals that can still be taken back, by document id. @type {Map<string, {timer: number, address: string, name: string}>} */
 const removals = new Map();
-/** The documents that are hidden until their removal is certain. @type {Signal<Set<string>>} */
-const leaving = signal(new Set());
-
 /** Remove a document in a moment, unless the user takes that back. @param {Document} document */
 function removeDocument({ document_id: id, blob_name: name }) {
   const address = `/conversations/${conversationId.value}/documents/${id}`;
   leaving.value = new Set([...leaving.value, id]);
+  dropSuggestions();
   removals.set(id, { timer: window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000), address, name });
   const undo = () => {
     clearTimeout(removals.get(id)?.timer);
@@ -194,7 +196,6 @@ async function removeNow(id, keepalive = false) {
   }
   documents.value = documents.value.filter((each) => each.document_id !== id);
   stay(id);
-  dropSuggestions();
 }
 
 /** Make the removals certain: the next question must not find what is in them. */
@@ -227,7 +228,7 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
   const body = [
     h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
     h("span", { class: "file-text" }, h("span", { class: "file-name" }, h(Middle, { text: name, tail: tailOf(name) })),
-      h("span", { class: "file-status" }, status, bytes && state !== "busy" ? ` · ${size(bytes)}` : "")),
+      h("span", { class: "file-status", title: state === "failed" ? status : undefined }, status, bytes && state === "ready" ? ` · ${size(bytes)}` : "")),
   ];
   return h("li", { class: `file is-${state}${asked ? " is-asked" : ""}` },
     onAsk
@@ -242,7 +243,7 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
 /** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void, onRemove: (name: string) => void}} properties */
 export function Files({ asked, onAsk, onRemove }) {
   if (!hasFiles.value) return null;
-  const stored = documents.value.filter((each) => !leaving.value.has(each.document_id)).map((each) => ({
+  const stored = staying.value.map((each) => ({
     key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
     state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",
     asked: asked.includes(each.blob_name),

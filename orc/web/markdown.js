@@ -26,6 +26,20 @@ export function withPlaces(text, marks) {
   return source + clean(text.slice(from));
 }
 
+/**
+ * The text with a number in square brackets for each marker.
+ * @param {string} text @param {{start: number, end: number, index: number}[]} places in UTF-16 units, in order
+ */
+export function numbered(text, places) {
+  let shown = "";
+  let from = 0;
+  for (const { start, end, index } of places) {
+    shown += `${text.slice(from, start)}[${index + 1}]`;
+    from = end;
+  }
+  return shown + text.slice(from);
+}
+
 /** @param {string} text */
 const clean = (text) => text.replace(/[\uE000\uE001]/g, "");
 

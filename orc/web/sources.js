@@ -247,7 +247,7 @@ export function PageView({ turn, index, path, onChoose }) {
   if (citation.url) return h(WebSource, { citation, index, turn, onStep: step });
   const shownTab = hasPicture ? tab : "text";
   return h("div", { class: "page", onKeyDown },
-    h(Toolbar, { turn, index, citation, onStep: step, number, total, onPage: turnTo }),
+    h(Toolbar, { turn, index, onStep: step, number, total, onPage: state === "" ? turnTo : null }),
     state === "" && h("div", { class: "tabs" }, h("div", { class: "row", role: "tablist", "aria-label": t("page.views") },
       (/** @type {const} */ (["picture", "text"])).map((each) => h("button", {
         type: "button", role: "tab", key: each, id: `tab-${each}`, "aria-selected": shownTab === each ? "true" : "false",
@@ -266,27 +266,29 @@ export function PageView({ turn, index, path, onChoose }) {
       : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }));
 }
 
-/** @param {{turn: TurnView, index: number, citation: Citation, number: number, total: number, onStep: (by: number) => void, onPage: (by: number) => void}} properties */
+/** @param {{turn: TurnView, index: number, number: number, total: number, onStep: (by: number) => void, onPage: ((by: number) => void) | null}} properties */
 const Toolbar = ({ turn, index, number, total, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
   h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
   h("span", { class: "count" }, t("page.citation", { n: index + 1, of: turn.citations.length })),
   h(IconButton, { name: "right", label: t("page.citation.after"), disabled: turn.citations.length < 2, onClick: () => onStep(1) }),
   h("span", { class: "grow" }),
-  h(IconButton, { name: "up_page", label: t("page.before"), disabled: number < 2, onClick: () => onPage(-1) }),
-  h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
-  h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) }));
+  onPage && [
+    h(IconButton, { name: "up_page", label: t("page.before"), disabled: number < 2, onClick: () => onPage(-1) }),
+    h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
+    h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) })]);
 
 const VERDICT_ICONS = { "is-close": "near", "is-found": "check", "is-missing": "alert", "is-unchecked": "clock" };
 
 /** @param {{citation: Citation, index: number, state: "" | "removed" | "replaced"}} properties */
 function QuoteBox({ citation, index, state }) {
+  const verdict = state && citation.verified && !citation.closest ? t("verdict.was_found") : verdictOf(citation);
   // It has the focus so that a long quote can be scrolled with the keyboard.
-  return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": verdictOf(citation) },
+  return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": verdict },
     h("span", { class: `marker ${lookOf(citation)}`, "aria-hidden": "true" }, String(index + 1)),
     h("div", null,
       h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),
       h("p", { class: `verdict ${lookOf(citation)}` },
-        h(Icon, { name: VERDICT_ICONS[lookOf(citation)] }), verdictOf(citation)),
+        h(Icon, { name: VERDICT_ICONS[lookOf(citation)] }), verdict),
       state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`))));
 }
 

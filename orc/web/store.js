@@ -30,6 +30,10 @@ const ELSEWHERE = /^#\/(contexts|telemetry)(?:\/([\w-]{1,64}))?$/;
 export function readAddress() {
   const [, view, id] = ELSEWHERE.exec(location.hash) ?? [];
   const session = SESSION.exec(location.hash)?.[1] ?? null;
+  if (!view && !session && !["", "#", "#/"].includes(location.hash)) {
+    notify({ text: t("sessions.gone"), kind: "info" });
+    history.replaceState(null, "", "#/");
+  }
   place.value = view ? { view: view === "contexts" ? view : "telemetry", id: id ?? null } : { view: "session", id: session };
 }
 

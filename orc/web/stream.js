@@ -3,7 +3,7 @@ import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { change, conversationId, giveBack, isRunning, later, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
-import { toUnits } from "./markdown.js";
+import { numbered, toUnits } from "./markdown.js";
 import { countsOf, lookOf } from "./parts.js";
 import { busy, finished, keep, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
 import { signal } from "./vendor/ui.js";
@@ -23,7 +23,8 @@ const MOST_MISSED = 10;
 const STORED_AFTER = 1_000_000;
 /** Numbers of each attempt; the first event for a reader of an earlier one has the lowest. */
 const ATTEMPT_NUMBERS = 2 * STORED_AFTER;
-const MARKER = /\[(?:Page |P?a?g?e?$)/;
+/** How the text of a marker begins; at the end of what has arrived, also a part of that. */
+const MARKER = /\[(?:(?:Web p|P)age |(?:P(?:a(?:ge?)?)?|W(?:e(?:b(?: (?:p(?:a(?:ge?)?)?)?)?)?)?)?$)/;
 
 /** @type {AbortController | null} */
 let listening = null;
@@ -146,11 +147,18 @@ async function refresh(turn) {
   if (now && now.status !== "pending") turn.value = { ...stored(now), key };
 }
 
+/** The text up to the first marker, or the part of one at its end. @param {string} text */
+export function untilMarker(text) {
+  const marker = text.search(MARKER);
+  return marker < 0 ? text : text.slice(0, marker);
+}
+
 /** Turns events into what is shown of a turn, at most once a frame. */
 class Writer {
   last = 0;
   #text = "";
-  #revising = "";
+  /** What was wrong with the answer that is revised. @type {string[] | null} */
+  #issues = null;
   #scheduled = false;
 
   /** @param {Signal<TurnView>} turn @param {string} id of the session */
@@ -171,7 +179,7 @@ class Writer {
       case "reset": this.#withdraw(number); break;
       case "citations": this.flush(); change(turn, { citations: data.citations }); break;
       case "critique":
-        this.#revising = ["revise", "retrieve"].includes(data.action) ? (data.issues ?? []).join(" ") || "-" : "";
+        this.#issues = ["revise", "retrieve"].includes(data.action) ? data.issues ?? [] : null;
         break;
       case "suggestions": change(turn, { suggestions: data.suggestions ?? [] }); break;
       case "chat_session_title_updated": renamed(data); break;
@@ -213,8 +221,7 @@ class Writer {
   /** The text up to a marker whose citation has not come yet. */
   #shown() {
     const from = this.turn.value.marks.at(-1)?.end ?? 0;
-    const marker = this.#text.slice(from).search(MARKER);
-    return marker < 0 ? this.#text : this.#text.slice(0, from + marker);
+    return this.#text.slice(0, from) + untilMarker(this.#text.slice(from));
   }
 
   /** @param {{index: number, citation: Citation, mark: Mark}} data */
@@ -230,9 +237,9 @@ class Writer {
   #withdraw(number) {
     const before = this.#text;
     const isRevised = number % ATTEMPT_NUMBERS < STORED_AFTER && number % ATTEMPT_NUMBERS > 1;
-    const reason = isRevised && before ? this.#revising : "";
+    const issues = isRevised && before ? this.#issues : null;
     this.#text = "";
-    const withdrawn = reason ? { text: before, reason: reason === "-" ? "" : reason } : this.turn.value.withdrawn;
+    const withdrawn = issues ? { text: numbered(before, this.turn.value.marks), issues } : this.turn.value.withdrawn;
     change(this.turn, { text: "", marks: [], citations: [], withdrawn });
   }
 

@@ -87,6 +87,46 @@ async def test_suggestions_go_with_the_file_that_they_may_be_about(visit: Visit,
     await visit.page.until("!document.querySelector('.suggestions')")
 
 
+async def test_a_file_that_is_being_removed_is_not_asked_about(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    await visit.sees(".empty .suggestions button")
+    await visit.click(".file [aria-label*='leave.pdf']")
+    await visit.page.until(
+        "!document.querySelector('.suggestions') && document.querySelector('.empty .drop')"
+    )
+    await visit.click(".notice button")
+    await visit.sees(".empty .suggestions button")
+
+
+async def test_the_quote_of_a_removed_file_was_found_and_has_no_other_pages(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE, "Second page."))
+    await visit.ask(QUESTION)
+    await visit.click("button.marker")
+    await visit.sees(".marks rect")
+    assert (await visit.texts(".quote-box .verdict"))[0] == "found on the page"
+    await visit.sees(".toolbar [aria-label='Next page']")
+    await visit.click(".file [aria-label*='leave.pdf']")
+    await visit.page.until("document.querySelector('.quote-box [role=status]')")
+    assert (await visit.texts(".quote-box .verdict"))[0] == "was found on the page when it was cited"
+    assert await visit.page.value("document.querySelector('.toolbar [aria-label=\"Next page\"]')") is None
+
+
+async def test_what_is_wrong_with_a_file_is_said_in_the_language_of_the_page(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE), broken=b"%PDF-1.7 and nothing else")
+    [status] = await visit.texts(".file.is-failed .file-status")
+    assert "damaged" in status
+    german = "(store) => { store.prefer({ language: 'de' }); }"
+    await visit.page.value(f"import(document.documentElement.dataset.base + 'store.js').then({german})")
+    await visit.page.until(
+        "document.querySelector('.file.is-failed .file-status').textContent.includes('beschädigt')"
+    )
+    visit.page.problems.clear()
+
+
 async def test_several_failed_files_are_one_row(visit: Visit, tmp_path: Path) -> None:
     await attach_all(visit, tmp_path, leave=pdf(LEAVE), one=b"no file", two=b"none either")
     await visit.sees(".failed-files")

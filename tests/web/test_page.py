@@ -111,7 +111,7 @@ async def test_what_was_not_found_differs_in_shape_and_word(visit: Visit) -> Non
     )
     assert {"dashed", "solid"} <= set(shapes)
     assert "not found" in " ".join(await visit.texts(".turn .marker.is-missing"))
-    assert "1 not found there" in (await visit.texts(".sources-line"))[0]
+    assert "1 not found on its page" in (await visit.texts(".sources-line"))[0]
     labels = await visit.page.value(
         "[...document.querySelectorAll('button.marker')].map((each) => each.getAttribute('aria-label'))"
     )
@@ -142,7 +142,7 @@ async def test_what_was_not_checked_is_not_shown_as_not_found(visit: Visit) -> N
     ]
     assert [text.split()[1:] for text in await visit.texts(".turn .marker.is-missing")] == [["not", "found"]]
     [line] = await visit.texts(".sources-line")
-    assert line.endswith("1 not found there · 1 not checked")
+    assert line.endswith("1 not found on its page · 1 not checked")
     said = "1 was not found on its page. 1 was not checked."
     await visit.page.until(f"document.querySelector('[role=status].hidden').textContent.endsWith('{said}')")
     [note] = await visit.texts(".note.is-warn")

@@ -5,11 +5,14 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from core.extraction.pages import REASONS as UNREADABLE
 from devkit.shared_data import ROOT
 from orc.api.web import FOLDER
+from orc.lookups import ReasonCode
 from scripts.describe_web_types import TARGET, written
 
 TOOLS = ROOT / "node_modules" / ".bin"
@@ -91,6 +94,12 @@ def test_all_languages_have_the_same_words() -> None:
 
 def slots(text: object) -> set[str]:
     return set(re.findall(r"\{(\w+)\}", json.dumps(text)))
+
+
+@pytest.mark.parametrize("kind", ["problem", "lookup"])
+def test_codes_of_the_api_have_words(kind: str) -> None:
+    codes = UNREADABLE if kind == "problem" else set(get_args(ReasonCode)) - {"document_chat"}
+    assert {f"{kind}.{code}" for code in codes} - words("en").keys() == set()
 
 
 def test_every_word_that_a_module_asks_for_is_there() -> None:

@@ -9,7 +9,8 @@ export type TurnResult = Omit<Schemas["TurnResult"], "citations"> & { citations:
 export type Metadata = Schemas["TurnMetadata"];
 export type Problem = Pick<Schemas["Problem"], "status" | "detail" | "code" | "trace_id"> & Partial<Schemas["Problem"]>;
 export type Context = Schemas["ContextView"];
-export type Feedback = Pick<Schemas["Feedback"], "rating" | "comment">;
+export type Feedback = Pick<Schemas["Feedback"], "rating" | "reason" | "comment">;
+export type Lookup = Schemas["LookupStep"];
 export type StoredTurn = Schemas["TurnView"];
 export type Conversation = Schemas["ConversationResponse"];
 export type Me = Schemas["Me"];
@@ -39,7 +40,7 @@ export interface TurnView {
   citations: Citation[];
   /** While the answer is written: markers so far, with the index of their citation. */
   marks: { start: number; end: number; index: number }[];
-  withdrawn: { text: string; reason: string } | null;
+  withdrawn: { text: string; issues: string[] } | null;
   status: Step | null;
   metadata: Partial<Metadata> | null;
   problem: Problem | null;

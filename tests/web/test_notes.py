@@ -1,0 +1,209 @@
+"""What the page says of an answer, outside of its text: what was checked, not found and withdrawn."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
+from devkit.doubles.openai_double import ChatRequest, Failure, Reply
+from devkit.doubles.openai_talk import default_reply
+from devkit.page_scenes import CONTRADICTION, FALSE, LEAVE, quoting
+from devkit.shared_data import HANDBOOK
+from devkit.visits import ANSWERED, Visit
+from tests.unit.core.extraction.samples import pdf
+from tests.web.test_files import attach_all
+
+GERMAN = (
+    "import(document.documentElement.dataset.base + 'store.js').then((store) => {"
+    " store.prefer({ language: 'de' }); })"
+)
+MODULE = "import(document.documentElement.dataset.base + '{}.js')"
+ENGLISH = ("does not support", "is cited", "The answer", "the source", "found", "were", "searched")
+
+
+async def in_german(visit: Visit) -> None:
+    await visit.page.value(GERMAN)
+    await visit.page.until("document.documentElement.lang === 'de'")
+
+
+def assert_german(*texts: str) -> None:
+    assert texts
+    assert [(words, text) for text in texts for words in ENGLISH if words in text] == []
+
+
+async def withdraw(visit: Visit) -> None:
+    """Have an answer withdrawn, whose only source is not found."""
+    await visit.attach(HANDBOOK)
+    first = iter([f"The tide is high. {FALSE}"])
+
+    def revise(asked: ChatRequest) -> Reply:
+        said = default_reply(asked)
+        return Reply(text=next(first, said.text)) if asked.sources and not asked.schema_asked else said
+
+    visit.model.responder = revise
+    await visit.ask(LEAVE)
+    await visit.sees(".withdrawn")
+
+
+async def test_a_withdrawn_answer_has_a_list_of_objections_and_no_raw_markers(visit: Visit) -> None:
+    await withdraw(visit)
+    assert len(await visit.texts(".withdrawn li")) == 2
+    [struck] = await visit.texts(".withdrawn del")
+    assert struck.strip() == "The tide is high. Every employee also gets 99 free submarines on Mondays. [1]"
+    await in_german(visit)
+    assert_german(*await visit.texts(".withdrawn li"))
+
+
+async def test_a_contradiction_is_said_in_the_language_of_the_page(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = quoting(CONTRADICTION)
+    await visit.ask(LEAVE)
+    assert "The answer says 29 working days" in (await visit.texts(".note.is-bad"))[0]
+    assert await visit.texts(".sources-line") == ["1 source · 1 not found on its page"]
+    await in_german(visit)
+    [note] = await visit.texts(".note.is-bad")
+    assert "29 working days" in note
+    assert_german(note, *await visit.texts(".why > ol > li"))
+
+
+async def test_an_answer_without_a_source_ends_in_words_of_the_page(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = quoting("Employees have a good life at the quay.")
+    await visit.ask(LEAVE)
+    [text] = await visit.texts(".turn .text")
+    assert text == "Employees have a good life at the quay. no source"
+    await in_german(visit)
+    await visit.page.until("document.querySelector('.text .marker').innerText === 'keine Quelle'")
+
+
+async def test_nothing_found_is_not_said_of_what_was_not_searched(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, quay=pdf("The quay opens at seven."), scan=pdf(""))
+    visit.model.responder = quoting(NOT_FOUND_ANSWER)
+    await visit.ask("When does the quay close?")
+    notes = await visit.texts(".answer .note")
+    assert notes == [
+        "No answer was found in the documents that could be searched.",
+        "Not searched: scan.pdf (has no text).",
+    ]
+    # The note says it, in the language of the page.
+    assert await visit.texts(".turn .text") == []
+
+
+async def test_a_search_that_found_nothing_is_said_in_both_languages(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, quay=pdf("The quay opens at seven."))
+    await visit.ask("Xylophone zebra quasar?")
+    english = await visit.texts(".why > ol > li")
+    assert "“Search passages” found nothing." in english
+    assert not any("Nothing was looked up" in each for each in english)
+    await in_german(visit)
+    german = await visit.texts(".why > ol > li")
+    assert "„Textstellen durchsuchen“ fand nichts." in german
+    assert len(german) == len(english)
+
+
+async def test_both_languages_explain_a_lookup_alike(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    english = await visit.texts(".why > ol > li")
+    await in_german(visit)
+    german = await visit.texts(".why > ol > li")
+    assert len(german) == len(english)
+    assert any("Treffer" in each for each in german) is any("result" in each for each in english)
+    assert_german(*german)
+
+
+async def test_closest_passages_have_a_note_of_the_page_and_are_no_checked_quotes(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    label = closest_label("en")
+    change = f"""(chat) => {{
+      const [turn] = chat.turns.value;
+      const label = {json.dumps(label)} + '\\n\\n- ';
+      const later = ({{ start, end }}) => ({{ start: start + label.length, end: end + label.length }});
+      const near = (each) => ({{ ...each, closest: true, marks: each.marks.map(later) }});
+      const citations = turn.value.citations.map(near);
+      chat.change(turn, {{ text: label + turn.value.text, kind: 'closest_passages', citations }});
+    }}"""
+    await visit.page.value(f"{MODULE.format('chat')}.then({change})")
+    await visit.sees(".turn .marker.is-close")
+    [note] = await visit.texts(".answer .note")
+    assert note.startswith("No answer was found.")
+    [text] = await visit.texts(".turn .text")
+    assert "I could not find" not in text
+    assert text.rstrip().endswith("annual leave. 1")
+    why = await visit.texts(".why > ol > li")
+    assert any("not an answer" in each for each in why)
+    assert not any("compared" in each for each in why)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It rains. [Page 5 of Docu", "It rains. "),
+        ("It rains. [Web page “Rain”, exam", "It rains. "),
+        ("It rains. [Web", "It rains. "),
+        ("It rains. [", "It rains. "),
+        ("It rains [often] and [Pays", "It rains [often] and [Pays"),
+    ],
+)
+async def test_a_marker_is_not_shown_before_its_citation(visit: Visit, text: str, shown: str) -> None:
+    found = f"({MODULE.format('stream')}).then(({{ untilMarker }}) => untilMarker({json.dumps(text)}))"
+    assert await visit.page.value(found) == shown
+
+
+async def test_a_failed_turn_has_one_way_to_try_again(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Failure(status=503)
+    await visit.write(LEAVE)
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note button")
+    assert "Try again" in await visit.texts(".turn button")
+    assert await visit.page.value("document.querySelector('.actions [aria-label=\"Answer again\"]')") is None
+    visit.model.responder = None
+    await visit.click(".turn.is-failed .note button")
+    await visit.page.until(ANSWERED.format(1))
+    await visit.sees('.actions [aria-label="Answer again"]')
+
+
+def given(visit: Visit, conversation: str) -> Callable[[], dict[str, str]]:
+    def feedback() -> dict[str, str]:
+        [turn] = visit.get(f"/conversations/{conversation}")["turns"]
+        found: dict[str, str] = turn["feedback"]
+        return found
+
+    return feedback
+
+
+async def test_a_bad_rating_may_have_a_reason_and_a_comment(visit: Visit) -> None:
+    await visit.ask("Hello")
+    feedback = given(visit, await visit.conversation())
+    await visit.click('.actions [aria-label="Bad answer"]')
+    await visit.click(".reason:nth-child(2)")
+    await visit.page.until("document.querySelector('.reason:nth-child(2)').ariaPressed === 'true'")
+    await visit.page.value("document.querySelector('.comment input').focus()")
+    await visit.page.type_line("The second fee is missing.")
+    await visit.sees(".comment [role=status]")
+    await visit.page.reload()
+    await visit.page.until("document.querySelector('.reason:nth-child(2)')?.ariaPressed === 'true'")
+    assert (feedback()["rating"], feedback()["reason"]) == ("down", "incomplete")
+    assert feedback()["comment"] == "The second fee is missing."
+
+
+async def test_an_address_of_nothing_says_so(visit: Visit) -> None:
+    for address in ("#/c/nonsense", "#/elsewhere"):
+        await visit.page.value(f"location.hash = {address!r}")
+        await visit.page.until("document.querySelector('.notice')?.textContent.includes('does not exist')")
+        assert await visit.page.value("location.hash") == "#/"
+        await visit.click('.notice [aria-label="Close"]')
+        await visit.page.until("!document.querySelector('.notice')")
+
+
+async def test_a_question_that_waits_for_the_connection_says_so(visit: Visit) -> None:
+    await visit.page.call("Network.setBlockedURLs", urls=["*/api/*"])
+    await visit.write("Are you there?")
+    await visit.page.press("Enter")
+    await visit.page.until("document.querySelector('.working')?.textContent.includes('for the connection')")
+    await visit.page.call("Network.setBlockedURLs", urls=[])
+    await visit.page.until(ANSWERED.format(1))
+    visit.page.problems.clear()
