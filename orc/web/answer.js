@@ -62,10 +62,10 @@ function bodyOf(turn) {
 function Text({ turn }) {
   const { text, places } = bodyOf(turn);
   const provisional = isRunning(turn.state);
-  const version = `${provisional}${turn.citations.map((each) => each && lookOf(each)).join("")}`;
+  const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
-    if (index < 0) return h("span", { class: "marker is-missing" }, h("span", { class: "word" }, t("verdict.no_source")));
+    if (index < 0) return h("span", { class: "marker is-missing" }, t("verdict.no_source"));
     const citation = turn.citations[index];
     return citation ? h(Marker, { turn, citation, index, provisional }) : null;
   };

@@ -68,7 +68,7 @@ function Empty() {
     h("p", { class: "soft" }, t(hasUsableFiles.value ? "empty.files.hint" : "empty.hint")),
     me.value?.offline_model && h("p", { class: "soft" }, t("offline_model.why")),
     !hasUsableFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
-      h(Icon, { name: "clip" }), t("empty.drop")),
+      h(Icon, { name: "clip" }), h("span", null, t("empty.drop"), h("small", null, t("empty.kinds")))),
     h(Suggestions, { texts }));
 }
 

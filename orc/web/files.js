@@ -96,7 +96,7 @@ export function attach(files) {
   for (const file of chosen) {
     const key = crypto.randomUUID();
     const tooLarge = limits !== undefined && file.size > limits.upload_bytes;
-    const reason = tooLarge ? t("files.too_large", { limit: size(limits.upload_bytes) }) : "";
+    const reason = () => (tooLarge ? t("files.too_large", { limit: size(limits.upload_bytes) }) : "");
     const state = tooLarge ? "failed" : "waiting";
     uploads.value = [...uploads.value, { key, name: file.name, size: file.size, state, sent: 0, reason }];
     if (!tooLarge) waiting.set(key, file);
@@ -146,7 +146,7 @@ function arrive(upload, request, id) {
   const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
   if (problem.status === 401) signedOut.value = true;
   const [error] = problem.errors ?? [];
-  const reason = error ? wordsOfCode(error.code, error.reason) : request.status ? wordsOf(problem) : t("files.lost");
+  const reason = () => (error ? wordsOfCode(error.code, error.reason) : request.status ? wordsOf(problem) : t("files.lost"));
   update(upload, { state: "failed", reason });
 }
 
@@ -252,7 +252,7 @@ export function Files({ asked, onAsk, onRemove }) {
   const coming = uploads.value.map((each) => ({
     key: each.key, name: each.name, bytes: each.size, onRemove: () => cancel(each),
     state: each.state === "failed" ? "failed" : "busy",
-    status: each.state === "failed" ? t("files.failed", { reason: each.reason }) : each.state === "waiting"
+    status: each.state === "failed" ? t("files.failed", { reason: each.reason() }) : each.state === "waiting"
       ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
     progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
   }));

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
 
@@ -87,10 +88,11 @@ async def test_suggestions_go_with_the_file_that_they_may_be_about(visit: Visit,
     await visit.page.until("!document.querySelector('.suggestions')")
 
 
-async def test_a_file_that_is_being_removed_is_not_asked_about(visit: Visit, tmp_path: Path) -> None:
-    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+async def test_a_file_that_is_being_removed_is_not_asked_about(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await asyncio.to_thread(visit.here.index)
     await visit.sees(".empty .suggestions button")
-    await visit.click(".file [aria-label*='leave.pdf']")
+    await visit.click(".file [aria-label*='handbook.pdf']")
     await visit.page.until(
         "!document.querySelector('.suggestions') && document.querySelector('.empty .drop')"
     )

@@ -57,7 +57,8 @@ export type Upload = {
   size: number;
   state: "waiting" | "sending" | "failed";
   sent: number;
-  reason: string;
+  /** Why it failed, in the language of the page. */
+  reason: () => string;
 };
 
 export interface SseEvent { id: string; event: string; data: string }
