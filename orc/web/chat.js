@@ -239,8 +239,14 @@ export function stored(turn) {
     contexts: turn.contexts.map(({ type = "", id = "", name }) => ({ type, id, name })),
     tools: turn.choices.tools, model: turn.choices.model, citations: turn.citations,
     metadata: metadata.trace_id ? metadata : null, replaces: turn.replaces, feedback: turn.feedback,
-    createdAt: turn.created_at, problem: turn.failure && problemOf(turn.failure.code, turn.failure.message),
+    withdrawn: withdrawnOf(metadata), createdAt: turn.created_at, problem: turn.failure && problemOf(turn.failure.code, turn.failure.message),
   });
+}
+
+/** Why a first answer was withdrawn; its text is not stored. @param {Partial<Metadata>} metadata @returns {TurnView["withdrawn"]} */
+function withdrawnOf({ withdrawn = [], critiques = [] }) {
+  const last = critiques.findLast(({ action }) => action === "revise" || action === "retrieve");
+  return withdrawn.length && last ? { text: "", issues: last.issues } : null;
 }
 
 /** @param {string} code @param {string} detail @returns {Problem} */

@@ -53,7 +53,13 @@ async def test_a_withdrawn_answer_has_a_list_of_objections_and_no_raw_markers(vi
     [struck] = await visit.texts(".withdrawn del")
     assert struck.strip() == "The tide is high. Every employee also gets 99 free submarines on Mondays. [1]"
     await in_german(visit)
-    assert_german(*await visit.texts(".withdrawn li"))
+    german = await visit.texts(".withdrawn li")
+    assert_german(*german)
+    await visit.page.reload()
+    await visit.sees(".withdrawn")
+    # The text is not stored, but why it was withdrawn.
+    assert await visit.texts(".withdrawn li") == german
+    assert await visit.texts(".withdrawn del") == []
 
 
 async def test_a_contradiction_is_said_in_the_language_of_the_page(visit: Visit) -> None:
