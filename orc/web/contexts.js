@@ -61,10 +61,14 @@ const may = ({ role }) => ({
 
 /** A bin that asks for confirmation: what it removes does not come back. @param {{label: string, onRemove: () => void}} properties */
 function Remove({ label, onRemove }) {
+  const place = /** @type {{current: HTMLSpanElement | null}} */ (useRef(null));
   const [sure, setSure] = useState(false);
-  if (!sure) return h(IconButton, { name: "bin", label, onClick: () => setSure(true) });
-  return h("span", { class: "row" }, h("button", { type: "button", class: "is-bad", "aria-label": label, onClick: onRemove }, t("remove.sure")),
-    h("button", { type: "button", onClick: () => setSure(false) }, t("cancel")));
+  // The button that had the focus is gone then.
+  const change = (/** @type {boolean} */ to) => { setSure(to); requestAnimationFrame(() => place.current?.querySelector("button")?.focus()); };
+  return h("span", { class: "row", ref: place }, sure
+    ? [h("button", { type: "button", class: "is-bad", "aria-label": label, key: "sure", onClick: onRemove }, t("remove.sure")),
+      h("button", { type: "button", key: "cancel", onClick: () => change(false) }, t("cancel"))]
+    : h(IconButton, { name: "bin", label, key: "bin", onClick: () => change(true) }));
 }
 
 /** @param {{types: Context["type"][], parent?: string, onCreated: () => void}} properties */

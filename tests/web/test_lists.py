@@ -106,7 +106,8 @@ async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> 
         await page.until("document.querySelector('.admin').textContent.includes('a.txt')")
         await page.until("document.querySelector('.admin input[type=file]').files.length === 0")
         await visit.click('.rows li [aria-label="Remove a.txt"]')
-        # What is shared is removed for all, and asks for confirmation.
+        # What is shared is removed for all, and asks for confirmation, which has the focus.
+        await page.until("document.activeElement.matches('.rows .is-bad')")
         await visit.click('.rows li .is-bad[aria-label="Remove a.txt"]')
         await page.until("!document.querySelector('.admin').textContent.includes('a.txt')")
     await page.value("location.hash = '#/contexts/ctx-unknown'")
