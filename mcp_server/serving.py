@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-import gc
 import socket
 from contextlib import AsyncExitStack
 
 import uvicorn
 
+from core.infra.collector import collector_paused
 from core.infra.http_server import LimitedHttp, Server
 from core.infra.lifeline import hold_on
 from core.infra.shared_port import Member
@@ -30,9 +30,13 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
     telemetry = start_telemetry(settings, SERVICE)
     siblings = Siblings(member) if member else None
     calls = RunningCalls(siblings)
-    async with open_app(settings) as app, AsyncExitStack() as stack:
+    async with AsyncExitStack() as stack:
+        with collector_paused():
+            app = await stack.enter_async_context(open_app(settings))
+            http_app = build_http_app(app, settings, calls)
+            await app.text.start()
         config = uvicorn.Config(
-            build_http_app(app, settings, calls),
+            http_app,
             host=settings.mcp_host,
             port=settings.mcp_port,
             http=LimitedTools,
@@ -47,9 +51,6 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
 
         if settings.mcp_until_stdin_ends:
             hold_on(stop)
-        await app.text.start()
-        # Queued telemetry spans would otherwise trigger full collections of about 0.1 s during turns.
-        gc.freeze()
         if siblings:
             await stack.enter_async_context(siblings.answered(calls.answer))
         await server.serve()

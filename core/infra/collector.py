@@ -7,7 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Collect nothing within, and leave what was made within out of later collections."""
+    """Collect nothing within, and leave what was made within out of later collections.
+
+    Queued spans of telemetry would otherwise cause full collections of about 0.1 s during turns.
+    """
     gc.disable()
     try:
         yield

@@ -5,7 +5,6 @@ With ORC_PROCESSES above 1 the API is in child processes too, and this one passe
 
 import asyncio
 import contextlib
-import gc
 import shutil
 import signal
 import socket
@@ -64,7 +63,7 @@ async def serve(settings: Settings, console: Console) -> None:
 
 async def _serve_here(settings: Settings, console: Console) -> None:
     async with AsyncExitStack() as stack:
-        with console.status("Starting ..."):
+        with console.status("Starting ..."), collector_paused():
             tools_are_up = await stack.enter_async_context(tools_server(settings))
             # Both processes import for more than a second: at the same time.
             app = await asyncio.to_thread(_load_app, settings)
@@ -72,8 +71,6 @@ async def _serve_here(settings: Settings, console: Console) -> None:
             await opened.text.start()
             # Last: workers must not compete with the start of the API and the tools server.
             await stack.enter_async_context(workers(settings))
-        # Queued telemetry spans would otherwise trigger full collections of about 0.1 s during turns.
-        gc.freeze()
         await _GreetingServer(_config(app, settings), lambda: _greet(settings, console)).serve()
 
 
@@ -120,9 +117,10 @@ def _ended_by_signals() -> Iterator[None]:
 
 async def serve_member(settings: Settings, member: Member) -> None:
     """Serve what the process that started this one passes, until a signal arrives or that process ends."""
-    app = await asyncio.to_thread(_load_app, settings)
-    opened: App = await app.state.provider.get()
-    await opened.text.start()
+    with collector_paused():
+        app = await asyncio.to_thread(_load_app, settings)
+        opened: App = await app.state.provider.get()
+        await opened.text.start()
     siblings = Siblings(member)
     server = PassedServer(_config(app, settings), passed_at=member.connections)
 
@@ -130,7 +128,6 @@ async def serve_member(settings: Settings, member: Member) -> None:
         server.should_exit = True
 
     hold_on(stop)
-    gc.freeze()
     async with siblings.answered(opened.orchestrator.share(siblings).answer):
         await server.serve()
 
@@ -148,10 +145,9 @@ def _config(app: "FastAPI", settings: Settings) -> uvicorn.Config:
 
 
 def _load_app(settings: Settings) -> "FastAPI":
-    with collector_paused():
-        from orc.api.app import create_app
+    from orc.api.app import create_app
 
-        return create_app(settings)
+    return create_app(settings)
 
 
 class _GreetingServer(uvicorn.Server):
