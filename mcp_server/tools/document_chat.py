@@ -113,7 +113,7 @@ DEFAULT_OPTIONS = CallOptions()
 
 @dataclass
 class _ChatCall:
-    """The state of one call: what is read, how it is attached, and the answer so far.
+    """The state of one call: what is read whole and searched, how it is attached, and the answer so far.
 
     `created` are the ids of file references that this call created. `is_cut`: the answer has reached a length
     limit.
@@ -129,6 +129,7 @@ class _ChatCall:
     revision: Revision | None
     budget: CallBudget
     checker: Checker
+    searched: list[Attachment] = field(default_factory=list)
     created: set[str] = field(default_factory=set)
     shown: str = ""
     trimmed: StreamStripper = field(default_factory=StreamStripper)
@@ -185,7 +186,6 @@ class DocumentChat:
             raise _none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
-        searched = [await self.files.ensure(document) for document in plan.searched]
         budget = CallBudget(max_calls=MODEL_CALLS)
         checker = Checker(self.text, scope.organization_id)
         work = _ChatCall(
@@ -193,9 +193,9 @@ class DocumentChat:
         )
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
-        work.created |= created_ids([*attached, *searched])
+        work.created |= created_ids(attached)
         reading, writer = await self._answer(work, ready)
-        sent = {each.document.document_id: each for each in [*work.attached, *searched]}
+        sent = {each.document.document_id: each for each in [*work.attached, *work.searched]}
         seen, grounding = [with_seen_pages(each, work.seen) for each in ready], writer.grounding
         return DocumentChatResult(
             answer=work.shown,
@@ -272,7 +272,11 @@ class DocumentChat:
             shown.append(HumanMessage(withdrawn(revision)))
         before = [SystemMessage("\n".join(rules)), *shown]
         besides = "\n".join([question, *(str(message.text) for message in shown)])
-        found = await self.reader.read(query.strip(), work.plan, files, more=more)
+        found, work.searched = await asyncio.gather(
+            self.reader.read(query.strip(), work.plan, files, more=more),
+            asyncio.gather(*map(self.files.ensure, work.plan.searched)),
+        )
+        work.created |= created_ids(work.searched)
         placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
         found = found.model_copy(update={"sources": placed})
         cap, taken = work.options.max_tokens, work.allowed.reserved
