@@ -16,6 +16,7 @@ ABSENT_PAGES = 100
 
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _LINE_END_HYPHEN = re.compile("(?<!\\w)(\\w{0,40}+)[\x02\ufffe](?:\r\n)?(\\w{0,40})")
+_GERMAN_CONJUNCTIONS = frozenset("und oder sowie bzw".split())
 
 
 class LineEndHyphens:
@@ -48,6 +49,8 @@ class LineEndHyphens:
     def _join(self, match: re.Match[str]) -> str:
         left, right = match.groups()
         halves = (left.lower(), right.lower())
+        if right in _GERMAN_CONJUNCTIONS:  # `Sonn- und Feiertage`
+            return f"{left}-{right}"
         are_words = "".join(halves) not in self._seen and self._seen.issuperset(halves)
         return f"{left}-{right}" if are_words or "-".join(halves) in self._seen else left + right
 
