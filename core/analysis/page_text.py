@@ -10,7 +10,7 @@ from core.models import Page
 from core.text.headings import find_headings
 from core.text.numbers import MONTHS
 from core.text.sentences import Piece, split_pieces
-from core.text.terms import detect_language, stems, words
+from core.text.terms import TYPESET_MARKS, detect_language, stems, without_marks, words
 
 DULL_WORDS = frozenset(
     "also however such more most other only some many same use used uses using make makes made need needs "
@@ -44,6 +44,8 @@ WORD = re.compile(rf"[{_UNSPACED}]+|{_ELIDED}|{_LETTERS}(?:['’-]{_LETTERS})*")
 _FIRST_UNSPACED = "\u0e00"
 _PLAIN_WORD = re.compile("[A-Za-z]+(?:-[A-Za-z]+)*")
 """The matches of WORD in a text without other letters and without apostrophes."""
+_ASCII_WORD = re.compile(rf"{_ELIDED}|[A-Za-z]+(?:['’-][A-Za-z]+)*")
+"""The matches of WORD in a text without other letters."""
 _LEAST_TO_SPLIT = 500
 """Shorter texts are searched faster than they are split."""
 _ONLY_WORDS = {code: " " for code in range(128) if not (chr(code).isalpha() or chr(code) == "-")}
@@ -51,8 +53,11 @@ _ONLY_WORDS = {code: " " for code in range(128) if not (chr(code).isalpha() or c
 
 def spelled(text: str) -> list[str]:
     """The words of a text without its numbers; compounds are kept whole, unspaced scripts give pairs."""
+    plain = plain_words(text)
+    if text.isascii():
+        return plain
     found: list[str] = []
-    for word in plain_words(text):
+    for word in plain:
         if word >= _FIRST_UNSPACED and is_unspaced(word):
             found.extend(words(word))
         else:
@@ -62,14 +67,22 @@ def spelled(text: str) -> list[str]:
 
 def plain_words(text: str) -> list[str]:
     """The matches of WORD, most of the time found by simpler means."""
-    if not text.isascii() or "'" in text:
+    if not is_plain(text):
         return WORD.findall(text)
+    text = without_marks(text, TYPESET_MARKS)
+    if "'" in text or "’" in text:
+        return _ASCII_WORD.findall(text)
     if len(text) < _LEAST_TO_SPLIT:
         return _PLAIN_WORD.findall(text)
     spaced = f" {text.translate(_ONLY_WORDS)} "
     if "-" in spaced:  # it stays within words
         spaced = spaced.replace("--", "  ").replace(" -", "  ").replace("- ", "  ")
     return spaced.split()
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text is ASCII but for typeset marks and apostrophes."""
+    return text.isascii() or without_marks(text, TYPESET_MARKS + "’").isascii()
 
 
 def is_unspaced(text: str) -> bool:

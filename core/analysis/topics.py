@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.page_text import WORD, Lexicon, is_unspaced, plain_words
+from core.analysis.page_text import WORD, Lexicon, is_plain, is_unspaced, plain_words
 
 NOUNS_ARE_CAPITALISED = frozenset({"de"})
 """Languages that write every noun with a capital."""
@@ -27,8 +27,8 @@ _BREAK = re.compile(
     rf"(?<![{_SPACED}])[!-/:-?A-~\u00a1-\u0dff]*[@\d][{_SPACED}]*|[^\w\s'’-]+|[_\d]+|\s[-–]\s"
 )
 """Punctuation, and whole words with digits or an @ in scripts that have spaces."""
-_ASCII_BREAK = re.compile(r"(?<![!-~])[!-/:-?A-~]*+[@\d][!-~]*|[^\w\s'-]+|[_\d]+|\s-\s")
-"""The matches of _BREAK in ASCII, found faster: no digit is among the characters before it."""
+_PLAIN_BREAK = re.compile(r"(?<![!-~])[!-/:-?A-~]*+[@\d][!-~]*|[^\w\s'’-]+|[_\d]+|\s[-–]\s")
+"""The matches of _BREAK in plain text, found faster: no digit is among the characters before it."""
 _UNSPACED_PART = re.compile("[\u30a0-\u30ff\u3005\u4e00-\u9fff\u3400-\u4dbf]{2,}|[\uac00-\ud7af]{2,}")
 _CHINESE_FUNCTION = re.compile(
     "[的了在是和与及或为之等对中有不也我你他她它们这那以而被把从到就都其并上下后前个]+"
@@ -113,7 +113,7 @@ def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[Phrase, Phrase]]:
     """Every run of up to LONGEST_PHRASE words with terms: the terms, and the spelling."""
     words: list[str] = []
     is_spaced = not is_unspaced(text)
-    for part in (_ASCII_BREAK if text.isascii() else _BREAK).split(text):
+    for part in (_PLAIN_BREAK if is_plain(text) else _BREAK).split(text):
         if is_spaced or not is_unspaced(part):
             words += plain_words(part)
         else:
