@@ -28,7 +28,7 @@ from mcp_server.tools.document_chat import CallOptions, DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits
 from mcp_server.tools.page_images import DocumentImages
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
-from tests.unit.mcp_server.test_document_chat_files import Listener
+from tests.unit.mcp_server.tools.test_document_chat_files import Listener
 
 QUAY = "The quay opens at seven."
 LIMITS = ImageLimits(most=3, tokens=3000)
