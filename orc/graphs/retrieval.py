@@ -19,7 +19,7 @@ from core.errors import INTERNAL, DependencyDown, OrcError
 from core.grounding.brackets import visible_name
 from core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from core.models import Record, Usage
-from orc.events import CitationMarked, Plan, Reset, Token, Tool
+from orc.events import CitationMarked, Event, Plan, Reset, Token, Tool
 from orc.graphs.context_choice import names_other_context
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.web_queries import web_query
@@ -251,15 +251,6 @@ async def call_tool(
     started = time.perf_counter()
     deps.emit(Tool(name=name, status="started"))
 
-    def progress(update: Progress) -> None:
-        if isinstance(update, TextDelta):
-            deps.emit(Token(text=update.text))
-        elif isinstance(update, MarkDelta):
-            deps.emit(CitationMarked.of(update))
-        else:
-            steps = {"progress": update.done, "total": update.total} if update.total else {}
-            deps.emit(Tool(name=name, status="progress", message=update.message, **steps))
-
     def ended(status: str, **failure: str) -> None:
         duration = round((time.perf_counter() - started) * 1000, 1)
         fields = {"name": name, "status": status, "duration_ms": duration, **failure}
@@ -270,7 +261,7 @@ async def call_tool(
             name,
             arguments,
             deps.scope_token,
-            on_progress=progress if streams else None,
+            on_progress=(lambda update: deps.emit(_progress_event(name, update))) if streams else None,
             on_restart=lambda reason: deps.emit(Reset(reason=reason)),
             meta=meta,
         )
@@ -289,3 +280,13 @@ async def call_tool(
     with contextlib.suppress(KeyError, TypeError, ValidationError):
         deps.budget.by_tools += Usage.model_validate(content["metadata"]["usage"])
     return ToolResult(name=name, arguments=arguments, content=content)
+
+
+def _progress_event(name: str, update: Progress) -> Event:
+    """What the user is shown of a tool that is still running."""
+    if isinstance(update, TextDelta):
+        return Token(text=update.text)
+    if isinstance(update, MarkDelta):
+        return CitationMarked.of(update)
+    steps = {"progress": update.done, "total": update.total} if update.total else {}
+    return Tool(name=name, status="progress", message=update.message, **steps)
