@@ -194,12 +194,16 @@ class DocumentChat:
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         work.created |= created_ids(attached)
-        reading, writer = await self._answer(work, ready)
+        return await self._result(work, ready, *await self._answer(work, ready))
+
+    async def _result(
+        self, work: _ChatCall, ready: Sequence[Document], reading: PromptSources, writer: CheckedAnswer
+    ) -> DocumentChatResult:
         sent = {each.document.document_id: each for each in [*work.attached, *work.searched]}
         seen, grounding = [with_seen_pages(each, work.seen) for each in ready], writer.grounding
         return DocumentChatResult(
             answer=work.shown,
-            files=[sent[document.document_id].ref for document in readable],
+            files=[sent[document.document_id].ref for document in ready if document.readable],
             citations=await with_rectangles(writer.citations, reading.sources, self.read_boxes),
             metadata=DocumentChatMetadata(
                 mode=reading.mode,
@@ -210,7 +214,7 @@ class DocumentChat:
                 retrieval=reading.steps,
                 prompt=with_image_tokens(work.sizes, work.seen.counts),
                 images=work.seen.counts,
-                usage=budget.usage,
+                usage=work.budget.usage,
                 files=file_statuses(seen, sent, work.created, work.origins),
                 grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
             ),
