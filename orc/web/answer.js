@@ -153,7 +153,7 @@ function Withdrawn({ turn }) {
   if (!turn.withdrawn) return null;
   const { issues, text } = turn.withdrawn;
   return h("details", { class: "withdrawn" }, h("summary", null, t("turn.withdrawn")),
-    h("ul", null, issues.slice(0, MOST_ISSUES).map((each) => h("li", { key: each }, issueWords(each)))), text && h("del", null, text));
+    issues.length > 0 && h("ul", null, issues.slice(0, MOST_ISSUES).map((each) => h("li", null, issueWords(each)))), text && h("del", null, text));
 }
 
 /** @param {{turn: Signal<TurnView>}} properties */
