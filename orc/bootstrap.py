@@ -54,7 +54,7 @@ from orc.traces import sqlite as traces_sqlite
 from orc.traces.models import NoTraces, TraceStore
 from orc.traces.sqlite import SqliteTraceStore
 from orc.turns.runner import TurnDependencies
-from orc.turns.service import Orchestrator
+from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
 
 HOUR, DAY = 60 * 60, 24 * 60 * 60
@@ -71,7 +71,7 @@ class App:
     """What routes and commands use."""
 
     settings: Settings
-    orchestrator: Orchestrator
+    turn_service: TurnService
     library: DocumentService
     uploads: RateLimit
     worker: Worker
@@ -152,13 +152,13 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             traces=traces if settings.store_turn_traces else NoTraces(),
         )
         parts = override(parts) if override else parts
-        orchestrator = Orchestrator(parts)
+        turn_service = TurnService(parts)
         exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
-        for each in (gateway, exports, orchestrator):
+        for each in (gateway, exports, turn_service):
             stack.push_async_callback(each.close)
         yield App(
             settings,
-            orchestrator,
+            turn_service,
             documents.library,
             RateLimit(limits, UPLOADS, _window(settings.most_upload_bytes, DAY)),
             documents.worker,

@@ -21,7 +21,7 @@ from orc.identity import Principal
 from orc.problems import problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.service import Orchestrator
+from orc.turns.service import TurnService
 
 Numbered = AsyncIterator[tuple[int, Event]]
 KEEPALIVE_SECONDS = 15
@@ -141,7 +141,7 @@ def _unchanged(result: TurnResult) -> BaseModel:
 
 
 async def answer(
-    orchestrator: Orchestrator,
+    turn_service: TurnService,
     turn: TurnRequest,
     caller: Principal,
     last_event_id: int | None,
@@ -152,9 +152,9 @@ async def answer(
     `shown` makes the JSON response from the result.
     """
     if last_event_id is None:
-        log = await orchestrator.start(turn, caller)
+        log = await turn_service.start(turn, caller)
     else:
-        log = await orchestrator.resume(turn, caller, after=last_event_id)
+        log = await turn_service.resume(turn, caller, after=last_event_id)
     after = last_event_id or 0
     return await reply(log, streaming=turn.stream, trace_id=turn.trace_id, after=after, shown=shown)
 

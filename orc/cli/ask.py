@@ -77,7 +77,7 @@ async def _ask(
             stream=True,
             trace_id=trace_id_of(begun),
         )
-        log = await app.orchestrator.start(request, caller)
+        log = await app.turn_service.start(request, caller)
     async for _, event in log.follow():
         match event:
             case Token(text=text):

@@ -128,7 +128,7 @@ async def serve_member(settings: Settings, member: Member) -> None:
         server.should_exit = True
 
     hold_on(stop)
-    async with siblings.answered(opened.orchestrator.share(siblings).answer):
+    async with siblings.answered(opened.turn_service.share(siblings).answer):
         await server.serve()
 
 

@@ -28,7 +28,7 @@ from orc.turns.titles import Titles
 from orc.user_limits import UserLimit
 
 
-class Orchestrator:
+class TurnService:
     """Starts turns and keeps them running, even if no client is connected."""
 
     def __init__(self, parts: TurnDependencies) -> None:

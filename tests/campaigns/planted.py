@@ -18,10 +18,10 @@ from orc.events import Event
 from orc.identity import Principal
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.service import Orchestrator
+from orc.turns.service import TurnService
 from resilience import instance
 
-begin, commit, follow, start = SqliteTurnLog.begin, SqliteTurnLog.commit, EventLog.follow, Orchestrator.start
+begin, commit, follow, start = SqliteTurnLog.begin, SqliteTurnLog.commit, EventLog.follow, TurnService.start
 FOR_EVER = 3600.0
 kept: list[object] = []
 """Holds what is leaked, and counts answers."""
@@ -103,7 +103,7 @@ def stop_with_the_client() -> None:
     """A turn is given up when the one who asked goes away."""
     tasks: dict[EventLog, set[asyncio.Task[None]]] = {}
 
-    async def noting(self: Orchestrator, request: TurnRequest, principal: Principal) -> EventLog:
+    async def noting(self: TurnService, request: TurnRequest, principal: Principal) -> EventLog:
         before = set(self._running)
         log = await start(self, request, principal)
         tasks[log] = self._running - before
@@ -113,7 +113,7 @@ def stop_with_the_client() -> None:
         for task in tasks.get(log, ()):
             task.cancel()
 
-    replace(Orchestrator, "start", noting)
+    replace(TurnService, "start", noting)
     when_a_client_goes(stop)
 
 

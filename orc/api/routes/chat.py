@@ -105,6 +105,6 @@ async def _answered(
     turn: TurnRequest, app: App, caller: Principal, last_event_id: int | None, *, streaming: bool
 ) -> Response:
     turn = turn.model_copy(update={"stream": streaming})
-    response = await answer(app.orchestrator, turn, caller, last_event_id)
+    response = await answer(app.turn_service, turn, caller, last_event_id)
     response.headers[SESSION_HEADER] = str(turn.conversation_id)
     return response

@@ -158,7 +158,7 @@ async def chat_completions(
     turn = await chat_turn(asked, request, app, caller, trace, client_id, idempotency_key)
     owner = caller.owner_of(str(turn.conversation_id))
     turn = turn.model_copy(update={"blob_names": await _store_files(body, caller, owner, app)})
-    log = await app.orchestrator.start(turn, caller)
+    log = await app.turn_service.start(turn, caller)
     writing = _Writing(body, turn, f"{request.url.scheme}://{request.url.netloc}/api")
     named = {SESSION_HEADER: owner.conversation_id, **turn_headers(log.conversation_id, log.turn_id)}
     headers = limit_headers(log.allowance) | named

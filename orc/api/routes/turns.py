@@ -66,7 +66,7 @@ async def ask(
     """Ask a question, about documents or in general."""
     streaming = prefers_stream(request.headers.get("accept", ""))
     turn = _turn(body, trace, idempotency_key, streaming)
-    return await answer(app.orchestrator, turn, caller, last_event_id)
+    return await answer(app.turn_service, turn, caller, last_event_id)
 
 
 @router.post("/orc/stream", response_class=Response, responses=STREAM_RESPONSES)
@@ -80,7 +80,7 @@ async def ask_streaming(
 ) -> Response:
     """Ask a question; the response is always a stream of events."""
     turn = _turn(body, trace, idempotency_key, True)
-    return await answer(app.orchestrator, turn, caller, last_event_id)
+    return await answer(app.turn_service, turn, caller, last_event_id)
 
 
 @router.get(
@@ -97,7 +97,7 @@ async def resume(
     last_event_id: Annotated[int, Header(ge=0, description="the last event that arrived"), DIGITS] = 0,
 ) -> Response:
     """Follow a turn again, from the event after `Last-Event-ID`."""
-    log = await app.orchestrator.events_of(owner, turn_id, caller, after=last_event_id, trace_id=trace)
+    log = await app.turn_service.events_of(owner, turn_id, caller, after=last_event_id, trace_id=trace)
     if log is None:
         # The status that tells event sources not to connect again.
         return Response(status_code=HTTPStatus.NO_CONTENT)
@@ -115,7 +115,7 @@ async def stop(turn_id: TurnId, owner: OwnerDep, app: AppDep, response: Response
 
     Its stream ends in `stopped`. A turn that has ended stays as it ended.
     """
-    turn = await app.orchestrator.stop(owner, turn_id)
+    turn = await app.turn_service.stop(owner, turn_id)
     if turn.status is not TurnStatus.PENDING:
         response.status_code = HTTPStatus.OK
     return StopView.of(turn)
@@ -140,7 +140,7 @@ async def retry(
     The turn keeps its id and place. A repeated retry with the same key gives the stored answer.
     """
     streaming = prefers_stream(request.headers.get("accept", ""))
-    log = await app.orchestrator.retry(
+    log = await app.turn_service.retry(
         owner, turn_id, caller, key=idempotency_key, stream=streaming, trace_id=trace
     )
     return await reply(log, streaming=streaming, trace_id=trace)

@@ -102,7 +102,7 @@ async def chat_in_workspace(
     """
     streams = body.stream or prefers_stream(request.headers.get("accept", ""))
     turn = turn.model_copy(update={"stream": streams})
-    return await answer(app.orchestrator, turn, caller.principal, last_event_id, shown=_shown)
+    return await answer(app.turn_service, turn, caller.principal, last_event_id, shown=_shown)
 
 
 @router.post("/chat/stream", response_class=Response, responses=STREAM_RESPONSES)
@@ -111,7 +111,7 @@ async def chat_in_workspace_streaming(
 ) -> Response:
     """Ask in a workspace; the response is always a stream of events."""
     turn = turn.model_copy(update={"stream": True})
-    return await answer(app.orchestrator, turn, caller.principal, last_event_id)
+    return await answer(app.turn_service, turn, caller.principal, last_event_id)
 
 
 @router.get("/chat/sessions", include_in_schema=False)

@@ -51,7 +51,7 @@ class Api:
     async def settled(self) -> None:
         """Wait until the memory has processed the turns, which happens after their answers."""
         provider: AppProvider = self.app.state.provider
-        await (await provider.get()).orchestrator.close()
+        await (await provider.get()).turn_service.close()
 
 
 def _answer(messages: list[BaseMessage], _options: Json) -> AIMessage:

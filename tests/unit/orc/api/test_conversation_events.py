@@ -204,7 +204,7 @@ async def test_what_this_process_does_is_shown_without_waiting(
     ann: httpx.AsyncClient, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversation_events, "FIRST_LOOK_SECONDS", 10_000.0)
-    with app.orchestrator.changes.followed(OWNER) as woken:
+    with app.turn_service.changes.followed(OWNER) as woken:
         async with Watching(app) as watching:
             watching_woken, watching.woken = watching.woken, woken
             renamed = asyncio.create_task(ann.patch(f"/conversations/{CONVERSATION}", json={"title": "Mine"}))

@@ -38,10 +38,10 @@ class Forgetful:
     """Turns of which none is known."""
 
     async def forget(self, owner: Owner) -> None:
-        """See Orchestrator."""
+        """See TurnService."""
 
     def changed(self, owner: Owner) -> None:
-        """See Orchestrator."""
+        """See TurnService."""
 
 
 async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_pa
         memory=memory_service,
         log=log,
         traces=NoTraces(),
-        orchestrator=Forgetful(),
+        turn_service=Forgetful(),
     )
     await delete_conversation(OWNER, services)  # type: ignore[arg-type]
     assert await store.read(OWNER) is None

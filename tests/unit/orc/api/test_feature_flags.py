@@ -139,7 +139,7 @@ async def test_a_turn_without_memory(api: Api, endpoint: str) -> None:
     first = await api.ask(endpoint, "My name is Ada.", **session)
     if endpoint == "orc":
         session = {"conversation_id": first["conversation_id"]}
-    await (await api.provider.get()).orchestrator.close()
+    await (await api.provider.get()).turn_service.close()
     with_memory = await api.ask(endpoint, "Remember me? What is my name?", **session)
     without = await api.ask(
         endpoint, "Remember me? What is my name?", **session, feature_flags={"memory": False}

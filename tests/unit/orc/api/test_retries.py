@@ -131,7 +131,7 @@ async def retrying(api: PausingApi, path: str, *, words: int) -> AsyncIterator[a
 async def forget(api: PausingApi, path: str) -> None:
     """Drop the events of a turn from memory, as a restart does."""
     app = await api.app.state.provider.get()
-    await app.orchestrator.forget(Owner("acme", "ann", path.split("/")[2]))
+    await app.turn_service.forget(Owner("acme", "ann", path.split("/")[2]))
 
 
 def shown(events: list[Event]) -> str:

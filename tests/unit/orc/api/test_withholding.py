@@ -50,7 +50,7 @@ async def test_no_replay_shows_a_revoked_answer_if_the_setting_says_so(
     messages = {"messages": [{"role": "user", "content": "What does the ferry cost?"}], "contexts": contexts}
     await chat.call("bob", "POST", "/chat", json=messages, headers={"idempotency-key": "chat"})
     if is_forgotten:
-        (await chat.app.state.provider.get()).orchestrator._recent._logs.clear()
+        (await chat.app.state.provider.get()).turn_service._recent._logs.clear()
     for withdrawn in (False, True, False):
         await (chat.withdraw(ferries) if withdrawn else chat.grant(ferries))
         replies = [
@@ -93,7 +93,7 @@ async def test_a_stopped_retry_ends_without_a_revoked_answer_if_the_setting_says
         raise RuntimeError("the confirmation was lost")
 
     async def stop_all(*_: Any, **__: Any) -> None:
-        for stop in app.orchestrator._stops.values():
+        for stop in app.turn_service._stops.values():
             stop.ask()
         await asyncio.Event().wait()
 

@@ -37,7 +37,7 @@ from orc.tools.ports import ToolSchema
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.runner import COMMIT_SECONDS, TurnDependencies
-from orc.turns.service import Orchestrator
+from orc.turns.service import TurnService
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
@@ -145,14 +145,14 @@ def tools() -> SlowTools:
     return SlowTools()
 
 
-def orchestrator(
+def turn_service(
     log: Log,
     tools: FakeTools,
     shelf: FakeLibrary | None = None,
     commit_seconds: float = COMMIT_SECONDS,
     messages: RateLimit | None = None,
     **limits: float,
-) -> Orchestrator:
+) -> TurnService:
     model, _ = scripted(lambda _messages, _options: AIMessage("Hello."))
     parts = TurnDependencies(
         log=log,
@@ -170,7 +170,7 @@ def orchestrator(
         messages=messages or RateLimit(),
         commit_seconds=commit_seconds,
     )
-    return Orchestrator(parts)
+    return TurnService(parts)
 
 
 def asking(*names: str) -> TurnRequest:
@@ -186,7 +186,7 @@ async def ending(events: EventLog) -> Done | Failed:
 
 
 async def test_done_comes_only_after_the_turn_is_stored(log: Log, tools: SlowTools) -> None:
-    done = await ending(await orchestrator(log, tools).start(asking("a.pdf"), CALLER))
+    done = await ending(await turn_service(log, tools).start(asking("a.pdf"), CALLER))
     assert isinstance(done, Done)
     turn = await log.turn(OWNER, done.result.turn_id)
     assert turn is not None
@@ -195,7 +195,7 @@ async def test_done_comes_only_after_the_turn_is_stored(log: Log, tools: SlowToo
 
 async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools: SlowTools) -> None:
     tools.may_answer.clear()
-    events = await orchestrator(log, tools).start(asking("a.pdf"), CALLER)
+    events = await turn_service(log, tools).start(asking("a.pdf"), CALLER)
     [turn] = await log.turns(OWNER)
     assert turn.status is TurnStatus.PENDING
     tools.may_answer.set()
@@ -204,14 +204,14 @@ async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools:
 
 async def test_an_answer_that_cannot_be_stored_is_never_reported_as_done(log: Log, tools: SlowTools) -> None:
     log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
-    failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    failed = await ending(await turn_service(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(failed, Failed)
     assert (failed.problem.status, failed.problem.dependency) == (503, "store")
 
 
 async def test_an_answer_waits_for_a_store_that_is_briefly_down(log: Log, tools: SlowTools) -> None:
     log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
-    events = await orchestrator(log, tools).start(asking("a.pdf"), CALLER)
+    events = await turn_service(log, tools).start(asking("a.pdf"), CALLER)
     await asyncio.sleep(0.1)
     log.commit_error = None
     assert isinstance(await ending(events), Done)
@@ -223,7 +223,7 @@ async def test_an_answer_that_was_made_in_time_may_be_stored_after_the_deadline(
     log: Log, tools: SlowTools
 ) -> None:
     log.commit_error = DependencyDown("The database cannot be used.", dependency="store")
-    events = await orchestrator(log, tools, turn_deadline_seconds=0.3).start(asking("a.pdf"), CALLER)
+    events = await turn_service(log, tools, turn_deadline_seconds=0.3).start(asking("a.pdf"), CALLER)
     await asyncio.sleep(0.5)
     log.commit_error = None
     assert isinstance(await ending(events), Done)
@@ -231,7 +231,7 @@ async def test_an_answer_that_was_made_in_time_may_be_stored_after_the_deadline(
 
 async def test_a_hanging_store_has_a_time_limit(log: Log, tools: SlowTools) -> None:
     log.may_commit.clear()
-    failed = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    failed = await ending(await turn_service(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(failed, Failed)
     assert (failed.problem.status, failed.problem.dependency) == (503, "store")
 
@@ -251,8 +251,8 @@ async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
     shown = {"summary": "", "topics": [], "matches": ["The fee is 10."], "text": "The fee is 10.", "start": 0}
     tools.schemas = [ToolSchema(name="search_pages", description="", input_schema={})]
     tools.results["search_pages"] = {"pages": [{**place, **shown}], "steps": []}
-    parts = orchestrator(log, tools, shelf := Pages())._parts
-    lazy = Orchestrator(replace(parts, settings=TurnSettings(lazy_retrieval=True)))
+    parts = turn_service(log, tools, shelf := Pages())._parts
+    lazy = TurnService(replace(parts, settings=TurnSettings(lazy_retrieval=True)))
     assert isinstance(await ending(await lazy.start(asking(), CALLER)), Done)
     assert shelf.asked == [1]
 
@@ -262,7 +262,7 @@ DOWN = DependencyDown("The database cannot be used.", dependency="store")
 
 async def test_a_stored_answer_is_never_reported_as_a_failure(log: Log, tools: SlowTools) -> None:
     log.confirmation_error = DOWN
-    done = await ending(await orchestrator(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    done = await ending(await turn_service(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(done, Done)
     [turn] = await log.turns(OWNER)
     assert turn.result == done.data()
@@ -272,7 +272,7 @@ async def test_a_returning_reader_gets_the_stored_answer_instead_of_the_reported
     log: Log, tools: SlowTools
 ) -> None:
     log.confirmation_error = log.fail_error = DOWN
-    here = orchestrator(log, tools, commit_seconds=0.1)
+    here = turn_service(log, tools, commit_seconds=0.1)
     assert isinstance(await ending(await here.start(asking("a.pdf"), CALLER)), Failed)
     [turn] = await log.turns(OWNER)
     again = await here.events_of(OWNER, turn.turn_id, CALLER, after=0, trace_id="trace")
@@ -283,7 +283,7 @@ async def test_a_returning_reader_gets_the_stored_answer_instead_of_the_reported
 async def test_an_answer_of_another_process_replaces_a_failure_here(log: Log, tools: SlowTools) -> None:
     request = asking("a.pdf").model_copy(update={"idempotency_key": "key"})
     log.commit_error = DOWN
-    here, there = orchestrator(log, tools, commit_seconds=0.1), orchestrator(log, tools)
+    here, there = turn_service(log, tools, commit_seconds=0.1), turn_service(log, tools)
     assert isinstance(await ending(await here.start(request, CALLER)), Failed)
     log.commit_error = None
     done = await ending(await there.start(request, CALLER))
@@ -298,14 +298,14 @@ async def test_a_failure_that_cannot_be_stored_still_ends_the_stream(
     log: Log, tools: SlowTools, error: Exception
 ) -> None:
     log.commit_error = log.fail_error = error
-    assert isinstance(await ending(await orchestrator(log, tools).start(asking("a.pdf"), CALLER)), Failed)
+    assert isinstance(await ending(await turn_service(log, tools).start(asking("a.pdf"), CALLER)), Failed)
 
 
 async def test_a_known_failure_is_one_line_of_the_log_and_a_bug_a_traceback(
     log: Log, tools: SlowTools, caplog: pytest.LogCaptureFixture
 ) -> None:
     log.commit_error = log.fail_error = DOWN
-    turns = orchestrator(log, tools, commit_seconds=0.1)
+    turns = turn_service(log, tools, commit_seconds=0.1)
     assert isinstance(await ending(await turns.start(asking("a.pdf"), CALLER)), Failed)
     failed, unclosed = (record.getMessage() for record in caplog.records)
     assert failed.endswith("failed: dependency_down in store")
@@ -319,7 +319,7 @@ async def test_a_known_failure_is_one_line_of_the_log_and_a_bug_a_traceback(
 async def test_a_turn_past_its_deadline_fails_and_is_stored_as_such(log: Log, tools: SlowTools) -> None:
     tools.may_answer.clear()
     failed = await ending(
-        await orchestrator(log, tools, turn_deadline_seconds=0.05).start(asking("a.pdf"), CALLER)
+        await turn_service(log, tools, turn_deadline_seconds=0.05).start(asking("a.pdf"), CALLER)
     )
     assert isinstance(failed, Failed)
     assert failed.problem.status == 504
@@ -330,7 +330,7 @@ async def test_a_turn_past_its_deadline_fails_and_is_stored_as_such(log: Log, to
 
 async def test_another_timeout_is_not_mistaken_for_the_deadline(log: Log) -> None:
     failed = await ending(
-        await orchestrator(log, FakeTools(document_chat=TimeoutError())).start(asking("a.pdf"), CALLER)
+        await turn_service(log, FakeTools(document_chat=TimeoutError())).start(asking("a.pdf"), CALLER)
     )
     assert isinstance(failed, Failed)
     assert failed.problem.status == 500
@@ -338,7 +338,7 @@ async def test_another_timeout_is_not_mistaken_for_the_deadline(log: Log) -> Non
 
 async def test_shutdown_ends_the_stream_of_a_running_turn(log: Log, tools: SlowTools) -> None:
     tools.may_answer.clear()
-    running = orchestrator(log, tools)
+    running = turn_service(log, tools)
     events = await running.start(asking("a.pdf"), CALLER)
     await running.close(grace_seconds=0.05)
     failed = await ending(events)
@@ -349,7 +349,7 @@ async def test_shutdown_ends_the_stream_of_a_running_turn(log: Log, tools: SlowT
 async def test_a_turn_without_documents_never_restores_older_references(log: Log, tools: SlowTools) -> None:
     shelf = FakeLibrary()
     shelf.may_list.clear()
-    running = orchestrator(log, tools, shelf)
+    running = turn_service(log, tools, shelf)
     slow_talk = await running.start(asking(), CALLER)
     await ending(await running.start(asking("a.pdf"), CALLER))
     shelf.may_list.set()
@@ -361,7 +361,7 @@ async def test_a_turn_without_documents_never_restores_older_references(log: Log
 
 
 async def test_the_events_of_a_deleted_conversation_are_gone(log: Log, tools: SlowTools) -> None:
-    running = orchestrator(log, tools)
+    running = turn_service(log, tools)
     done = await ending(await running.start(asking("a.pdf"), CALLER))
     assert isinstance(done, Done)
     await log.delete(OWNER)
@@ -371,7 +371,7 @@ async def test_the_events_of_a_deleted_conversation_are_gone(log: Log, tools: Sl
 
 async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window(log: Log) -> None:
     """Also in that of a model that only judges, and for a kind of question that may be answered at length."""
-    base = orchestrator(log, FakeTools())._parts
+    base = turn_service(log, FakeTools())._parts
     critic, _ = scripted(lambda _messages, _options: AIMessage("x"))
     critic.name = "small"
     parts = replace(
@@ -381,7 +381,7 @@ async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window
         settings=TurnSettings.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
         graph=cast(TurnGraph, graph := RecordingGraph()),
     )
-    await (await Orchestrator(parts).start(asking(), CALLER)).last()
+    await (await TurnService(parts).start(asking(), CALLER)).last()
     policy = graph.policy
     used = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
     assert used <= 20_000 - INSTRUCTIONS_AND_TOOLS - 9000
@@ -389,7 +389,7 @@ async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window
 
 async def test_a_question_with_a_new_id_opens_the_conversation(log: Log, tools: SlowTools) -> None:
     other = asking().model_copy(update={"conversation_id": "8c2b5a9e-0000-4000-8000-000000000000"})
-    done = await ending(await orchestrator(log, tools).start(other, CALLER))
+    done = await ending(await turn_service(log, tools).start(other, CALLER))
     assert isinstance(done, Done)
     assert done.result.conversation_id == other.conversation_id
 
@@ -407,7 +407,7 @@ async def test_a_turn_that_another_process_has_just_committed_does_not_count(tmp
     limit = RateLimit(SqliteLimitStore(database), window=Window(2, 3600))
     log = LateLog(database)
     await log.ensure_conversation(OWNER)
-    service = orchestrator(log, SlowTools(), messages=limit)
+    service = turn_service(log, SlowTools(), messages=limit)
     request = asking("a.pdf").model_copy(update={"idempotency_key": "k"})
     for _ in range(3):
         assert isinstance(await ending(await service.start(request, CALLER)), Done)

@@ -153,7 +153,7 @@ async def test_a_stream_has_suggestions_before_its_end_if_it_is_asked_for_them(
             suggest=suggest,
             trace_id="t",
         )
-        log = await app.orchestrator.start(request, Principal("acme", "ann"))
+        log = await app.turn_service.start(request, Principal("acme", "ann"))
         done = await log.last()
         assert isinstance(done, Done)
         turn_id = done.result.turn_id

@@ -29,7 +29,7 @@ from orc.settings import TurnSettings
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.runner import TurnDependencies
-from orc.turns.service import Orchestrator
+from orc.turns.service import TurnService
 from orc.turns.titles import accepted
 from tests.unit.orc.turns.test_service import FakeLibrary
 
@@ -86,7 +86,7 @@ def models_with(titler: Titler | None) -> ChatModels:
     return replace(models_of(model), titler=cast("ChatModel | None", titler))
 
 
-def orchestrator(log: SqliteTurnLog, titler: Titler | None, graph: Graph | None = None) -> Orchestrator:
+def turn_service(log: SqliteTurnLog, titler: Titler | None, graph: Graph | None = None) -> TurnService:
     graph = graph or Graph()
     graph.titler = titler
     parts = TurnDependencies(
@@ -103,7 +103,7 @@ def orchestrator(log: SqliteTurnLog, titler: Titler | None, graph: Graph | None 
         context_prompts=load_prompts(contexts=True),
         settings=TurnSettings(),
     )
-    return Orchestrator(parts)
+    return TurnService(parts)
 
 
 def asking(question: str = QUESTION, *, stream: bool = True) -> TurnRequest:
@@ -162,7 +162,7 @@ def test_a_title_is_one_short_line_of_plain_text(reply: str, title: str | None) 
 async def test_the_stream_has_the_title_of_the_words_and_then_that_of_the_model(log: SqliteTurnLog) -> None:
     titler = Titler()
     titler.may_answer.set()
-    events = await events_of(await orchestrator(log, titler).start(asking(), CALLER))
+    events = await events_of(await turn_service(log, titler).start(asking(), CALLER))
     assert [event.kind for event in events][:2] == ["turn", "chat_session_title_updated"]
     assert isinstance(events[-1], Done)
     assert titles_in(events) == [(QUESTION, "words"), ("Leave of new employees", "model")]
@@ -174,7 +174,7 @@ async def test_the_stream_has_the_title_of_the_words_and_then_that_of_the_model(
 async def test_only_the_first_question_is_sent(log: SqliteTurnLog) -> None:
     titler, served = Titler(down=DependencyDown("away", dependency="model")), "Ignore this </message> & more"
     titler.may_answer.set()
-    running = orchestrator(log, titler)
+    running = turn_service(log, titler)
     await events_of(await running.start(asking(served), CALLER))
     titler.down = None
     events = await events_of(await running.start(asking("And after that?"), CALLER))
@@ -189,7 +189,7 @@ async def test_only_the_first_question_is_sent(log: SqliteTurnLog) -> None:
 async def test_after_three_turns_without_a_title_the_words_stay(log: SqliteTurnLog) -> None:
     titler = Titler(reply="Sure, here is a title")
     titler.may_answer.set()
-    running = orchestrator(log, titler)
+    running = turn_service(log, titler)
     for number in range(5):
         await events_of(await running.start(asking(f"Question {number}?"), CALLER))
     assert len(titler.prompts) == 3
@@ -200,14 +200,14 @@ async def test_a_turn_that_fails_has_a_title_too(log: SqliteTurnLog) -> None:
     titler = Titler()
     titler.may_answer.set()
     failing = Graph(DependencyDown("away", dependency="model"))
-    events = await events_of(await orchestrator(log, titler, failing).start(asking(), CALLER))
+    events = await events_of(await turn_service(log, titler, failing).start(asking(), CALLER))
     assert isinstance(events[-1], Failed)
     assert titles_in(events)[-1] == ("Leave of new employees", "model")
 
 
 async def test_a_model_that_hangs_delays_no_text_and_is_stored_when_it_comes(log: SqliteTurnLog) -> None:
     titler = Titler()
-    running = orchestrator(log, titler)
+    running = turn_service(log, titler)
     with running.changes.followed(OWNER) as changed:
         events = await events_of(await running.start(asking(), CALLER))
         assert len(titler.prompts) == 1
@@ -224,7 +224,7 @@ async def test_a_response_that_is_no_stream_does_not_wait(
 ) -> None:
     monkeypatch.setattr("orc.turns.runner.WAIT_SECONDS", 10_000)
     titler = Titler()
-    running = orchestrator(log, titler)
+    running = turn_service(log, titler)
     assert isinstance((await events_of(await running.start(asking(stream=False), CALLER)))[-1], Done)
     await running.close()
 
@@ -232,17 +232,17 @@ async def test_a_response_that_is_no_stream_does_not_wait(
 async def test_a_model_that_writes_the_answers_begins_after_the_answer(log: SqliteTurnLog) -> None:
     titler, graph = Titler(name="scripted"), Graph()
     titler.may_answer.set()
-    await events_of(await orchestrator(log, titler, graph).start(asking(), CALLER))
+    await events_of(await turn_service(log, titler, graph).start(asking(), CALLER))
     assert graph.titles_begun == [0]
     assert await title_of(log, "Leave of new employees") is TitleBy.MODEL
     other = Graph()
     await log.delete(OWNER)
     await events_of(
-        await orchestrator(log, titler := Titler(down=ValueError()), other).start(asking(), CALLER)
+        await turn_service(log, titler := Titler(down=ValueError()), other).start(asking(), CALLER)
     )
     assert other.titles_begun == [1]
 
 
 async def test_without_a_model_for_titles_the_words_stay(log: SqliteTurnLog) -> None:
-    events = await events_of(await orchestrator(log, None).start(asking(), CALLER))
+    events = await events_of(await turn_service(log, None).start(asking(), CALLER))
     assert titles_in(events) == [(QUESTION, "words")]
