@@ -16,6 +16,7 @@ from devkit.doubles.openai_double import OpenAIDouble
 from devkit.shared_data import ROOT
 from devkit.system import System
 from tests.system.steps import Json, call_tool, conversation_with, scope_over, wait_until
+from tests.unit.mcp_server.test_tools_over_mcp import CALLS as OVER_MCP
 
 INSPECTOR = ROOT / "node_modules" / ".bin" / "mcp-inspector"
 SECONDS = 60
@@ -25,18 +26,15 @@ PATIENT = ("--connect-timeout", str(1000 * SECONDS))
 """A busy machine starts a server in more than the 15 s that the inspector waits by itself."""
 QUESTION = "When does the quay open?"
 CALLS: dict[str, Json] = {
+    **OVER_MCP,
     "document_chat": {"question": QUESTION, "document_names": ["a.txt"]},
-    "documents_list": {},
     "documents_get_summary": {"document_id": "DOCUMENT"},
     "documents_get_content": {"document_id": "DOCUMENT", "max_chars": 5000},
-    "documents_analyze": {"document_id": "DOCUMENT", "question": QUESTION},
     "semantic_search": {"query": QUESTION, "top_k": 3},
     "search_pages": {"query": QUESTION, "limit": 3},
-    "get_page": {"page_id": "PAGE"},
     "follow_relation": {"entity_value": "harbour master", "direction": "both"},
-    "get_ontology": {},
 }
-"""How to call each tool; DOCUMENT and PAGE stand for ids."""
+"""How to call each tool; DOCUMENT and PAGE are ids."""
 ASK = (
     *("--method", "tools/call", "--tool-name", "document_chat"),
     *("--tool-arg", f"question={QUESTION}", "--tool-arg", 'document_names=["a.txt"]'),
