@@ -107,7 +107,8 @@ _FREQUENCY = (
 )
 _SIZE = (
     rf"{_LENGTH}|[$€£¥%]|\b(?:per ?cent|prozent|euros?|eur|usd|dollars?|pounds?|million\w*|billion\w*"
-    r"|millones|tonnes?|tons?|kg|litres?|liters?|liter|people|persons?|members?|staff|employees?|rooms?|pages?"
+    r"|millones|tonnes?|tons?|kg|litres?|liters?|liter|people|persons?|members?|staff|employees?|pages?"
+    r"|rooms?"  # prose: data
     r"|inhabitants|personen|mitglieder|einwohner|personnes|personas|[kmgt]b)\b"
 )
 _AGE = (

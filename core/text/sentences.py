@@ -18,7 +18,7 @@ HEADING_SHARE = 0.75
 FULL_LINE = 0.9
 """A line that the next word would have lengthened to less than this share of its neighbours ends a block."""
 FEW_ENDS = 0.1
-"""The share of lines that end a sentence, below which each line of a text stands for itself."""
+"""The share of lines that end a sentence, below which each line of a text is a unit."""
 MOST_ROW_WORDS = 15
 LONGEST_ABOVE = 4000
 """Characters of the headings, and of the lead, that a piece repeats; the last ones if there are more."""
@@ -163,7 +163,7 @@ def _kind_of(
         return "sentence"
     if _ITEM.match(line):
         return "heading" if _is_numbered_heading(line, following, layout.widest, before) else "item"
-    if _is_row(line) or (not gathered and _is_row_beside(line, following, before[0])):
+    if _is_row(line) or (not gathered and _continues_rows(line, following, before[0])):
         return "row"
     above = gathered[-1] if gathered else ""
     is_short_item = _ITEM.match(above) is not None and len(above) < layout.widest * HEADING_SHARE
@@ -208,7 +208,7 @@ def _is_row(line: str) -> bool:
     return cells >= 2 and cells >= len(words) * 0.3 and not line.endswith(".")
 
 
-def _is_row_beside(line: str, following: str, before: Kind) -> bool:
+def _continues_rows(line: str, following: str, before: Kind) -> bool:
     """Whether a line with one number belongs to the rows above or below it."""
     if not (before == "row" or _is_row(following)) or line.endswith(_ENDS) or line[0].islower():
         return False

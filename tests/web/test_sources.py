@@ -50,13 +50,13 @@ MISTAKES = {
     "a wrong type of an attribute": 'h("button", { onClick: 3 });',
     "a missing property": 'h(IconButton, { name: "close" });',
     "a misspelt event": 'h("button", { onClik: () => {} });',
-    "an unknown attribute": 'h("img", { sorce: "a.png" });',
-    "a misspelt element": 'h("buton", null);',
+    "an unknown attribute": 'h("img", { sourceOf: "a.png" });',
+    "a misspelt element": 'h("knob", null);',
 }
 
 
 def test_mistakes_are_found_by_their_types(tmp_path: Path) -> None:
-    """Each mistake is in a file of its own, next to the modules as they are."""
+    """Each mistake is in a separate file, next to the modules as they are."""
     tsc = node_tool("tsc")
     shutil.copytree(FOLDER, tmp_path / "orc" / "web")
     shutil.copy(ROOT / "tsconfig.json", tmp_path)

@@ -45,9 +45,9 @@ def test_a_question_about_one_fact_gets_no_overview(question: str) -> None:
 
 
 def test_a_short_document_is_shown_by_its_sections() -> None:
-    mail = pages("Minutes of May\n\nFair\nThe fair is in June. It rains.\n\nTreasurer\nNobody was elected.")
+    mail = pages("Minutes of May\n\nFair\nThe fair is in June. It rains.\n\nTreasurer\nNone was elected.")
     assert answer_from("Give me a summary of this mail", mail) == (
-        "Minutes of May Fair [S1] The fair is in June. [S1] Nobody was elected. [S1]"
+        "Minutes of May Fair [S1] The fair is in June. [S1] None was elected. [S1]"
     )
 
 

@@ -86,9 +86,8 @@ def test_a_numbered_heading_is_not_an_item_with_the_text_of_its_section() -> Non
 
 
 def test_items_of_a_numbered_list_stay_items() -> None:
-    text = (
-        "Decisions\n1. Book the crane\n2. Name the hall\n\n3. Paint the door\nThe board agreed to all of it."
-    )
+    items = "1. Book the crane\n2. Name the hall\n\n3. Paint the door"  # prose: data
+    text = f"Decisions\n{items}\nThe board agreed to all of it."
     kinds = [piece.kind for piece in split_pieces(text)]
     assert kinds == ["heading", "item", "item", "item"]
 
