@@ -41,6 +41,10 @@ class ImageCounts(Record):
     failed: int = Field(default=0, description="pages that could not be drawn")
     tokens: int = Field(default=0, description="the most that the pictures take of the prompt")
 
+    def of(self, sent: int) -> "ImageCounts":
+        """The counts of a prompt that has only `sent` of these pictures."""
+        return self.model_copy(update={"sent": sent, "tokens": self.tokens * sent // max(1, self.sent)})
+
 
 def with_image_tokens(sizes: Mapping[str, int], counts: ImageCounts) -> dict[str, int]:
     """The tokens of each part of a prompt, and their `total`, with those of its pictures if it has any."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -62,7 +63,13 @@ async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, deps: 
     count = partial(section_tokens, prompt, state.question, deps.counter, state.tools)
     is_short = not state.tools and sum(len(message.text) for message in prompt) <= MOST_COUNTED_IN_PLACE
     sizes = count() if is_short else await asyncio.to_thread(count)
-    return with_image_tokens(sizes, state.image_counts)
+    return with_image_tokens(sizes, state.image_counts.of(_pictures_in(prompt)))
+
+
+def _pictures_in(prompt: Sequence[BaseMessage]) -> int:
+    """How many pictures a prompt has. A revision may have lost the sources of some."""
+    parts = chain.from_iterable(each.content for each in prompt if isinstance(each.content, list))
+    return sum(isinstance(part, dict) and part.get("type") == "image_url" for part in parts)
 
 
 async def _images(state: ConversationState, deps: Deps) -> dict[str, Any]:

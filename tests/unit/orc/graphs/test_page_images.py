@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.runtime import Runtime
 from PIL import Image
 
 from core.documents.image_limits import ImageCounts, ImageLimits
@@ -20,6 +21,7 @@ from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import GRAPH, SEARCH_TOOL, Turn, passage, reasons
 from orc.events import Context
+from orc.graphs.context_builder import build_context
 from orc.graphs.models import ConversationState
 from orc.graphs.page_images import UNFORESEEN, PageImages
 from orc.tools.ports import FINDS_DOCUMENTS, ToolSchema
@@ -283,6 +285,17 @@ async def test_a_revision_is_sent_the_same_pictures() -> None:
         ("text", True),
         ("picture", False),
     ]
+
+
+async def test_the_sizes_of_a_prompt_count_the_pictures_that_it_has() -> None:
+    turn = SeeingTurn(cites(2), TEXT, SCAN, found=found_fee())
+    state = await turn.run(has_documents=True)
+    fewer = state.attempt.model_copy(update={"sources": state.attempt.sources[:1]})
+    revised = state.model_copy(update={"attempt": fewer, "lookups": []})
+    update = await build_context(revised, Runtime(context=turn.deps))
+    sizes = update["context_budget"]
+    assert sizes["images"] == 1000
+    assert sizes["total"] == sum(sizes.values()) - sizes["total"]
 
 
 async def test_a_critic_that_sees_no_pictures_is_asked_to_leave_them_out() -> None:
