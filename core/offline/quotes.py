@@ -20,7 +20,7 @@ MAX_QUOTES = 4
 MAX_ITEMS = 8
 SHARE_OF_BEST = 0.6
 """Further quotes score at least this share of the best one."""
-WORTH_A_QUOTE = 0.2
+WORTH_A_QUOTE = 0.1
 """A further quote adds at least this share of the question, its rare terms counting more."""
 RIVAL = 0.7
 """A rival's score and coverage are at least this share of the best's."""
