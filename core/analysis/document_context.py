@@ -3,11 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from core.analysis.anchors import Target, find_targets
-from core.analysis.page_text import LONGEST_READ, find_running, language_of, printed_number, spelled, terms
+from core.analysis.page_text import (
+    LONGEST_READ,
+    Lexicon,
+    find_running,
+    language_of,
+    printed_number,
+    spelled,
+    terms,
+)
 from core.models import Page
 from core.search.bm25 import idf
 from core.text.terms import detect_language
@@ -34,6 +42,7 @@ class DocumentContext:
     running: frozenset[str]
     targets: Mapping[Target, int]
     page_offset: int | None
+    _lexicons: dict[str, Lexicon] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
     def of(cls, pages: Sequence[Page]) -> "DocumentContext":
@@ -52,6 +61,10 @@ class DocumentContext:
         capitalised = {word: times for word, times in within.items() if word[0].isupper()}
         targets, offset = find_targets(pages, running), _page_offset(pages)
         return cls(language, len(pages), pages_with, lower, capitalised, running, targets, offset)
+
+    def lexicon(self, language: str) -> Lexicon:
+        """The terms of the words of the pages in a language that have been analysed so far."""
+        return self._lexicons.setdefault(language, Lexicon(language))
 
     def rarity(self, term: str) -> float:
         """How well a term distinguishes pages: above 0, higher for terms on fewer pages.

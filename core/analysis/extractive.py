@@ -20,7 +20,7 @@ from core.analysis.models import (
     PageAnalysis,
     Relation,
 )
-from core.analysis.page_text import Lexicon, PageText, language_of, masked, spelled
+from core.analysis.page_text import PageText, language_of, masked, spelled
 from core.analysis.summaries import WEAK_FACTOR, Candidate, central, is_fit, opens_weakly
 from core.analysis.topics import find_topics
 from core.models import Page
@@ -57,7 +57,8 @@ class _PageDraft:
         self._text = PageText(page, context.running, context.lower_case)
         words = spelled(self._text.text)
         self._language = language_of(words, context.language)
-        self._lexicon = Lexicon(words, self._language)
+        self._lexicon = context.lexicon(self._language)
+        self._lexicon.learn(words)
         # Longer pieces are lists and tables without line ends, not sentences.
         self._pieces = [
             piece if len(piece.text) <= LONGEST_PIECE else replace(piece, text=piece.text[:LONGEST_PIECE])
