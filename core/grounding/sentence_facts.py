@@ -71,6 +71,8 @@ CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mai
 
 UNITS_LOOKED_AT = 2
 CACHED_NUMBERS = 4096
+BEGINNING, CUT_TOKENS = 1000, 5
+"""Characters in which nearly every text has a content word, and tokens that may differ where it is cut."""
 CACHED_SENTENCES, LONGEST_CACHED = 256, 500
 """Sentences whose tokens are kept, because each check of a claim reads it again; and their characters."""
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_])")
@@ -163,7 +165,12 @@ def clauses(tokens: Sequence[Token]) -> list[Clause]:
 
 def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Whether a text has a content word; a number alone is none."""
-    return any(token.is_content and token.kind != "number" for token in tokenize(text, language))
+    beginning = tokenize(text[:BEGINNING], language)[:-CUT_TOKENS] if len(text) > BEGINNING else ()
+    return any(map(_is_content_word, beginning)) or any(map(_is_content_word, tokenize(text, language)))
+
+
+def _is_content_word(token: Token) -> bool:
+    return token.is_content and token.kind != "number"
 
 
 def negations(tokens: Iterable[Token]) -> int:
