@@ -127,8 +127,8 @@ class _ChatCall:
     model: ChatModel
     options: CallOptions
     revision: Revision | None
-    budget: CallBudget
     checker: Checker
+    budget: CallBudget = field(default_factory=lambda: CallBudget(max_calls=MODEL_CALLS))
     searched: list[Attachment] = field(default_factory=list)
     created: set[str] = field(default_factory=set)
     shown: str = ""
@@ -186,11 +186,8 @@ class DocumentChat:
             raise _none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
-        budget = CallBudget(max_calls=MODEL_CALLS)
         checker = Checker(self.text, scope.organization_id)
-        work = _ChatCall(
-            question, plan, attached, reporter, stream, model, options, revision, budget, checker
-        )
+        work = _ChatCall(question, plan, attached, reporter, stream, model, options, revision, checker)
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         work.created |= created_ids(attached)
