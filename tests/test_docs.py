@@ -17,7 +17,7 @@ from orc.settings import Settings
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
 FORM = re.compile(
     r"# (?P<number>\d{4})\. (?P<title>.+)\n\n- Date: (?P<date>\d{4}-\d\d-\d\d)\n- Status: (?P<status>.+)\n\n"
-    r"\*\*Decision\.\*\* .+\n\n\*\*Reason\.\*\* .+\n(?:\n\*\*Rejected\.\*\* .+\n)?(?:\n.+\n)*"
+    r"\*\*Decision\.\*\* .+\n\n\*\*Reason\.\*\* .+\n(?:\n\*\*Rejected\.\*\* .+\n)?(?:\n(?:.+\n)+)*"
 )
 ROW = re.compile(r"^\| \[(\d{4})\]\((\S+)\) \| (.+) \| (\S+) \| (.+) \|$", re.M)
 STATUS = re.compile(r"accepted|superseded by (\d{4})|deprecated")
