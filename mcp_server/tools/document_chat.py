@@ -190,7 +190,6 @@ class DocumentChat:
         work = _ChatCall(question, plan, attached, reporter, stream, model, options, revision, checker)
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
-        work.created |= created_ids(attached)
         return await self._result(work, ready, *await self._answer(work, ready))
 
     async def _result(
@@ -255,7 +254,6 @@ class DocumentChat:
             if again is None:
                 raise
         work.attached = again
-        work.created |= created_ids(again)
         return await self._ask(work, documents)
 
     async def _ask(
@@ -277,7 +275,7 @@ class DocumentChat:
             self.reader.read(query.strip(), work.plan, files, more=more),
             asyncio.gather(*map(self.files.ensure, work.plan.searched)),
         )
-        work.created |= created_ids(work.searched)
+        work.created |= created_ids([*work.attached, *work.searched])
         placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
         found = found.model_copy(update={"sources": placed})
         cap, taken = work.options.max_tokens, work.allowed.reserved
