@@ -16,7 +16,15 @@ from core.errors import DependencyDown, InvalidInput, OrcError, error_named
 from core.infra.resilience import CircuitBreaker, CircuitOpen
 from core.infra.telemetry.calls import tool_step
 from core.mcp_contract import STREAM_META_KEY, ToolFailure, tool_progress
-from orc.tools.mcp_messages import CallResult, ListedTool, Listing, McpRequest, RefusedRequest, messages_of
+from orc.tools.mcp_messages import (
+    CallResult,
+    ListedTool,
+    Listing,
+    McpMessage,
+    McpRequest,
+    RefusedRequest,
+    messages_of,
+)
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
 
 logger = logging.getLogger(__name__)
@@ -29,6 +37,8 @@ LISTING_SECONDS = 5.0
 RESTART_SECONDS = 4.0
 """How long calls wait for a lost server; later calls fail at once until it answers."""
 RESTART_POLL_SECONDS = 0.1
+END_SECONDS = 0.1
+"""How long a stream may stay open behind its result."""
 _PROXY_WITHOUT_SERVER = {502, 503, 504}
 
 
@@ -186,17 +196,16 @@ class McpToolGateway:
     async def _exchange(
         self, request: McpRequest, token: str, on_progress: OnProgress | None
     ) -> dict[str, Any]:
-        found = None
         body, headers = request.body, request.headers(token)
         async with self._http.stream("POST", self._url, content=body, headers=headers) as response:
-            # To the end: the connection can then be used again.
-            async for message in messages_of(response):
+            messages = messages_of(response)
+            async for message in messages:
                 if on_progress is not None and message.progress is not None:
-                    on_progress(tool_progress.validate_json(message.progress))
-                found = message.response or found
-        if found is None:
-            raise httpx2.RemoteProtocolError("the response ended before the result")
-        return found
+                    _report(message.progress, on_progress)
+                if (found := message.response) is not None:
+                    await _read_to_end(messages)
+                    return found
+        raise httpx2.RemoteProtocolError("the response ended before the result")
 
     @asynccontextmanager
     async def _counted(self) -> AsyncIterator[None]:
@@ -219,6 +228,27 @@ _FAILURES = (
     TimeoutError,
     UnicodeEncodeError,
 )
+
+
+def _report(message: str, on_progress: OnProgress) -> None:
+    """Pass on what a call reports, unless this version does not know it: a newer server may send more."""
+    try:
+        update = tool_progress.validate_json(message)
+    except ValidationError:
+        logger.warning("a tool reported something unknown")
+        return
+    on_progress(update)
+
+
+async def _read_to_end(messages: AsyncIterator[McpMessage]) -> None:
+    """Read what follows the result, so that the connection can be used again.
+
+    A server that keeps the stream open, or breaks it off, takes nothing from a result that has come.
+    """
+    with contextlib.suppress(*_FAILURES):
+        async with asyncio.timeout(END_SECONDS):
+            async for _ in messages:
+                pass
 
 
 def _translated(cause: Exception, seconds: float) -> OrcError:

@@ -71,14 +71,15 @@ class McpMessage(BaseModel):
     """A notification, which has a method, or the response to the request."""
 
     method: str | None = None
-    params: dict[str, Any] = {}
+    params: dict[str, Any] | None = None
     result: dict[str, Any] | None = None
     error: _Error | None = None
 
     @property
     def progress(self) -> str | None:
         """What the message says of the progress of the call, if anything."""
-        return self.params.get("message") if self.method == PROGRESS else None
+        said = self.params.get("message") if self.params and self.method == PROGRESS else None
+        return said if isinstance(said, str) else None
 
     @property
     def response(self) -> dict[str, Any] | None:
@@ -89,13 +90,16 @@ class McpMessage(BaseModel):
 
 
 async def messages_of(response: httpx2.Response) -> AsyncIterator[McpMessage]:
-    """The messages in a response. Raises RefusedRequest or ValidationError if it has something else."""
-    media_type = response.headers.get("content-type", "").partition(";")[0].strip()
+    """The messages in a response. Raises RefusedRequest or ValidationError if it has something else.
+
+    Events of other types, such as those that keep a connection open, are left out.
+    """
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == JSON:
         yield McpMessage.model_validate_json(await response.aread())
     elif media_type == EVENT_STREAM:
         async for event in httpx2.EventSource(response, max_event_size=None):
-            if event.data:
+            if event.event == "message" and event.data:
                 yield McpMessage.model_validate_json(event.data)
     else:
         raise RefusedRequest(f"status {response.status_code} and no JSON")

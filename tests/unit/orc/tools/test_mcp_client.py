@@ -1,6 +1,7 @@
 """The gateway to the tools server: it waits for a restart, and fails fast in an outage that lasts."""
 
 import asyncio
+import json
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
@@ -13,7 +14,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -293,3 +294,65 @@ async def test_a_response_that_is_no_result_is_a_refusal(response: Response) -> 
             await echo(gateway)
     assert raised.value.code == "tool_refused"
     assert app.calls == 1
+
+
+def stream_of(*messages: object, ends: Callable[[], Any] | None = None) -> ASGIApp:
+    """Answers with a stream of these messages, which goes on with what `ends` does after them."""
+
+    async def events() -> AsyncIterator[str]:
+        for message in messages:
+            yield f"data: {json.dumps(message)}\r\n\r\n"
+        if ends is not None:
+            await ends()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await StreamingResponse(events(), media_type="text/event-stream")(scope, receive, send)
+
+    return answer
+
+
+def progress(message: object) -> dict[str, object]:
+    params = {"progressToken": 1, "progress": 1, "message": message}
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+
+
+RESULT = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "structuredContent": {"text": "a"}}}
+
+
+async def never() -> None:
+    await asyncio.sleep(60)
+
+
+async def break_off() -> None:
+    raise OSError("lost")
+
+
+@pytest.mark.parametrize("ends", [never, break_off])
+async def test_a_result_counts_however_its_stream_goes_on(ends: Callable[[], Any]) -> None:
+    port = free_port()
+    async with tools(port) as app, gateway_to(port) as gateway:
+        app.answer = stream_of(RESULT, ends=ends)
+        for _ in range(2 * FAILURES_IN_A_ROW):
+            assert await echo(gateway) == {"text": "a"}
+        assert app.calls == 2 * FAILURES_IN_A_ROW
+
+
+@pytest.mark.parametrize("unknown", ["Half of it is done", '{"kind": "newer"}', 5, None])
+async def test_a_report_that_is_not_known_is_left_out(unknown: object) -> None:
+    port, reported = free_port(), list[Progress]()
+    known = TextDelta(text="a")
+    async with tools(port) as app, gateway_to(port) as gateway:
+        app.answer = stream_of(progress(unknown), progress(known.model_dump_json()), RESULT)
+        assert await gateway.call("echo", {}, "t", on_progress=reported.append) == {"text": "a"}
+    assert reported == [known]
+
+
+@pytest.mark.parametrize(
+    "before", ["event: ping\ndata: {}", ": ping", "id: 1\ndata:", "event: ping\ndata: now"]
+)
+async def test_what_keeps_a_stream_open_is_no_message(before: str) -> None:
+    port = free_port()
+    async with tools(port) as app, gateway_to(port) as gateway:
+        text = f"{before}\n\nevent: message\ndata: {json.dumps(RESULT)}\n\n"
+        app.answer = Response(text, media_type="Text/Event-Stream")
+        assert await echo(gateway) == {"text": "a"}
