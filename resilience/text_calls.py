@@ -353,6 +353,8 @@ TEXT: Mapping[str, Call] = {
     "asked_parts": question_type.asked_parts,
     "asks_yes_or_no": answer_type.asks_yes_or_no,
     "is_negated": answer_type.is_negated,
+    "has_what_is_asked": lambda text: answer_type.has_what_is_asked(asked(text), text),
+    "has_what_is_asked, question": lambda text: answer_type.has_what_is_asked(text, PAGE),
     "is_stop_word": is_stop_word,
     "asks_for_explanation": question_type.asks_for_explanation,
     "not_found_answer": not_found_answer,

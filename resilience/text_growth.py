@@ -37,6 +37,7 @@ KNOWN = (
     "\n", " ", "$1 ", "1.", "1,", "Page 1 ", "[Page ", "“", "(a ", "A (AB) ", "is not 5 days. ", "S",
     "a@b.c ", "www.a ", "# A\n", "界", "1 1\n", "a\n\n",
     "Ab is 1. [S1] ", "[a](b ", '[Web page "', "&#91", "```a\n", "\u0301\u0323", "//ー", "$界?",
+    ". le ", "how much ", "fass ",
 )  # fmt: skip
 """Units that were slow once, and text that is nearly ordinary."""
 LENGTHS = (1_563, 6_250, 25_000, 100_000)

@@ -29,9 +29,9 @@ _HAS_SHARE = re.compile(
     r"[%‰]|\bper ?cent|\bprozent|\bpour ?cent|\bpor ciento|\bhalf\b|\bthirds?\b|\bquarters?\b", re.I
 )
 _ASKS_YES_OR_NO = re.compile(
-    r"(?:^|[.,;:!?]\s*)[¿\s]*(?:is|are|was|were|do|does|did|has|have|can|may|must|should|would|could|will"
+    r"(?:^|[.,;:!?])[¿\s]*+(?:is|are|was|were|do|does|did|has|have|can|may|must|should|would|could|will"
     r"|ist|sind|war|waren|hat|haben|darf|dürfen|kann|können|muss|müssen|wird|werden|sollte\w*|lohnt"
-    r"|est-ce|peut-on|puis-je|dois-je|faut-il|a-t-on|(?:le|la|les|ce|cette)\b[^?]*\b(?:est|sont)-(?:il|elle|ils|elles)"
+    r"|est-ce|peut-on|puis-je|dois-je|faut-il|a-t-on|(?:le|la|les|ce|cette)\b[^?]{0,200}?\b(?:est|sont)-(?:il|elle|ils|elles)"
     r"|es|son|está|fue|puedo|puede\w*|debo|hay|debería\w*)\b",
     re.I,
 )
@@ -128,7 +128,7 @@ _FITTING = [
         ("how (?:deep|tall|wide|far)|wie (?:tief|breit|weit)|à quelle distance", _LENGTH),
         ("how (?:big|large)|wie groß", _SIZE),
         (
-            r"how much\b.* (?:cost|pay|paid|earn|charged?)|wie ?viel (?:kostet|zahl\w+)|was kostet"
+            r"how much\b.{0,200}? (?:cost|pay|paid|earn|charged?)|wie ?viel (?:kostet|zahl\w+)|was kostet"
             "|combien coûte|cuánto cuesta",
             _MONEY,
         ),

@@ -87,7 +87,7 @@ _WHOLE = (
 )
 _ASKS_OVERVIEW = re.compile(
     r"\b(?:summar(?:y|i[sz]e)|overview|main (?:points|topics)|tl;?dr"
-    r"|zusammenfassung|zusammenfassen|fass(?:e|en)?\b.* zusammen|überblick"
+    r"|zusammenfassung|zusammenfassen|fass(?:e|en)?\b.{0,200}? zusammen|überblick"
     r"|wor(?:um|über) (?:geht es|geht's|handelt)(?! (?:bei|um|in de[rm] \w+ \d))|wovon handelt"
     r"|résum(?:é|er|ez|e)|de quoi (?:parle|s'agit|traite|est-il question)"
     r"|resum(?:en|ir|e)|de qué (?:trata|se trata|habla))\b"

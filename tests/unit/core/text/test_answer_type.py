@@ -1,5 +1,7 @@
 """What a sentence must have to answer a question."""
 
+import time
+
 import pytest
 
 from core.text.answer_type import (
@@ -109,3 +111,11 @@ def test_yes_or_no_would_answer(question: str) -> None:
 
 def test_a_question_for_a_fact_is_not_answered_by_yes_or_no() -> None:
     assert not asks_yes_or_no("What can be done?")
+
+
+@pytest.mark.parametrize("question", ["." + " " * 10_000, ". le" * 2_500])
+def test_a_long_question_of_repeated_text_is_read_fast(question: str) -> None:
+    begun = time.process_time()
+    asks_yes_or_no(question)
+    has_what_is_asked(question, "It costs 5 euros.")
+    assert time.process_time() - begun < 0.1

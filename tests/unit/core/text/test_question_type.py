@@ -1,5 +1,7 @@
 """The type of a message by its wording."""
 
+import time
+
 import pytest
 
 from core.text.question_type import (
@@ -153,3 +155,9 @@ def test_two_questions_in_one_are_separated_unless_one_needs_the_other(
     question: str, parts: list[str]
 ) -> None:
     assert asked_parts(question) == parts
+
+
+def test_a_long_question_without_an_overview_is_read_fast() -> None:
+    begun = time.process_time()
+    assert not asks_for_overview("fass " * 10_000)
+    assert time.process_time() - begun < 0.2
