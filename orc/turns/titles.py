@@ -132,8 +132,14 @@ class Titles:
             logger.exception("the title of turn %s failed", turn.turn_id)
 
     async def _first_question(self, owner: Owner, turn: Turn) -> str:
-        first = [turn] if turn.seq == 1 or turn.replaces else await self._log.turns(owner, limit=1)
-        return (first or [turn])[0].question
+        """The first question of the conversation, in its last version."""
+        if turn.seq == 1:
+            return turn.question
+        turns = {each.turn_id: each for each in await self._log.turns(owner, limit=TITLED_TURNS)}
+        first = next(iter(turns.values()), turn)
+        while (version := turns.get(first.replaced_by or "")) is not None:
+            first = version
+        return first.question
 
     async def _reply(self, question: str, model: ChatModel) -> str:
         quoted = escape(truncate(question, QUESTION_TOKENS, self._counter))

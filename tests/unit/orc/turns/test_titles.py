@@ -186,6 +186,22 @@ async def test_only_the_first_question_is_sent(log: SqliteTurnLog) -> None:
     assert len(titler.prompts) == 2
 
 
+@pytest.mark.parametrize(("edited", "titled"), [(0, "Which one?"), (1, "First?")])
+async def test_the_first_question_gives_the_title_in_its_last_version(
+    log: SqliteTurnLog, edited: int, titled: str
+) -> None:
+    titler = Titler(down=DependencyDown("away", dependency="model"))
+    titler.may_answer.set()
+    running, begun = turn_service(log, titler), []
+    for text in ("First?", "Second?"):
+        begun.append(await running.start(asking(text), CALLER))
+        await events_of(begun[-1])
+    titler.down = None
+    version = asking("Which one?").model_copy(update={"replaces": begun[edited].turn_id})
+    await events_of(await running.start(version, CALLER))
+    assert titler.prompts[-1][1].text == f"<message>\n{titled}\n</message>"
+
+
 async def test_after_three_turns_without_a_title_the_words_stay(log: SqliteTurnLog) -> None:
     titler = Titler(reply="Sure, here is a title")
     titler.may_answer.set()
