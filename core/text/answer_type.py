@@ -36,8 +36,8 @@ _ASKS_YES_OR_NO = re.compile(
     re.I,
 )
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|none|without|nor|excluded?|forbidden|prohibited|nicht|kein\w*|nie|niemals|ohne|verboten"
-    r"|ne|n'|pas|aucune?|jamais|interdite?s?|sans|nunca|ningun[oa]?|sin|prohibid[oa]s?)\b",
+    r"\b(?:not|cannot|\w+n['’]t|no|never|none|without|nor|excluded?|forbidden|prohibited|nicht|kein\w*|nie|niemals"
+    r"|ohne|verboten|ne|n['’]|pas|aucune?|jamais|interdite?s?|sans|nunca|ningun[oa]?|sin|prohibid[oa]s?)\b",
     re.I,
 )
 _JUDGEMENT = re.compile(

@@ -90,7 +90,7 @@ _ASKS_OVERVIEW = re.compile(
     r"|zusammenfassung|zusammenfassen|fass(?:e|en)?\b.{0,200}? zusammen|überblick"
     r"|wor(?:um|über) (?:geht es|geht's|handelt)(?! (?:bei|um|in de[rm] \w+ \d))|wovon handelt"
     r"|résum(?:é|er|ez|e)|de quoi (?:parle|s'agit|traite|est-il question)"
-    r"|resum(?:en|ir|e)|de qué (?:trata|se trata|habla))\b"
+    r"|resum(?:en|ir|e(?= (?:el|la|l[ao]s|lo|est[aeo]s?|mi|todo)\b))|de qué (?:trata|se trata|habla))\b"
     rf"|\bwhat(?: is|'s| are| does| do) {_WHOLE} (?:all )?(?:about|for|covers?)\s*\??$"
     rf"|\bwhat(?: is|'s| are)(?: in)? {_WHOLE}\s*\?*$",
     re.I,

@@ -9,6 +9,7 @@ from core.text.answer_type import (
     asks_yes_or_no,
     counted_words,
     has_what_is_asked,
+    is_negated,
     must_be_worked_out,
 )
 
@@ -119,3 +120,21 @@ def test_a_long_question_of_repeated_text_is_read_fast(question: str) -> None:
     asks_yes_or_no(question)
     has_what_is_asked(question, "It costs 5 euros.")
     assert time.process_time() - begun < 0.1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pets cannot be kept.",
+        "Dogs aren't allowed.",
+        "It won’t be refunded.",
+        "Il n’y a rien.",
+        "Kein Zutritt.",
+    ],
+)
+def test_a_text_that_denies_or_forbids_is_negated(text: str) -> None:
+    assert is_negated(text)
+
+
+def test_a_text_that_allows_is_not_negated() -> None:
+    assert not is_negated("Cats may be kept in the tenant's flat.")

@@ -125,6 +125,7 @@ def test_a_question_about_document_content_is_not_a_listing(question: str) -> No
         "What is this about?", "What is this presentation about?", "what's in this spreadsheet?",
         "What is this file?", "Give me a summary of this mail.", "Worum geht es in diesem Dokument?",
         "Fasse den Vertrag zusammen", "De quoi parle ce document ?", "¿De qué trata este informe?",
+        "Resume este contrato",
     ],
 )  # fmt: skip
 def test_an_overview_is_asked_for_in_several_languages(question: str) -> None:
@@ -133,8 +134,11 @@ def test_an_overview_is_asked_for_in_several_languages(question: str) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["What is the rent?", "What is this clause for?", "What is the deposit for the excavator?", "Wer geht?"],
-)
+    [
+        "What is the rent?", "What is this clause for?", "What is the deposit for the excavator?",
+        "Wer geht?", "When does the service resume?", "Where do I send my resume?",
+    ],
+)  # fmt: skip
 def test_a_question_about_one_thing_asks_for_no_overview(question: str) -> None:
     assert not asks_for_overview(question)
 
