@@ -20,6 +20,7 @@ from schemathesis import Case, CheckContext, HookContext, Response
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
+from schemathesis.generation.meta import CoveragePhaseData
 from schemathesis.hooks import unregister
 
 from core.errors import INTERNAL
@@ -115,24 +116,43 @@ def _has_openais_form(case: "Case[Any]") -> bool:
 
 
 @contextmanager
-def _directing(seed_data: SeedData) -> Iterator[None]:
-    """Point every request at the seed data before it is sent; such hooks are global."""
+def _hooks(seed_data: SeedData, is_small: bool) -> Iterator[None]:
+    """Point every request at the seed data before it is sent; such hooks are global.
+
+    `is_small`: the coverage phase tries each rule of each parameter of an operation once.
+    """
+    tried = set[tuple[object, ...]]()
 
     def before_call(_context: HookContext, case: "Case[Any]", _kwargs: _Json) -> None:
         seed_data.direct(case)
 
+    def filter_case(_context: HookContext, case: "Case[Any]") -> bool:
+        case_data = case.meta.phase.data if case.meta else None
+        if not is_small or not isinstance(case_data, CoveragePhaseData):
+            return True
+        place = (case_data.parameter_location, case_data.parameter)
+        rule = (case.operation.label, case_data.scenario, *place)
+        is_first = rule not in tried
+        tried.add(rule)
+        return is_first
+
     schemathesis.hook(before_call)
+    schemathesis.hook(filter_case)
     try:
         yield
     finally:
+        unregister(filter_case)
         unregister(before_call)
 
 
 class Fuzzer:
     """Sends made-up requests, and tallies what came of them."""
 
-    def __init__(self, address: str, seed_data: SeedData, tally: Tally, advance: Advance) -> None:
+    def __init__(
+        self, address: str, seed_data: SeedData, tally: Tally, advance: Advance, *, is_small: bool
+    ) -> None:
         self._address = address
+        self._is_small = is_small
         self._seed_data = seed_data
         self._tally = tally
         self._advance = advance
@@ -144,7 +164,7 @@ class Fuzzer:
         """At least so many requests: examples, limits and sequences once, chance for the rest."""
         others = {"stateful": {"generation": {"max-examples": STATEFUL_EXAMPLES}}}
         off = {name: {"enabled": False} for name in ("examples", "coverage", "stateful")}
-        with _directing(self._seed_data):
+        with _hooks(self._seed_data, self._is_small):
             self._round(seed, {**others, "fuzzing": {"enabled": False}})
             while self.sent < cases:
                 seed += 1
@@ -171,8 +191,10 @@ class Fuzzer:
 
     def _round(self, seed: int, phases: _Json, only: Sequence[str] = ()) -> None:
         """Send the requests of some phases, to all operations or to `only` these, such as "GET /api/me"."""
+        # Two workers ask for two exports at a time, of which one is refused: few requests may all be.
+        settings = _settings(seed, phases, workers=1 if self._is_small else WORKERS)
         schema = schemathesis.openapi.from_url(
-            f"{self._address}/openapi.json", config=SchemathesisConfig.from_dict(_settings(seed, phases))
+            f"{self._address}/openapi.json", config=SchemathesisConfig.from_dict(settings)
         )
         if not only:
             self.operations = schema.statistic.operations.total
@@ -223,13 +245,13 @@ def _has_file(body: object) -> bool:
     return isinstance(body, dict) and bool(body.get("file"))
 
 
-def _settings(seed: int, phases: _Json) -> _Json:
+def _settings(seed: int, phases: _Json, workers: int) -> _Json:
     """How requests are made up. Whether valid ones are accepted is not asked: the document cannot say
     which names exist, and the campaign sees to it that every operation succeeds often enough."""
     return {
         "seed": seed,
         "cache": {"enabled": False},
-        "workers": WORKERS,
+        "workers": workers,
         "continue-on-failure": True,
         "request-timeout": ANSWER_SECONDS,
         "max-stream-events": MOST_EVENTS,
@@ -255,7 +277,7 @@ def campaign(
 ) -> Verdict:
     """Send so many requests to the product. `command` starts its API: a test plants bugs through another.
 
-    `small`: all but the API runs in this process.
+    `small`: all but the API runs in this process, and each kind of generated request is sent once.
     """
     tally = Tally((*dict.fromkeys(_CHECKS.values()), UNANSWERED, UNREACHED))
     with ExitStack() as stack:
@@ -266,7 +288,7 @@ def campaign(
         seed_data = SeedData(stack.enter_context(httpx.Client(base_url=address, timeout=ANSWER_SECONDS)))
         seed_data.create()
         advance = stack.enter_context(steps(console))("requests", cases)
-        fuzzer = Fuzzer(address, seed_data, tally, advance)
+        fuzzer = Fuzzer(address, seed_data, tally, advance, is_small=small)
         fuzzer.run(cases, seed)
     through = fuzzer.got_through()
     for operation, times in through.items():
