@@ -50,7 +50,7 @@ class LineEndHyphens:
         left, right = match.groups()
         halves = (left.lower(), right.lower())
         if right in _GERMAN_CONJUNCTIONS:  # `Sonn- und Feiertage`
-            return f"{left}-{right}"
+            return f"{left}- {right}"
         are_words = "".join(halves) not in self._seen and self._seen.issuperset(halves)
         return f"{left}-{right}" if are_words or "-".join(halves) in self._seen else left + right
 

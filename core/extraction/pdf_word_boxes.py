@@ -143,7 +143,8 @@ def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
         if letters[at : at + 1] != letter:
             return []
         at += 1
-    return [*parts, (start, at)]
+    # A word that ends in the hyphen itself, as in `Sonn- und Feiertage`, has no part behind it.
+    return [*parts, (start, at)] if start < at else parts
 
 
 def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:

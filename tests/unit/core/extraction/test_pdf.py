@@ -106,7 +106,7 @@ async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
         ("an out-of\x02network claim; the out-of-network rate", "an out-of-network claim"),
         ("brand\x02name drugs. The brand has a name.", "brand-name drugs"),
         ("an unseen\x02able word", "an unseenable word"),
-        ("an Sonn\x02und Feiertagen", "an Sonn-und Feiertagen"),
+        ("an Sonn\x02und Feiertagen", "an Sonn- und Feiertagen"),
     ],
 )
 def test_a_line_end_hyphen_stays_only_if_it_belongs_to_the_word(broken: str, fixed: str) -> None:

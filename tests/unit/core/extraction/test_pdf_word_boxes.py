@@ -172,6 +172,14 @@ def test_a_hyphenated_word_is_highlighted_on_both_lines(tmp_path: Path) -> None:
         assert page.lines("many examples of")[1] == "ples of"
 
 
+def test_a_word_whose_hyphen_stays_at_the_line_end_is_highlighted_on_its_line(tmp_path: Path) -> None:
+    content = b"BT /F 12 Tf 50 700 Td (an allen Sonn-) Tj 0 -15 Td (und Feiertagen) Tj ET"
+    with viewed(raw_pdf(content), tmp_path / "a.pdf") as page:
+        assert page.text == "an allen Sonn- und Feiertagen"
+        assert page.lines("allen Sonn-") == ["allen Sonn\x02"]
+        assert page.lines("Sonn- und Feiertagen") == ["Sonn\x02", "und Feiertagen"]
+
+
 def test_a_word_in_several_parts_does_not_shift_other_boxes(tmp_path: Path) -> None:
     parts = b"(an ex-) Tj 0 -15 Td (am) Tj /F 14 Tf (ple of H) Tj /F 8 Tf (2) Tj /F 12 Tf (O in) Tj"
     letters = b" ".join(b"(%c) Tj" % letter for letter in b" parts here")
