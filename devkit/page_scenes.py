@@ -346,6 +346,8 @@ async def play_outdated(visit: Visit) -> None:
 @scene("menu", OFFLINE)
 async def play_menu(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
+    # The session gets the name of its file a little later.
+    await visit.page.until(f"document.querySelector('.session.is-current a')?.title === {HANDBOOK.name!r}")
     await visit.click("#plus")
     await visit.sees("#plus-menu:popover-open .toggle:nth-of-type(3)")
 

@@ -1,21 +1,20 @@
 """`python -m scripts.picture_page`: docs/page/*.webp, the web page in states that readers should know.
 
 With `--states FOLDER` it takes pictures of all states into a folder instead, in both colours and on a phone;
-names of states may follow. It needs what the tests in a browser need. The answers in docs/page are those of
-the offline model.
+names of states may follow. With `--review` it writes the small pictures that the tests compare with: look
+at the states before. It needs what the tests in a browser need. The answers in docs/page are those of the
+offline model.
 """
 
 import argparse
 import asyncio
-import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from PIL import Image
-
+from devkit import page_pictures
 from devkit.browser import Page, browsing, unpacked
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.page_scenes import SCENES
@@ -30,17 +29,17 @@ LISBON = "What do three nights in Lisbon cost in total?"
 WIDE, TABLET, PHONE = (1440, 900), (820, 1180), (390, 844)
 QUALITY = 80
 LOOKS = {"light": (WIDE, False), "dark": (WIDE, True), "phone": (PHONE, False)}
-_STILL = """
-Promise.all(document.getAnimations().map((each) =>
-  each.effect.getTiming().iterations !== Infinity && each.finished)).then(() => 1)
-"""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--states", type=Path, metavar="FOLDER")
     parser.add_argument("names", nargs="*", help="the states; all if none is named")
+    parser.add_argument("--review", action="store_true")
     given = parser.parse_args()
+    if given.review:
+        asyncio.run(_review())
+        return
     if given.states:
         given.states.mkdir(parents=True, exist_ok=True)
         asyncio.run(_take_states(given.states, given.names))
@@ -60,6 +59,16 @@ async def _take_states(folder: Path, names: list[str]) -> None:
                 await played.play(visit, scene)
                 for look, (size, dark) in LOOKS.items():
                     await _save(visit.page, folder / f"{scene.name}-{look}.webp", size, dark=dark)
+
+
+async def _review() -> None:
+    with unpacked() as program:
+        pictures = await page_pictures.take(program)
+    known = page_pictures.reviewed() if page_pictures.REVIEWED.exists() else {}
+    for state, picture in pictures.items():
+        share = page_pictures.differing(picture, known[state]) if state in known else 1.0
+        print(json.dumps({"state": " ".join(state), "differing": round(share, 4)}))
+    page_pictures.save(pictures)
 
 
 @contextmanager
@@ -113,10 +122,7 @@ async def _ask(page: Page, question: str, number: int) -> None:
 
 
 async def _save(page: Page, target: Path, size: tuple[int, int], *, dark: bool = False) -> None:
-    await page.look(width=size[0], height=size[1], dark=dark)
-    # The mark on a page is brighter for its first second.
-    await page.value(_STILL)
-    picture = Image.open(io.BytesIO(await page.picture())).convert("RGB")
+    picture = await page_pictures.window(page, size, dark=dark)
     await asyncio.to_thread(picture.save, target, quality=QUALITY, method=6)
     print(json.dumps({"picture": target.name, "size": picture.size}))
 
