@@ -94,17 +94,18 @@ async def test_an_answer_begins_in_time_while_twenty_files_are_indexed(
             await page.until(f"{READY} === 1")
             alone = [await first_token(page, number) for number in (1, 2, 3)]
             await page.attach("#picker", *files[1:])
-            await page.until(f"document.querySelectorAll('.file button.file-main').length === {FILES + 1}")
+            # Some are stored; the others are being sent, read and indexed.
+            await page.until(f"document.querySelectorAll('.file button.file-main').length > {FILES // 4}")
             before = FILES + 1 - await page.value(READY)
             meanwhile = await first_token(page, 4)
             after = FILES + 1 - await page.value(READY)
             quotes = await page.value(
                 "[...document.querySelectorAll('.turn.is-last .text')].at(-1).textContent"
             )
-    busy = f"{before} to {after} of {FILES} files being indexed"
+    busy = f"{before} and then {after} of {FILES} files not ready"
     log.info("first token after %.2f s alone, %.2f s with %s", min(alone), meanwhile, busy)
     assert fact(NAMED_PAGE)[:20] in quotes
-    assert before > 0
+    assert before > FILES // 2
     if is_busy():
         pytest.skip(f"The machine is too busy to judge the clock: {meanwhile:.2f} s")
     assert meanwhile - min(alone) < MOST_LATER_SECONDS
