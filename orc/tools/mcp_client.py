@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
 
 import httpx2
@@ -90,6 +91,8 @@ class McpToolGateway:
         self._http = httpx2.AsyncClient(
             transport=_Transport(limits=limits),
             timeout=httpx2.Timeout(timeout_seconds, connect=CONNECT_SECONDS),
+            # The client serves all callers: a proxy would take them for one, and send them to one server.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         )
         self._breaker = CircuitBreaker("mcp_server", lambda _exc: None)
         self._lost_at: float | None = None

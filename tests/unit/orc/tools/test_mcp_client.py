@@ -356,3 +356,17 @@ async def test_what_keeps_a_stream_open_is_no_message(before: str) -> None:
         text = f"{before}\n\nevent: message\ndata: {json.dumps(RESULT)}\n\n"
         app.answer = Response(text, media_type="Text/Event-Stream")
         assert await echo(gateway) == {"text": "a"}
+
+
+async def test_a_cookie_of_one_call_is_not_sent_with_the_next() -> None:
+    port, seen = free_port(), list[str | None]()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(Request(scope).headers.get("cookie"))
+        await JSONResponse(RESULT, headers={"set-cookie": "affinity=1; Path=/"})(scope, receive, send)
+
+    async with tools(port) as app, gateway_to(port) as gateway:
+        app.answer = answer
+        for _ in range(2):
+            await echo(gateway)
+    assert seen == [None, None]
