@@ -70,6 +70,7 @@ LONGEST_JOINED = 4000
 """Characters of a claim to which numbers and the parts of a sentence are still added."""
 _MARKUP = re.compile(r"[*`#]+|(?<!\w)_++|(?<!_)_++(?!\w)")
 _MAX_SHORT = 200
+_ENDS, _AFTER_END = (".", "!", "?", "。", "！", "？"), "\"'”’)]"
 
 
 def only_introduces(text: str) -> bool:
@@ -139,6 +140,11 @@ class Claim:
     def introduces(self) -> bool:
         """Whether it is a heading, or a lead such as `The limits are:`."""
         return self.kind in ("title", "heading") or self.text.endswith(":")
+
+    @property
+    def is_line(self) -> bool:
+        """Whether it is a line without the end of a sentence, as in an address or a list of labels."""
+        return self.kind == "sentence" and not self.text.rstrip(_AFTER_END).endswith(_ENDS)
 
     @property
     def needs_source(self) -> bool:
@@ -247,12 +253,12 @@ def _claims_of(text: str) -> list[Claim]:
 
 
 def _cited_with_last(added: list[Claim]) -> list[Claim]:
-    """The last claim; the list items or rows before it; and the heading or lead of them all."""
+    """The last claim; the list items, rows or lines before it; and the heading or lead of them all."""
     first = len(added) - 1
     if added[first].kind in ("item", "row"):
         while first and added[first - 1].kind == added[-1].kind:
             first -= 1
-    while first and added[first - 1].introduces:
+    while first and (added[first - 1].introduces or added[first - 1].is_line):
         first -= 1
     *before, last = added[first:]
     return [last, *(claim for claim in reversed(before) if claim.kind != "title" or claim.needs_source)]

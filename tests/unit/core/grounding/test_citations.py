@@ -67,6 +67,30 @@ def test_a_model_cannot_write_the_marker_of_another_context(written: str) -> Non
     assert writer.citations == []
 
 
+@pytest.mark.parametrize(
+    ("page", "answer", "is_grounded"),
+    [
+        (
+            "Fee: 9 euros\nRent: none\nDeposit: 100 euros",
+            "Fee: 9 euros\nRent: none\nDeposit: 100 euros",
+            True,
+        ),
+        ("Ada Quay\nHarbour Street 5\nWexley", "Contact:\nAda Quay\nHarbour Street 5\nWexley", True),
+        (
+            "Fee: 9 euros\nRent: none\nDeposit: 100 euros",
+            "Fee: 8 euros\nRent: none\nDeposit: 100 euros",
+            False,
+        ),
+        ("The fee is 9 euros. Dogs are allowed.", "The fee is 9 euros. Dogs are allowed.", False),
+    ],
+)
+def test_a_marker_behind_lines_is_that_of_all_of_them(page: str, answer: str, is_grounded: bool) -> None:
+    writer = CitationWriter([source().model_copy(update={"text": page, "page_text": page})])
+    writer.feed(f"{answer} {marker(1)}")
+    writer.finish()
+    assert writer.grounding.grounded is is_grounded
+
+
 def test_an_unsupported_claim_is_shown_as_not_verified() -> None:
     text, writer = write(f"Leave is 30 days a year. {marker(1)}")
     assert text == 'Leave is 30 days a year. [Page 5 of Document "a.pdf", not verified]'
