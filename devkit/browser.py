@@ -144,11 +144,26 @@ class Page:
 
     async def value(self, script: str) -> Any:
         """What an expression in the page amounts to; of a promise, what it brings."""
-        reply = await self._call(
-            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
-        )
+        result = await self._result("Runtime.evaluate", expression=script, userGesture=True)
+        if result.get("subtype") == "promise":
+            # Awaited by its id, which keeps it: Chromium collects promises that nothing refers to.
+            promise = result["objectId"]
+            result = await self._result("Runtime.awaitPromise", promiseObjectId=promise, returnByValue=True)
+        elif "objectId" in result:
+            itself = "function () { return this; }"
+            result = await self._result(
+                "Runtime.callFunctionOn",
+                functionDeclaration=itself,
+                objectId=result["objectId"],
+                returnByValue=True,
+            )
+        return result.get("value")
+
+    async def _result(self, method: str, **params: Any) -> dict[str, Any]:
+        reply = await self._call(method, **params)
         assert "exceptionDetails" not in reply, reply["exceptionDetails"]
-        return reply["result"].get("value")
+        result: dict[str, Any] = reply["result"]
+        return result
 
     async def until(self, condition: str) -> None:
         """Wait until an expression holds, which is asked whenever the page or its focus changes."""

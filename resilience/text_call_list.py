@@ -61,8 +61,8 @@ EXCUSED: Mapping[str, str] = {
             " orc.conversations.transitions.history_of"
             " orc.conversations.transitions.renew_turn orc.conversations.transitions.reopen_turn"
             " orc.conversations.transitions.replaced_turn orc.exports.service.too_long"
-            " orc.turns.event_log.RecentTurns.add orc.turns.event_log.RecentTurns.find orc.turns.results.live"
-            " orc.turns.requests.TurnRequest.was_sent_as"
+            " orc.turns.event_log.RecentTurns.add orc.turns.event_log.RecentTurns.find"
+            " orc.turns.results.live_log orc.turns.requests.TurnRequest.was_sent_as"
             " orc.turns.requests.TurnRequest.conversation_for orc.turns.results.in_flight"
             " orc.turns.results.result_of orc.turns.results.stopped_result_of orc.turns.results.telemetry_of",
         ),

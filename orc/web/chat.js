@@ -354,18 +354,23 @@ export async function stop(turn) {
   }
 }
 
+/** The end of the last request with a rating: they are sent one after the other, so that the last one is kept. */
+let lastRating = Promise.resolve();
+
 /** @param {Signal<TurnView>} turn @param {Feedback | null} given */
-export async function rate(turn, given) {
+export function rate(turn, given) {
   const before = turn.value.feedback;
   const address = `${path(conversationId.value ?? "")}/turns/${turn.value.turnId}/feedback`;
   change(turn, { feedback: given });
-  try {
-    if (given) await send("PUT", address, given);
-    else await send("DELETE", address);
-  } catch (error) {
-    change(turn, { feedback: before });
-    report(error);
-  }
+  lastRating = lastRating.then(async () => {
+    try {
+      if (given) await send("PUT", address, given);
+      else await send("DELETE", address);
+    } catch (error) {
+      if (turn.value.feedback === given) change(turn, { feedback: before });
+      report(error);
+    }
+  });
 }
 
 /** Whether the server serves another version of the page by now. */

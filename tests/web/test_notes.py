@@ -190,10 +190,35 @@ async def test_a_bad_rating_may_have_a_reason_and_a_comment(visit: Visit) -> Non
     await visit.page.value("document.querySelector('.comment input').focus()")
     await visit.page.type_line("The second fee is missing.")
     await visit.sees(".comment [role=status]")
+    stored = {"rating": "down", "reason": "incomplete", "comment": "The second fee is missing."}
+    await visit.page.value("""(async () => {
+      const requests = () => performance.getEntriesByType("resource");
+      const sent = () => requests().filter((each) => each.name.endsWith("/feedback"));
+      while (sent().length < 3) await new Promise((go) => setTimeout(go, 20));
+    })()""")
+    assert stored.items() <= feedback().items()
     await visit.page.reload()
     await visit.page.until("document.querySelector('.reason:nth-child(2)')?.ariaPressed === 'true'")
-    assert (feedback()["rating"], feedback()["reason"]) == ("down", "incomplete")
-    assert feedback()["comment"] == "The second fee is missing."
+
+
+async def test_the_last_rating_is_kept_although_an_earlier_request_is_slow(visit: Visit) -> None:
+    await visit.ask("Hello")
+    feedback = given(visit, await visit.conversation())
+    await visit.page.value("""(() => {
+      const send = window.fetch;
+      let puts = 0;
+      window.fetch = async (address, init) => {
+        if (init?.method === "PUT" && puts++ === 0) await new Promise((go) => setTimeout(go, 500));
+        const response = await send(address, init);
+        if (init?.method === "PUT") document.body.dataset.stored = String(++stored);
+        return response;
+      };
+      let stored = 0;
+    })()""")
+    await visit.click('.actions [aria-label="Bad answer"]')
+    await visit.click(".reason:nth-child(2)")
+    await visit.page.until("document.body.dataset.stored === '2'")
+    assert feedback()["reason"] == "incomplete"
 
 
 async def test_an_address_of_nothing_says_so(visit: Visit) -> None:
