@@ -238,6 +238,7 @@ class Writer {
     const before = this.#text;
     const isRevised = number % ATTEMPT_NUMBERS < STORED_AFTER && number % ATTEMPT_NUMBERS > 1;
     const issues = isRevised && before ? this.#issues : null;
+    this.#issues = null;
     this.#text = "";
     const withdrawn = issues ? { text: numbered(before, this.turn.value.marks), issues } : this.turn.value.withdrawn;
     change(this.turn, { text: "", marks: [], citations: [], withdrawn });

@@ -201,6 +201,35 @@ async def test_a_bad_rating_may_have_a_reason_and_a_comment(visit: Visit) -> Non
     await visit.page.until("document.querySelector('.reason:nth-child(2)')?.ariaPressed === 'true'")
 
 
+async def test_an_answer_that_begins_again_is_not_the_one_that_was_withdrawn(visit: Visit) -> None:
+    """A revised answer is given from its beginning again if the tools server restarts meanwhile."""
+    objected = {"action": "revise", "issues": ["Nothing is cited."]}
+    events = [
+        ("token", {"text": "First."}),
+        ("critique", objected),
+        ("reset", {"reason": "The answer is revised."}),
+        ("token", {"text": "Half of the sec"}),
+        ("reset", {"reason": "The tools server was started again."}),
+        ("token", {"text": "Second."}),
+    ]
+    lines = [
+        f"id: {n}\nevent: {kind}\ndata: {json.dumps(data)}\n\n" for n, (kind, data) in enumerate(events, 2)
+    ]
+    await visit.page.value(f"""(() => {{
+      const send = window.fetch;
+      const text = new TextEncoder().encode({json.dumps("".join(lines))});
+      const stream = () => new ReadableStream({{ start: (body) => body.enqueue(text) }});
+      const headers = {{ "content-type": "text/event-stream" }};
+      window.fetch = async (address, init) =>
+        String(address).endsWith("/orc/stream") ? new Response(stream(), {{ headers }}) : send(address, init);
+    }})()""")
+    await visit.write("Hello")
+    await visit.page.press("Enter")
+    await visit.page.until("document.body.innerText.includes('Second.')")
+    [struck] = await visit.texts(".withdrawn del")
+    assert struck.strip() == "First."
+
+
 async def test_the_last_rating_is_kept_although_an_earlier_request_is_slow(visit: Visit) -> None:
     await visit.ask("Hello")
     feedback = given(visit, await visit.conversation())
