@@ -158,6 +158,7 @@ def test_page_of_headings_is_summarised_by_them() -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.text(max_size=400), min_size=1, max_size=4))
 def test_quotes_from_any_text_are_on_its_page(texts: list[str]) -> None:

@@ -108,6 +108,7 @@ async def test_a_killed_child_says_so_and_can_be_killed_again(server: ForkServer
     child.kill()
 
 
+@pytest.mark.slow
 async def test_children_end_with_their_server(server: ForkServer) -> None:
     child = await server.fork()
     running = psutil.Process(child.pid)

@@ -130,6 +130,7 @@ def test_invalid_boxes_from_the_child_are_refused(sent: object) -> None:
         Collector(None).take(line)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(["one", "two’s", "x", "1,5"]), min_size=1),
     st.lists(st.lists(boxes, max_size=3), min_size=99, max_size=99),

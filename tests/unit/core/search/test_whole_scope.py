@@ -80,6 +80,7 @@ async def test_documents_without_an_index_are_scanned(
     assert found.steps[-1].note == "1 of 2 documents are not indexed yet; their text was read through."
 
 
+@pytest.mark.slow
 async def test_all_documents_are_scanned_while_the_search_is_down(
     double: SearchDouble, retriever: WholeScopeRetriever
 ) -> None:

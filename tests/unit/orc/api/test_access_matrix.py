@@ -46,6 +46,7 @@ def test_every_route_has_an_entry() -> None:
     assert routes == listed, "say in access_routes.py what a new route needs"
 
 
+@pytest.mark.slow
 async def test_every_grant_opens_what_the_reference_says(http: httpx.AsyncClient, full_size: bool) -> None:
     found = []
     for grant in grants(all_of_them=full_size):

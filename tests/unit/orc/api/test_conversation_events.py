@@ -135,6 +135,7 @@ async def test_a_conversation_that_is_absent_or_of_another_user_is_not_found(ann
     assert (absent.status_code, foreign.status_code) == (404, 404)
 
 
+@pytest.mark.slow
 async def test_what_another_process_does_is_noticed(ann: httpx.AsyncClient, app: App) -> None:
     async with Watching(app) as watching:
         turn = await begin(app)

@@ -188,6 +188,7 @@ def test_the_example_after_the_start_is_a_command_that_a_shell_finds(
     assert f"\n  {command} ask " in printed.getvalue()
 
 
+@pytest.mark.slow
 def test_serve_names_the_port_that_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -62,6 +62,7 @@ def words(text: str) -> list[str]:
     return text.replace("\u00a0", " ").split()
 
 
+@pytest.mark.slow
 @given(st.lists(ENTRIES, max_size=3))
 def test_an_export_reads_back_as_the_same_turns_and_citations(entries: list[Entry]) -> None:
     cited = 0

@@ -221,6 +221,7 @@ async def test_a_turn_that_fails_has_a_title_too(log: SqliteTurnLog) -> None:
     assert titles_in(events)[-1] == ("Leave of new employees", "model")
 
 
+@pytest.mark.slow
 async def test_a_model_that_hangs_delays_no_text_and_is_stored_when_it_comes(log: SqliteTurnLog) -> None:
     titler = Titler()
     running = turn_service(log, titler)
@@ -245,6 +246,7 @@ async def test_a_response_that_is_no_stream_does_not_wait(
     await running.close()
 
 
+@pytest.mark.slow
 async def test_a_model_that_writes_the_answers_begins_after_the_answer(log: SqliteTurnLog) -> None:
     titler, graph = Titler(name="scripted"), Graph()
     titler.may_answer.set()
