@@ -2,7 +2,8 @@
 
 import base64
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -106,15 +107,15 @@ class EasyAuth:
 
 
 class BearerTokens:
-    """Verifies JWTs of one issuer against the keys that it publishes."""
+    """Verifies JWTs of one issuer against the keys that it publishes. `clock` measures how old those are."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
         if not (settings.jwt_issuer and settings.jwt_audience and settings.jwt_jwks_url):
             raise InvalidInput(
                 "ORC_AUTH_MODE=jwt needs ORC_JWT_ISSUER, ORC_JWT_AUDIENCE and ORC_JWT_JWKS_URL."
             )
         self._issuer, self._audience = settings.jwt_issuer, settings.jwt_audience
-        self._keys = IssuerKeys(settings.jwt_jwks_url)
+        self._keys = IssuerKeys(settings.jwt_jwks_url, clock)
 
     async def identify(self, request: Request) -> Principal:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")

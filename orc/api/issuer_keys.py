@@ -5,6 +5,7 @@ import json
 import logging
 import ssl
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,10 +36,12 @@ class IssuerKeys:
     Whatever callers send, the issuer is asked at most every PAUSE_SECONDS, or RETRY_SECONDS while it fails.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` has the seconds since some moment."""
         if urlsplit(url).scheme not in {"http", "https"}:
             raise InvalidInput("ORC_JWT_JWKS_URL must be an http or https address.")
         self._url = url
+        self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched_at = self._attempted_at = float("-inf")
         self._is_failing = False
@@ -69,7 +72,7 @@ class IssuerKeys:
 
     @property
     def _age(self) -> float:
-        return time.monotonic() - self._fetched_at
+        return self._clock() - self._fetched_at
 
     def _known(self, key_id: str) -> jwt.PyJWK | None:
         return self._keys.get(key_id) if self._age < LONGEST_SECONDS else None
@@ -78,7 +81,7 @@ class IssuerKeys:
         """The fetch under way, or a new one; None if the last one was too short a time ago."""
         if self._fetch is None:
             pause = RETRY_SECONDS if self._is_failing else PAUSE_SECONDS
-            if time.monotonic() < self._attempted_at + pause:
+            if self._clock() < self._attempted_at + pause:
                 return None
             self._fetch = asyncio.create_task(self._renew())
         return self._fetch
@@ -87,13 +90,13 @@ class IssuerKeys:
         try:
             async with asyncio.timeout(FETCH_SECONDS):
                 self._keys = _signing_keys(json.loads(await self._download()))
-            self._fetched_at, self._is_failing = time.monotonic(), False
+            self._fetched_at, self._is_failing = self._clock(), False
         # TimeoutError is an OSError; the others are an answer cut short, or no JSON.
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError) as exc:
             logger.warning("the issuer's keys cannot be fetched: %s", type(exc).__name__)
             self._is_failing = True
         finally:
-            self._attempted_at, self._fetch = time.monotonic(), None
+            self._attempted_at, self._fetch = self._clock(), None
 
     async def _download(self) -> bytes:
         if self._tls is None:

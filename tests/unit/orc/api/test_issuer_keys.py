@@ -5,7 +5,8 @@ import base64
 import hmac
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from fastapi import Request
@@ -15,8 +16,6 @@ from devkit.issuer import AUDIENCE, NAME, Issuer, issuing
 from orc.api.auth import BearerTokens
 from orc.settings import AuthMode, Settings
 
-Wait = Callable[[float], None]
-
 
 @pytest.fixture
 def issuer() -> Iterator[Issuer]:
@@ -24,25 +23,31 @@ def issuer() -> Iterator[Issuer]:
         yield running
 
 
+@dataclass
+class Clock:
+    """A clock that tests set forward. The machine's clock drives the event loops of other tests."""
+
+    passed: float = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.passed
+
+    def wait(self, seconds: float) -> None:
+        """Set the clock forward."""
+        self.passed += seconds
+
+
 @pytest.fixture
-def tokens(issuer: Issuer) -> BearerTokens:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tokens(issuer: Issuer, clock: Clock) -> BearerTokens:
     settings = Settings(
         auth_mode=AuthMode.JWT, jwt_issuer=NAME, jwt_audience=AUDIENCE, jwt_jwks_url=issuer.url
     )
-    return BearerTokens(settings)
-
-
-@pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> Wait:
-    """Lets the clock go on by some seconds."""
-    passed, real = 0.0, time.monotonic
-
-    def wait(seconds: float) -> None:
-        nonlocal passed
-        passed += seconds
-
-    monkeypatch.setattr(time, "monotonic", lambda: real() + passed)
-    return wait
+    return BearerTokens(settings, clock)
 
 
 def bearing(token: str) -> Request:
@@ -58,31 +63,31 @@ async def is_accepted(tokens: BearerTokens, token: str) -> bool:
 
 
 async def test_tokens_of_a_withdrawn_key_end_with_the_next_fetch(
-    issuer: Issuer, tokens: BearerTokens, later: Wait
+    issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     assert await is_accepted(tokens, issuer.token("k1"))
     issuer.published = ["k2"]
-    later(60)
+    clock.wait(60)
     assert await is_accepted(tokens, issuer.token("k2", signed_with="k2"))
     assert not await is_accepted(tokens, issuer.token("k1"))
 
 
 async def test_tokens_of_a_withdrawn_key_end_after_five_minutes_without_a_new_key(
-    issuer: Issuer, tokens: BearerTokens, later: Wait
+    issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     assert await is_accepted(tokens, issuer.token("k1"))
     issuer.published = []
-    later(301)
+    clock.wait(301)
     assert not await is_accepted(tokens, issuer.token("k1"))
 
 
 async def test_keys_are_fetched_once_and_renewed_before_anyone_waits_for_them(
-    issuer: Issuer, tokens: BearerTokens, later: Wait
+    issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     accepted = await asyncio.gather(*(is_accepted(tokens, issuer.token()) for _ in range(10)))
     assert all(accepted)
     assert issuer.fetches == 1
-    later(250)
+    clock.wait(250)
     issuer.answers.clear()
     assert await is_accepted(tokens, issuer.token())
     issuer.answers.set()
@@ -90,20 +95,20 @@ async def test_keys_are_fetched_once_and_renewed_before_anyone_waits_for_them(
 
 
 async def test_unknown_keys_do_not_make_the_issuer_busy(
-    issuer: Issuer, tokens: BearerTokens, later: Wait
+    issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     assert await is_accepted(tokens, issuer.token())
     for number in range(30):
-        later(0.5)
+        clock.wait(0.5)
         assert not await is_accepted(tokens, issuer.token(f"x{number}"))
     assert issuer.fetches == 1
 
 
 async def test_a_silent_issuer_stops_only_those_with_unknown_keys(
-    issuer: Issuer, tokens: BearerTokens, later: Wait
+    issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     assert await is_accepted(tokens, issuer.token("k1"))
-    later(60)
+    clock.wait(60)
     issuer.answers.clear()
     strangers = [asyncio.create_task(is_accepted(tokens, issuer.token("k2"))) for _ in range(20)]
     await fetches(issuer, 2)
@@ -115,7 +120,7 @@ async def test_a_silent_issuer_stops_only_those_with_unknown_keys(
 
 
 async def test_a_failing_issuer_is_asked_again_after_a_pause_only(
-    issuer: Issuer, tokens: BearerTokens, later: Wait
+    issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     issuer.status = 500
     for _ in range(10):
@@ -123,18 +128,18 @@ async def test_a_failing_issuer_is_asked_again_after_a_pause_only(
             await tokens.identify(bearing(issuer.token()))
     assert issuer.fetches == 1
     issuer.status = 200
-    later(6)
+    clock.wait(6)
     assert await is_accepted(tokens, issuer.token())
 
 
 async def test_known_keys_serve_on_while_the_issuer_is_down_but_not_for_ever(
-    issuer: Issuer, tokens: BearerTokens, later: Wait
+    issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     assert await is_accepted(tokens, issuer.token())
     issuer.status = 503
-    later(301)
+    clock.wait(301)
     assert await is_accepted(tokens, issuer.token())
-    later(600)
+    clock.wait(600)
     with pytest.raises(DependencyDown):
         await tokens.identify(bearing(issuer.token()))
 
