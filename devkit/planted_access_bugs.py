@@ -64,10 +64,10 @@ def trust_groups_of_others(patch: Patch) -> None:
 
 def tell_blocked_answers(patch: Patch) -> None:
     """The history has answers that drew on what cannot be read now."""
-    from orc.turns import contexts, runner
+    from orc.turns import contexts
 
     whole = contexts.shown_history
-    patch.setattr(runner, "shown_history", lambda turns, _blocked: whole(turns, ()))
+    patch.setattr(contexts, "shown_history", lambda turns, _blocked: whole(turns, ()))
 
 
 def tell_blocked_summaries(patch: Patch) -> None:
