@@ -136,7 +136,10 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
 
     host: str = Field(default="127.0.0.1", description="address on which the API of `orc serve` listens")
     port: int = Field(
-        default=7071, ge=0, le=65535, description="port on which the API of `orc serve` listens"
+        default=7071,
+        ge=0,
+        le=65535,
+        description="port on which the API of `orc serve` listens; 0: a free one",
     )
     processes: int = Field(
         default=1,

@@ -107,10 +107,11 @@ START_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
 
-def free_port() -> int:
-    """A port of the loopback interface that nothing listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+def free_port(host: str = "127.0.0.1") -> int:
+    """A port of the host that nothing listens on now. Raises OSError if it is not of this machine."""
+    family, _, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    with socket.socket(family) as probe:
+        probe.bind(address)
         return int(probe.getsockname()[1])
 
 

@@ -31,6 +31,7 @@ from core.infra.sqlite import Database
 from orc.cli.processes import (
     Server,
     environment_of,
+    free_port,
     port_is_free,
     port_of,
     sharing_port,
@@ -55,8 +56,12 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 async def serve(settings: Settings, console: Console) -> None:
-    """Serve until a signal arrives. Raises InvalidInput for settings that cannot work."""
+    """Serve until a signal arrives, at a free port if ORC_PORT is 0.
+
+    Raises InvalidInput for settings that cannot work.
+    """
     await _check(settings)
+    settings = settings.model_copy(update={"port": settings.port or free_port(settings.host)})
     with announced(settings.data_dir, settings.mcp_server_url):
         await (_serve_here if settings.processes == 1 else _serve_in_children)(settings, console)
 

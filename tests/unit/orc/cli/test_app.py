@@ -5,6 +5,7 @@ import io
 import json
 import os
 import platform
+import re
 import socket
 import sqlite3
 import subprocess
@@ -13,6 +14,7 @@ import uuid
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
@@ -186,6 +188,24 @@ def test_the_example_after_the_start_is_a_command_that_a_shell_finds(
     _greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
     command = "orc" if is_active else str(program.relative_to(Path.cwd()))
     assert f"\n  {command} ask " in printed.getvalue()
+
+
+@pytest.mark.slow
+def test_serve_names_the_port_that_it_chose(tmp_path: Path) -> None:
+    settings = {"ORC_PORT": "0", "MCP_SERVER_URL": f"http://127.0.0.1:{free_port()}/mcp"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "orc", "serve"],
+        env={**os.environ, "ORC_DATA_DIR": str(tmp_path), **settings},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        try:
+            base = next(found[1] for line in server.stdout if (found := re.search(r"serves (http\S+)", line)))
+            ready = httpx.get(f"{base}/ready", timeout=30)
+        finally:
+            server.terminate()
+    assert ready.status_code == 200
 
 
 @pytest.mark.slow
