@@ -108,8 +108,8 @@ class BlobName(Body):
 class Choices(Body):
     """Options of a question: the documents to ask about, the tools to switch off, the model to use."""
 
-    blob_names: list[str | BlobName] = Field(
-        default=[], max_length=MAX_NAMES, description="documents to ask about; duplicates count once"
+    blob_names: Annotated[list[str | BlobName], Field(max_length=MAX_NAMES)] | None = Field(
+        default=None, description="documents to ask about; duplicates count once"
     )
     contexts: list[ContextRef] = Field(
         default=[],
@@ -146,10 +146,11 @@ class Choices(Body):
     @property
     def for_turn(self) -> dict[str, Any]:
         """The options as fields of a TurnRequest; blob names are distinct and in the order given."""
-        names = dict.fromkeys(n if isinstance(n, str) else n.name for n in self.blob_names)
+        named = self.blob_names or []
+        names = dict.fromkeys(n if isinstance(n, str) else n.name for n in named)
         contexts: dict[str, ContextRef | DocumentContext] = {}
         given: list[ContextRef | DocumentContext] = [*self.contexts]
-        given += [n.context for n in self.blob_names if isinstance(n, BlobName) and n.context]
+        given += [n.context for n in named if isinstance(n, BlobName) and n.context]
         for context in given:
             contexts.setdefault(context.id, context)
         return {

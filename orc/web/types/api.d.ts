@@ -3,7 +3,7 @@
 export interface Schemas {
   Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn";
   AskRequest: {
-    blob_names: Array<string | Schemas["BlobName"]>;
+    blob_names: Array<string | Schemas["BlobName"]> | null;
     contexts: Array<Schemas["ContextRef"]>;
     tools: Record<string, boolean>;
     model: string | null;
@@ -55,7 +55,7 @@ export interface Schemas {
     administer: boolean;
   };
   ChatRequest: {
-    blob_names: Array<string | Schemas["BlobName"]>;
+    blob_names: Array<string | Schemas["BlobName"]> | null;
     contexts: Array<Schemas["ContextRef"]>;
     tools: Record<string, boolean>;
     model: string | null;
@@ -734,7 +734,7 @@ export interface Schemas {
     created_at: string;
   };
   WorkspaceQuestion: {
-    blob_names: Array<string | Schemas["BlobName"]>;
+    blob_names: Array<string | Schemas["BlobName"]> | null;
     contexts: Array<Schemas["ContextRef"]>;
     tools: Record<string, boolean>;
     model: string | null;

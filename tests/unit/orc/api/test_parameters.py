@@ -48,6 +48,12 @@ async def test_a_boolean_must_be_true_or_false(client: httpx.AsyncClient, switch
     assert response.status_code == 422
 
 
+async def test_no_names_of_documents_are_the_same_as_null(client: httpx.AsyncClient) -> None:
+    response = await client.post("/orc", json={"question": "Hello", "blob_names": None})
+    assert response.status_code == 200
+    assert (await client.post("/orc", json={"question": "Hello", "blob_names": 5})).status_code == 422
+
+
 @pytest.mark.parametrize("path", ["/orc", "/chat"])
 async def test_a_switch_for_an_unknown_tool_is_refused(client: httpx.AsyncClient, path: str) -> None:
     asked: dict[str, object] = {"messages": [{"role": "user", "content": "Hi"}]}
