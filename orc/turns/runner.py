@@ -67,6 +67,11 @@ TRACE_SECONDS = 5.0
 """The time limit for storing a trace."""
 
 
+def unexpected() -> OrcError:
+    """What the user is shown of a bug."""
+    return OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
+
+
 @dataclass(frozen=True)
 class TurnDependencies:
     """The services that turns use; the same for every turn of a process.
@@ -138,9 +143,9 @@ class TurnRunner:
         request, begun = running.request, running.begun
         interrupted = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
         ending: Event = Failed(problem=problem_of(interrupted, request.trace_id))
-        title = self._titles.begin(running.owner, begun, running.log.publish)
-        self._changed(running.owner)
         try:
+            title = self._titles.begin(running.owner, begun, running.log.publish)
+            self._changed(running.owner)
             ending = await observe(begun.turn, self._ending(running))
             await asyncio.gather(
                 title.settle(WAIT_SECONDS if request.stream and not isinstance(ending, Stopped) else 0),
@@ -199,7 +204,7 @@ class TurnRunner:
                 error = known
             else:
                 logger.exception("turn %s failed", turn.turn_id)
-                error = OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
+                error = unexpected()
         return await self._failure(running, error)
 
     async def _answer_until_stopped(

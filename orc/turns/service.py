@@ -20,7 +20,7 @@ from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
-from orc.turns.runner import TurnDependencies, TurnRunner
+from orc.turns.runner import TurnDependencies, TurnRunner, unexpected
 from orc.turns.running_turn import RunningTurn
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
@@ -108,13 +108,24 @@ class TurnService:
             if isinstance(started, Replayed):
                 known = self._in_memory(owner, turn)
                 return await self._shown(principal, owner, turn, 0, request.trace_id, known)
-            scope = await self._scope_begun(scope, request, owner, principal, started)
-            log = live_log(turn, [begun_event(turn)], allowance)
+            try:
+                scope = await self._scope_begun(scope, request, principal, started)
+                log = live_log(turn, [begun_event(turn)], allowance)
+                running = self._runner.prepare(request, owner, principal, started, documents, log, scope)
+            except Exception as exc:
+                await self._fail(owner, principal, turn, exc)
+                raise
+            # From here on, the turn's own task ends its log.
             self._recent.add(owner, turn.turn_id, turn.attempt, log)
-            running = self._runner.prepare(request, owner, principal, started, documents, log, scope)
             # The place is taken until the turn has ended, whether or not its client stays.
             self._run(running, place.pop_all())
         return log
+
+    async def _fail(self, owner: Owner, principal: Principal, turn: Turn, cause: Exception) -> None:
+        """Store that a turn failed before its answer was begun. It does not count as a message."""
+        known = cause if isinstance(cause, OrcError) else unexpected()
+        await self._parts.log.fail(owner, turn.turn_id, turn.attempt, known.code, known.message)
+        await self._parts.messages.give_back(principal)
 
     def _run(self, running: RunningTurn, place: ExitStack) -> None:
         """Answer the turn in a separate task, and then leave the place."""
@@ -265,7 +276,6 @@ class TurnService:
         self,
         scope: TurnScope | None,
         request: TurnRequest,
-        owner: Owner,
         principal: Principal,
         started: Started,
     ) -> TurnScope | None:
@@ -273,15 +283,9 @@ class TurnService:
         scopes, head = self._parts.contexts, started.head
         if scopes is None or not (scope or request.contexts or head.contexts or head.home):
             return None
-        try:
-            if scope is not None:
-                return await scopes.as_begun(scope, principal, head)
-            return await scopes.of_turn(principal, request.contexts, head)
-        except OrcError as exc:
-            turn = started.turn
-            await self._parts.log.fail(owner, turn.turn_id, turn.attempt, exc.code, exc.message)
-            await self._parts.messages.give_back(principal)
-            raise
+        if scope is not None:
+            return await scopes.as_begun(scope, principal, head)
+        return await scopes.of_turn(principal, request.contexts, head)
 
     async def _begin_counted(
         self, new: NewTurn, owner: Owner, principal: Principal

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage
+from pydantic import ValidationError
 
 from core.documents.scope import ScopeTokens
 from core.errors import DependencyDown, NotFound, OrcError, TooMany
@@ -299,6 +300,24 @@ async def test_a_failure_that_cannot_be_stored_still_ends_the_stream(
 ) -> None:
     log.commit_error = log.fail_error = error
     assert isinstance(await ending(await turn_service(log, tools).start(asking("a.pdf"), CALLER)), Failed)
+
+
+async def test_a_bug_before_a_turn_runs_fails_the_turn_and_can_be_asked_again(
+    log: Log, tools: SlowTools
+) -> None:
+    turns = turn_service(log, tools)
+    # The recorder of the turn refuses an id that is no text.
+    broken = asking("a.pdf").model_copy(update={"trace_id": 5, "idempotency_key": "key"})
+    with pytest.raises(ValidationError):
+        await turns.start(broken, CALLER)
+    [turn] = await log.turns(OWNER)
+    assert (turn.status, turn.failure and turn.failure.code) == (TurnStatus.FAILED, "internal")
+    events = await turns.events_of(OWNER, turn.turn_id, CALLER, after=0, trace_id="trace")
+    assert events is not None
+    kinds = [event.kind async for _, event in events.follow()]
+    assert kinds.count("error") == 1
+    again = asking("a.pdf").model_copy(update={"idempotency_key": "key"})
+    assert isinstance(await ending(await turns.start(again, CALLER)), Done)
 
 
 async def test_a_known_failure_is_one_line_of_the_log_and_a_bug_a_traceback(
