@@ -1,10 +1,14 @@
 """LangChain's model of OpenAI's APIs, as Orc uses it. Imports openai (0.8 s)."""
 
 import json
-from contextlib import suppress
-from typing import Any, NamedTuple
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import Any, NamedTuple, cast
 
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI, AsyncStream, BaseModel
 
@@ -65,7 +69,43 @@ class _RawCompletions(NamedTuple):
 
 
 class OpenAIChat(ChatOpenAI):
-    """Keeps the refusal of a reply, which LangChain drops in chat completions that are plain dicts."""
+    """Calls the model without LangChain's callbacks, caches and threads: a quarter of the time of a call.
+
+    It keeps the refusal of a reply, which LangChain drops in chat completions that are plain dicts.
+    """
+
+    async def ainvoke(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,  # noqa: ARG002
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> AIMessage:
+        messages = self._convert_input(input).to_messages()
+        if self.use_responses_api or "response_format" in kwargs:
+            result = await self._agenerate(messages, stop, **kwargs)
+        else:
+            payload = self._get_request_payload(messages, stop=stop, **kwargs)
+            result = self._create_chat_result(await self.async_client.create(**payload))
+        return cast(AIMessage, _message_of(result.generations[0], result.llm_output))
+
+    async def astream(
+        self,
+        input: LanguageModelInput,
+        config: RunnableConfig | None = None,  # noqa: ARG002
+        *,
+        stop: list[str] | None = None,
+        **kwargs: Any,
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        messages, is_empty = self._convert_input(input).to_messages(), True
+        stream = cast(AsyncGenerator[ChatGenerationChunk, None], self._astream(messages, stop, **kwargs))
+        async with aclosing(stream) as chunks:
+            async for chunk in chunks:
+                is_empty = False
+                yield cast(AIMessageChunk, _message_of(chunk))
+        if is_empty:
+            raise ValueError("the stream has no chunks")
 
     def _create_chat_result(
         self, response: dict[str, Any] | BaseModel, generation_info: dict[str, Any] | None = None
@@ -86,6 +126,14 @@ class OpenAIChat(ChatOpenAI):
         if converted is not None and delta and (refusal := delta.get("refusal")):
             converted.message.additional_kwargs["refusal"] = str(refusal)
         return converted
+
+
+def _message_of(generation: ChatGeneration, about: dict[str, Any] | None = None) -> BaseMessage:
+    """The message with what the reply says about it, as LangChain's own calls leave it."""
+    message = generation.message
+    known = {**(about or {}), **(generation.generation_info or {}), **message.response_metadata}
+    message.response_metadata = known
+    return message
 
 
 def build_openai_chat(provider: Provider, name: str, facts: ModelFacts, *, responses: bool) -> OpenAIChat:

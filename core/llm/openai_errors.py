@@ -27,12 +27,17 @@ values of a wrong type, or an error reply."""
 NO_FILES_API = (404, 405, 501)
 TOO_LARGE = 413
 _CONTENT_TYPE = re.compile(r"\.content\[\d+\]\.type$")
+_TOO_LONG = re.compile(
+    "context_length_exceeded|Input tokens exceed the configured limit|prompt is too long"
+    "|ContextWindowExceededError|exceeds the context window"
+)
 _CODE = re.compile(r"context_length_exceeded|content_filter|insufficient_quota|rate_limit_exceeded")
 
 
 def translate(exc: Exception) -> OrcError | None:
     """Our error for `exc`, or None if the exception is not the provider's."""
-    if isinstance(exc, ContextOverflowError):
+    says_too_long = isinstance(exc, openai.APIError) and _TOO_LONG.search(exc.message)
+    if says_too_long or isinstance(exc, ContextOverflowError):
         return ContextTooLong()
     if isinstance(exc, openai.APIStatusError):
         return _with_wait(_by_code(exc.code) or _by_class(exc), seconds_to_wait(exc.response.headers))

@@ -237,6 +237,7 @@ async def test_a_filtered_answer_raises_content_filtered(model: ChatModel, doubl
     ("failure", "expected", "code"),
     [
         (Failure(status=400, code="context_length_exceeded"), ContextTooLong, "context_too_long"),
+        (Failure(status=400, message="the prompt is too long: 9 tokens"), ContextTooLong, "context_too_long"),
         (Failure(status=400, code="content_filter"), ContentFiltered, "content_filtered"),
         (Failure(status=401, code="invalid_api_key"), ModelMisconfigured, "model_auth"),
         (Failure(status=403), ModelMisconfigured, "model_auth"),
