@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
 from core.grounding.models import Citation, Mark, WrittenMark, written_marks
+from core.grounding.objections import Objected
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
 from orc.contexts.models import LeftOut, ReadableRef, ToolOff
@@ -163,20 +164,18 @@ class Citations(Event):
     citations: list[Citation]
 
 
-class Critique(Event):
+class Critique(Event, Objected):
     """The verdict on one attempt at the answer, by the code checks or by the model after them.
 
     The action says how the turn goes on: the answer is accepted, labelled unverified, revised from the same
     sources, or revised after more is looked up. `checked` is false if the code checks did not end in time.
-    `failure`: why the critic's model gave no verdict, or why
-    there is no revised answer.
+    `failure`: why the critic's model gave no verdict, or why there is no revised answer.
     """
 
     kind = "critique"
     grounded: bool
     checked: bool = True
     coverage: float
-    issues: list[str] = []
     action: CriticAction
     attempt: int = 1
     by: Literal["code", "model"] = "code"

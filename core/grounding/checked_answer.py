@@ -17,6 +17,7 @@ from core.grounding.citations import CitationWriter, Marker
 from core.grounding.claims import Claims
 from core.grounding.models import Citation, Grounding, WrittenMark
 from core.grounding.numbers import has_numbers
+from core.grounding.objections import Objection
 from core.grounding.sources import Source
 from core.infra.text_processes import Arguments, InThread, Result, TextWork
 
@@ -113,7 +114,7 @@ class CheckedAnswer:
         shown = [pass_on(each) if isinstance(each, str) else await self._settle(each) for each in pieces]
         return "".join(shown)
 
-    async def _check_end(self) -> tuple[CheckedEnd, list[str]]:
+    async def _check_end(self) -> tuple[CheckedEnd, list[Objection]]:
         claims, text = self._writer.rest()
         end = await self._checker.run(check_end, claims, text, size=_size(text))
         if not any(has_numbers(claim.text) for claim in end.uncovered):

@@ -9,6 +9,7 @@ from core.grounding.claims import Claim, Claims
 from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.evidence import SourceEvidence
 from core.grounding.numbers import NumberConflicts
+from core.grounding.objections import Objection
 from core.grounding.quotes import Span
 from core.grounding.sources import Source
 
@@ -79,7 +80,7 @@ def check_end(claims: Claims, text: str) -> CheckedEnd:
     )
 
 
-def find_conflicts(end: CheckedEnd, sources: Sequence[Source], question: str) -> list[str]:
+def find_conflicts(end: CheckedEnd, sources: Sequence[Source], question: str) -> list[Objection]:
     """The numbers of unsupported claims that the sources contradict; those of the question do not count.
 
     Claims with more to compare than the checks do are marked as unchecked. Those read from a picture are not
@@ -87,8 +88,8 @@ def find_conflicts(end: CheckedEnd, sources: Sequence[Source], question: str) ->
     """
     conflicts = NumberConflicts(sources, question)
     compared = [claim for claim in end.uncovered if not claim.is_pictured]
-    issues = {text: conflicts.find(text) for text in dict.fromkeys(claim.text for claim in compared)}
-    found = [issue for claim in compared for issue in issues[claim.text]]
+    of_claim = {text: conflicts.find(text) for text in dict.fromkeys(claim.text for claim in compared)}
+    found = [objection for claim in compared for objection in of_claim[claim.text]]
     for claim in compared:
         claim.is_unchecked = claim.is_unchecked or claim.text in conflicts.left_out
     return found

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from core.grounding import objections
 from core.grounding.brackets import (
     MAX_BRACKET,
     OPENING,
@@ -22,6 +23,7 @@ from core.grounding.checks import (
 )
 from core.grounding.claims import Claims
 from core.grounding.models import Citation, Grounding, Mark, WrittenMark
+from core.grounding.objections import Objection
 from core.grounding.quotes import Span
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import Source, host_of
@@ -44,13 +46,12 @@ CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit.]"
 def mark_truncated(grounding: Grounding, tokens: int | None) -> Grounding:
     """The verdict on an answer that was cut, at a limit of `tokens` or of the model: it is not grounded."""
     limit = f"its limit of {tokens} tokens" if tokens else "the length limit of the model"
-    issues = [*grounding.issues, f"The answer was cut at {limit}."]
-    return grounding.model_copy(update={"grounded": False, "not_found": False, "issues": issues})
+    found = [*grounding.objections, objections.cut(limit)]
+    return grounding.model_copy(update={"grounded": False, "not_found": False, "objections": found})
 
 
 MAX_BRACKETS = 2000
 """Brackets of an answer that are read; the others are made round, so that none looks like a citation."""
-TOO_MANY_BRACKETS = f"Not checked: brackets after the first {MAX_BRACKETS:,} of the answer."
 WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
 NOT_CHECKED = "[Not checked: the checks of this answer did not end in time]"
@@ -59,7 +60,6 @@ NOT_CHECKED_END = ", not checked]"
 """Ends the marker of a citation whose check did not end."""
 FROM_PICTURE = ", read from the picture, not checked]"
 """Ends the marker of a page without text, which the model was shown as a picture."""
-UNCHECKED = "The answer was not checked: the checks did not end in time."
 
 
 class Marker(NamedTuple):
@@ -92,7 +92,7 @@ class CitationWriter:
         self.is_unchecked = False
         self._by_number = {source.number: source for source in sources}
         self._is_deferred = deferred
-        self._concluded: tuple[CheckedEnd, list[str]] | None = None
+        self._concluded: tuple[CheckedEnd, list[Objection]] | None = None
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str | Marker] = []
         self._held = ""
@@ -101,7 +101,7 @@ class CitationWriter:
         self._ends_in_citation = False
         self._skips_marker = False
         self._claims = Claims()
-        self._issues: list[str] = []
+        self._objections: list[Objection] = []
         self._length = 0
         self._cited: list[Citation] = []
         self._places: dict[str, int] = {}
@@ -163,7 +163,7 @@ class CitationWriter:
                 self._add(citation, Mark(start=end - len(text), end=end))
         return self.pass_on(shown)
 
-    def conclude(self, end: CheckedEnd, conflicts: list[str]) -> None:
+    def conclude(self, end: CheckedEnd, conflicts: list[Objection]) -> None:
         """Take in the check of the whole answer."""
         self._concluded = end, conflicts
 
@@ -185,31 +185,30 @@ class CitationWriter:
         """The result of the code checks on the text so far."""
         verified, cited = sum(citation.verified for citation in self._cited), len(self._cited)
         if self.is_unchecked:
-            issues = [*self._issues, UNCHECKED]
-            return Grounding(grounded=False, checked=False, citations=cited, verified=verified, issues=issues)
+            found = [*self._objections, objections.NOT_CHECKED]
+            return Grounding(
+                grounded=False, checked=False, citations=cited, verified=verified, objections=found
+            )
         end, conflicts = self._conclusion()
-        uncited = [f"Nothing is cited for: {claim.short}" for claim in end.uncovered if not claim.is_cited]
+        uncited = [claim for claim in end.uncovered if not claim.is_cited]
         pictured = [claim for claim in end.uncovered if claim.is_pictured]
         unchecked = [claim for claim in end.uncovered if claim.is_unchecked and not claim.is_pictured]
-        left_out = [
-            f"Not checked, because there is too much to compare: {claim.short}" for claim in unchecked
-        ]
-        seen = [f"Read from a picture, not checked: {claim.short}" for claim in pictured]
-        issues = self._issues + uncited + conflicts + left_out + seen
+        found = [*self._objections, *(objections.uncited(claim.short) for claim in uncited), *conflicts]
+        found += [objections.not_compared(claim.short) for claim in unchecked]
+        found += [objections.read_from_picture(claim.short) for claim in pictured]
         return Grounding(
-            grounded=0 < cited == verified and not issues and end.coverage == 1.0,
+            grounded=0 < cited == verified and not found and end.coverage == 1.0,
             citations=cited,
             verified=verified,
             coverage=end.coverage,
             not_found=end.not_found,
             closest_passages=end.closest,
-            issues=issues,
-            contradicted=conflicts,
+            objections=found,
             unsupported=len(end.uncovered) - len(unchecked) - len(pictured),
             unchecked=len(unchecked) + len(pictured),
         )
 
-    def _conclusion(self) -> tuple[CheckedEnd, list[str]]:
+    def _conclusion(self) -> tuple[CheckedEnd, list[Objection]]:
         if self._concluded is not None:
             return self._concluded
         end = check_end(*self.rest())
@@ -246,7 +245,8 @@ class CitationWriter:
                 self._show(self._prose(bracket[0]))
                 self._held = self._held[1:]
         if opened:
-            self._issues += [] if TOO_MANY_BRACKETS in self._issues else [TOO_MANY_BRACKETS]
+            too_many = objections.too_many_brackets(MAX_BRACKETS)
+            self._objections += [] if too_many in self._objections else [too_many]
             self._held = OPENING.sub(" (", self._held)
         self._show(self._prose(self._held))
         self._held = ""
@@ -287,12 +287,12 @@ class CitationWriter:
         """What the answer shows for one number of a marker, and the citation that it makes."""
         source = self._by_number.get(number)
         if source is None:
-            self._issues.append(f"The answer cites source {number}, which it was not given.")
+            self._objections.append(objections.unknown_source(number))
             return "[citation withheld: no such source]", None
         if self.is_unchecked:
             return self._not_checked(source, text.strip()[-LONGEST_QUOTE:])
         if not self._claims.cited:
-            self._issues.append(f"The answer cites source {number} for nothing.")
+            self._objections.append(objections.empty_citation(number))
             self._skips_marker = True
             return "", None
         claim, place, check = self._claims.cited[0], place_of(source), checks[source]
@@ -301,7 +301,8 @@ class CitationWriter:
         citation = self._citation(source, claim.text, _joined(check.spans))
         if citation.verified:
             return f"[{place}]", citation
-        self._issues.append(f"{place} does not support: {claim.short}")
+        name, page = (visible_name(source.blob_name), source.page) if source.url is None else (place, None)
+        self._objections.append(objections.unsupported(place, name, page, claim.short))
         return f"[{place}, not verified]", citation
 
     def _not_checked(self, source: Source, claim: str) -> tuple[str, Citation]:

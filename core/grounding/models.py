@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
+from core.grounding.objections import Objected
 from core.models import Record
 
 
@@ -110,7 +111,7 @@ def written_marks(citations: Sequence[Citation]) -> list[WrittenMark]:
     return sorted(marks, key=lambda each: each.mark.start)
 
 
-class Grounding(Record):
+class Grounding(Record, Objected):
     """Result of the code checks: the citations and the share of the answer that they cover."""
 
     grounded: bool = Field(description="every sentence cited, every citation verified")
@@ -130,12 +131,6 @@ class Grounding(Record):
         default=False,
         description="nothing answers the question, and the citations are the passages closest to it",
     )
-    issues: list[str] = []
-    contradicted: list[str] = Field(
-        default=[],
-        description="those of the issues that report a number which no source contains, while a source"
-        " has another number for the same thing",
-    )
     unsupported: int = Field(
         default=0, description="sentences that were checked and have no verified citation, but need one"
     )
@@ -144,6 +139,14 @@ class Grounding(Record):
         description="sentences that were not checked, because they, or the answer, have too much to compare,"
         " or because they were read from a picture",
     )
+
+    @computed_field(  # type: ignore[prop-decorator]
+        description="those of the issues that report a number which no source contains, while a source"
+        " has another number for the same thing"
+    )
+    @property
+    def contradicted(self) -> list[str]:
+        return [each.text for each in self.objections if each.code == "contradicted"]
 
 
 class Revision(Record):

@@ -13,6 +13,7 @@ from operator import itemgetter
 from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.evidence import BEGINNING, LANGUAGE_SAMPLE_CHARACTERS, page_sentences
 from core.grounding.figures import Figure, Statement, stems, value_of
+from core.grounding.objections import Objection, contradicted
 from core.grounding.quotes import Span
 from core.grounding.sentence_facts import Clause, Token, negations, plain_number
 from core.grounding.sources import Source
@@ -99,9 +100,9 @@ class NumberConflicts:
         self._question = question
         self.left_out: set[str] = set()
 
-    def find(self, claim: str) -> list[str]:
-        """A message for each number of an unsupported claim that no source contains, nor the question, while
-        a source has another number for the same thing."""
+    def find(self, claim: str) -> list[Objection]:
+        """An objection for each number of an unsupported claim that neither the sources nor the question
+        contain, while a source has another number for the same thing."""
         if not self._pages or not has_numbers(claim):
             return []
         said = self._read(claim)
@@ -117,7 +118,7 @@ class NumberConflicts:
         said = Statement(claim, self._language)
         return said if len(said.figures) <= MAX_FIGURES else None
 
-    def _conflicts_of(self, said: Statement) -> Iterator[str]:
+    def _conflicts_of(self, said: Statement) -> Iterator[Objection]:
         for figure in said.figures:
             if self._is_in_sources(figure, said):
                 continue
@@ -126,8 +127,9 @@ class NumberConflicts:
             if self._effort.is_spent:
                 return
             if others:
-                has = " and ".join(other.wording_next_to(figure) for other in others)
-                yield f"The answer says {figure.wording_next_to(others[0])}; the source has {has}."
+                written = figure.wording_next_to(others[0])
+                found = " and ".join(other.wording_next_to(figure) for other in others)
+                yield contradicted(written, found)
 
     @cached_property
     def _language(self) -> str:

@@ -12,6 +12,7 @@ from langgraph.runtime import Runtime
 
 from core.errors import OrcError
 from core.grounding.models import Grounding
+from core.grounding.objections import Objection
 from core.mcp_contract import TEXT_TOOLS
 from orc.events import CriticAction, Critique
 from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, CriticVerdict, judge, seconds_left
@@ -22,8 +23,11 @@ from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
 from orc.tools.ports import LISTING, WEB_SEARCH
 
-UNREAD = "Some of the pages that were found have not been read in full."
-WORSE = "The revised answer was worse by the code checks, so the earlier one is given."
+UNREAD = Objection(code="pages_unread", text="Some of the pages that were found have not been read in full.")
+WORSE = Objection(
+    code="revision_worse",
+    text="The revised answer was worse by the code checks, so the earlier one is given.",
+)
 
 
 async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
@@ -46,12 +50,13 @@ async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str
     return changes(attempt=judged)
 
 
-def _why_rejected(state: ConversationState) -> str | None:
+def _why_rejected(state: ConversationState) -> Objection | None:
     """The reason why the earlier answer is given instead of the revision; None if there is no such reason."""
     if not state.earlier:
         return None
     if state.attempt.failure is not None:
-        return f"The answer could not be revised: {state.attempt.failure}"
+        text = f"The answer could not be revised: {state.attempt.failure}"
+        return Objection(code="not_revised", text=text)
     revised, earlier = state.attempt.grounding, state.earlier[-1].grounding
     return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
 
@@ -66,8 +71,8 @@ async def _verdict(
     if state.references and (not checks.grounded or checks.closest_passages):
         # An answer from summaries alone does not show that nothing is there.
         why = _why_last_attempt(state, deps)
-        issues = [*checks.issues, UNREAD, *filter(None, [why])]
-        checks = checks.model_copy(update={"not_found": False, "issues": issues})
+        objections = [*checks.objections, UNREAD, *filter(None, [why])]
+        checks = checks.model_copy(update={"not_found": False, "objections": objections})
         if why is None:
             return _by_code(state, checks, "retrieve"), ""
     # An answer without results of tools gets no verdict of a model.
@@ -103,8 +108,8 @@ def _second_try(state: ConversationState, checks: Grounding, deps: Deps) -> Crit
     if any(attempt.verdict and attempt.verdict.action == "revise" for attempt in state.earlier):
         return _by_code(state, checks, "label_unverified")
     if why := _why_last_attempt(state, deps):
-        issues = [*checks.issues, why]
-        return _by_code(state, checks.model_copy(update={"issues": issues}), "label_unverified")
+        objections = [*checks.objections, why]
+        return _by_code(state, checks.model_copy(update={"objections": objections}), "label_unverified")
     return _by_code(state, checks, "revise")
 
 
@@ -113,7 +118,7 @@ def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) 
         grounded=checks.grounded,
         checked=checks.checked,
         coverage=checks.coverage,
-        issues=checks.issues,
+        objections=checks.objections,
         action=action,
         attempt=state.attempt.number,
     )
@@ -134,7 +139,7 @@ def _by_model(
         grounded=checks.grounded and model_verdict.grounded,
         checked=checks.checked,
         coverage=min(checks.coverage, model_verdict.coverage),
-        issues=list(dict.fromkeys([*checks.issues, *model_verdict.short_issues, *filter(None, [why])])),
+        objections=list(dict.fromkeys([*checks.objections, *model_verdict.objections, *filter(None, [why])])),
         action=action,
         attempt=state.attempt.number,
         by="model",
@@ -142,17 +147,19 @@ def _by_model(
     return verdict, model_verdict.query.strip()[:MAX_QUERY_CHARACTERS]
 
 
-def _why_last_attempt(state: ConversationState, deps: Deps) -> str | None:
+def _why_last_attempt(state: ConversationState, deps: Deps) -> Objection | None:
     """The reason why there is no further attempt; None if there can be one."""
     settings = deps.settings
-    if state.attempt.number > settings.critic_max_retries:
-        return f"No further attempt was made: CRITIC_MAX_RETRIES is {settings.critic_max_retries}."
     judges = settings.critic in ("auto", "always")
-    if _calls_left(state, deps) < 1 + int(judges):
-        return "No further attempt was made: the turn has too few model calls left."
-    if seconds_left(deps) <= 0:
-        return "No further attempt was made: the turn has no time left."
-    return None
+    if state.attempt.number > settings.critic_max_retries:
+        why = f"CRITIC_MAX_RETRIES is {settings.critic_max_retries}"
+    elif _calls_left(state, deps) < 1 + int(judges):
+        why = "the turn has too few model calls left"
+    elif seconds_left(deps) <= 0:
+        why = "the turn has no time left"
+    else:
+        return None
+    return Objection(code="no_further_attempt", text=f"No further attempt was made: {why}.")
 
 
 def _calls_left(state: ConversationState, deps: Deps) -> int:
@@ -165,27 +172,35 @@ def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding
     """The checks; a "not found" answer counts only if every accessible source was searched."""
     if not checks.not_found or not (gaps := list(dict.fromkeys(_gaps(state)))):
         return checks
-    changed = {"not_found": False, "grounded": False, "issues": [*checks.issues, *gaps]}
+    changed = {"not_found": False, "grounded": False, "objections": [*checks.objections, *gaps]}
     return checks.model_copy(update=changed)
 
 
-def _gaps(state: ConversationState) -> Iterator[str]:
+def _gaps(state: ConversationState) -> Iterator[Objection]:
     for file in state.files:
         if file.status == "failed":
-            yield f"{file.blob_name} could not be read: {file.reason or 'its text is not ready.'}"
+            text = f"{file.blob_name} could not be read: {file.reason or 'its text is not ready.'}"
+            yield Objection(code="not_read", text=text, name=file.blob_name)
     if state.document_reply and (left_out := state.document_reply.metadata.left_out):
-        yield f"{left_out} of the passages or pages did not fit into the model's window."
-    if state.blob_names:
-        return
+        text = f"{left_out} of the passages or pages did not fit into the model's window."
+        yield Objection(code="not_fitting", text=text, number=left_out)
+    if not state.blob_names:
+        yield from _search_gaps(state)
+
+
+def _search_gaps(state: ConversationState) -> Iterator[Objection]:
     # What tools searched has to be the documents, or the web if there are no documents.
     counted = TEXT_TOOLS if state.has_documents else TEXT_TOOLS | {WEB_SEARCH}
     results = [result for result in state.tool_results if result.name in counted]
     searched = [result for result in results if not result.error and result.content != TOO_LONG]
     if not searched:
         where = "in the documents" if state.has_documents else "anywhere"
-        yield f"Nothing could be looked up {where}, so an answer that nothing was found proves nothing."
+        text = f"Nothing could be looked up {where}, so an answer that nothing was found proves nothing."
+        yield Objection(code="nothing_searched", text=text)
     for result in searched:
         documents = result.content.get("documents")
         for document in documents if isinstance(documents, list) else []:
             if isinstance(document, dict) and document.get("searched") is False:
-                yield f"{document.get('filename')} was not searched: {document.get('reason')}"
+                name = str(document.get("filename"))
+                text = f"{name} was not searched: {document.get('reason')}"
+                yield Objection(code="not_searched", text=text, name=name)

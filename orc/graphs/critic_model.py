@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from core.errors import DeadlineExceeded, OrcError
 from core.grounding.models import Citation
+from core.grounding.objections import Objection
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.messages import QuestionMessage
 from core.llm.model_catalog import REPLY
@@ -41,10 +42,10 @@ class CriticVerdict(BaseModel):
     query: str = Field(default="", description="what to look for, if the action is retrieve")
 
     @property
-    def short_issues(self) -> list[str]:
+    def objections(self) -> list[Objection]:
         """The issues, limited in number and length."""
         issues = [" ".join(issue.split())[:MAX_ISSUE_CHARACTERS] for issue in self.issues if issue.strip()]
-        return issues[:MAX_ISSUES]
+        return [Objection(code="other", text=issue) for issue in issues[:MAX_ISSUES]]
 
 
 class CritiqueMessage(QuestionMessage):

@@ -9,6 +9,7 @@ from langgraph.types import Command
 
 from core.errors import OrcError
 from core.grounding.models import Grounding, Revision
+from core.grounding.objections import Objection
 from core.llm.tokens import truncate
 from orc.events import Critique, Reset, whole_text
 from orc.graphs.critic_model import MAX_ISSUE_CHARACTERS
@@ -67,7 +68,7 @@ def start_revision(state: ConversationState, deps: Deps, judged: Attempt, query:
     )
 
 
-def restore_earlier(state: ConversationState, deps: Deps, why: str) -> dict[str, Any]:
+def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dict[str, Any]:
     """Show the answer of the earlier attempt again, labelled unverified, and withdraw the revision."""
     failed, earlier = state.attempt, state.earlier[-1]
     assert earlier.verdict is not None
@@ -79,10 +80,10 @@ def restore_earlier(state: ConversationState, deps: Deps, why: str) -> dict[str,
         grounded=earlier.verdict.grounded,
         checked=earlier.verdict.checked,
         coverage=earlier.verdict.coverage,
-        issues=[*earlier.verdict.issues, why],
+        objections=[*earlier.verdict.objections, why],
         action="label_unverified",
         attempt=failed.number,
-        failure=why if failed.failure is not None else None,
+        failure=why.text if failed.failure is not None else None,
     )
     deps.emit(verdict)
     restored = {"number": failed.number, "verdict": verdict, "failure": failed.failure}

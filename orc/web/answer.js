@@ -1,5 +1,5 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
-import { ask, answering, edit, isRunning, newest, rate, retry, setDraft } from "./chat.js";
+import { ask, answering, edit, isRunning, newest, objectionsOf, rate, retry, setDraft } from "./chat.js";
 import { duration, language, named, number, t } from "./i18n.js";
 import { blocks, numbered, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, countsOf, hidePeek, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
@@ -9,7 +9,7 @@ import { toolTitle } from "./stream.js";
 import { h, useState } from "./vendor/ui.js";
 
 /** @import { Child, Signal } from "./vendor/ui.js" */
-/** @import { Citation, Lookup, Metadata, TurnView } from "./types/page.js" */
+/** @import { Citation, Lookup, Metadata, Objection, TurnView } from "./types/page.js" */
 
 /** @typedef {{start: number, end: number, index: number}} Place */
 
@@ -131,7 +131,7 @@ function doubts(turn, isPartial) {
   if (checks.checked === false) return [["warn", t("kind.unchecked")]];
   /** @type {[string, string][]} */
   const notes = !turn.citations.length && lookedUp(turn) ? [["warn", t("kind.no_sources")]] : [];
-  if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: checks.contradicted.map(issueWords).join(" ") })], ...notes];
+  if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: contradictions(checks) })], ...notes];
   const { missing, unchecked, pictured } = countsOf(turn.citations.filter(Boolean));
   const found = [];
   if (missing) found.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
@@ -140,20 +140,26 @@ function doubts(turn, isPartial) {
   return found.length ? [["warn", found.join(" ")]] : notes;
 }
 
+/** @param {Record<string, any>} checks */
+function contradictions({ objections, contradicted }) {
+  const coded = objections?.filter((/** @type {Objection} */ { code }) => code === "contradicted");
+  return objectionsOf({ objections: coded, issues: contradicted }).map(objectionWords).join(" ");
+}
+
 /** @param {{kind: string, children?: Child}} properties */
 const Note = ({ kind, children }) =>
   h("div", { class: `note is-${kind}` }, h(Icon, { name: NOTE_ICONS[kind] ?? "info" }), h("div", null, children));
 /** @type {Record<string, string>} */
 const NOTE_ICONS = { none: "search", bad: "alert", warn: "alert", stopped: "stop", info: "info", left: "info" };
 
-const MOST_ISSUES = 8;
+const MOST_OBJECTIONS = 8;
 
 /** @param {{turn: TurnView}} properties */
 function Withdrawn({ turn }) {
   if (!turn.withdrawn) return null;
-  const { issues, text } = turn.withdrawn;
+  const { objections, text } = turn.withdrawn;
   return h("details", { class: "withdrawn" }, h("summary", null, t("turn.withdrawn")),
-    issues.length > 0 && h("ul", null, issues.slice(0, MOST_ISSUES).map((each) => h("li", null, issueWords(each)))), text && h("del", null, text));
+    objections.length > 0 && h("ul", null, objections.slice(0, MOST_OBJECTIONS).map((each) => h("li", null, objectionWords(each)))), text && h("del", null, text));
 }
 
 /** @param {{turn: Signal<TurnView>}} properties */
@@ -247,7 +253,8 @@ export function sentencesOf(metadata, turn) {
   if (found + missing) said.push(t("why.checked", { n: found + missing, found }));
   if (unchecked) said.push(t("why.unchecked", { n: unchecked }));
   if (pictured) said.push(t("kind.pictured", { n: pictured }));
-  if (checks.issues?.length) said.push(t("why.issues", { issues: checks.issues.slice(0, MOST_ISSUES).map(issueWords).join(" ") }));
+  const objections = objectionsOf(checks).slice(0, MOST_OBJECTIONS);
+  if (objections.length) said.push(t("why.issues", { issues: objections.map(objectionWords).join(" ") }));
   return said;
 }
 
@@ -264,32 +271,10 @@ function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
   return detail && language.value === "en" ? `${words} ${detail}` : words;
 }
 
-/** Objections of the checks as the API words them, and the words for them here. @type {[RegExp, string, ...string[]][]} */
-const ISSUES = [
-  [/^Page (\d+) of Document "(.*?)".* does not support: (.*)$/s, "issue.unsupported", "page", "name", "claim"],
-  [/^(.+?) does not support: (.*)$/s, "issue.unsupported.web", "name", "claim"],
-  [/^Nothing is cited for: (.*)$/s, "issue.uncited", "claim"],
-  [/^The answer says (.+); the source has (.+)\.$/s, "issue.number", "said", "has"],
-  [/^The answer cites source (\d+), which it was not given\.$/, "issue.unknown", "number"],
-  [/^The answer cites source (\d+) for nothing\.$/, "issue.idle", "number"],
-  [/^(.+?) was not searched: /s, "issue.not_searched", "name"],
-  [/^(.+?) could not be read: /s, "issue.not_read", "name"],
-  [/^(\d+) of the passages or pages did not fit into the model's window\.$/, "issue.left_out", "number"],
-  [/^Nothing could be looked up /, "issue.nothing_searched"],
-  [/^Some of the pages that were found have not been read in full\.$/, "issue.unread"],
-  [/^No further attempt was made: /, "issue.last"],
-  [/^The answer could not be revised: /, "issue.not_revised"],
-  [/^The revised answer was worse /, "issue.worse"],
-  [/^The answer was not checked: /, "kind.unchecked"],
-];
-
-/** An objection in the user's language, or as the API words it. @param {string} issue */
-export function issueWords(issue) {
-  for (const [pattern, key, ...slots] of ISSUES) {
-    const found = pattern.exec(issue);
-    if (found) return t(key, Object.fromEntries(slots.map((slot, place) => [slot, found[place + 1] ?? ""])));
-  }
-  return issue;
+/** An objection in the user's language, or as the API words it. @param {Objection} objection */
+function objectionWords({ code, text, ...values }) {
+  const key = code === "unsupported" && !values.page ? "issue.unsupported.web" : `issue.${code}`;
+  return named(key, text, values);
 }
 
 /** @param {{turn: TurnView}} properties */

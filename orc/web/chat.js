@@ -7,7 +7,7 @@ import { follow, listen, stopListening } from "./stream.js";
 import { batch, computed, signal } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
-/** @import { Conversation, Feedback, Metadata, Problem, StoredTurn, TurnState, TurnView } from "./types/page.js" */
+/** @import { Conversation, Feedback, Metadata, Objection, Problem, StoredTurn, TurnState, TurnView } from "./types/page.js" */
 
 const WINDOW = 50;
 const MOST_TURNS = 100;
@@ -243,10 +243,16 @@ export function stored(turn) {
   });
 }
 
+/**
+ * The objections of a verdict. Turns that were stored before they had codes have their texts only.
+ * @param {{objections?: Objection[], issues?: string[]}} verdict @returns {Objection[]}
+ */
+export const objectionsOf = ({ objections, issues = [] }) => objections ?? issues.map((text) => ({ code: "other", text }));
+
 /** Why a first answer was withdrawn; its text is not stored. @param {Partial<Metadata>} metadata @returns {TurnView["withdrawn"]} */
 function withdrawnOf({ withdrawn = [], critiques = [] }) {
   const last = critiques.findLast(({ action }) => action === "revise" || action === "retrieve");
-  return withdrawn.length && last ? { text: "", issues: last.issues } : null;
+  return withdrawn.length && last ? { text: "", objections: objectionsOf(last) } : null;
 }
 
 /** @param {string} code @param {string} detail @returns {Problem} */

@@ -30,7 +30,7 @@ export async function speak(wanted) {
 
 /**
  * The text for a key. `{name}` in it is replaced by that value; `n` chooses between singular and plural.
- * @param {string} key @param {Record<string, string | number>} [values]
+ * @param {string} key @param {Record<string, string | number | null>} [values]
  */
 export function t(key, values = {}) {
   language.value;
@@ -39,7 +39,7 @@ export function t(key, values = {}) {
   const text = typeof found === "string" ? found : found[plural.select(Number(values.n))] ?? found.other ?? key;
   return text.replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
-    if (value === undefined) return whole;
+    if (value === undefined || value === null) return whole;
     return typeof value === "number" ? number(value) : value;
   });
 }
@@ -47,8 +47,11 @@ export function t(key, values = {}) {
 /** Whether there is a text for this key. @param {string} key */
 export const has = (key) => words[key] !== undefined;
 
-/** The text for a key if there is one, else what the API calls it. @param {string} key @param {string} otherwise */
-export const named = (key, otherwise) => (has(key) ? t(key) : otherwise);
+/**
+ * The text for a key if there is one, else what the API calls it.
+ * @param {string} key @param {string} otherwise @param {Record<string, string | number | null>} [values]
+ */
+export const named = (key, otherwise, values) => (has(key) ? t(key, values) : otherwise);
 
 /** @param {number} value @param {Intl.NumberFormatOptions} [options] */
 export function number(value, options) {

@@ -1,6 +1,6 @@
 // Following answers to their end, over lost connections and restarts, and what happens in other windows.
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
-import { change, conversationId, giveBack, isRunning, later, path, stored, title, turns } from "./chat.js";
+import { change, conversationId, giveBack, isRunning, later, objectionsOf, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { numbered, toUnits } from "./markdown.js";
@@ -9,7 +9,7 @@ import { busy, finished, keep, loadSessions, online, report, retitled, said, ses
 import { signal } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
-/** @import { Citation, Conversation, Mark, Problem, TurnResult, TurnState, TurnView } from "./types/page.js" */
+/** @import { Citation, Conversation, Mark, Objection, Problem, TurnResult, TurnState, TurnView } from "./types/page.js" */
 /** @import { Question } from "./chat.js" */
 
 const LONGEST_WAIT = 4000;
@@ -157,8 +157,8 @@ export function untilMarker(text) {
 class Writer {
   last = 0;
   #text = "";
-  /** What was wrong with the answer that is revised. @type {string[] | null} */
-  #issues = null;
+  /** What was wrong with the answer that is revised. @type {Objection[] | null} */
+  #objections = null;
   #scheduled = false;
 
   /** @param {Signal<TurnView>} turn @param {string} id of the session */
@@ -179,7 +179,7 @@ class Writer {
       case "reset": this.#withdraw(number); break;
       case "citations": this.flush(); change(turn, { citations: data.citations }); break;
       case "critique":
-        this.#issues = ["revise", "retrieve"].includes(data.action) ? data.issues ?? [] : null;
+        this.#objections = ["revise", "retrieve"].includes(data.action) ? objectionsOf(data) : null;
         break;
       case "suggestions": change(turn, { suggestions: data.suggestions ?? [] }); break;
       case "chat_session_title_updated": renamed(data); break;
@@ -237,10 +237,10 @@ class Writer {
   #withdraw(number) {
     const before = this.#text;
     const isRevised = number % ATTEMPT_NUMBERS < STORED_AFTER && number % ATTEMPT_NUMBERS > 1;
-    const issues = isRevised && before ? this.#issues : null;
-    this.#issues = null;
+    const objections = isRevised && before ? this.#objections : null;
+    this.#objections = null;
     this.#text = "";
-    const withdrawn = issues ? { text: numbered(before, this.turn.value.marks), issues } : this.turn.value.withdrawn;
+    const withdrawn = objections ? { text: numbered(before, this.turn.value.marks), objections } : this.turn.value.withdrawn;
     change(this.turn, { text: "", marks: [], citations: [], withdrawn });
   }
 

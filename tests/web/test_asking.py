@@ -293,11 +293,13 @@ async def test_the_state_of_a_file_is_not_cut(visit: Visit, tmp_path: Path) -> N
 
 
 async def test_a_contradiction_does_not_hide_that_there_is_no_source(visit: Visit) -> None:
+    """In a turn that was stored before objections had codes."""
     await visit.ask("Hello there")
     changed = """(async () => {
       const base = document.documentElement.dataset.base;
       const { turns, change } = await import(base + "chat.js");
-      const metadata = { critic_summary: { contradicted: ["It says 4."] }, retrieval_mode: "rag" };
+      const critic_summary = { contradicted: ["It says 4."], issues: ["It says 4.", "It is cut."] };
+      const metadata = { critic_summary, retrieval_mode: "rag" };
       change(turns.value[0], { citations: [], metadata });
     })()"""
     await visit.page.value(changed)
@@ -305,6 +307,7 @@ async def test_a_contradiction_does_not_hide_that_there_is_no_source(visit: Visi
     [contradiction, source] = await visit.texts(".turn .note")
     assert "It says 4." in contradiction
     assert "no source" in source
+    assert "It says 4. It is cut." in await visit.page.value("document.querySelector('.why').textContent")
 
 
 async def test_a_question_that_the_api_has_is_not_kept_to_be_sent_again(visit: Visit) -> None:

@@ -203,7 +203,7 @@ async def test_a_bad_rating_may_have_a_reason_and_a_comment(visit: Visit) -> Non
 
 async def test_an_answer_that_begins_again_is_not_the_one_that_was_withdrawn(visit: Visit) -> None:
     """A revised answer is given from its beginning again if the tools server restarts meanwhile."""
-    objected = {"action": "revise", "issues": ["Nothing is cited."]}
+    objected = {"action": "revise", "objections": [{"code": "other", "text": "Nothing is cited."}]}
     events = [
         ("token", {"text": "First."}),
         ("critique", objected),

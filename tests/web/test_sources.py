@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 
 from core.extraction.pages import REASONS as UNREADABLE
+from core.grounding.objections import Objection, ObjectionCode
 from devkit.shared_data import ROOT
 from orc.api.web import FOLDER
 from orc.lookups import ReasonCode
@@ -96,10 +97,21 @@ def slots(text: object) -> set[str]:
     return set(re.findall(r"\{(\w+)\}", json.dumps(text)))
 
 
-@pytest.mark.parametrize("kind", ["problem", "lookup"])
+CODES = {
+    "problem": UNREADABLE,
+    "lookup": set(get_args(ReasonCode)) - {"document_chat"},
+    "issue": set(get_args(ObjectionCode)) - {"other"},
+}
+
+
+@pytest.mark.parametrize("kind", CODES)
 def test_codes_of_the_api_have_words(kind: str) -> None:
-    codes = UNREADABLE if kind == "problem" else set(get_args(ReasonCode)) - {"document_chat"}
-    assert {f"{kind}.{code}" for code in codes} - words("en").keys() == set()
+    assert {f"{kind}.{code}" for code in CODES[kind]} - words("en").keys() == set()
+
+
+def test_words_of_objections_have_no_slots_but_values_of_objections() -> None:
+    named = {key: slots(text) for key, text in words("en").items() if key.startswith("issue.")}
+    assert {slot for found in named.values() for slot in found} <= Objection.model_fields.keys()
 
 
 def test_every_word_that_a_module_asks_for_is_there() -> None:

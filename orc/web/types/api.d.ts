@@ -172,14 +172,15 @@ export interface Schemas {
     next_cursor: string | null;
   };
   Critique: {
+    objections: Array<Schemas["Objection"]>;
     grounded: boolean;
     checked: boolean;
     coverage: number;
-    issues: Array<string>;
     action: "accept" | "revise" | "retrieve" | "label_unverified";
     attempt: number;
     by: "code" | "model";
     failure: string | null;
+    issues: Array<string>;
   };
   DayTotals: {
     day: string;
@@ -384,6 +385,16 @@ export interface Schemas {
   NotSearched: {
     documents: Array<Schemas["UnsearchedDocument"]>;
     total: number;
+  };
+  Objection: {
+    code: "unsupported" | "uncited" | "contradicted" | "unknown_source" | "empty_citation" | "not_compared" | "read_from_picture" | "too_many_brackets" | "cut" | "not_checked" | "not_searched" | "not_read" | "not_fitting" | "nothing_searched" | "pages_unread" | "no_further_attempt" | "not_revised" | "revision_worse" | "other";
+    text: string;
+    claim: string | null;
+    name: string | null;
+    page: number | null;
+    number: number | null;
+    said: string | null;
+    found: string | null;
   };
   PageCard: {
     page: number;

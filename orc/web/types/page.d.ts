@@ -11,6 +11,7 @@ export type Problem = Pick<Schemas["Problem"], "status" | "detail" | "code" | "t
 export type Context = Schemas["ContextView"];
 export type Feedback = Pick<Schemas["Feedback"], "rating" | "reason" | "comment">;
 export type Lookup = Schemas["LookupStep"];
+export type Objection = Pick<Schemas["Objection"], "code" | "text"> & Partial<Schemas["Objection"]>;
 export type StoredTurn = Schemas["TurnView"];
 export type Conversation = Schemas["ConversationResponse"];
 export type Me = Schemas["Me"];
@@ -40,7 +41,7 @@ export interface TurnView {
   citations: Citation[];
   /** While the answer is written: markers so far, with the index of their citation. */
   marks: { start: number; end: number; index: number }[];
-  withdrawn: { text: string; issues: string[] } | null;
+  withdrawn: { text: string; objections: Objection[] } | null;
   status: Step | null;
   metadata: Partial<Metadata> | null;
   problem: Problem | null;

@@ -24,7 +24,8 @@ def source(number: int, text: str) -> Source:
 
 
 def contradictions(claim: str, *pages: str, question: str = "") -> list[str]:
-    return NumberConflicts([source(n, page) for n, page in enumerate(pages, 1)], question).find(claim)
+    conflicts = NumberConflicts([source(n, page) for n, page in enumerate(pages, 1)], question)
+    return [objection.text for objection in conflicts.find(claim)]
 
 
 LEAVE = "Employees are entitled to 25 days of annual leave."

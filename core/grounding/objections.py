@@ -1,0 +1,129 @@
+"""Objections to an answer: each has a code for programs and a sentence for readers."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+
+from core.models import Record
+
+ObjectionCode = Literal[
+    "unsupported",
+    "uncited",
+    "contradicted",
+    "unknown_source",
+    "empty_citation",
+    "not_compared",
+    "read_from_picture",
+    "too_many_brackets",
+    "cut",
+    "not_checked",
+    "not_searched",
+    "not_read",
+    "not_fitting",
+    "nothing_searched",
+    "pages_unread",
+    "no_further_attempt",
+    "not_revised",
+    "revision_worse",
+    "other",
+]
+
+
+class Objection(Record):
+    """Something that is wrong with an answer or not known about it: as a code with its values, and in words.
+
+    A value is null if the code has none. `other` are words of a model, or of a turn that was stored before
+    there were codes.
+    """
+
+    code: ObjectionCode
+    text: str
+    claim: str | None = Field(default=None, description="the sentence of the answer, shortened")
+    name: str | None = Field(default=None, description="the document, or the title and host of the web page")
+    page: int | None = Field(default=None, description="of the document; null for a web page")
+    number: int | None = Field(default=None, description="of the source, or how many passages or pages")
+    said: str | None = Field(default=None, description="the number in the answer, with the word behind it")
+    found: str | None = Field(default=None, description="the number in the source, with the word behind it")
+
+
+class Objected(BaseModel):
+    """The objections to an answer."""
+
+    # Schemas of results name computed fields only so.
+    model_config = ConfigDict(json_schema_mode_override="serialization")
+
+    objections: list[Objection] = []
+
+    @computed_field(description="the texts of the objections")  # type: ignore[prop-decorator]
+    @property
+    def issues(self) -> list[str]:
+        return [each.text for each in self.objections]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_codes(cls, data: Any) -> Any:
+        """Turns that were stored before there were codes have the texts only."""
+        if not isinstance(data, dict) or "objections" in data or not isinstance(data.get("issues"), list):
+            return data
+        wrong = data.get("contradicted") or ()
+        codes = ("contradicted" if text in wrong else "other" for text in data["issues"])
+        found = [{"code": code, "text": text} for code, text in zip(codes, data["issues"], strict=True)]
+        return {**data, "objections": found}
+
+
+def unsupported(place: str, name: str, page: int | None, claim: str) -> Objection:
+    """The page, or the web page if there is no `page`, does not support a claim that cites it."""
+    text = f"{place} does not support: {claim}"
+    return Objection(code="unsupported", text=text, claim=claim, name=name, page=page)
+
+
+def uncited(claim: str) -> Objection:
+    """A claim needs a source and cites none."""
+    return Objection(code="uncited", text=f"Nothing is cited for: {claim}", claim=claim)
+
+
+def contradicted(said: str, found: str) -> Objection:
+    """A source has another number for the same thing."""
+    text = f"The answer says {said}; the source has {found}."
+    return Objection(code="contradicted", text=text, said=said, found=found)
+
+
+def unknown_source(number: int) -> Objection:
+    """The model cites a source that it was not given."""
+    text = f"The answer cites source {number}, which it was not given."
+    return Objection(code="unknown_source", text=text, number=number)
+
+
+def empty_citation(number: int) -> Objection:
+    """A marker has no claim before it."""
+    return Objection(
+        code="empty_citation", text=f"The answer cites source {number} for nothing.", number=number
+    )
+
+
+def not_compared(claim: str) -> Objection:
+    """A claim, or the answer, has more to compare than the checks do."""
+    text = f"Not checked, because there is too much to compare: {claim}"
+    return Objection(code="not_compared", text=text, claim=claim)
+
+
+def read_from_picture(claim: str) -> Objection:
+    """The model read a claim from the picture of a page, which code cannot check."""
+    text = f"Read from a picture, not checked: {claim}"
+    return Objection(code="read_from_picture", text=text, claim=claim)
+
+
+def cut(limit: str) -> Objection:
+    """The answer reached a length limit."""
+    return Objection(code="cut", text=f"The answer was cut at {limit}.")
+
+
+def too_many_brackets(most: int) -> Objection:
+    """Brackets after the first `most` are not read."""
+    text = f"Not checked: brackets after the first {most:,} of the answer."
+    return Objection(code="too_many_brackets", text=text, number=most)
+
+
+NOT_CHECKED = Objection(
+    code="not_checked", text="The answer was not checked: the checks did not end in time."
+)

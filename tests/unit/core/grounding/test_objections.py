@@ -1,0 +1,63 @@
+"""Objections to answers: a code with its values, and a sentence."""
+
+from typing import get_args
+
+from core.grounding.citations import CitationWriter
+from core.grounding.models import Grounding
+from core.grounding.objections import Objection, ObjectionCode
+from core.grounding.sources import Source
+from devkit.shared_data import ROOT
+from orc.events import Critique
+
+PAGE = "Members pay a fee of 10 crowns a year."
+
+
+def objections_to(answer: str, **of_source: object) -> list[Objection]:
+    source = Source(
+        number=1, document_id="d", blob_name="fees.pdf", page=4, start=0, text=PAGE, page_text=PAGE
+    ).model_copy(update=of_source)
+    writer = CitationWriter([source])
+    writer.feed(answer)
+    writer.finish()
+    return writer.grounding.objections
+
+
+def test_a_claim_that_its_page_does_not_support_is_named_with_the_page() -> None:
+    found, number = objections_to("Members pay a fee of 12 crowns a year. [S1]")
+    assert found == Objection(
+        code="unsupported",
+        text='Page 4 of Document "fees.pdf" does not support: Members pay a fee of 12 crowns a year.',
+        claim="Members pay a fee of 12 crowns a year.",
+        name="fees.pdf",
+        page=4,
+    )
+    assert (number.code, number.said, number.found) == ("contradicted", "12 crowns", "10 crowns")
+
+
+def test_a_web_page_has_a_name_and_no_page() -> None:
+    web = {"url": "https://example.org/fees", "blob_name": "Fees"}
+    [found] = objections_to("Dogs are welcome. [S1]", **web)
+    assert (found.code, found.name, found.page) == ("unsupported", 'Web page "Fees", example.org', None)
+
+
+def test_sources_and_claims_that_do_not_fit_each_other_have_codes() -> None:
+    found = objections_to(f"{PAGE} [S1] [S7] Dogs are welcome.")
+    assert [(each.code, each.number, each.claim) for each in found] == [
+        ("unknown_source", 7, None),
+        ("uncited", None, "Dogs are welcome."),
+    ]
+
+
+def test_turns_that_were_stored_without_codes_keep_their_texts() -> None:
+    stored = {"grounded": False, "issues": ["The answer says 12.", "It is vague."], "contradicted": []}
+    checks = Grounding.model_validate({**stored, "contradicted": ["The answer says 12."]})
+    assert [each.code for each in checks.objections] == ["contradicted", "other"]
+    assert checks.contradicted == ["The answer says 12."]
+    verdict = Critique.model_validate({**stored, "coverage": 0.5, "action": "revise"})
+    assert verdict.issues == stored["issues"]
+    assert Critique.model_validate(verdict.data()) == verdict
+
+
+def test_the_reference_lists_every_code() -> None:
+    text = (ROOT / "docs" / "api.md").read_text()
+    assert [code for code in get_args(ObjectionCode) if f"| `{code}` |" not in text] == []
