@@ -26,7 +26,7 @@ from core.infra.settings import CoreSettings
 from core.infra.temporary_folders import remove_left_over
 from core.infra.text_processes import TextProcesses
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
-from core.llm.factory import build_chat_model
+from core.llm.factory import ChatModels, build_chat_model
 from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TiktokenCounter, TokenCounter
 from core.ocr.ports import Ocr
@@ -70,6 +70,14 @@ class Documents:
     text: TextProcesses
     pictures: PagePictures
 
+    async def warm(self, models: ChatModels) -> None:
+        """Make what the first question would otherwise wait for: a process for texts, the numbers of tokens,
+        and the models.
+        """
+        await self.text.start()
+        await asyncio.to_thread(self.counter.warm)
+        await models.warm()
+
 
 @asynccontextmanager
 async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> AsyncIterator[Documents]:
@@ -83,11 +91,7 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
         if clients.database is not None:
             stack.enter_context(in_use(settings.data_dir))
             await clients.database.migrate(*SCHEMAS)
-        counter = TiktokenCounter()
-        # The first count would delay the first turn.
-        warming = asyncio.create_task(asyncio.to_thread(counter.warm))
-        stack.push_async_callback(asyncio.wait, [warming])
-        documents = _build(settings, clients, counter, stack, analyser=analyser)
+        documents = _build(settings, clients, TiktokenCounter(), stack, analyser=analyser)
         await _place_earlier_documents(documents, stack)
         yield documents
 

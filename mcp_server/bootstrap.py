@@ -1,19 +1,19 @@
 """Builds what the tools need, once per process, and closes it again."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import httpx2
-from langchain_core.language_models import BaseChatModel
 
 from core.bootstrap import Documents, open_documents
 from core.documents.scope import ScopeTokens
 from core.errors import InvalidInput
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.infra.text_processes import TextProcesses
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
@@ -31,6 +31,9 @@ from mcp_server.tools.search import DocumentSearch
 from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.engines import BraveSearch, GoogleSearch
 from mcp_server.web.ports import WebSearch
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 WEB_SEARCH_SECONDS = 8.0
 """Time limit of a web search."""
@@ -54,7 +57,8 @@ class App:
     tokens: ScopeTokens
     ping_stores: Callable[[], Awaitable[None]]
     """Raises DependencyDown unless the stores answer."""
-    text: TextProcesses
+    warm: Callable[[], Coroutine[Any, Any, None]]
+    """Makes what the first calls would otherwise wait for."""
 
 
 @asynccontextmanager
@@ -74,7 +78,7 @@ async def open_app(
         yield _assemble(settings, documents, models, web or configured)
 
 
-def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
+def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
     # The tools ask for text only, so no structured output is registered.
     from core.offline.model import OfflineModel
 
@@ -114,7 +118,7 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
         web=web,
         tokens=documents.tokens,
         ping_stores=documents.stores.catalog.ping,
-        text=documents.text,
+        warm=partial(documents.warm, models),
     )
 
 

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import socket
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from typing import Any
 
 import uvicorn
 
@@ -34,7 +36,6 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
         with collector_paused():
             app = await stack.enter_async_context(open_app(settings))
             http_app = build_http_app(app, settings, calls)
-            await app.text.start()
         config = uvicorn.Config(
             http_app,
             host=settings.mcp_host,
@@ -44,7 +45,7 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
             log_level="warning",
             timeout_graceful_shutdown=5,
         )
-        server = _Server(config, telemetry, member)
+        server = _Server(config, telemetry, member, app.warm)
 
         def stop() -> None:
             server.should_exit = True
@@ -65,8 +66,14 @@ class LimitedTools(LimitedHttp):
 class _Server(Server):
     """Ends with telemetry sent: the signal that has stopped it then ends the process on the spot."""
 
-    def __init__(self, config: uvicorn.Config, telemetry: Telemetry, member: Member | None) -> None:
-        super().__init__(config, member.connections if member else None)
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        telemetry: Telemetry,
+        member: Member | None,
+        warm: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        super().__init__(config, member.connections if member else None, warm=warm)
         self._telemetry = telemetry
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -1,13 +1,13 @@
 """Builds what the API needs, once per process, and closes it again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, fields
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING, Any
 
 from core.analysis.models import AnalysisStore
 from core.bootstrap import Documents, open_documents
@@ -16,7 +16,6 @@ from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.infra.text_processes import TextProcesses
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
@@ -57,6 +56,9 @@ from orc.turns.runner import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
 
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
 HOUR, DAY = 60 * 60, 24 * 60 * 60
 _PROMPTS = Path(__file__).parent / "prompts"
 _CHAT_PROMPTS = ("converse", "use_tools", "answer_from_tools")
@@ -84,7 +86,8 @@ class App:
     sessions: SessionIds
     traces: TraceStore
     checks: list[Check]
-    text: TextProcesses
+    warm: Callable[[], Coroutine[Any, Any, None]]
+    """Makes what the first turn would otherwise wait for."""
     models: ChatModels
     model_facts: ModelCatalogue
     tools: ToolCatalogue
@@ -171,7 +174,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
             traces,
             build_checks(settings, documents, gateway, log, models.writer),
-            documents.text,
+            partial(documents.warm, parts.models),
             parts.models,
             parts.catalogue,
             ToolCatalogue(parts.tools, documents.tokens),
@@ -202,7 +205,7 @@ def _window(limit: int, seconds: int) -> Window | None:
     return Window(limit, seconds) if limit else None
 
 
-def _build_offline_model(counter: TokenCounter) -> BaseChatModel:
+def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
     from orc.offline import build_offline_model
 
     return build_offline_model(counter)

@@ -3,14 +3,19 @@ that share a port with other processes.
 """
 
 import asyncio
+import logging
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from core.infra.collector import collector_paused
 from core.infra.shared_port import Intake
+
+log = logging.getLogger(__name__)
 
 
 class LimitedHttp(HttpToolsProtocol):
@@ -82,11 +87,24 @@ class LimitedHttp(HttpToolsProtocol):
 class Server(uvicorn.Server):
     """Serves at the address in its config. If `passed_at` names a Unix socket, it serves the connections that
     another process accepts and passes there. The config's protocol is a LimitedHttp.
+
+    `warm` runs in the background soon after that: it makes what requests would otherwise wait for.
     """
 
-    def __init__(self, config: uvicorn.Config, passed_at: Path | None = None) -> None:
+    warm_after_seconds = 1.0
+    """Other processes of the product may still be starting, and all that a user does waits for them."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        passed_at: Path | None = None,
+        *,
+        warm: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
         super().__init__(config)
         self._passed_at = passed_at
+        self._warm = warm
+        self._warming: asyncio.Task[None] | None = None
         self._intake: Intake | None = None
         self._beginning: set[asyncio.Task[None]] = set()
 
@@ -94,15 +112,27 @@ class Server(uvicorn.Server):
         """Start to serve."""
         if self._passed_at is None:
             await super().startup(sockets)
-            return
-        await super().startup([])
-        self._intake = Intake(self._passed_at, self._serve_passed)
+        else:
+            await super().startup([])
+            self._intake = Intake(self._passed_at, self._serve_passed)
+        if self.started:
+            self._warming = asyncio.create_task(self._warm_up())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, and wait for the responses under way."""
         if self._intake is not None:
             self._intake.close()
+        if self._warming is not None:
+            self._warming.cancel()
         await super().shutdown(sockets)
+
+    async def _warm_up(self) -> None:
+        await asyncio.sleep(self.warm_after_seconds)
+        try:
+            with collector_paused():
+                await self._warm()
+        except Exception:  # a request that needs it tries again, and its caller is given the reason
+            log.exception("what requests need could not be made in advance")
 
     def _serve_passed(self, connection: socket.socket, closed: Callable[[], None]) -> None:
         task = asyncio.create_task(self._begin(connection, closed))

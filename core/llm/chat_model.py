@@ -21,6 +21,7 @@ from core.llm.errors import (
     ReplyCut,
     model_down,
 )
+from core.llm.later import Later
 from core.llm.replies import (
     TOO_LONG,
     StreamRepair,
@@ -99,8 +100,9 @@ class ChatModel:
     """Wraps a LangChain chat model; its failures are raised as OrcError.
 
     `name` and `role` are recorded with each call. `file_model` answers prompts that contain files, if the
-    provider needs another API for those. `breaker` is shared by all users of a provider. `provider` is the
-    provider's name for OpenTelemetry; spans contain prompts and answers only with `records_content`.
+    provider needs another API for those. Both models may be made at their first use. `breaker` is shared by
+    all users of a provider. `provider` is the provider's name for OpenTelemetry; spans contain prompts and
+    answers only with `records_content`.
     With `reports_finish_reason` an answer without a finish reason counts as cut. `reasoning_tokens` are added
     to `max_tokens`, which limits the answer alone. With `has_structured_outputs` the provider holds replies
     to a JSON schema.
@@ -112,12 +114,12 @@ class ChatModel:
     the provider's connection.
     """
 
-    model: "BaseChatModel"
+    model: "BaseChatModel | Later[BaseChatModel]"
     counter: TokenCounter
     _: KW_ONLY
     name: str
     role: str = "writer"
-    file_model: "BaseChatModel | None" = None
+    file_model: "BaseChatModel | Later[BaseChatModel] | None" = None
     translate: Translate = lambda _: None
     breaker: CircuitBreaker | None = None
     reports_finish_reason: bool = False
@@ -132,9 +134,15 @@ class ChatModel:
         )
         self._bound: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
 
+    async def warm(self) -> None:
+        """Make the model now if it was to be made at its first use."""
+        await self._made(self.model)
+
     async def complete(self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None) -> str:
         """The whole answer; never empty."""
-        message = await self._invoke(self._model_for(messages), messages, budget, **self._limit(max_tokens))
+        message = await self._invoke(
+            await self._model_for(messages), messages, budget, **self._limit(max_tokens)
+        )
         self._refuse_cut([message])
         if not message.text:
             raise empty_reply()
@@ -156,14 +164,14 @@ class ChatModel:
     async def structured(self, messages: Prompt, schema: type[Output], *, budget: CallBudget) -> Output:
         """The model's answer as a `schema`. Raises ModelOutputInvalid if it is not one."""
         try:
-            message = await self._invoke(self._bound_to(schema), messages, budget)
+            message = await self._invoke(await self._bound_to(schema), messages, budget)
         except ModelMisconfigured as exc:
             if not self.has_structured_outputs or exc.code != REQUEST_REFUSED or not budget.calls_left:
                 raise
             logger.warning("%s does not accept a JSON schema; a tool call is forced instead", self.name)
             self.has_structured_outputs = False
             self._bound.clear()
-            message = await self._invoke(self._bound_to(schema), messages, budget)
+            message = await self._invoke(await self._bound_to(schema), messages, budget)
         try:
             if message.tool_calls:
                 return schema.model_validate(message.tool_calls[0]["args"])
@@ -171,14 +179,15 @@ class ChatModel:
         except ValidationError as exc:
             raise ModelOutputInvalid(f"The model's reply is not a {schema.__name__}.") from exc
 
-    def _bound_to(self, schema: type[BaseModel]) -> "Runnable[Any, AIMessage]":
+    async def _bound_to(self, schema: type[BaseModel]) -> "Runnable[Any, AIMessage]":
         """The model, held to a schema by the provider if it can do that, else by a forced tool call."""
         if schema not in self._bound:
+            model = await self._made(self.model)
             if self.has_structured_outputs:
-                self._bound[schema] = self.model.bind(response_format=response_format(schema))
+                self._bound[schema] = model.bind(response_format=response_format(schema))
             else:
                 # Every provider has it, and it costs a third of with_structured_output.
-                self._bound[schema] = self.model.bind_tools([schema], tool_choice=schema.__name__)
+                self._bound[schema] = model.bind_tools([schema], tool_choice=schema.__name__)
         return self._bound[schema]
 
     async def stream_with_tools(
@@ -228,7 +237,8 @@ class ChatModel:
         repair = StreamRepair()
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             try:
-                stream = self._model_for(messages).astream(list(messages), **options)
+                model = await self._model_for(messages)
+                stream = model.astream(list(messages), **options)
                 async with aclosing(cast(AsyncGenerator[AIMessageChunk, None], stream)) as chunks:
                     async with self._attempt():
                         chunk = await anext(chunks, None)
@@ -250,8 +260,16 @@ class ChatModel:
     def _limit(self, max_tokens: int | None) -> dict[str, Any]:
         return {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
 
-    def _model_for(self, messages: Prompt) -> "BaseChatModel":
-        return self.model if self.file_model is None or not _has_files(messages) else self.file_model
+    async def _model_for(self, messages: Prompt) -> "BaseChatModel":
+        if self.file_model is not None and _has_files(messages):
+            return await self._made(self.file_model)
+        return await self._made(self.model)
+
+    async def _made(self, model: "BaseChatModel | Later[BaseChatModel]") -> "BaseChatModel":
+        if not isinstance(model, Later):
+            return model
+        with self._translated():
+            return await model.take()
 
     def _refuse_cut(self, messages: Sequence[AIMessage]) -> None:
         """Raises ReplyCut for an answer that broke off, as a cut tool call has, or that reached its limit."""

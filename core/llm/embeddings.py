@@ -4,12 +4,14 @@ import asyncio
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from core.infra.resilience import CircuitBreaker
 from core.infra.settings import CoreSettings
 from core.infra.telemetry.calls import Model
 from core.llm.errors import ModelOutputInvalid
+from core.llm.later import Later
 from core.llm.provider import Provider
 from core.llm.tokens import TokenCounter, truncate
 
@@ -30,7 +32,7 @@ def build_embedder(
     if (name := settings.embedder_name) is None or provider is None:
         return None
     return OpenAIEmbedder(
-        _build_model(provider, name),
+        Later(partial(_build_model, provider, name)),
         counter,
         name=name,
         breaker=provider.embeddings,
@@ -41,12 +43,13 @@ def build_embedder(
 @dataclass(eq=False)
 class OpenAIEmbedder:
     """Implements the Embedder port. `name` is the model's: vectors of different models are not comparable.
+    The model may be made at its first use.
 
     Also raises ContextTooLong and ContentFiltered. The passages of all documents share a few concurrent
     requests; a question never waits for them.
     """
 
-    model: "Embeddings"
+    model: "Embeddings | Later[Embeddings]"
     counter: TokenCounter
     _: KW_ONLY
     name: str
@@ -82,7 +85,8 @@ class OpenAIEmbedder:
     async def _embed(self, texts: list[str]) -> list[list[float]]:
         with self._telemetry.call():
             async with self.breaker.attempt():
-                vectors = await self.model.aembed_documents(texts)
+                model = await self.model.take() if isinstance(self.model, Later) else self.model
+                vectors = await model.aembed_documents(texts)
         sizes = {len(vector) for vector in vectors}
         # A sum is finite only if all of its numbers are, and takes a hundredth of the time.
         are_finite = all(math.isfinite(sum(vector)) for vector in vectors)

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from core.errors import InvalidInput
-from core.infra.settings import CoreSettings
+from core.infra.settings import CoreSettings, ModelFacts
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ModelMisconfigured
+from core.llm.later import Later
 from core.llm.model_catalog import ModelCatalogue
-from core.llm.provider import Provider, endpoint_of
+from core.llm.provider import Provider, endpoint_of, translate
 from core.llm.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -38,6 +40,11 @@ class ChatModels:
     def names(self) -> list[str]:
         """The models that may write, the default first."""
         return list(dict.fromkeys([self.writer.name, *self.others]))
+
+    async def warm(self) -> None:
+        """Make the models now, which the first call of each would otherwise do: it imports a library."""
+        for model in (self.planner, self.writer, self.critic, self.summariser, *self.others.values()):
+            await model.warm()
 
     def named(self, name: str | None) -> ChatModel:
         """The writer with this name; None: the default. Raises InvalidInput for any other name."""
@@ -88,20 +95,18 @@ def build_chat_model(
         if offline is None:
             raise ModelMisconfigured("No model is configured: set OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT.")
         recorded = settings.telemetry_content
-        return ChatModel(offline(counter), counter, name="extractive", role=role, records_content=recorded)
-    from core.llm.openai_chat import build_openai_chat
-    from core.llm.openai_errors import translate
-
+        made = Later(partial(offline, counter))
+        return ChatModel(made, counter, name="extractive", role=role, records_content=recorded)
     name = name or _model_name(settings, role)
     facts = ModelCatalogue(settings.model_catalog).facts(name)
     endpoint = provider.endpoint
     return ChatModel(
-        build_openai_chat(provider, name, facts, responses=settings.responses_api),
+        _openai_chat(provider, name, facts, responses=settings.responses_api),
         counter,
         name=name,
         role=role,
         # Azure accepts files only through its responses API.
-        file_model=build_openai_chat(provider, name, facts, responses=True) if endpoint.is_azure else None,
+        file_model=_openai_chat(provider, name, facts, responses=True) if endpoint.is_azure else None,
         translate=translate,
         breaker=provider.chat,
         reports_finish_reason=True,
@@ -110,6 +115,17 @@ def build_chat_model(
         provider=endpoint.telemetry_name,
         records_content=settings.telemetry_content,
     )
+
+
+def _openai_chat(
+    provider: Provider, name: str, facts: ModelFacts, *, responses: bool
+) -> "Later[BaseChatModel]":
+    def build() -> "BaseChatModel":
+        from core.llm.openai_chat import build_openai_chat
+
+        return build_openai_chat(provider, name, facts, responses=responses)
+
+    return Later(build)
 
 
 def describe(settings: CoreSettings) -> str:

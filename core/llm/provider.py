@@ -98,24 +98,39 @@ def endpoint_of(settings: CoreSettings) -> Endpoint | None:
 def open_provider(settings: CoreSettings, credentials: Credentials | None = None) -> Provider | None:
     """The provider that the settings name, or None. The caller closes it.
 
-    Connects to nothing, but imports the provider's library (0.8 s). Raises ModelMisconfigured without a key
-    and without `credentials`.
+    Connects to nothing. Raises ModelMisconfigured without a key and without `credentials`.
     """
     endpoint = endpoint_of(settings)
     if endpoint is None:
         return None
-    key = _key(endpoint, credentials)
-    from core.llm.openai_errors import translate, translate_about_embeddings, translate_about_files
-
     return Provider(
         endpoint=endpoint,
-        key=key,
+        key=_key(endpoint, credentials),
         http=_open_http(settings),
         retries=settings.model_retries,
         chat=CircuitBreaker(MODEL, translate),
-        embeddings=CircuitBreaker(MODEL, translate_about_embeddings),
-        files=CircuitBreaker(MODEL, translate_about_files),
+        embeddings=CircuitBreaker(MODEL, _translate_about_embeddings),
+        files=CircuitBreaker(MODEL, _translate_about_files),
     )
+
+
+def translate(exc: Exception) -> OrcError | None:
+    """Our error for an exception of the provider's library, which was imported before it raised one."""
+    from core.llm import openai_errors
+
+    return openai_errors.translate(exc)
+
+
+def _translate_about_embeddings(exc: Exception) -> OrcError | None:
+    from core.llm import openai_errors
+
+    return openai_errors.translate_about_embeddings(exc)
+
+
+def _translate_about_files(exc: Exception) -> OrcError | None:
+    from core.llm import openai_errors
+
+    return openai_errors.translate_about_files(exc)
 
 
 def _key(endpoint: Endpoint, credentials: Credentials | None) -> Key:
@@ -153,10 +168,18 @@ def _entra_token(credentials: Credentials) -> Key:
 
 
 def _open_http(settings: CoreSettings) -> "AsyncClient":
-    from httpx2 import ConnectError, ReadTimeout, Request, Response, Timeout, WriteTimeout
-    from openai import DefaultAsyncHttpxClient
+    from httpx2 import (
+        AsyncClient,
+        ConnectError,
+        Limits,
+        ReadTimeout,
+        Request,
+        Response,
+        Timeout,
+        WriteTimeout,
+    )
 
-    class Client(DefaultAsyncHttpxClient):
+    class Client(AsyncClient):
         async def send(self, request: Request, **options: Any) -> Response:
             try:
                 response = await super().send(request, **options)
@@ -172,4 +195,9 @@ def _open_http(settings: CoreSettings) -> "AsyncClient":
             return response
 
     seconds = settings.model_timeout_seconds
-    return Client(timeout=Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)))
+    return Client(
+        timeout=Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
+        # As the provider's library has them.
+        limits=Limits(max_connections=1000, max_keepalive_connections=100),
+        follow_redirects=True,
+    )

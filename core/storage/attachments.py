@@ -5,12 +5,14 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 from core.documents.ports import PDF, Attachment, BlobStore, Catalog, ProviderFiles
 from core.errors import OrcError
 from core.infra.settings import DAY_SECONDS, MIB, CoreSettings
 from core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
+from core.llm.later import Later
 from core.llm.provider import Endpoint, Provider
 from core.models import Document, StoredFile
 from core.names import BlobPath
@@ -22,6 +24,9 @@ from core.storage.provider_files import (
     stored_file,
     with_reference,
 )
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 
 class LocalProviderFiles:
@@ -101,23 +106,27 @@ def build_provider_files(
     way = way_of(settings, provider.endpoint if provider else None)
     if provider is None or (way == "text" and settings.provider_files == "auto"):
         return LocalProviderFiles(catalog, ttl_seconds=ttl_seconds, clock=clock)
+    # Deployments that share an account differ in the place of their records.
+    cosmos = settings.azure_cosmos_endpoint
+    deployment = f"{cosmos} {settings.azure_cosmos_database}" if cosmos else str(settings.data_dir.resolve())
+    shared: dict[str, Any] = {"ttl_seconds": ttl_seconds, "clock": clock, "locks": Locks()}
+    client = Later(partial(_build_client, provider))
+    stored = OpenAIFiles(client, provider, catalog=catalog, blobs=blobs, deployment=deployment, **shared)
+    local = LocalProviderFiles(catalog, replacing=stored.forget, **shared)
+    # Also if all goes as text by now: what was sent before has to be deleted all the same.
+    return Attachments(way, stored, local, blobs)
+
+
+def _build_client(provider: Provider) -> "AsyncOpenAI":
     from openai import AsyncOpenAI
 
-    client = AsyncOpenAI(
+    return AsyncOpenAI(
         api_key=provider.key,
         base_url=provider.endpoint.url,
         http_client=provider.http,
         timeout=provider.http.timeout,
         max_retries=provider.retries,
     )
-    # Deployments that share an account differ in the place of their records.
-    cosmos = settings.azure_cosmos_endpoint
-    deployment = f"{cosmos} {settings.azure_cosmos_database}" if cosmos else str(settings.data_dir.resolve())
-    shared: dict[str, Any] = {"ttl_seconds": ttl_seconds, "clock": clock, "locks": Locks()}
-    stored = OpenAIFiles(client, provider, catalog=catalog, blobs=blobs, deployment=deployment, **shared)
-    local = LocalProviderFiles(catalog, replacing=stored.forget, **shared)
-    # Also if all goes as text by now: what was sent before has to be deleted all the same.
-    return Attachments(way, stored, local, blobs)
 
 
 def way_of(settings: CoreSettings, endpoint: Endpoint | None) -> SentAs:

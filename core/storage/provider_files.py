@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from core.documents.ports import PDF, Attachment, BlobStore, Catalog, plain_name
 from core.errors import NotFound, OrcError
+from core.llm.later import Later
 from core.llm.provider import Provider
 from core.models import Document, FileRef, StoredFile, UnwantedFile
 from core.names import BlobPath, missing_document
@@ -64,7 +65,7 @@ class OpenAIFiles:
 
     def __init__(
         self,
-        client: "AsyncOpenAI",
+        client: "Later[AsyncOpenAI]",
         provider: Provider,
         *,
         catalog: Catalog,
@@ -75,7 +76,7 @@ class OpenAIFiles:
         locks: Locks | None = None,
     ) -> None:
         self._client = client
-        self._quick = client.with_options(timeout=QUICK_SECONDS, max_retries=0)
+        self._quick = Later(lambda: client.get().with_options(timeout=QUICK_SECONDS, max_retries=0))
         self._breaker = provider.files
         self._host = provider.endpoint.host
         # Azure reads files that were sent for `assistants`, and knows no `user_data`.
@@ -99,7 +100,7 @@ class OpenAIFiles:
     async def drop_lost(self, documents: Sequence[Document]) -> None:
         """Forget the ids of these documents under which the provider has nothing any more."""
         live = [file for document in documents if (file := await self._live(document)) is not None]
-        ask = self._quick.files.retrieve
+        ask = (await self._quick.take()).files.retrieve
         known = await asyncio.gather(*(self._is_known(ask, file.file_id) for file in live))
         lost = [file for file, is_known in zip(live, known, strict=True) if is_known is False]
         await self._catalog.drop_files(lost)
@@ -162,7 +163,8 @@ class OpenAIFiles:
         async def send(**options: Any) -> str:
             file = (name, content, PDF)
             async with self._breaker.attempt():
-                return (await self._client.files.create(file=file, purpose=self._purpose, **options)).id
+                client = await self._client.take()
+                return (await client.files.create(file=file, purpose=self._purpose, **options)).id
 
         if not self._provider_expires:
             return await send()
@@ -212,16 +214,15 @@ class OpenAIFiles:
 
     async def _delete_one(self, file_id: str) -> bool:
         """Whether the provider no longer has it."""
-        return await self._is_known(self._quick.files.delete, file_id) is not None
+        return await self._is_known((await self._quick.take()).files.delete, file_id) is not None
 
     async def _forgotten(self) -> list[str]:
         born_before = (self._clock() - self._ttl - MARGIN).timestamp()
         found: list[str] = []
         seen = 0
+        files = (await self._quick.take()).files
         async with self._breaker.attempt():
-            async for file in self._quick.files.list(
-                purpose=self._purpose, limit=LISTED_AT_ONCE, order="asc"
-            ):
+            async for file in files.list(purpose=self._purpose, limit=LISTED_AT_ONCE, order="asc"):
                 seen += 1
                 if file.filename.startswith(self._mark) and file.created_at < born_before:
                     found.append(file.id)

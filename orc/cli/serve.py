@@ -9,11 +9,11 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -23,7 +23,7 @@ from core.errors import InvalidInput
 from core.infra.collector import collector_paused
 from core.infra.data_directory import announced
 from core.infra.http_server import LimitedHttp
-from core.infra.http_server import Server as PassedServer
+from core.infra.http_server import Server as HttpServer
 from core.infra.lifeline import hold_on
 from core.infra.shared_port import Member
 from core.infra.siblings import Siblings
@@ -73,10 +73,10 @@ async def _serve_here(settings: Settings, console: Console) -> None:
             # Both processes import for more than a second: at the same time.
             app = await asyncio.to_thread(_load_app, settings)
             opened, _ = await asyncio.gather(app.state.provider.get(), tools_are_up())
-            await opened.text.start()
             # Last: workers must not compete with the start of the API and the tools server.
             await stack.enter_async_context(workers(settings))
-        await _GreetingServer(_config(app, settings), lambda: _greet(settings, console)).serve()
+        greet = partial(_greet, settings, console)
+        await _GreetingServer(_config(app, settings), greet, opened.warm).serve()
 
 
 async def _serve_in_children(settings: Settings, console: Console) -> None:
@@ -125,9 +125,8 @@ async def serve_member(settings: Settings, member: Member) -> None:
     with collector_paused():
         app = await asyncio.to_thread(_load_app, settings)
         opened: App = await app.state.provider.get()
-        await opened.text.start()
     siblings = Siblings(member)
-    server = PassedServer(_config(app, settings), passed_at=member.connections)
+    server = HttpServer(_config(app, settings), passed_at=member.connections, warm=opened.warm)
 
     def stop() -> None:
         server.should_exit = True
@@ -155,11 +154,16 @@ def _load_app(settings: Settings) -> "FastAPI":
     return create_app(settings)
 
 
-class _GreetingServer(uvicorn.Server):
+class _GreetingServer(HttpServer):
     """Says that it serves once it does."""
 
-    def __init__(self, config: uvicorn.Config, greet: Callable[[], None]) -> None:
-        super().__init__(config)
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        greet: Callable[[], None],
+        warm: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        super().__init__(config, warm=warm)
         self._greet = greet
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

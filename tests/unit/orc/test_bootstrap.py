@@ -1,5 +1,7 @@
 """Conversations, traces and memory: in Cosmos DB if its address is set, else in the local database."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,3 +52,27 @@ async def test_upstash_vector_is_checked_with_its_token_and_does_not_block_turns
         ("Upstash Vector", False, True),
     ]
     assert "UPSTASH_VECTOR_REST_TOKEN" in (states[1].detail or "")
+
+
+@pytest.mark.slow
+def test_the_api_opens_without_the_libraries_that_only_questions_need(tmp_path: Path) -> None:
+    program = """
+import asyncio, sys
+from orc.bootstrap import open_app
+from orc.settings import Settings
+
+async def main():
+    settings = Settings(data_dir=sys.argv[1], openai_api_key="key", _env_file=None)
+    async with open_app(settings) as app:
+        sys.stdout.write(" ".join(sys.modules))
+        await app.warm()
+        sys.stdout.write("\\n" + " ".join(sys.modules))
+
+asyncio.run(main())
+"""
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    opened, warmed = ({*line.split()} for line in ran.stdout.splitlines())
+    needed = {"openai", "langchain_openai", "tiktoken"}
+    assert not needed & opened
+    assert needed <= warmed

@@ -2,13 +2,15 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from core.infra.http_server import LimitedHttp
+from core.infra.http_server import LimitedHttp, Server
 
 REQUEST = b"GET / HTTP/1.1\r\nhost: a\r\n"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -28,15 +30,30 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"ok"})
 
 
-@pytest.fixture
-async def port() -> AsyncIterator[int]:
+class WarmAtOnce(Server):
+    warm_after_seconds = 0
+
+
+async def nothing() -> None:
+    """What a server without anything to make does in advance."""
+
+
+@asynccontextmanager
+async def serving(warm: Callable[[], Coroutine[Any, Any, None]]) -> AsyncIterator[int]:
+    """The port of a server."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         config = uvicorn.Config(app, http=Strict, ws="none", lifespan="off", log_level="critical")
-        server = uvicorn.Server(config)
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        server = WarmAtOnce(config, warm=warm)
+        running = asyncio.create_task(server.serve(sockets=[listener]))
         yield listener.getsockname()[1]
         server.should_exit = True
-        await serving
+        await running
+
+
+@pytest.fixture
+async def port() -> AsyncIterator[int]:
+    async with serving(nothing) as port:
+        yield port
 
 
 async def sent(port: int, *parts: bytes) -> bytes:
@@ -81,3 +98,33 @@ async def test_more_connections_than_allowed_are_refused(port: int) -> None:
 async def test_spaces_around_a_header_are_no_part_of_its_value(port: int) -> None:
     answer = await sent(port, REQUEST + b"x-echo: \t a b \t \r\n\r\n")
     assert b"x-echo: a b\r\n" in answer
+
+
+async def test_what_requests_need_is_made_while_requests_are_answered() -> None:
+    began, ended = asyncio.Event(), asyncio.Event()
+
+    async def warm() -> None:
+        began.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            ended.set()
+
+    async with serving(warm) as port:
+        await asyncio.wait_for(began.wait(), 5)
+        assert b"200 OK" in await sent(port, REQUEST + b"\r\n")
+        assert not ended.is_set()
+    assert ended.is_set()
+
+
+async def test_a_server_goes_on_without_what_cannot_be_made(caplog: pytest.LogCaptureFixture) -> None:
+    failed = asyncio.Event()
+
+    async def warm() -> None:
+        failed.set()
+        raise ValueError("no such library")
+
+    async with serving(warm) as port:
+        await asyncio.wait_for(failed.wait(), 5)
+        assert b"200 OK" in await sent(port, REQUEST + b"\r\n")
+    assert "no such library" in caplog.text

@@ -50,6 +50,15 @@ def test_the_offline_model_imports_nothing_of_the_providers() -> None:
     assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
 
 
+async def test_a_model_whose_address_cannot_be_used_says_so_when_it_is_asked(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> None:
+    settings = make_settings(openai_base_url="http://model.example:port/v1")
+    model = build_chat_model(settings, "writer", counter, open_for(settings))
+    with pytest.raises(ModelMisconfigured, match="OPENAI_BASE_URL"):
+        await model.complete(ASKED, budget=CallBudget(1))
+
+
 def test_without_an_offline_model_a_missing_provider_is_an_error(
     make_settings: MakeSettings, counter: TokenCounter
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from openai import AsyncOpenAI
 
 from core.infra.sqlite import Database
+from core.llm.later import Later
 from core.llm.provider import Provider
 from core.models import Document
 from core.names import BlobPath, Owner
@@ -54,7 +55,12 @@ class KeptFiles:
             max_retries=provider.retries,
         )
         return OpenAIFiles(
-            client, provider, catalog=self.catalog, blobs=self.blobs, ttl_seconds=TTL, clock=self.clock
+            Later(lambda: client),
+            provider,
+            catalog=self.catalog,
+            blobs=self.blobs,
+            ttl_seconds=TTL,
+            clock=self.clock,
         )
 
     def attachments(self, way: SentAs, provider: Provider) -> Attachments:
