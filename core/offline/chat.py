@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import unescape
 
 from core.grounding.closest import not_found_answer
-from core.search.bm25 import Candidate, QuestionTerms, TextRanking
+from core.search.bm25 import QuestionTerms, coverage, floored, idf_of_terms
 from core.text.question_type import (
     RECALL_COVERAGE,
     asks_for_listing,
@@ -54,9 +54,14 @@ class Done(NamedTuple):
 
 def recall(question: str, earlier: Sequence[str]) -> str | None:
     """What the user said before that answers the question, quoted; None if nothing does."""
-    said = [piece.text for text in earlier for piece in split_pieces(text) if not asks_something(piece.text)]
-    best = _best_matches(question, said)
+    best = _recalled(QuestionTerms(question), earlier)
     return f"Earlier in this conversation you said: “{best[-1]}”" if best else None
+
+
+def _recalled(asked: QuestionTerms, earlier: Sequence[str]) -> list[str]:
+    said = [piece.text for text in earlier for piece in split_pieces(text)]
+    questions = set(filter(asks_something, set(said)))
+    return _best_matches(asked, [text for text in said if text not in questions])
 
 
 def recall_answer(question: str, remembered: Sequence[str]) -> str | None:
@@ -64,16 +69,17 @@ def recall_answer(question: str, remembered: Sequence[str]) -> str | None:
 
     Each of `remembered` is a question in curly quotes, then its answer.
     """
-    answer = next((_ASKED.sub("", text) for text in _best_matches(question, remembered)), "")
+    answer = next((_ASKED.sub("", text) for text in _best_matches(QuestionTerms(question), remembered)), "")
     return f"Earlier in this conversation the answer was: “{answer}”" if answer else None
 
 
-def _best_matches(question: str, texts: Sequence[str]) -> list[str]:
+def _best_matches(asked: QuestionTerms, texts: Sequence[str]) -> list[str]:
     """The texts that cover the largest part of the question; none if that is too little."""
-    ranking = TextRanking(question, [Candidate(text) for text in texts])
-    coverage = [ranking.coverage(scored.covered) for scored in ranking.scores]
-    best = max([RECALL_COVERAGE, *coverage])
-    return [text for text, share in zip(texts, coverage, strict=True) if share == best]
+    covered = {text: frozenset(asked.terms).intersection(asked.terms_of(text)) for text in set(texts)}
+    weights = floored(idf_of_terms(asked.terms, [covered[text] for text in texts]))
+    shares = {terms: coverage(weights, terms) for terms in set(covered.values())}
+    best = max([RECALL_COVERAGE, *shares.values()])
+    return [text for text in texts if shares[covered[text]] == best]
 
 
 def rewrite_question(question: str, earlier: Sequence[str]) -> str:
@@ -144,8 +150,8 @@ def needs_search(question: str, earlier: Sequence[str]) -> bool:
         return False
     if concerns_no_document(question):
         return False
-    is_known = not mentions_documents(question) and recall(question, earlier) is not None
-    return bool(QuestionTerms(question).terms) and not is_known
+    asked = QuestionTerms(question)
+    return bool(asked.terms) and (mentions_documents(question) or not _recalled(asked, earlier))
 
 
 def _specific_words(text: str, known: set[str]) -> list[str]:

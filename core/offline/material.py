@@ -82,7 +82,7 @@ class Material(NamedTuple):
             for index in range(place.first, place.last + 1):
                 piece = self.around(place)[index]
                 text = BULLET.sub("", piece.text)
-                *earlier, last = sentences(text) or [text]
+                *earlier, last = sentences(text)
                 # `A3.` is not a sentence that could have a source.
                 parts = (f"{part} {cited}" if has_content(part) else part for part in earlier)
                 gap = "\n" if {piece.kind, previous} & {"item", "row"} else " "

@@ -148,6 +148,12 @@ class QuestionTerms:
         return content_stems(words(text), self.language)
 
 
+def coverage(weights: Mapping[str, float], terms: Iterable[str]) -> float:
+    """The share of all weights that the weights of these terms make up."""
+    covered = sum(weights.get(term, 0.0) for term in set(terms))
+    return covered / (sum(weights.values()) or 1.0)
+
+
 class TextRanking:
     """The scores of candidates, in their order; all statistics are those of the candidates."""
 
@@ -178,8 +184,7 @@ class TextRanking:
 
     def coverage(self, terms: Iterable[str]) -> float:
         """The share of the question that these terms make up; rare terms count more."""
-        covered = sum(self._weights.get(term, 0.0) for term in set(terms))
-        return covered / (sum(self._weights.values()) or 1.0)
+        return coverage(self._weights, terms)
 
     def _score(self, candidate: Candidate, body: list[str], above: list[str], name: Terms) -> CandidateScore:
         counts, heading = Counter(body), frozenset(above)

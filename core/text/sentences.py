@@ -35,6 +35,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d[.,:]?$")
 _DIGIT = re.compile(r"\d")
 _BEFORE_ORDINAL = frozenset("am der die das dem den des zum vom im beim ab bis jeden jeder jedes".split())
 _ENDS = tuple(".!?。！？")
+_HEADING_MAY_FOLLOW = (*_ENDS, ":")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof inc ltd co corp no vs etc approx fig figs eq sec dept st al cf "
     "e.g i.e u.s u.k z.b d.h sr sra dra ee".split()
@@ -78,7 +79,8 @@ def split_pieces(text: str) -> list[Piece]:
         begun = True
         lead = lead if kind == "item" else ""
         above = heading if heading.startswith(title) else f"{title} {heading}"
-        parts = sentences(block) if kind == "sentence" else [block]
+        # Most lines of a list are one sentence, which is seen faster than split.
+        parts = sentences(block) if kind == "sentence" and _BOUNDARY.search(block) else [block]
         pieces.extend(Piece(part, kind, f"{above} {lead}".strip()) for part in parts)
         if pieces[-1].kind == "sentence" and pieces[-1].text.endswith(":"):
             lead = pieces[-1].text[-LONGEST_ABOVE:]
@@ -166,12 +168,18 @@ def _kind_of(
     if _is_row(line) or (not gathered and _continues_rows(line, following, before[0])):
         return "row"
     above = gathered[-1] if gathered else ""
-    is_short_item = _ITEM.match(above) is not None and len(above) < layout.widest * HEADING_SHARE
-    at_start = not above or above.endswith((*_ENDS, ":")) or is_short_item or _LABEL.match(line)
     is_listed = layout.is_list and before[0] == "heading"
-    if at_start and not is_listed and _is_heading(line, following, layout.widest):
+    if not is_listed and _is_start(line, above, layout) and _is_heading(line, following, layout.widest):
         return "heading"
     return None if above and not _begins_block(gathered, line, following, layout) else "sentence"
+
+
+def _is_start(line: str, above: str, layout: _Layout) -> bool:
+    """Whether a heading can be in this line, below that of `above`."""
+    if not above or above.endswith(_HEADING_MAY_FOLLOW):
+        return True
+    is_short_item = len(above) < layout.widest * HEADING_SHARE and _ITEM.match(above) is not None
+    return is_short_item or _LABEL.match(line) is not None
 
 
 def _is_numbered_heading(line: str, following: str, widest: int, before: tuple[Kind, str]) -> bool:
@@ -188,20 +196,21 @@ def _is_numbered_heading(line: str, following: str, widest: int, before: tuple[K
 def _begins_block(gathered: list[str], line: str, following: str, layout: _Layout) -> bool:
     """Whether a line begins something new: its first word would have fitted above, or it has a label."""
     above = gathered[-1]
+    if not (line[0].isupper() or line[0].isdigit()) or above.endswith((",", "-")):
+        return False
+    if is_stop_word(above.rsplit(maxsplit=1)[-1].lower()):
+        return False
+    if layout.is_list or _LABELLED.match(line) is not None:
+        return True
     first, *_ = line.split(maxsplit=1)
-    if not (first[0].isupper() or first[0].isdigit()) or above.endswith((",", "-")):
-        return False
-    if is_stop_word(above.split()[-1].lower()):
-        return False
     longest = max(map(len, [*gathered[-2:], line, following]))
-    is_short = len(above) + 1 + len(first) < FULL_LINE * longest
-    return layout.is_list or is_short or _LABELLED.match(line) is not None
+    return len(above) + 1 + len(first) < FULL_LINE * longest
 
 
 def _is_row(line: str) -> bool:
     if " | " in line or line.count("|") >= 2:
         return True
-    if _DIGIT.search(line) is None:
+    if " " not in line or _DIGIT.search(line) is None:
         return False
     words = line.split()
     cells = _count_cells(words)
