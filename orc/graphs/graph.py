@@ -1,7 +1,7 @@
 """The graph of a turn: nodes, edges and the routers between them."""
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, Literal, TypeVar
 
 from langgraph.graph import END, START, StateGraph
@@ -23,8 +23,9 @@ Next = TypeVar("Next")
 TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
 
 
+@cache
 def compile_graph() -> TurnGraph:
-    """Compile the graph; once per process, since it holds no state of a turn.
+    """Compile the graph, once per process, since it holds no state of a turn.
 
     `end_revision` handles the errors of the nodes that make an attempt: it raises those of the first attempt
     and goes on to critique after those of a revision.

@@ -1,6 +1,7 @@
 """The OpenAPI document is valid, and generators of clients can use its names."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ SCHEMES = {AuthMode.LOCAL: set[str](), AuthMode.EASYAUTH: {"entra", "session"}, 
 each_mode = pytest.mark.parametrize("mode", AuthMode)
 
 
+@cache
 def document_of(mode: AuthMode) -> Json:
     document: Json = create_app(SETTINGS[mode]).openapi()
     return document
