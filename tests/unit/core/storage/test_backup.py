@@ -1,12 +1,13 @@
 """Backups: what goes in comes out, and nothing else is ever unpacked or replaced."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
 import stat
 import zipfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -26,17 +27,38 @@ OWNER = Owner("acme", "ann", "c1")
 NAMES = ("fees.txt", "Fees.txt", "a:b.txt")
 
 
-@pytest.fixture
-async def data(tmp_path: Path) -> AsyncIterator[Path]:
+@asynccontextmanager
+async def writing(folder: Path) -> AsyncIterator[None]:
     """A data directory in use, with indexed documents whose names need other names on disk."""
-    folder = tmp_path / "data"
-    async with open_documents(CoreSettings(data_dir=folder, page_analysis="extractive")) as documents:
+    async with open_documents(
+        CoreSettings(data_dir=folder / "data", page_analysis="extractive")
+    ) as documents:
         for name in NAMES:
-            source = tmp_path / "source"
+            source = folder / "source"
             source.write_text(f"The mooring fee is 410 euros, says {name}.")
             await documents.library.upload(OWNER, name, source)
         await documents.worker.drain()
-        yield folder
+        yield
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a directory after its process has ended."""
+    folder = tmp_path_factory.mktemp("written")
+
+    async def write() -> None:
+        async with writing(folder):
+            pass
+
+    asyncio.run(write())
+    return folder / "data"
+
+
+@pytest.fixture
+def data(written: Path, tmp_path: Path) -> Iterator[Path]:
+    """A copy of the directory, marked as in use."""
+    with in_use(shutil.copytree(written, tmp_path / "data")):
+        yield tmp_path / "data"
 
 
 def left_over(folder: Path) -> list[Path]:
@@ -53,9 +75,10 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-async def test_a_backup_of_a_directory_in_use_restores_all_of_it(data: Path, tmp_path: Path) -> None:
-    file, target = tmp_path / "orc.zip", tmp_path / "elsewhere" / "data"
-    manifest = back_up(data, file)
+async def test_a_backup_of_a_directory_in_use_restores_all_of_it(tmp_path: Path) -> None:
+    data, file, target = tmp_path / "data", tmp_path / "orc.zip", tmp_path / "elsewhere" / "data"
+    async with writing(tmp_path):
+        manifest = back_up(data, file)
     assert manifest.documents == len(NAMES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert restore(file, target) == (manifest, None)

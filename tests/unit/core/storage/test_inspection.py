@@ -1,5 +1,6 @@
 """Each kind of damage is found in data that had none, and named with what to do."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
@@ -13,22 +14,35 @@ from core.bootstrap import open_documents
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import SCHEMA_VERSION
 from core.names import Owner
-from core.storage.backup import DATABASE
+from core.storage.backup import DATABASE, back_up, restore
 from core.storage.folder import FolderBlobStore
 from core.storage.inspection import Finding, inspect_database, inspect_documents
 
 FOLDER = "blobs/acme/ann/c1"
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of two documents."""
+    folder = tmp_path_factory.mktemp("written")
+
+    async def write() -> None:
+        async with open_documents(CoreSettings(data_dir=folder / "data", page_analysis="off")) as documents:
+            for name in ("a.txt", "b.txt"):
+                source = folder / "source"
+                source.write_text(f"The mooring fee is 410 euros, says {name}. " * 200)
+                await documents.library.upload(Owner("acme", "ann", "c1"), name, source)
+            await documents.worker.drain()
+
+    asyncio.run(write())
+    back_up(folder / "data", folder / "orc.zip")
+    return folder / "orc.zip"
+
+
 @pytest.fixture
-async def data(tmp_path: Path) -> Path:
-    folder, source = tmp_path / "data", tmp_path / "source"
-    async with open_documents(CoreSettings(data_dir=folder, page_analysis="off")) as documents:
-        for name in ("a.txt", "b.txt"):
-            source.write_text(f"The mooring fee is 410 euros, says {name}. " * 200)
-            await documents.library.upload(Owner("acme", "ann", "c1"), name, source)
-        await documents.worker.drain()
-    return folder
+def data(saved: Path, tmp_path: Path) -> Path:
+    restore(saved, tmp_path / "data")
+    return tmp_path / "data"
 
 
 def findings(data: Path) -> list[Finding]:
