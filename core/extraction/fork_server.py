@@ -31,14 +31,14 @@ _CONTROL = 0
 _FIRST_FREE = 3
 
 
-def main() -> None:
-    """Serve until the parent closes the control socket."""
+def main(work: Callable[[], None] = child.main) -> None:
+    """Fork children that do `work` until the parent closes the control socket."""
     control = socket.socket(fileno=os.dup(_CONTROL))
     os.dup2(os.open(os.devnull, os.O_RDWR), _CONTROL)
     for module in _PRELOADED:
         import_module(f"core.extraction.{module}")
     gc.freeze()  # a collection in a child would copy all of this memory
-    serve(control, child.main)
+    serve(control, work)
 
 
 def serve(control: socket.socket, work: Callable[[], None]) -> None:

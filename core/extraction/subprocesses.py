@@ -26,7 +26,7 @@ Started = TypeVar("Started", bound=Child)
 _SERVERS_TRIED = 2
 """One may have just been killed."""
 _ROOT = Path(__file__).parents[2]
-_ENVIRONMENT = {
+ENVIRONMENT = {
     # Otherwise PDFium's memory is returned to the kernel after each page and requested again.
     "MALLOC_TRIM_THRESHOLD_": str(256 * 1024 * 1024),
     "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
@@ -154,7 +154,7 @@ class Children:
                 # Nothing else of the environment: a hostile file must find no secrets in the child process.
                 env={
                     "PYTHONPATH": os.pathsep.join([str(_ROOT), *filter(None, sys.path)]),
-                    **_ENVIRONMENT,
+                    **ENVIRONMENT,
                     **settings,
                 },
                 limit=MAX_LINE_BYTES,

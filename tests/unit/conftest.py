@@ -1,11 +1,33 @@
 """Rules for the unit tests."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from core.extraction.forked import ForkServer
 from core.extraction.subprocesses import Children
+from devkit.fork_servers import Forked, ForkServers, importing_once
 
 
 @pytest.fixture(autouse=True)
 def spare_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no child process ahead of the next file: most tests read one file only."""
     monkeypatch.setattr(Children, "prepare", lambda *_: None)
+
+
+@pytest.fixture(scope="session")
+def fork_servers() -> Iterator[ForkServers]:
+    with importing_once() as servers:
+        yield servers
+
+
+@pytest.fixture(autouse=True)
+def forked_servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the fork servers of the tests, each of which would import all readers for a file or two."""
+
+    async def spawn(_: Children, stdin: int) -> Forked:
+        servers: ForkServers = request.getfixturevalue("fork_servers")
+        return servers.start(stdin)
+
+    if ForkServer.is_possible():
+        monkeypatch.setattr(Children, "_spawn_server", spawn)

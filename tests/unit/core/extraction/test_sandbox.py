@@ -35,6 +35,11 @@ HANG = "import sys, time; print('{PAGE}', flush=True); time.sleep(600)".replace(
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
 
 
+@pytest.fixture(autouse=True)
+def forked_servers() -> None:
+    """Start fork servers as the product does."""
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     source = tmp_path / "upload"
