@@ -108,13 +108,19 @@ def unpacked() -> Iterator[Program]:
 @dataclass
 class Page:
     """One page. `problems` are errors, warnings and violations of policy in its console; `requests` are the
-    method and address of everything that it asked for. `port` is that of the browser's DevTools protocol."""
+    method and address of everything that it asked for, `posts` the address and body of what had one, and
+    `received` the address of each response that has ended with its bytes on the network, headers included.
+    `port` is that of the browser's DevTools protocol."""
 
     _socket: ClientConnection
     port: int = 0
     _session: str = ""
     problems: list[str] = field(default_factory=list)
     requests: list[tuple[str, str]] = field(default_factory=list)
+    posts: list[tuple[str, str]] = field(default_factory=list)
+    received: list[tuple[str, float]] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    _addresses: dict[str, str] = field(default_factory=dict)
     _numbers: "count[int]" = field(default_factory=count)
     _waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     _loads: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
@@ -240,7 +246,11 @@ class Page:
             self._replying.add(task)
             task.add_done_callback(self._replying.discard)
         elif method == "Network.requestWillBeSent":
-            self.requests.append((reply["request"]["method"], reply["request"]["url"]))
+            self._note_request(reply["requestId"], reply["request"])
+        elif method == "Network.loadingFinished":
+            self.received.append((self._addresses.get(reply["requestId"], ""), reply["encodedDataLength"]))
+        elif method == "Network.loadingFailed" and reply.get("canceled"):
+            self.cancelled.append(self._addresses.get(reply["requestId"], ""))
         elif method == "Runtime.exceptionThrown":
             self.problems.append(json.dumps(reply["exceptionDetails"]))
         elif method == "Log.entryAdded":
@@ -248,6 +258,12 @@ class Page:
             self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".rstrip())
         elif method == "Runtime.consoleAPICalled":
             self.problems.append(json.dumps(reply["args"]))
+
+    def _note_request(self, identifier: str, request: dict[str, Any]) -> None:
+        self._addresses[identifier] = request["url"]
+        self.requests.append((request["method"], request["url"]))
+        if "postData" in request:
+            self.posts.append((request["url"], request["postData"]))
 
     async def _answer(self, request: str) -> None:
         if self._reply:

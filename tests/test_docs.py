@@ -25,6 +25,7 @@ OWN_PATH = re.compile(
     r"`((?:core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
 )
 OTHER_VARIABLES = {"ORC_REQUIRE_ALL", ADVANCED_VARIABLE}
+LINES_OF_THE_PAGE = range(1, 45)
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
@@ -135,3 +136,10 @@ def test_every_test_that_the_docs_name_exists() -> None:
     missing = [f"{file}::{name}" for file, name in named if f"def {name}(" not in (ROOT / file).read_text()]
     assert len(named) > 40
     assert missing == []
+
+
+def test_every_line_of_the_acceptance_list_of_the_page_has_a_test() -> None:
+    table = (ROOT / "docs" / "web-acceptance.md").read_text()
+    rows = [(int(line), tests) for line, tests in re.findall(r"^\| (\d+) \| .+ \| (.+) \|$", table, re.M)]
+    assert [line for line, _ in rows] == sorted(line for line, _ in rows)
+    assert {line for line, tests in rows if NAMED_TEST.search(tests)} == {*LINES_OF_THE_PAGE}

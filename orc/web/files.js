@@ -75,10 +75,11 @@ function dropSuggestions() {
   for (const turn of turns.value) if (turn.value.suggestions.length) change(turn, { suggestions: [] });
 }
 
-/** @param {Document} document */
+/** An event may overtake the answer to an upload: the later record counts. @param {Document} document */
 function put(document) {
   const place = documents.value.findIndex((each) => each.document_id === document.document_id);
   const next = [...documents.value];
+  if ((next[place]?.updated_at ?? "") > document.updated_at) return;
   if (place < 0) next.push(document);
   else next[place] = document;
   documents.value = next;
@@ -118,7 +119,7 @@ function transfer(upload, file) {
   const id = conversationId.value ?? "";
   const request = new XMLHttpRequest();
   sending.set(upload.key, request);
-  update(upload, { state: "sending" });
+  update(upload, { state: "sending", replaces: documents.value.find((each) => each.blob_name === upload.name)?.version });
   request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
   request.onloadend = () => {
     sending.delete(upload.key);
@@ -135,7 +136,9 @@ function transfer(upload, file) {
 function arrive(upload, request, id) {
   if (request.status === 201) {
     const stored = /** @type {{documents: Document[]}} */ (JSON.parse(request.responseText));
+    const isWanted = uploads.value.some((each) => each.key === upload.key);
     uploads.value = uploads.value.filter((each) => each.key !== upload.key);
+    if (!isWanted) stored.documents.forEach(removeDocument);
     stored.documents.forEach(put);
     if (!known.value) {
       settle();
@@ -150,10 +153,10 @@ function arrive(upload, request, id) {
   update(upload, { state: "failed", reason });
 }
 
-/** @param {Upload} upload */
+/** What the API has as a whole it stores all the same: it is removed as soon as it is stored. @param {Upload} upload */
 function cancel(upload) {
   waiting.delete(upload.key);
-  sending.get(upload.key)?.abort();
+  if (upload.sent < 1) sending.get(upload.key)?.abort();
   uploads.value = uploads.value.filter((each) => each.key !== upload.key);
 }
 
@@ -249,7 +252,10 @@ export function Files({ asked, onAsk, onRemove }) {
     asked: asked.includes(each.blob_name),
     onAsk: isAskable(each) ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each); },
   }));
-  const coming = uploads.value.map((each) => ({
+  // The API may list a file before it has answered the upload.
+  const isListed = (/** @type {Upload} */ { name, state, replaces }) => state === "sending"
+    && documents.value.some((each) => each.blob_name === name && each.version !== replaces);
+  const coming = uploads.value.filter((each) => !isListed(each)).map((each) => ({
     key: each.key, name: each.name, bytes: each.size, onRemove: () => cancel(each),
     state: each.state === "failed" ? "failed" : "busy",
     status: each.state === "failed" ? t("files.failed", { reason: each.reason() }) : each.state === "waiting"

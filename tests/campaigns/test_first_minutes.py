@@ -40,11 +40,21 @@ class Steps:
         self.took[name], self._last = now - self._last, now
 
 
+def without_node(folder: Path) -> str:
+    """A PATH on which the programs of Node fail."""
+    folder.mkdir()
+    for name in ("node", "npm", "npx"):
+        (folder / name).write_text("#!/bin/sh\necho 'Node was called' >&2\nexit 127\n")
+        (folder / name).chmod(0o755)
+    return f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
 @contextmanager
 def made_to_run(checkout: Path, port: int, output: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """`make run` as the README says it, on ports that are free."""
+    """`make run` as the README says it, on ports that are free, and without Node."""
     environment = {
         **os.environ,
+        "PATH": without_node(output.with_name("without-node")),
         "ORC_PORT": str(port),
         "MCP_SERVER_URL": f"http://127.0.0.1:{free_port()}/mcp",
         "ORC_DATA_DIR": str(checkout / ".orc"),
@@ -126,6 +136,7 @@ async def test_a_new_user_sees_a_marked_quote_within_two_minutes(program: Progra
             await page.look(width=1440, height=900)
             quote = await find_the_quote(page, address, own_pdf(tmp_path), steps)
             assert page.problems == []
+    assert "Node was called" not in output.read_text()
     used = os.times()
     processor = used.children_user + used.children_system
     log.info("seconds of the clock: %s", {name: round(took, 1) for name, took in steps.took.items()})

@@ -13,6 +13,7 @@ from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.doubles.openai_talk import default_reply
 from devkit.faults.proxy import Proxy, proxied
 from devkit.visits import Visit
+from tests.web.test_access import hear_an_answer
 
 SHIPS = [f"Ship {number} leaves berth {number + 100} at seven." for number in range(1, 41)]
 PIECES, PIECE_MS = 150, 15.0
@@ -151,3 +152,10 @@ async def test_an_answer_arrives_whole_over_twenty_cut_connections(visit: Visit,
         # Connections that were cut are errors in the console.
         visit.page.problems.clear()
         visit.page.requests.clear()
+
+
+@pytest.mark.campaign
+async def test_every_ten_seconds_it_is_said_that_an_answer_still_grows(visit: Visit) -> None:
+    texts = await hear_an_answer(visit, 12.0)
+    still = [int(text.split()[-2]) for text in texts[1:-1]]
+    assert still[:2] == [10, 20]

@@ -1,6 +1,9 @@
 """Files that cannot be asked about, and files that are removed."""
 
 import asyncio
+import re
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from devkit.shared_data import HANDBOOK
@@ -9,6 +12,32 @@ from tests.unit.core.extraction.samples import pdf
 
 QUESTION = "How many days of leave does an employee of the harbour get?"
 LEAVE = "Every employee of the harbour has 28 days of annual leave."
+STAGES = (
+    re.compile("Waiting"),
+    re.compile("Uploading [0-9]+ %"),
+    re.compile("Reading"),
+    re.compile("Processing|Ready · still indexing"),
+    re.compile("Ready · 1 page · .+"),
+)
+"""What the widget of a file says of it, from its choice on."""
+WATCHED = """
+window.said = {};
+new MutationObserver(() => {
+  for (const each of document.querySelectorAll(".file")) {
+    const name = each.querySelector("button:last-child").getAttribute("aria-label").slice("Remove ".length);
+    const status = each.querySelector(".file-status").textContent;
+    const before = (said[name] ??= []);
+    if (before.at(-1) !== status) before.push(status);
+  }
+}).observe(document.body, { subtree: true, childList: true, characterData: true });
+"""
+UPLOADED = (
+    "performance.getEntriesByType('resource')"
+    ".filter((each) => each.initiatorType === 'xmlhttprequest' && each.responseStatus === 201).length"
+)
+STARTED = "document.querySelector('.file progress')?.value > 0"
+LINE = "The harbour has a crane with {}.\n"
+LARGE_LINES, SLOW_BYTES, LATE_MS = 12_000, 100_000, 1_500
 
 
 async def attach_all(visit: Visit, folder: Path, **files: bytes) -> None:
@@ -18,13 +47,36 @@ async def attach_all(visit: Visit, folder: Path, **files: bytes) -> None:
         paths.append(folder / f"{name}.pdf")
         paths[-1].write_bytes(content)
     await visit.page.attach("#picker", *paths)
-    shown = f"document.querySelectorAll('.file.is-ready, .file.is-failed').length >= {len(files)}"
+    await indexed(visit, len(files))
+
+
+async def indexed(visit: Visit, count: int) -> None:
+    """Have files indexed until the page shows so many that are ready or failed."""
+    shown = f"document.querySelectorAll('.file.is-ready, .file.is-failed').length >= {count}"
     for _ in range(100):
         await asyncio.to_thread(visit.here.index)
         if await visit.page.value(shown):
             return
         await asyncio.sleep(0.05)
     raise AssertionError(await visit.texts(".files"))
+
+
+async def slow(visit: Visit, *, bytes_per_second: int = -1, latency_ms: int = 0) -> None:
+    """Have the page send so slowly, and get each response so late; as usual by default."""
+    speeds = {"latency": latency_ms, "downloadThroughput": -1, "uploadThroughput": bytes_per_second}
+    await visit.page.call("Network.emulateNetworkConditions", offline=False, **speeds)
+
+
+def stages_of(said: Sequence[str]) -> list[int]:
+    """The stages of a file as its widget said them, each one once."""
+    stages = [next(n for n, words in enumerate(STAGES) if words.fullmatch(status)) for status in said]
+    return [stage for before, stage in pairwise([-1, *stages]) if stage != before]
+
+
+async def stored_names(visit: Visit) -> list[str]:
+    """The files that the API has of this session."""
+    documents = visit.get(f"/conversations/{await visit.conversation()}/documents")["documents"]
+    return sorted(each["blob_name"] for each in documents)
 
 
 async def test_files_that_were_not_searched_are_named_above_the_answer(visit: Visit, tmp_path: Path) -> None:
@@ -198,8 +250,19 @@ async def test_twenty_files_at_once_become_ready_and_a_damaged_one_says_why(
     files = {
         f"pier{number}": pdf(f"Pier {number} of the harbour has {number} lamps.") for number in range(20)
     }
+    await visit.page.value(WATCHED)
+    await slow(visit, bytes_per_second=SLOW_BYTES, latency_ms=50)
     await attach_all(visit, tmp_path, **files, broken=b"no file")
+    await slow(visit)
     assert await visit.page.value("document.querySelectorAll('.file.is-ready').length") == 20
+    said = await visit.page.value("said")
+    stages = {name: stages_of(said[f"{name}.pdf"]) for name in files}
+    back = {name: each for name, each in stages.items() if each != sorted(set(each))}
+    assert back == {}
+    assert all({1, 4} <= set(each) for each in stages.values()), stages
+    # Three are sent at once. A stage may be too short to be seen, but not that of every file.
+    assert sum(each[0] == 0 for each in stages.values()) == 17
+    assert {stage for each in stages.values() for stage in each} == {*range(len(STAGES))}
     [failed] = await visit.texts(".file.is-failed .file-status")
     assert failed.startswith("Failed: ")
     await visit.click(".file.is-failed button:last-child")
@@ -209,3 +272,63 @@ async def test_twenty_files_at_once_become_ready_and_a_damaged_one_says_why(
         visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]["citations"]
     )
     visit.page.problems.clear()
+
+
+async def test_a_file_that_is_removed_while_it_is_sent_is_not_stored(visit: Visit, tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.txt" for name in ("sent", "kept", "other", "waiting")]
+    for file in files:
+        file.write_text(LINE.format(f"the canary of {file.stem}") * LARGE_LINES)
+    await slow(visit, bytes_per_second=SLOW_BYTES)
+    await visit.page.attach("#picker", *files)
+    await visit.page.until(STARTED)
+    for name in ("waiting", "sent"):
+        [status] = await visit.page.value(
+            f"[...document.querySelectorAll('.file')].filter((each) => each.innerText.includes('{name}.txt'))"
+            ".map((each) => each.querySelector('.file-status').textContent)"
+        )
+        assert STAGES[0 if name == "waiting" else 1].fullmatch(status), status
+        await visit.click(f".file [aria-label='Remove {name}.txt']")
+        await visit.page.until(f"!document.querySelector(\".file [aria-label='Remove {name}.txt']\")")
+    await slow(visit)
+    await visit.page.until("document.querySelectorAll('.file button.file-main').length === 2")
+    assert await stored_names(visit) == ["kept.txt", "other.txt"]
+    sent = [url for method, url in visit.page.requests if method == "POST"]
+    assert (len(sent), visit.page.cancelled) == (3, [sent[0]])
+    kept = [each.read_bytes() for each in visit.here.folder.rglob("*") if each.is_file()]
+    assert any(b"the canary of kept" in each for each in kept)
+    assert not any(b"the canary of sent" in each or b"the canary of waiting" in each for each in kept)
+
+
+async def test_the_answer_to_an_upload_does_not_undo_what_was_heard_since(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await attach_all(visit, tmp_path, quay=pdf("The quay opens at seven."))
+    await visit.page.value(WATCHED)
+    await slow(visit, latency_ms=LATE_MS)
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    await visit.page.attach("#picker", tmp_path / "leave.pdf")
+    await indexed(visit, 2)
+    assert await visit.page.value(UPLOADED) == 1
+    wait = f"while ({UPLOADED} < 2) await new Promise((done) => {{ setTimeout(done, 20); }});"
+    await visit.page.value(f"(async () => {{ {wait} }})()")
+    await slow(visit)
+    await visit.page.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    stages = stages_of((await visit.page.value("said"))["leave.pdf"])
+    assert (stages[-1], stages) == (len(STAGES) - 1, sorted(set(stages)))
+
+
+async def test_a_file_that_is_removed_while_it_is_read_is_removed_once_it_is_stored(
+    visit: Visit, tmp_path: Path
+) -> None:
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    await slow(visit, latency_ms=LATE_MS)
+    await visit.page.attach("#picker", tmp_path / "leave.pdf")
+    await visit.page.until("document.querySelector('.file-status')?.textContent === 'Reading'")
+    await visit.click(".file [aria-label='Remove leave.pdf']")
+    await visit.page.until("!document.querySelector('.file')")
+    await visit.page.until("document.querySelector('.notice')?.textContent.includes('leave.pdf was removed')")
+    await slow(visit)
+    assert await stored_names(visit) == ["leave.pdf"]
+    await visit.ask(QUESTION)
+    assert await stored_names(visit) == []
+    assert await visit.texts(".file, .marker") == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
-from devkit.doubles.openai_double import ChatRequest, Failure, Reply
+from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script
 from devkit.doubles.openai_talk import default_reply
 from devkit.page_scenes import CONTRADICTION, FALSE, LEAVE, quoting
 from devkit.shared_data import HANDBOOK
@@ -60,6 +60,44 @@ async def test_a_withdrawn_answer_has_a_list_of_objections_and_no_raw_markers(vi
     # The text is not stored, but why it was withdrawn.
     assert await visit.texts(".withdrawn li") == german
     assert await visit.texts(".withdrawn del") == []
+
+
+async def test_a_withdrawn_answer_is_folded_and_struck_out_and_the_revised_one_is_checked(
+    visit: Visit,
+) -> None:
+    await withdraw(visit)
+    assert await visit.texts(".withdrawn summary") == ["A first answer was withdrawn after the checks"]
+    struck = "document.querySelector('.withdrawn del')"
+    assert await visit.page.value(f"{struck}.checkVisibility()") is False
+    await visit.click(".withdrawn summary")
+    await visit.page.until(f"{struck}.checkVisibility()")
+    assert await visit.page.value(f"getComputedStyle({struck}).textDecorationLine") == "line-through"
+    above = f"{struck}.getBoundingClientRect().bottom"
+    assert await visit.page.value(f"{above} <= document.querySelector('.text').getBoundingClientRect().top")
+    [text] = await visit.texts(".turn .text")
+    assert "submarines" not in text
+    assert len(await visit.texts(".text .marker")) == len(await visit.texts(".text .marker.is-found")) > 0
+    assert "A first answer was withdrawn and revised." in await visit.texts(".why > ol > li")
+
+
+async def test_a_marker_is_plain_until_its_answer_is_checked(visit: Visit, tmp_path: Path) -> None:
+    leave = "Every employee of the harbour has 28 days of annual leave."
+    await attach_all(visit, tmp_path, leave=pdf(leave))
+    visit.model.responder = quoting(f"{leave} [S1] " + "More is not said there. " * 20)
+    visit.model.script = Script(tokens=80, delay_ms=30)
+    await visit.write("How many days of leave does an employee get?")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-streaming button.marker")
+    marker = "document.querySelector('button.marker')"
+    assert await visit.page.value(f"{marker}.className") == "marker is-open"
+    assert await visit.page.value(f"{marker}.querySelector('.icon')") is None
+    assert "being checked" in await visit.page.value(f"{marker}.getAttribute('aria-label')")
+    plain = await visit.page.value(f"getComputedStyle({marker}).borderTopColor")
+    await visit.page.until(ANSWERED.format(1))
+    assert await visit.page.value(f"{marker}.className") == "marker is-found"
+    assert "found on the page" in await visit.page.value(f"{marker}.getAttribute('aria-label')")
+    assert await visit.page.value(f"Boolean({marker}.querySelector('.icon'))")
+    assert await visit.page.value(f"getComputedStyle({marker}).borderTopColor") != plain
 
 
 async def test_a_contradiction_is_said_in_the_language_of_the_page(visit: Visit) -> None:

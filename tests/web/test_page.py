@@ -12,6 +12,7 @@ from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.doubles.openai_talk import default_reply
 from devkit.shared_data import HANDBOOK, ROOT
 from devkit.visits import ANSWERED, Visit
+from tests.unit.core.extraction.samples import pdf
 
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
 QUESTION = "How many days of annual leave does a new employee get?"
@@ -29,7 +30,8 @@ LEGAL = {*ALLOWED.upper().split(), "svg", "use", "ARTICLE", "DETAILS", "SUMMARY"
 LEGAL |= {"FIGCAPTION", "rect"}
 
 
-STOP_MS = 300
+STOP_MS, STOP_SECONDS = 300, 2.0
+MOST_SCRIPTS, SECOND_BYTES = 16, 5_000
 NOTICED_SECONDS, BACK_SECONDS = 1.0, 3.0
 STOPPED = """
 new Promise((done) => {
@@ -204,6 +206,25 @@ async def test_a_question_is_asked_once_and_survives_a_reload(visit: Visit) -> N
     assert (await visit.texts(".turn .text"))[0].strip() == turns[0]["answer"].strip()
 
 
+@pytest.mark.parametrize("is_held", [False, True])
+async def test_five_clicks_and_a_held_key_ask_once(visit: Visit, is_held: bool) -> None:
+    await visit.write("Hello there")
+    if is_held:
+        enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"}
+        for again in range(5):
+            held = {"type": "keyDown", "autoRepeat": again > 0, **enter}
+            await visit.page.call("Input.dispatchKeyEvent", **held)
+        await visit.page.call("Input.dispatchKeyEvent", type="keyUp", **enter)
+    else:
+        await visit.page.value(
+            "Array.from({ length: 5 }, () => document.getElementById('send')?.click()).length"
+        )
+    await visit.page.until(ANSWERED.format(1))
+    turns = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert [turn["question"] for turn in turns] == ["Hello there"]
+    assert sum(url.endswith("/orc/stream") for url, _ in visit.page.posts) == 1
+
+
 async def test_an_answer_goes_on_while_another_session_is_open(visit: Visit) -> None:
     visit.model.script = Script(text="One word and then another. " * 8, tokens=60, delay_ms=40)
     await visit.write("Hello there")
@@ -240,6 +261,32 @@ async def test_a_stopped_answer_is_kept_and_can_be_asked_again(visit: Visit) -> 
     # The model wrote no more of the answer that was stopped.
     assert asked.emitted == emitted < 100
     assert not asked.finished
+
+
+async def test_after_a_stop_no_model_call_begins_and_the_partial_answer_is_kept(visit: Visit) -> None:
+    """The answer cites nothing: the checks would have it revised, by another call."""
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    calls = len(visit.model.requests)
+    visit.model.script = Script(text="The quay opens at seven. " * 20, tokens=100, delay_ms=50)
+    visit.model.responder = lambda asked: None if asked.sources else default_reply(asked)
+    await visit.write(QUESTION)
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn.is-streaming .text')?.textContent.length > 200")
+    await page.value(STOPPED)
+    stopped = time.monotonic()
+    await page.until("document.querySelector('.turn.is-stopped .note')")
+    [kept] = await visit.texts(".turn .text")
+    await asyncio.sleep(stopped + 2 * STOP_SECONDS - time.monotonic())
+    asked = visit.model.requests[calls:]
+    assert asked
+    assert [each.path for each in asked if each.at > stopped + STOP_SECONDS] == []
+    await page.reload()
+    await page.until("document.querySelector('.turn.is-stopped .note')")
+    assert await visit.texts(".turn .question p") == [QUESTION]
+    assert await visit.texts(".turn .text") == [kept]
+    [turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert (turn["status"], turn["answer"].strip()) == ("stopped", kept.strip())
 
 
 async def test_texts_of_others_are_only_text(visit: Visit, tmp_path: Path) -> None:
@@ -342,12 +389,65 @@ async def test_the_menu_switches_tools_and_gives_the_focus_back(visit: Visit) ->
     await page.until("!document.querySelector('.chips')")
 
 
+async def ask_with_tools(visit: Visit, number: int) -> tuple[dict[str, bool], list[str]]:
+    """Ask again: the tools that the request names, and the steps that the page shows of the answer."""
+    await visit.ask(f"How many days of leave does an employee get? Attempt {number}.", answers=number)
+    asked = [json.loads(body) for url, body in visit.page.posts if url.endswith("/orc/stream")]
+    turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][number - 1]
+    assert turn["choices"]["tools"] == asked[-1]["tools"]
+    return asked[-1]["tools"], await visit.texts(".turn.is-last .why .steps li")
+
+
+async def test_a_tool_that_is_switched_off_is_not_used_until_it_is_on_again(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.page
+    (tmp_path / "leave.pdf").write_bytes(pdf("Every employee of the harbour has 28 days of leave."))
+    await visit.attach(tmp_path / "leave.pdf")
+    tools, [step] = await ask_with_tools(visit, 1)
+    assert (tools, step.startswith("Searching passages")) == ({}, True)
+    toggles = "[...document.querySelectorAll('#plus-menu .toggle')]"
+    search = f"{toggles}.find((each) => each.textContent.includes('Search passages'))"
+    await page.value(f"document.getElementById('plus').click(), {search}.click()")
+    for number in (2, 3):
+        tools, [step] = await ask_with_tools(visit, number)
+        assert (tools, step.startswith("Searching pages")) == ({"semantic_search": False}, True)
+        assert "“Search passages” is not available." in await visit.texts(".turn.is-last .why > ol > li")
+        await page.reload()
+        await page.until(f"{ANSWERED.format(number)} && document.querySelector('.chips .is-off')")
+    await page.value(f"document.getElementById('plus').click(), {search}.click()")
+    await page.until(f"{search}.getAttribute('aria-pressed') === 'true' && !document.querySelector('.chips')")
+    tools, [step] = await ask_with_tools(visit, 4)
+    assert (tools, step.startswith("Searching passages")) == ({}, True)
+
+
+async def test_a_second_visit_loads_nothing_that_the_browser_has(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("Hello")
+    first = {url: size for url, size in page.received if "/api/" not in url}
+    assert sum(url.endswith(".js") for url in first) <= MOST_SCRIPTS
+    assert all(first.values())
+    await page.open("about:blank")
+    page.received.clear()
+    await visit.open()
+    await visit.sees(".session a")
+    again = dict(page.received)
+    assert {url for url in first if url.endswith(".js")} <= again.keys()
+    assert 0 < again[visit.address] < sum(again.values()) <= SECOND_BYTES
+
+
 async def test_a_failure_says_why_and_keeps_the_question(visit: Visit) -> None:
-    visit.model.responder = lambda asked: None
+    await visit.attach(HANDBOOK)
+    await visit.ask(QUESTION)
+    answer = await visit.texts(".turn .text")
     began = time.monotonic()
     await visit.page.connected(False)
     await visit.page.until("document.querySelector('.banner')")
     assert time.monotonic() - began < NOTICED_SECONDS
+    assert await visit.texts(".turn .text") == answer
+    await visit.click("button.marker")
+    await visit.sees(".quote-box .quote")
+    await visit.page.press("Escape")
     await visit.write("Are you there?")
     assert await visit.page.value("document.getElementById('send').disabled") is True
     began = time.monotonic()
@@ -355,7 +455,7 @@ async def test_a_failure_says_why_and_keeps_the_question(visit: Visit) -> None:
     await visit.page.until("!document.querySelector('.banner')")
     assert time.monotonic() - began < BACK_SECONDS
     await visit.page.press("Enter")
-    await visit.page.until(ANSWERED.format(1))
+    await visit.page.until(ANSWERED.format(2))
     visit.page.problems.clear()
 
 
@@ -393,6 +493,9 @@ async def test_a_shared_document_is_asked_by_its_context(visit: Visit) -> None:
     await page.until(named)
     await page.value(f"{named}.click()")
     await visit.ask(QUESTION)
+    asked = [json.loads(body) for url, body in page.posts if url.endswith("/orc/stream")]
+    [context] = visit.get("/contexts")["contexts"]
+    assert asked[0]["contexts"] == [{"type": context["type"], "id": context["context_id"]}]
     await page.value("document.querySelector('button.marker').click()")
     await page.until("document.querySelector('.marks rect')")
     assert "Harbour 2026" in (await visit.texts(".turn .asked"))[0]

@@ -45,16 +45,20 @@ async def test_another_window_shows_what_happens_in_this_one(visit: Visit, progr
 async def test_a_title_comes_before_the_answer_and_although_the_turn_fails(visit: Visit) -> None:
     visit.model.script = Script(text="A slow answer. " * 10, tokens=60, delay_ms=50)
     await visit.write("When does the ferry leave?")
+    began = time.monotonic()
     await visit.page.press("Enter")
     await visit.page.until(f"{TITLE}.includes('ferry') || document.querySelector('.turn.is-answered')")
+    assert time.monotonic() - began < NOTICED_SECONDS
     assert not await visit.texts(".turn.is-answered")
     await visit.page.until(ANSWERED.format(1))
     await visit.click("#new")
     visit.model.responder = lambda asked: Reply(choices=False)
     await visit.write("Where is the lighthouse?")
+    began = time.monotonic()
     await visit.page.press("Enter")
     await visit.sees(".turn.is-failed")
     await visit.page.until(f"{TITLE}.includes('lighthouse')")
+    assert time.monotonic() - began < NOTICED_SECONDS
 
 
 async def test_a_thousand_sessions_are_listed_searched_and_scrolled(visit: Visit) -> None:

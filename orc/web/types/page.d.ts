@@ -58,6 +58,8 @@ export type Upload = {
   size: number;
   state: "waiting" | "sending" | "failed";
   sent: number;
+  /** The version of the document that it takes the place of. */
+  replaces?: string;
   /** Why it failed, in the language of the page. */
   reason: () => string;
 };
