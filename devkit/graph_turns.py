@@ -13,7 +13,7 @@ from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_o
 from orc.bootstrap import load_prompts
 from orc.conversations.models import ChatMessage
 from orc.events import Event, Token
-from orc.graphs.graph import compile_graph
+from orc.graphs.graph import compile_graph, run_graph
 from orc.graphs.models import ConversationState, Deps
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
@@ -107,7 +107,7 @@ class Turn:
 
     async def run(self, **state: Any) -> ConversationState:
         given = ConversationState(question="And the fee?", conversation_id="c", **state)
-        return ConversationState.model_validate(await GRAPH.ainvoke(given, context=self.deps))
+        return await run_graph(GRAPH, given, self.deps)
 
     def of(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]

@@ -1,26 +1,38 @@
 """The graph of a turn: nodes, edges and the routers between them."""
 
-from collections.abc import Awaitable, Callable
-from functools import cache, wraps
-from typing import Any, Literal, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import cache
+from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
+from langgraph.errors import NodeError
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from core.infra.telemetry.spans import traced
 from orc.graphs.answer_writer import return_state, write_answer
 from orc.graphs.context_builder import build_context, recall_context
 from orc.graphs.critic import critique
 from orc.graphs.mcp_executor import call_tools
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.models import ConversationState, Deps, with_changes
 from orc.graphs.query_planner import plan_query
 from orc.graphs.revision import end_revision
 
 RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""
 
+
+class Channels(TypedDict):
+    """The channels of the graph: one, as each is versioned, copied and read again for each node."""
+
+    turn: Annotated[ConversationState, with_changes]
+
+
 Next = TypeVar("Next")
-TurnGraph = CompiledStateGraph[ConversationState, Deps, Any, Any]
+Update = dict[str, Any]
+Node = Callable[[ConversationState, Runtime[Deps]], Coroutine[Any, Any, Update]]
+TurnGraph = CompiledStateGraph[Channels, Deps, Any, Any]
 
 
 @cache
@@ -30,14 +42,14 @@ def compile_graph() -> TurnGraph:
     `end_revision` handles the errors of the nodes that make an attempt: it raises those of the first attempt
     and goes on to critique after those of a revision.
     """
-    graph = StateGraph(ConversationState, context_schema=Deps)
-    graph.add_node("recall_context", traced(recall_context))
-    graph.add_node("plan_query", traced(plan_query))
-    graph.add_node("call_tools", traced(call_tools), error_handler=end_revision)
-    graph.add_node("build_context", traced(build_context), error_handler=end_revision)
-    graph.add_node("write_answer", traced(write_answer), error_handler=end_revision)
-    graph.add_node("critique", traced(critique))
-    graph.add_node("return_state", traced(return_state))
+    graph = StateGraph(Channels, context_schema=Deps)
+    graph.add_node("recall_context", _of_turn(recall_context))
+    graph.add_node("plan_query", _of_turn(plan_query))
+    graph.add_node("call_tools", _of_turn(call_tools), error_handler=_then_critique(end_revision))
+    graph.add_node("build_context", _of_turn(build_context), error_handler=_then_critique(end_revision))
+    graph.add_node("write_answer", _of_turn(write_answer), error_handler=_then_critique(end_revision))
+    graph.add_node("critique", _of_turn(critique))
+    graph.add_node("return_state", _of_turn(return_state))
 
     graph.add_edge(START, "recall_context")
     graph.add_edge("recall_context", "plan_query")
@@ -52,12 +64,37 @@ def compile_graph() -> TurnGraph:
     return graph.compile()
 
 
-def _in_place(router: Callable[[ConversationState], Next]) -> Callable[[ConversationState], Awaitable[Next]]:
+async def run_graph(graph: TurnGraph, turn: ConversationState, deps: Deps) -> ConversationState:
+    """The state at the end of a turn."""
+    limit: Any = {"recursion_limit": RECURSION_LIMIT}
+    output = await graph.ainvoke({"turn": turn}, limit, context=deps, version="v2")
+    return output.value["turn"]  # type: ignore[no-any-return]
+
+
+def _of_turn(node: Node) -> Any:
+    """The node over the graph's channels, as a step of a trace; LangGraph has no public type for it."""
+    step = traced(node)
+
+    async def run(channels: Channels, runtime: Runtime[Deps]) -> Update:
+        return {"turn": await step(channels["turn"], runtime)}
+
+    return run
+
+
+def _then_critique(handler: Callable[[ConversationState, NodeError], Update]) -> Any:
+    """The handler of a node's error, which goes on to critique unless it raises."""
+
+    async def handle(channels: Channels, error: NodeError) -> Command[Literal["critique"]]:
+        return Command(goto="critique", update={"turn": handler(channels["turn"], error)})
+
+    return handle
+
+
+def _in_place(router: Callable[[ConversationState], Next]) -> Callable[[Channels], Awaitable[Next]]:
     """The router as a coroutine: the graph runs plain functions in threads, which takes longer than these."""
 
-    @wraps(router)
-    async def route(state: ConversationState) -> Next:
-        return router(state)
+    async def route(channels: Channels) -> Next:
+        return router(channels["turn"])
 
     return route
 

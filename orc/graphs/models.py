@@ -64,7 +64,10 @@ class Attempt(Record):
 
 
 class ConversationState(BaseModel):
-    """One turn. Nodes return only the fields that they change, and never mutate the state."""
+    """One turn. Nodes return only the fields that they change, and never mutate the state.
+
+    What they return is not validated again.
+    """
 
     # Set before the graph starts.
     question: str
@@ -126,6 +129,11 @@ class ConversationState(BaseModel):
     def files(self) -> list[FileStatus]:
         """The status of each named document."""
         return self.document_reply.metadata.files if self.document_reply else []
+
+
+def with_changes(state: ConversationState, update: ConversationState | dict[str, Any]) -> ConversationState:
+    """The state after the update of a node; the graph starts with a whole state."""
+    return update if isinstance(update, ConversationState) else state.model_copy(update=update)
 
 
 @dataclass(frozen=True)

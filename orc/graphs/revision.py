@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from typing import Any, Literal
+from typing import Any
 
 from langgraph.errors import NodeError
-from langgraph.types import Command
 
 from core.errors import OrcError
 from core.grounding.models import Grounding, Revision
@@ -30,11 +29,11 @@ def revision_deadline(state: ConversationState, deps: Deps) -> asyncio.Timeout:
     return asyncio.timeout_at(deps.ends_at if state.earlier else None)
 
 
-async def end_revision(state: ConversationState, error: NodeError) -> Command[Literal["critique"]]:
-    """The error handler of the nodes that make an attempt.
+def end_revision(state: ConversationState, error: NodeError) -> dict[str, Any]:
+    """The changes after an error of a node that makes an attempt.
 
-    An error of the first attempt fails the turn. An error of a revision ends the revision, and critique
-    restores the earlier answer.
+    An error of the first attempt is raised, which fails the turn. An error of a revision ends the revision,
+    and critique restores the earlier answer.
     """
     if not state.earlier:
         raise error.error
@@ -46,7 +45,7 @@ async def end_revision(state: ConversationState, error: NodeError) -> Command[Li
         logger.error("revision.failed", exc_info=error.error)
         failure = "It failed unexpectedly."
     attempt = state.attempt.model_copy(update={"failure": failure})
-    return Command(goto="critique", update=changes(attempt=attempt))
+    return changes(attempt=attempt)
 
 
 def start_revision(state: ConversationState, deps: Deps, judged: Attempt, query: str) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.models import Started, Turn, TurnOutcome
 from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
-from orc.graphs.graph import RECURSION_LIMIT, TurnGraph
+from orc.graphs.graph import TurnGraph, run_graph
 from orc.graphs.models import ConversationState, Deps, Prompts
 from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
@@ -242,8 +242,7 @@ class TurnRunner:
             state, running.scope, scope.accessible, parts.library, parts.counter
         )
         deps = self._deps(running, scope)
-        output = await parts.graph.ainvoke(state, {"recursion_limit": RECURSION_LIMIT}, context=deps)
-        final = ConversationState.model_validate(output)
+        final = await run_graph(parts.graph, state, deps)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)
         events = running.log.so_far()

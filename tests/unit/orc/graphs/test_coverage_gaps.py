@@ -23,6 +23,7 @@ from devkit.graph_turns import (
 )
 from orc.events import Critique
 from orc.graphs.critic import with_coverage_gaps
+from orc.graphs.graph import run_graph
 from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.tool_context import TOO_LONG
 
@@ -189,4 +190,4 @@ def asking(tools: FakeTools, script: Script, **how: Any) -> Turn:
 
 async def asked(turn: Turn, question: str) -> ConversationState:
     given = ConversationState(question=question, conversation_id="c", has_documents=True)
-    return ConversationState.model_validate(await GRAPH.ainvoke(given, context=turn.deps))
+    return await run_graph(GRAPH, given, turn.deps)

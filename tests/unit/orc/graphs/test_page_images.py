@@ -22,6 +22,7 @@ from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import GRAPH, SEARCH_TOOL, Turn, passage, reasons
 from orc.events import Context
 from orc.graphs.context_builder import build_context
+from orc.graphs.graph import run_graph
 from orc.graphs.models import ConversationState
 from orc.graphs.page_images import UNFORESEEN, PageImages
 from orc.tools.ports import FINDS_DOCUMENTS, ToolSchema
@@ -118,7 +119,7 @@ class SeeingTurn(Turn):
 
 async def asked(turn: SeeingTurn, question: str) -> ConversationState:
     given = ConversationState(question=question, conversation_id="c", has_documents=True)
-    return ConversationState.model_validate(await GRAPH.ainvoke(given, context=turn.deps))
+    return await run_graph(GRAPH, given, turn.deps)
 
 
 def cites(number: int) -> Script:

@@ -18,6 +18,7 @@ from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, reaso
 from orc.events import Plan, Route, Tool
 from orc.graphs.answer_writer import write_answer
 from orc.graphs.context_builder import build_context
+from orc.graphs.graph import run_graph
 from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import Attempt, ConversationState, Deps, PageReference
 from orc.intents import Retriever, Step
@@ -261,7 +262,7 @@ async def test_the_step_both_makes_code_search_even_if_the_model_chooses_tools()
 async def test_what_no_document_has_is_searched_for_only_if_the_model_wants_it(asked: str) -> None:
     turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"), critic="off")
     given = ConversationState(question=asked, conversation_id="c", has_documents=True)
-    await WHOLE_GRAPH.ainvoke(given, context=turn.deps)
+    await run_graph(WHOLE_GRAPH, given, turn.deps)
     assert called(turn) == (["semantic_search"] if asked == "And the fee?" else [])
     [(_, options)] = turn.model.calls
     assert [tool["function"]["name"] for tool in options["tools"]] == ["semantic_search"]

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage
+from langgraph.types import GraphOutput
 from pydantic import ValidationError
 
 from core.documents.scope import ScopeTokens
@@ -24,8 +25,8 @@ from orc.conversations import sqlite
 from orc.conversations.models import Turn, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.events import Done, Failed
-from orc.graphs.graph import TurnGraph, compile_graph
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.graph import Channels, TurnGraph, compile_graph
+from orc.graphs.models import Attempt, Deps
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
 from orc.limits import sqlite as limits_sqlite
@@ -126,9 +127,9 @@ class RecordingGraph:
 
     policy: TurnSettings
 
-    async def ainvoke(self, state: ConversationState, config: Any, *, context: Deps) -> dict[str, Any]:
+    async def ainvoke(self, state: Channels, config: Any, *, context: Deps, version: str) -> GraphOutput[Any]:
         self.policy = context.settings
-        return {**dict(state), "answer": "Hello."}
+        return GraphOutput({"turn": state["turn"].model_copy(update={"attempt": Attempt(answer="Hello.")})})
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from langgraph.types import GraphOutput
 
 from core.bootstrap import open_documents
 from core.documents.ports import Retriever
@@ -17,7 +18,8 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import App, AppProvider
 from orc.events import Done, Suggested
-from orc.graphs.models import ConversationState
+from orc.graphs.graph import Channels
+from orc.graphs.models import Attempt
 from orc.identity import Principal
 from orc.settings import AuthMode, Settings
 from orc.turns.requests import TurnRequest
@@ -47,8 +49,8 @@ Lost devices are reported within an hour.
 class Graph:
     """Answers without looking anything up."""
 
-    async def ainvoke(self, state: ConversationState, config: Any, *, context: Any) -> dict[str, Any]:
-        return {**dict(state), "answer": "28 days."}
+    async def ainvoke(self, state: Channels, config: Any, *, context: Any, version: str) -> GraphOutput[Any]:
+        return GraphOutput({"turn": state["turn"].model_copy(update={"attempt": Attempt(answer="28 days.")})})
 
 
 @pytest.fixture

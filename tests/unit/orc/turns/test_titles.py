@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.types import GraphOutput
 
 from core.documents.scope import ScopeTokens
 from core.errors import DependencyDown
@@ -21,8 +22,8 @@ from orc.conversations import sqlite
 from orc.conversations.models import TitleBy
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.events import Done, Event, Failed, TitleUpdated
-from orc.graphs.graph import TurnGraph
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.graph import Channels, TurnGraph
+from orc.graphs.models import Attempt, Deps
 from orc.identity import Principal
 from orc.memory.models import ConversationMemory
 from orc.settings import TurnSettings
@@ -65,12 +66,12 @@ class Graph:
         self.titles_begun: list[int] = []
         self.titler: Titler | None = None
 
-    async def ainvoke(self, state: ConversationState, config: Any, *, context: Deps) -> dict[str, Any]:
+    async def ainvoke(self, state: Channels, config: Any, *, context: Deps, version: str) -> GraphOutput[Any]:
         await asyncio.sleep(0)
         self.titles_begun.append(len(self.titler.prompts) if self.titler else 0)
         if self.error is not None:
             raise self.error
-        return {**dict(state), "answer": "25 days."}
+        return GraphOutput({"turn": state["turn"].model_copy(update={"attempt": Attempt(answer="25 days.")})})
 
 
 @pytest.fixture
