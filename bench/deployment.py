@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import psutil
 
-from devkit.system import START_SECONDS, System
+from devkit.system import System, wait_for
 from orc.cli.processes import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,7 +90,7 @@ def running_double() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     port = free_port()
     process = subprocess.Popen([sys.executable, "-m", "devkit.doubles.openai_double", str(port)])
     try:
-        _wait_for(f"{double_url(port)}/models")
+        wait_for(f"{double_url(port)}/models")
         yield port, process
     finally:
         process.terminate()
@@ -154,14 +153,3 @@ def _processes_of(system: System) -> tuple[psutil.Process, psutil.Process, psuti
 
 def _child(parent: psutil.Process, argument: str) -> psutil.Process:
     return next(child for child in parent.children() if argument in child.cmdline())
-
-
-def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            if httpx.get(url).is_success:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise TimeoutError(f"nothing answers at {url}")

@@ -225,7 +225,9 @@ class DocumentSide:
 
 
 @asynccontextmanager
-async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
+async def open_document_side(
+    folder: Path, extractor: FakeExtractor | None = None
+) -> AsyncIterator[DocumentSide]:
     database = Database(folder / "orc.db")
     await database.migrate(
         sqlite_documents.CATALOG_SCHEMA,
@@ -233,7 +235,7 @@ async def open_document_side(folder: Path) -> AsyncIterator[DocumentSide]:
         sqlite_queue.SCHEMA,
         sqlite_documents.ANALYSES_SCHEMA,
     )
-    yield DocumentSide(folder, database)
+    yield DocumentSide(folder, database, extractor=extractor or FakeExtractor())
     await database.close()
 
 

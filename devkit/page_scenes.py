@@ -210,8 +210,8 @@ async def play_no_source(visit: Visit) -> None:
     await visit.ask(LEAVE)
 
 
-@scene("withdrawn")
-async def play_withdrawn(visit: Visit) -> None:
+async def withdraw(visit: Visit) -> None:
+    """Have an answer withdrawn, whose only source is not found."""
     await visit.attach(HANDBOOK)
     first = iter([f"The tide is high. {FALSE}"])
 
@@ -222,6 +222,11 @@ async def play_withdrawn(visit: Visit) -> None:
     visit.model.responder = revise
     await visit.ask(LEAVE)
     await visit.sees(".withdrawn")
+
+
+@scene("withdrawn")
+async def play_withdrawn(visit: Visit) -> None:
+    await withdraw(visit)
     await visit.page.value("document.querySelector('.withdrawn').open = true")
 
 

@@ -97,6 +97,18 @@ class System:
         return httpx.Client(base_url=self.api, headers=headers, timeout=60, **options)
 
 
+def wait_for(url: str) -> None:
+    """Return once a server answers there. Raises TimeoutError after START_SECONDS."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(url).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise TimeoutError(f"nothing answers at {url}")
+
+
 @contextmanager
 def running(data_dir: Path, **environment: str) -> Iterator[System]:
     """A System that is stopped at the end."""

@@ -18,7 +18,7 @@ import httpx
 import psutil
 
 from bench.deployment import clean_surroundings
-from devkit.system import START_SECONDS, System, running, upload
+from devkit.system import System, running, upload, wait_for
 from devkit.system_here import system_here
 from orc.cli.processes import free_port
 
@@ -77,7 +77,7 @@ def scripted_model(*options: str) -> Iterator[str]:
     port = free_port()
     with _process(["-m", "resilience.model", str(port), *options]):
         url = f"http://127.0.0.1:{port}/v1"
-        _wait_for(f"{url}/models")
+        wait_for(f"{url}/models")
         yield url
 
 
@@ -137,7 +137,7 @@ def _one_more(
     environment = {**system.settings, **settings, port_setting: str(port)}
     with _process(command, environment, log) as process:
         try:
-            _wait_for(f"http://127.0.0.1:{port}{health}")
+            wait_for(f"http://127.0.0.1:{port}{health}")
         except TimeoutError as exc:
             exc.add_note(log.read_text())
             raise
@@ -183,14 +183,3 @@ def _process(
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-
-
-def _wait_for(url: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            if httpx.get(url).is_success:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
-    raise TimeoutError(f"nothing answers at {url}")

@@ -46,12 +46,6 @@ def adapter(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def target(request: pytest.FixtureRequest, adapter: str) -> Target | None:
-    found: Target | None = request.getfixturevalue("storage_target") if adapter == "azurite" else None
-    return found
-
-
-@pytest.fixture
 async def store(target: Target | None, tmp_path: Path) -> AsyncIterator[BlobStore]:
     if target is None:
         yield FolderBlobStore(tmp_path / "blobs")

@@ -37,12 +37,6 @@ def adapter(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def target(request: pytest.FixtureRequest, adapter: str) -> Target | None:
-    found: Target | None = request.getfixturevalue("storage_target") if adapter == "azurite" else None
-    return found
-
-
-@pytest.fixture
 def clock() -> FakeClock:
     return FakeClock()
 

@@ -31,12 +31,6 @@ def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
-def target(request: pytest.FixtureRequest, adapter: str) -> Target | None:
-    found: Target | None = request.getfixturevalue("storage_target") if adapter == "azurite" else None
-    return found
-
-
 @asynccontextmanager
 async def open_sqlite(folder: Path) -> AsyncIterator[PageStore]:
     database = Database(folder / "orc.db")

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
-from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script
-from devkit.doubles.openai_talk import default_reply
-from devkit.page_scenes import CONTRADICTION, FALSE, LEAVE, quoting
+from devkit.doubles.openai_double import Failure, Script
+from devkit.page_scenes import CONTRADICTION, LEAVE, quoting, withdraw
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
@@ -31,20 +30,6 @@ async def in_german(visit: Visit) -> None:
 def assert_german(*texts: str) -> None:
     assert texts
     assert [(words, text) for text in texts for words in ENGLISH if words in text] == []
-
-
-async def withdraw(visit: Visit) -> None:
-    """Have an answer withdrawn, whose only source is not found."""
-    await visit.attach(HANDBOOK)
-    first = iter([f"The tide is high. {FALSE}"])
-
-    def revise(asked: ChatRequest) -> Reply:
-        said = default_reply(asked)
-        return Reply(text=next(first, said.text)) if asked.sources and not asked.schema_asked else said
-
-    visit.model.responder = revise
-    await visit.ask(LEAVE)
-    await visit.sees(".withdrawn")
 
 
 async def test_a_withdrawn_answer_has_a_list_of_objections_and_no_raw_markers(visit: Visit) -> None:

@@ -1,11 +1,15 @@
-"""Containers of Cosmos DB that a test has for itself."""
+"""Containers of Cosmos DB that a test has for itself, and files of which copies are kept at a provider."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+from core.llm.provider import Provider
 from devkit.azure.targets import Target
+from tests.unit.core.conftest import MakeSettings, OpenFor
 from tests.unit.core.storage.cosmos_containers import Way, fresh_database, opened
+from tests.unit.core.storage.kept_files import KeptFiles, open_kept_files
 
 
 @pytest.fixture
@@ -31,3 +35,14 @@ async def nowhere(cosmos_target: Target, database: str) -> AsyncIterator[Way]:
     """A container that does not exist."""
     async with opened(cosmos_target, database, "forgotten") as way:
         yield way
+
+
+@pytest.fixture
+async def kept(tmp_path: Path) -> AsyncIterator[KeptFiles]:
+    async with open_kept_files(tmp_path) as kept:
+        yield kept
+
+
+@pytest.fixture
+def provider(base_url: str, make_settings: MakeSettings, open_for: OpenFor) -> Provider:
+    return open_for(make_settings(openai_base_url=base_url, model_retries=0))

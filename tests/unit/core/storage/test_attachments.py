@@ -1,34 +1,18 @@
 """How PDFs reach the model: as files where it takes them, else as text, and why."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.documents.ports import ProviderFiles
 from core.llm.errors import ContentFiltered, ContextTooLong, FilesNotRead, ModelMisconfigured
-from core.llm.provider import Provider, endpoint_of, open_provider
+from core.llm.provider import Provider, endpoint_of
 from core.storage.attachments import MOST_BYTES, MOST_PAGES, LocalProviderFiles, build_provider_files, way_of
 from devkit.doubles.openai_double import OpenAIDouble
 from tests.unit.core.conftest import MakeSettings
-from tests.unit.core.storage.kept_files import TTL, KeptFiles, open_kept_files
+from tests.unit.core.storage.kept_files import TTL, KeptFiles
 
 REFUSED = ModelMisconfigured("The model refused the request.", code="model_refused_request")
-
-
-@pytest.fixture
-async def kept(tmp_path: Path) -> AsyncIterator[KeptFiles]:
-    async with open_kept_files(tmp_path) as kept:
-        yield kept
-
-
-@pytest.fixture
-async def provider(base_url: str, make_settings: MakeSettings) -> AsyncIterator[Provider]:
-    opened = open_provider(make_settings(openai_base_url=base_url, model_retries=0))
-    assert opened is not None
-    yield opened
-    await opened.aclose()
 
 
 @pytest.fixture

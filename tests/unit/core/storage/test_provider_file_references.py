@@ -1,20 +1,17 @@
 """What every ProviderFiles must do: references are reused until they expire or the bytes change."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from core.documents.ports import ProviderFiles
-from core.infra.settings import CoreSettings
 from core.llm.errors import ContextTooLong
-from core.llm.provider import Provider, open_provider
+from core.llm.provider import Provider
 from core.storage.attachments import LocalProviderFiles
 from core.storage.provider_files import MARGIN
-from devkit.doubles.openai_double import OpenAIDouble, serving
-from tests.unit.core.storage.kept_files import TTL, KeptFiles, open_kept_files
+from tests.unit.core.storage.kept_files import TTL, KeptFiles
 
 pytestmark = pytest.mark.contract("provider files")
 
@@ -24,31 +21,6 @@ Make = Callable[[], ProviderFiles]
 @pytest.fixture(params=["local", "openai", "base64"])
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@pytest.fixture
-def double() -> OpenAIDouble:
-    return OpenAIDouble()
-
-
-@pytest.fixture
-def base_url(double: OpenAIDouble) -> Iterator[str]:
-    with serving(double) as url:
-        yield url
-
-
-@pytest.fixture
-async def kept(tmp_path: Path) -> AsyncIterator[KeptFiles]:
-    async with open_kept_files(tmp_path) as kept:
-        yield kept
-
-
-@pytest.fixture
-async def provider(base_url: str, tmp_path: Path) -> AsyncIterator[Provider]:
-    opened = open_provider(CoreSettings(openai_base_url=base_url, data_dir=tmp_path, model_retries=0))
-    assert opened is not None
-    yield opened
-    await opened.aclose()
 
 
 @pytest.fixture

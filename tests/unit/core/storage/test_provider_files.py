@@ -1,9 +1,7 @@
 """Files at the provider: sent once, bound to their bytes, sent again when lost, deleted in the end."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -24,23 +22,9 @@ from core.storage.sqlite.queue import SqliteJobQueue
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.fakes_documents import FakeIndex
 from tests.unit.core.conftest import MakeSettings
-from tests.unit.core.storage.kept_files import PDF, TTL, KeptFiles, open_kept_files
+from tests.unit.core.storage.kept_files import PDF, TTL, KeptFiles
 
 LIFE = timedelta(seconds=TTL)
-
-
-@pytest.fixture
-async def kept(tmp_path: Path) -> AsyncIterator[KeptFiles]:
-    async with open_kept_files(tmp_path) as kept:
-        yield kept
-
-
-@pytest.fixture
-async def provider(base_url: str, make_settings: MakeSettings) -> AsyncIterator[Provider]:
-    opened = open_provider(make_settings(openai_base_url=base_url, model_retries=0))
-    assert opened is not None
-    yield opened
-    await opened.aclose()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from core.errors import DependencyDown
 from core.extraction.sandbox import Extraction
 from core.grounding.models import WrittenMark
 from core.infra.settings import CoreSettings
-from core.infra.sqlite import Database
 from core.llm.errors import ModelMisconfigured
 from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
@@ -23,11 +22,9 @@ from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatResult
 from core.models import Page, Progress
 from core.storage.attachments import build_provider_files
-from core.storage.sqlite import documents as sqlite_documents
-from core.storage.sqlite import queue as sqlite_queue
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
-from devkit.fakes_documents import DocumentSide, FakeExtractor
+from devkit.fakes_documents import DocumentSide, FakeExtractor, open_document_side
 from mcp_server.bootstrap import read_prompt
 from mcp_server.tools.document_chat import DEFAULT_OPTIONS, CallOptions, DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits
@@ -80,15 +77,8 @@ def base_url(double: OpenAIDouble) -> Iterator[str]:
 
 @pytest.fixture
 async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(
-        sqlite_documents.CATALOG_SCHEMA,
-        sqlite_documents.PAGES_SCHEMA,
-        sqlite_queue.SCHEMA,
-        sqlite_documents.ANALYSES_SCHEMA,
-    )
-    yield DocumentSide(tmp_path, database, extractor=PdfExtractor())
-    await database.close()
+    async with open_document_side(tmp_path, PdfExtractor()) as opened:
+        yield opened
 
 
 @pytest.fixture(params=["chat completions", "responses"])

@@ -14,15 +14,12 @@ from core.documents.scope import Scope
 from core.errors import NoReadableDocument, UnsupportedDocument
 from core.grounding.citations import FROM_PICTURE
 from core.infra.settings import CoreSettings, ModelFacts
-from core.infra.sqlite import Database
 from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import DocumentChatResult
 from core.models import Document
 from core.storage.attachments import build_provider_files
-from core.storage.sqlite import documents as sqlite_documents
-from core.storage.sqlite import queue as sqlite_queue
 from devkit.fakes import ScriptedModel, WordCounter, scripted
-from devkit.fakes_documents import DocumentSide
+from devkit.fakes_documents import DocumentSide, open_document_side
 from mcp_server.bootstrap import read_prompt
 from mcp_server.tools.document_chat import CallOptions, DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits
@@ -106,17 +103,9 @@ def _lines(model: ScriptedModel) -> list[str]:
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(
-        sqlite_documents.CATALOG_SCHEMA,
-        sqlite_documents.PAGES_SCHEMA,
-        sqlite_queue.SCHEMA,
-        sqlite_documents.ANALYSES_SCHEMA,
-    )
-    side = DocumentSide(tmp_path, database)
-    side.extractor.media_type = "application/pdf"
-    yield Desk(side, tmp_path)
-    await database.close()
+    async with open_document_side(tmp_path) as side:
+        side.extractor.media_type = "application/pdf"
+        yield Desk(side, tmp_path)
 
 
 async def test_pages_without_text_come_before_pages_of_sources(desk: Desk) -> None:
