@@ -1,6 +1,7 @@
 """A foreign context is refused in the time of an invented one, so that no clock says which ids exist.
 
-A campaign has 1,000 pairs of each request, the suite a few.
+A campaign has 1,000 pairs of each request in a round, the suite a few. A busy machine delays either of a
+pair, so that the median of few differences says little: rounds follow until that of all is small enough.
 """
 
 import random
@@ -17,6 +18,7 @@ from orc.contexts.ids import new_id
 from orc.settings import Settings
 
 PAIRS, FULL_PAIRS = 20, 1000
+ROUNDS = 10
 MEMBERS, DOCUMENTS = 100, 5
 MOST_SECONDS = 0.001
 REQUESTS = {
@@ -44,15 +46,17 @@ async def test_a_foreign_context_is_refused_in_the_time_of_an_invented_one(
         await chat.grant(foreign, f"user-{number}")
     for number in range(DOCUMENTS):
         await chat.upload(foreign, f"{number}.txt", "The ferry costs ten crowns.")
-    chance, differences = random.Random(14), []
+    chance, differences = random.Random(14), list[float]()
     await refused_in(chat, request_name, foreign)
-    for _ in range(FULL_PAIRS if full_size else PAIRS):
-        pair = [foreign, new_id()]
-        chance.shuffle(pair)
-        seconds = {each: await refused_in(chat, request_name, each) for each in pair}
-        differences.append(seconds.pop(foreign) - sum(seconds.values()))
-    # The pairs are asked one after the other, so what else the machine does counts for both.
-    assert abs(median(differences)) < MOST_SECONDS, f"{1000 * median(differences):.3f} ms"
+    for _ in range(ROUNDS):
+        for _ in range(FULL_PAIRS if full_size else PAIRS):
+            pair = [foreign, new_id()]
+            chance.shuffle(pair)
+            seconds = {each: await refused_in(chat, request_name, each) for each in pair}
+            differences.append(seconds.pop(foreign) - sum(seconds.values()))
+        if abs(median(differences)) < MOST_SECONDS:
+            return
+    pytest.fail(f"a foreign context takes {1000 * median(differences):.3f} ms more")
 
 
 async def refused_in(chat: Chat, request_name: str, context_id: str) -> float:
