@@ -8,8 +8,8 @@ from core.llm.tokens import TokenCounter
 from core.offline.chat import needs_history, needs_search, rewrite_question
 from core.offline.model import Conversation, OfflineModel
 from core.text.question_type import (
+    asks_about_whole,
     asks_for_listing,
-    asks_for_overview,
     concerns_no_document,
     mentions_documents,
 )
@@ -35,7 +35,7 @@ def plan_offline(conversation: Conversation) -> TurnPlan:
         raise TypeError("A TurnPlan is filled from a PlanMessage.")
     asked = conversation.question
     question, confidence = rewrite_question(asked, conversation.earlier), SURE
-    if asks_for_listing(asked) or asks_for_overview(asked):
+    if asks_for_listing(asked) or asks_about_whole(asked):
         intent = "research"
     elif concerns_no_document(asked) and request.web:
         steps = ["web_search", "answer"]

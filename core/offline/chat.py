@@ -10,8 +10,8 @@ from core.grounding.closest import not_found_answer
 from core.search.bm25 import QuestionTerms, coverage, floored, idf_of_terms
 from core.text.question_type import (
     RECALL_COVERAGE,
+    asks_about_whole,
     asks_for_listing,
-    asks_for_overview,
     concerns_no_document,
     is_bare_answer,
     is_small_talk,
@@ -97,7 +97,12 @@ def rewrite_question(question: str, earlier: Sequence[str]) -> str:
 
 
 def needs_history(question: str) -> bool:
-    """Whether the question can hardly be understood without the messages before it."""
+    """Whether the question can hardly be understood without the messages before it.
+
+    Those about whole documents can: a subject would make them questions about that.
+    """
+    if asks_about_whole(question):
+        return False
     asked = QuestionTerms(question)
     refers_back = _PRONOUN.search(question) or _DEMONSTRATIVE.search(question) or _ELLIPTIC.match(question)
     return not asked.is_specific or (bool(refers_back) and len(asked.terms) <= FEW_TERMS)
@@ -134,7 +139,7 @@ def choose_calls(
         return [Call(LIST, {})]
     if not needs_search(question, earlier):
         return []
-    if asks_for_overview(question) and {LIST, ANALYZE} <= set(offered):
+    if asks_about_whole(question) and {LIST, ANALYZE} <= set(offered):
         return _analyze_all(question, done)
     if SEARCH in offered and not called:
         return [Call(SEARCH, {"query": rewrite_question(question, earlier), "top_k": PASSAGES})]

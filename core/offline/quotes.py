@@ -8,7 +8,7 @@ from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
 from core.offline.closest import MOST_CLOSEST, best_of_pages
 from core.offline.material import ENDS, Material, Place
-from core.offline.overview import asks_what_it_is, overview
+from core.offline.overview import about_documents, asks_about_documents
 from core.offline.support import answers
 from core.offline.tables import asks_to_count_rows, extreme_row
 from core.search.bm25 import Candidate, TextRanking
@@ -34,8 +34,8 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     If no source has anything in common with the question, the answer says so in its language.
     """
     material = Material.read(sources)
-    if asks_what_it_is(question, material):
-        return material.render(overview(material)) or not_found_answer(question)
+    if asked := asks_about_documents(question, material):
+        return material.render(about_documents(asked, material)) or not_found_answer(question)
     found = [_direct(part, material) for part in asked_parts(question)]
     if all(found):
         return material.render(place for shown in found for place in shown)

@@ -1,10 +1,11 @@
 """The type of a message by its wording alone: small talk, an answer, a statement, a kind of question.
 
-Small talk, statements and mentions of documents: English, German, French and Spanish. Listings and overviews:
-English.
+Small talk, statements, mentions of documents and questions about whole documents: English, German, French and
+Spanish. Listings: English.
 """
 
 import re
+from typing import Literal
 
 from core.text.normal_forms import normalized
 
@@ -85,14 +86,53 @@ _WHOLE = (
     r"|slides|e-?mails?|mails?|letters?|contracts?|leases?|agreements?|manuals?|polic(?:y|ies)|guides?|spreadsheets?"
     r"|tables?|brochures?|texts?|attachments?))?"
 )
+_TEXT_DE = (
+    r"(?:das|dies(?:e[rsnm]?)?|der|die|den|es)"
+    r"(?: (?:dokument|text|bericht|datei|papier|artikel|buch|vertrag|handbuch|e?-?mail|brief|schreiben|studie"
+    r"|präsentation|protokoll|anleitung|ordnung))?"
+)
+_TEXT_FR = r"(?:ceci|cela|(?:ce|cet|cette|le|la) \w+|l['’]\w+)"
+_TEXT_ES = r"(?:esto|(?:este|esta|el|la) \w+)"
+_POINTS = r"(?:points|topics|ideas|takeaways|messages|findings)"
 _ASKS_OVERVIEW = re.compile(
-    r"\b(?:summar(?:y|i[sz]e)|overview|main (?:points|topics)|tl;?dr"
+    r"\b(?:summar(?:y|i[sz]e)|overview|tl;?dr"
     r"|zusammenfassung|zusammenfassen|fass(?:e|en)?\b.{0,200}? zusammen|überblick"
     r"|wor(?:um|über) (?:geht es|geht's|handelt)(?! (?:bei|um|in de[rm] \w+ \d))|wovon handelt"
     r"|résum(?:é|er|ez|e)|de quoi (?:parle|s'agit|traite|est-il question)"
     r"|resum(?:en|ir|e(?= (?:el|la|l[ao]s|lo|est[aeo]s?|mi|todo)\b))|de qué (?:trata|se trata|habla))\b"
-    rf"|\bwhat(?: is|'s| are| does| do) {_WHOLE} (?:all )?(?:about|for|covers?)\s*\??$"
+    rf"|\b(?:main|key|most important) {_POINTS}(?: (?:of|in|from) {_WHOLE})?\s*\??$"
+    r"|\b(?:haupt|kern)(?:punkte|aussagen|themen)(?: \w+ \w+)?\s*\??$"
+    rf"|\bwichtigsten (?:punkte|aussagen|themen|ergebnisse)(?: (?:in|von|aus) {_TEXT_DE}| \w+ \w+)?\s*\??$"
+    rf"|\bpoints (?:principaux|clés|essentiels|importants)(?: de {_TEXT_FR}| du \w+)?\s*\??$"
+    rf"|\bpuntos (?:principales|clave|(?:más )?importantes)(?: de {_TEXT_ES}| del \w+)?\s*\??$"
+    rf"|(?<!and )\bwhat(?: is|'s| are| does| do) {_WHOLE} (?:all )?(?:about|for|covers?)\s*\??$"
     rf"|\bwhat(?: is|'s| are)(?: in)? {_WHOLE}\s*\?*$",
+    re.I,
+)
+_ASKS_AUTHOR = re.compile(
+    rf"\bwho (?:wrote|authored|published|drafted) {_WHOLE}\s*\??$"
+    rf"|\bwho (?:is|are|was|were) the (?:authors?|writers?)(?: (?:of|behind) {_WHOLE})?\s*\??$"
+    rf"|\bwer hat {_TEXT_DE} (?:geschrieben|verfasst|veröffentlicht|erstellt|herausgegeben)\s*\??$"
+    r"|\bwer (?:ist|sind|war|waren) (?:der|die) (?:autor|verfasser)\w*(?: (?:des|der|dieses|dieser"
+    r"|davon)\b ?\w*)?\s*\??$"
+    rf"|\bvon wem (?:ist|stammt) {_TEXT_DE}\s*\??$"
+    rf"|\bqui a (?:écrit|rédigé|publié) {_TEXT_FR}\s*\??$"
+    rf"|\bqui (?:est|sont) (?:l['’]auteure?|les auteure?s)(?: de {_TEXT_FR}| du \w+)?\s*\??$"
+    rf"|\bquién(?:es)? (?:escribi(?:ó|eron)|redact(?:ó|aron)|public(?:ó|aron)) {_TEXT_ES}\s*\??$"
+    rf"|\bquién(?:es)? (?:es|son) (?:el|la|los|las) autor\w*(?: de {_TEXT_ES}| del \w+)?\s*\??$",
+    re.I,
+)
+_ASKS_DATE = re.compile(
+    rf"\bwhen (?:was|is|were) {_WHOLE} (?:published|written|issued|released|created|dated)\s*\??$"
+    rf"|\bwhat(?: is|'s) the (?:publication |issue )?date of {_WHOLE}\s*\??$"
+    rf"|\bhow (?:old|recent|current) (?:is|are) {_WHOLE}\s*\??$"
+    rf"|\bwann (?:wurde|ist|war) {_TEXT_DE} (?:veröffentlicht|geschrieben|verfasst|erschienen|erstellt"
+    r"|herausgegeben)(?: worden)?\s*\??$"
+    rf"|\bvon wann (?:ist|stammt) {_TEXT_DE}\s*\??$"
+    rf"|\bquand (?:a été|fut) (?:écrit|publié|rédigé)e? {_TEXT_FR}\s*\??$"
+    rf"|\bquand {_TEXT_FR} a(?:-t-(?:il|elle))? été (?:écrit|publié|rédigé)e?\s*\??$"
+    rf"|\bde quand date {_TEXT_FR}\s*\??$"
+    rf"|\bcuándo (?:se (?:publicó|escribió|redactó)|fue (?:publicad|escrit|redactad)[oa]) {_TEXT_ES}\s*\??$",
     re.I,
 )
 _PARTS = re.compile(
@@ -169,6 +209,18 @@ def asks_for_listing(question: str) -> bool:
 def asks_for_overview(question: str) -> bool:
     """Whether the question asks what documents are about, rather than for one statement in them."""
     return _ASKS_OVERVIEW.search(question) is not None
+
+
+WholeQuestion = Literal["overview", "author", "date"]
+
+
+def asks_about_whole(question: str) -> WholeQuestion | None:
+    """What the question asks about whole documents, rather than about what they say; None if it does not."""
+    if _ASKS_AUTHOR.search(question):
+        return "author"
+    if _ASKS_DATE.search(question):
+        return "date"
+    return "overview" if asks_for_overview(question) else None
 
 
 def asked_parts(question: str) -> list[str]:

@@ -33,6 +33,7 @@ _LABELLED = re.compile(r"[A-Z][\w’'-]*(?: [\w’'-]+)?: \S")
 _CELL = re.compile(r"^[-+(]?[$€£¥]?\d[\d.,]*[%)]?$")
 _YEAR = re.compile(r"(?:19|20)\d\d[.,:]?$")
 _DIGIT = re.compile(r"\d")
+_COPYRIGHT = "©"
 _BEFORE_ORDINAL = frozenset("am der die das dem den des zum vom im beim ab bis jeden jeder jedes".split())
 _ENDS = tuple(".!?。！？")
 _HEADING_MAY_FOLLOW = (*_ENDS, ":")
@@ -176,7 +177,7 @@ def _kind_of(
 
 def _is_start(line: str, above: str, layout: _Layout) -> bool:
     """Whether a heading can be in this line, below that of `above`."""
-    if not above or above.endswith(_HEADING_MAY_FOLLOW):
+    if not above or above.endswith(_HEADING_MAY_FOLLOW) or _COPYRIGHT in above:
         return True
     is_short_item = len(above) < layout.widest * HEADING_SHARE and _ITEM.match(above) is not None
     return is_short_item or _LABEL.match(line) is not None

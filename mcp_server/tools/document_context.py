@@ -11,6 +11,7 @@ from core.grounding.sources import AttachedFile, Source
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, take_first_fitting, truncate
 from core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
+from core.text.question_type import asks_about_whole
 
 INSTRUCTIONS = 800
 AROUND_A_SOURCE = 40
@@ -19,7 +20,8 @@ SHARE_OF_TEXT = 0.8
 """The share of the window for whole documents; the rest is for fences and the question."""
 MOST_BYTES = 4
 """Bytes of a character: no text has more tokens than bytes."""
-OPENING_PAGES = 3
+OPENING_PAGES = 5
+"""Pages that say what a document is: its title, its authors, its date and its introduction."""
 MORE = 3
 """The factor for the number of passages if a revision needs more."""
 
@@ -113,20 +115,32 @@ class Reader:
         of such a page cannot be verified.
         """
         sources, files = await self._read_whole(plan.whole, attached)
-        reason, steps = plan.reason, []
+        reason, steps = plan.reason, list[RetrievalStep]()
         if plan.searched:
             passages = self.limits.passages * (MORE if more else 1)
-            searched = {document.document_id: document for document in plan.searched}
-            found = await self._retriever.search(question, list(searched), passages)
-            steps = found.steps
-            if found.hits:
-                sources += await self._as_sources(searched, found.hits, after=len(sources))
-            else:
-                sources += await self._read_openings(plan.searched, after=len(sources))
-                reason += " No passage matches the question, so the opening pages were read."
+            found, steps, why = await self._read_searched(question, plan.searched, passages, len(sources))
+            sources += found
+            reason += why
         return PromptSources(
             mode=plan.mode, reason=reason, sources=sources, files=files, pages=pages_of(sources), steps=steps
         )
+
+    async def _read_searched(
+        self, question: str, documents: Sequence[Document], passages: int, after: int
+    ) -> tuple[list[Source], list[RetrievalStep], str]:
+        """The passages found, behind the opening pages if those are needed; and why they are."""
+        searched = {document.document_id: document for document in documents}
+        found = await self._retriever.search(question, list(searched), passages)
+        sources: list[Source] = []
+        why = "" if found.hits else " No passage matches the question, so the opening pages were read."
+        if asks_about_whole(question):
+            why = " The question is about the whole, so the opening pages were read."
+        if why:
+            sources = await self._read_openings(documents, after)
+        read = {(source.document_id, source.page) for source in sources}
+        hits = [hit for hit in found.hits if (hit.passage.document_id, hit.passage.page) not in read]
+        sources += await self._as_sources(searched, hits, after + len(sources))
+        return sources, found.steps, why
 
     async def _read_whole(
         self, documents: Sequence[Document], attached: Collection[str]

@@ -7,8 +7,8 @@ from core.errors import InvalidInput
 from core.llm.factory import ChatModels
 from core.text.question_type import (
     RECALL_COVERAGE,
+    asks_about_whole,
     asks_for_listing,
-    asks_for_overview,
     concerns_no_document,
     is_bare_answer,
     is_small_talk,
@@ -119,7 +119,7 @@ def plan_from_wording(state: ConversationState) -> Decision | None:
     question, recalled = state.question, state.recalled
     is_talk = is_small_talk(question) or (is_bare_answer(question) and not state.history)
     coverage = recalled.lasting_coverage if state.has_documents else recalled.coverage
-    about_documents = (mentions_documents, asks_for_listing, asks_for_overview)
+    about_documents = (mentions_documents, asks_for_listing, asks_about_whole)
     is_known = coverage >= RECALL_COVERAGE and not any(asks(question) for asks in about_documents)
     if state.blob_names or not (is_talk or is_known):
         return None
@@ -131,7 +131,7 @@ def plan_by_rules(
 ) -> Decision | None:
     """The plan if rules can make it; None if a model has to choose the sources or rewrite the question."""
     configured, question = intent_by_keyword(state.question, settings), state.question
-    by_wording = RESEARCH if asks_for_listing(question) or asks_for_overview(question) else FACTUAL
+    by_wording = RESEARCH if asks_for_listing(question) or asks_about_whole(question) else FACTUAL
 
     def usual(intent: str) -> Decision:
         return _default_plan(intent, state, sources, settings)

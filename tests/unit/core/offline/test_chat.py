@@ -40,6 +40,8 @@ def test_a_follow_up_question_gets_the_subject_of_the_last_one(question: str, ex
     "question",
     [
         "What is coinsurance?",
+        "What is this about?",
+        "Who wrote this?",
         "Which services that are medically necessary are covered?",
         "What does this document say about dental care?",
         "Why is it important to choose an in-network provider with Northwind Health Plus?",

@@ -6,6 +6,7 @@ import pytest
 
 from core.text.question_type import (
     asked_parts,
+    asks_about_whole,
     asks_for_listing,
     asks_for_overview,
     concerns_no_document,
@@ -125,7 +126,10 @@ def test_a_question_about_document_content_is_not_a_listing(question: str) -> No
         "What is this about?", "What is this presentation about?", "what's in this spreadsheet?",
         "What is this file?", "Give me a summary of this mail.", "Worum geht es in diesem Dokument?",
         "Fasse den Vertrag zusammen", "De quoi parle ce document ?", "¿De qué trata este informe?",
-        "Resume este contrato",
+        "Resume este contrato", "What are the main points?", "What are the key takeaways of this report?",
+        "Was sind die wichtigsten Punkte dieses Berichts?",
+        "Was sind die wichtigsten Punkte?", "Quels sont les points principaux ?",
+        "¿Cuáles son los puntos clave?",
     ],
 )  # fmt: skip
 def test_an_overview_is_asked_for_in_several_languages(question: str) -> None:
@@ -135,12 +139,35 @@ def test_an_overview_is_asked_for_in_several_languages(question: str) -> None:
 @pytest.mark.parametrize(
     "question",
     [
+        "What are the key points to consider about pets?", "What are the main points of the lease on pets?",
+        "Was sind die wichtigsten Punkte zur Kündigung der Wohnung?",
+        "What is an excess and what does it cover?",
         "What is the rent?", "What is this clause for?", "What is the deposit for the excavator?",
         "Wer geht?", "When does the service resume?", "Where do I send my resume?",
     ],
 )  # fmt: skip
 def test_a_question_about_one_thing_asks_for_no_overview(question: str) -> None:
     assert not asks_for_overview(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Who wrote this?", "author"), ("Who is the author of this paper?", "author"),
+        ("Who are the authors?", "author"), ("Wer hat das geschrieben?", "author"),
+        ("Wer ist der Verfasser dieses Berichts?", "author"), ("Von wem stammt dieser Text?", "author"),
+        ("Qui a écrit ce rapport ?", "author"), ("¿Quién escribió este informe?", "author"),
+        ("When was this published?", "date"), ("How old is this document?", "date"),
+        ("What is the date of the report?", "date"), ("Wann wurde das veröffentlicht?", "date"),
+        ("Von wann ist dieses Dokument?", "date"), ("De quand date ce rapport ?", "date"),
+        ("¿Cuándo se publicó este informe?", "date"), ("Summarize this", "overview"),
+        ("Who wrote the report on the wells?", None), ("Who is the author of the second poem?", None),
+        ("When was the lease signed by the tenant?", None), ("When was the permit issued?", None),
+        ("Wann wurde die Brücke erstellt?", None), ("What is the rent?", None),
+    ],
+)  # fmt: skip
+def test_the_author_and_the_date_of_a_whole_document_are_asked_for(question: str, asked: str | None) -> None:
+    assert asks_about_whole(question) == asked
 
 
 @pytest.mark.parametrize(

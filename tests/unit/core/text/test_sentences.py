@@ -162,3 +162,11 @@ def test_rows_with_one_number_belong_to_the_rows_around_them() -> None:
 
 def test_two_cells_are_a_row() -> None:
     assert [piece.kind for piece in split_pieces("Milestone | Date\nRoof closed | January")] == ["row", "row"]
+
+
+def test_a_title_below_the_line_of_a_copyright_is_a_heading() -> None:
+    text = (
+        "July 9-14, 2023 ©2023 Society for Quays\nA title of a paper about quays\n"
+        "Quays are walls to which ships are moored, and they are built of stone or of wood in most harbours."
+    )
+    assert [piece.kind for piece in split_pieces(text)] == ["heading", "heading", "sentence"]

@@ -14,11 +14,15 @@ from mcp_server.settings import Settings
 from mcp_server.tools.document_context import (
     AROUND_A_SOURCE,
     INSTRUCTIONS,
+    OPENING_PAGES,
     PromptSources,
+    Reader,
+    ReadingLimits,
     fit_to_window,
+    plan_reading,
     tokens_for_text,
 )
-from tests.unit.mcp_server.stand_ins import ANN
+from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 
 QUESTION = "When does the quay open?"
 AROUND = INSTRUCTIONS + REPLY + 5
@@ -64,6 +68,36 @@ def test_a_large_window_takes_no_more_than_it_takes() -> None:
         reading_of(40_000, 40_000), QUESTION, 64_000, WordCounter(), None
     ).model_copy(update={"reason": reading.reason})
     assert reading.left_out == 1
+
+
+async def read_long(question: str) -> PromptSources:
+    """What is read of a document of 40 pages that is too long to be read whole."""
+    library = FakeLibrary()
+    pages = [f"Chapter {n}. What is this document about pump {n}?" for n in range(2, 41)]
+    document = library.add("guide.pdf", "The quays of Wexley", *pages).model_copy(update={"tokens": 9000})
+    limits = ReadingLimits(whole=1000, unindexed=1000, passages=4)
+    plan = plan_reading([document], limits)
+    return await Reader(library, WordRetriever(library), limits).read(question, plan)
+
+
+async def test_for_a_question_about_the_whole_the_opening_pages_come_before_what_a_search_finds() -> None:
+    reading = await read_long("What is this document about?")
+    opening = list(range(1, OPENING_PAGES + 1))
+    assert [source.page for source in reading.sources][:OPENING_PAGES] == opening
+    assert [source.number for source in reading.sources] == list(range(1, len(reading.sources) + 1))
+    assert reading.reason.endswith("The question is about the whole, so the opening pages were read.")
+
+
+async def test_no_page_is_read_twice() -> None:
+    pages = [source.page for source in (await read_long("Who wrote this document?")).sources]
+    assert len(pages) == len(set(pages)) > 0
+
+
+async def test_for_a_question_about_one_thing_only_passages_are_read() -> None:
+    reading = await read_long("Where does pump 30 stand?")
+    assert reading.sources[0].page == 30
+    assert len(reading.sources) == 4
+    assert "opening pages" not in reading.reason
 
 
 async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path: Path) -> None:
