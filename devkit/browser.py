@@ -107,15 +107,19 @@ def unpacked() -> Iterator[Program]:
 
 @dataclass
 class Page:
-    """One page. `problems` are errors, warnings and violations of policy in its console; `requests` are the
-    method and address of everything that it asked for, `posts` the address and body of what had one, and
-    `received` the address of each response that has ended with its bytes on the network, headers included.
-    `port` is that of the browser's DevTools protocol."""
+    """One page, and what it did.
+
+    `problems` are errors and warnings in its console, `violations` those of its policy. `requests` are the
+    method and address of everything that it asked for, `posts` the address and body of what had a body,
+    `cancelled` the addresses of what it gave up, and `received` the address of each response that has ended,
+    with its bytes on the network, headers included. `port` is that of the browser's DevTools protocol.
+    """
 
     _socket: ClientConnection
     port: int = 0
     _session: str = ""
     problems: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
     requests: list[tuple[str, str]] = field(default_factory=list)
     posts: list[tuple[str, str]] = field(default_factory=list)
     received: list[tuple[str, float]] = field(default_factory=list)
@@ -255,7 +259,8 @@ class Page:
             self.problems.append(json.dumps(reply["exceptionDetails"]))
         elif method == "Log.entryAdded":
             entry = reply["entry"]
-            self.problems.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".rstrip())
+            found = self.violations if entry["source"] == "security" else self.problems
+            found.append(f"{entry['source']}: {entry['text']} {entry.get('url', '')}".rstrip())
         elif method == "Runtime.consoleAPICalled":
             self.problems.append(json.dumps(reply["args"]))
 

@@ -25,6 +25,8 @@ const waiting = new Map();
 const listed = signal("");
 /** The documents that are hidden until their removal is certain. @type {Signal<Set<string>>} */
 const leaving = signal(new Set());
+/** How much of the work on documents is done, by document id. @type {Signal<Record<string, {done: number, total: number}>>} */
+const work = signal({});
 /** The documents that are not being removed. */
 export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
 export const hasFiles = computed(() => staying.value.length > 0 || uploads.value.length > 0);
@@ -67,7 +69,8 @@ export function onDocumentEvent(kind, data) {
   if (kind === "document_removed") {
     documents.value = others;
     dropSuggestions();
-  } else put(data);
+  } else if (kind === "document_progress") work.value = { ...work.value, [data.document_id]: data };
+  else put(data);
 }
 
 /** Suggested questions may be about a file that is not there any more. */
@@ -215,7 +218,9 @@ export function statusOf(document) {
   if (document.status === "failed") return t("files.failed", { reason: wordsOfCode(document.reason_code, document.reason) });
   if (document.status === "completed") return t("files.ready", { n: document.pages });
   const key = `files.${document.status}`;
-  return document.readable ? t("files.can_ask") : t(has(key) ? key : "files.processing");
+  const status = document.readable ? t("files.can_ask") : t(has(key) ? key : "files.processing");
+  const { done, total } = work.value[document.document_id] ?? { done: 0, total: 0 };
+  return done < total ? t("files.part", { status, n: done, of: total }) : status;
 }
 
 /** @param {string} name */

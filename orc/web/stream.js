@@ -337,7 +337,7 @@ async function showMissed(id) {
 /** @param {string} id @param {string} kind @param {any} data */
 function hear(id, kind, data) {
   if (conversationId.value !== id) return;
-  if (kind === "document" || kind === "document_removed") onDocumentEvent(kind, data);
+  if (kind.startsWith("document")) onDocumentEvent(kind, data);
   else if (kind === "chat_session_title_updated") renamed(data);
   else if (kind === "turn_started") appear(id, data.turn_id, data.seq);
 }

@@ -71,6 +71,6 @@ async def test_the_page_works_without_a_model(
         given = {"visit": visit, "program": program, "tmp_path": tmp_path}
         await case(**{name: given[name] for name in inspect.signature(case).parameters})
         assert double.requests == []
-        assert visit.page.problems == []
+        assert (visit.page.problems, visit.page.violations) == ([], [])
         assert visit.strangers() == set()
         assert await visit.kept_texts() == []

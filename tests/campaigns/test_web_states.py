@@ -40,7 +40,9 @@ async def wrong_with(visit: Visit) -> list[Any]:
         found.append("an id is shown")
     found += [f"kept in the browser: {text}" for text in await visit.kept_texts()]
     problems = [text for text in visit.page.problems if not any(each in text for each in EXPECTED)]
+    problems += visit.page.violations
     visit.page.problems.clear()
+    visit.page.violations.clear()
     return found + problems
 
 

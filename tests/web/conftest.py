@@ -33,6 +33,6 @@ async def visit(program: Program, running: tuple[InProcess, OpenAIDouble]) -> As
     async with visiting(program, *running) as visit:
         await visit.open()
         yield visit
-        assert visit.page.problems == []
+        assert (visit.page.problems, visit.page.violations) == ([], [])
         assert visit.strangers() == set()
         assert await visit.kept_texts() == []

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from core.models import JobProgress
+from core.names import Owner
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
@@ -16,7 +18,7 @@ STAGES = (
     re.compile("Waiting"),
     re.compile("Uploading [0-9]+ %"),
     re.compile("Reading"),
-    re.compile("Processing|Ready · still indexing"),
+    re.compile("(Processing|Ready · still indexing)( [0-9]+ of [0-9]+)?"),
     re.compile("Ready · 1 page · .+"),
 )
 """What the widget of a file says of it, from its choice on."""
@@ -35,6 +37,7 @@ UPLOADED = (
     "performance.getEntriesByType('resource')"
     ".filter((each) => each.initiatorType === 'xmlhttprequest' && each.responseStatus === 201).length"
 )
+STATUS = "document.querySelector('.file-status').textContent"
 STARTED = "document.querySelector('.file progress')?.value > 0"
 LINE = "The harbour has a crane with {}.\n"
 LARGE_LINES, SLOW_BYTES, LATE_MS = 12_000, 100_000, 1_500
@@ -297,6 +300,26 @@ async def test_a_file_that_is_removed_while_it_is_sent_is_not_stored(visit: Visi
     kept = [each.read_bytes() for each in visit.here.folder.rglob("*") if each.is_file()]
     assert any(b"the canary of kept" in each for each in kept)
     assert not any(b"the canary of sent" in each or b"the canary of waiting" in each for each in kept)
+
+
+async def test_a_file_says_how_much_of_it_is_indexed(visit: Visit, tmp_path: Path) -> None:
+    documents, (file,) = visit.here.documents, [tmp_path / "leave.pdf"]
+    file.write_bytes(pdf(LEAVE))
+    await visit.attach(file)
+    owner = Owner(visit.organization, visit.user, await visit.conversation())
+
+    async def work() -> None:
+        [document] = await documents.library.list_documents(owner)
+        [kind] = await documents.stores.queue.progress(document.document_id)
+        job = await documents.stores.queue.claim(document, kind, 60)
+        assert job is not None
+        await documents.stores.queue.report(job, JobProgress(done=3, total=16, what="Reading"))
+        await documents.stores.queue.release(job)
+
+    await asyncio.to_thread(visit.here.portal.call, work)
+    await visit.page.until(f"{STATUS} === 'Ready · still indexing 3 of 16'")
+    await indexed(visit, 1)
+    assert (await visit.texts(".file-status"))[0].startswith("Ready · 1 page")
 
 
 async def test_the_answer_to_an_upload_does_not_undo_what_was_heard_since(

@@ -21,7 +21,7 @@ async def offline(program: Program, tmp_path: Path) -> AsyncIterator[Visit]:
         async with visiting(program, here, OpenAIDouble()) as visit:
             await visit.open()
             yield visit
-            assert visit.page.problems == []
+            assert (visit.page.problems, visit.page.violations) == ([], [])
             assert await visit.kept_texts() == []
 
 
@@ -66,5 +66,5 @@ async def test_without_a_model_answers_are_made_again_and_what_is_not_there_is_s
     turns = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
     assert turns[-1]["replaces"] == turns[0]["turn_id"]
     await offline.ask("Xylophone zebra quasar?", answers=2)
-    assert len(await offline.texts(".turn.is-last .note.is-none")) == 1
+    assert len(await offline.texts(".turn.is-last .note.is-none")) == 1, await offline.texts(".turn")
     assert await offline.texts(".turn.is-last .marker") == []
