@@ -48,7 +48,7 @@ def test_an_answer_that_is_shown_in_spite_of_a_withdrawal_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = contexts.shown_history
-    monkeypatch.setattr(runner, "shown_history", lambda turns, _blocked: whole(turns, ()))
+    monkeypatch.setattr(contexts, "shown_history", lambda turns, _blocked: whole(turns, ()))
     verdict = run(tmp_path, Size(probes=200), QUIET)
     assert verdict.check(NO_LEAK).findings
 
