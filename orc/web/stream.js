@@ -344,14 +344,15 @@ function hear(id, kind, data) {
 
 /** A turn that another window began. @param {string} id of the session @param {string} turnId @param {number} seq */
 async function appear(id, turnId, seq) {
-  const isShown = () => conversationId.value !== id || later.value || turns.value.some((each) => each.value.turnId === turnId);
+  const isShown = () => conversationId.value !== id || later.value
+    || turns.value.some(({ value }) => value.turnId === turnId || value.replaces === turnId);
   // The same turn may be on its way here: its own stream names it within a moment.
   await pause(500);
   if (isShown()) return;
   try {
     const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=1&before_seq=${seq + 1}`));
     const [fresh] = found.turns;
-    if (!fresh || isShown()) return;
+    if (!fresh || fresh.replaced_by || isShown()) return;
     const turn = signal(stored(fresh));
     turns.value = [...turns.value.filter((each) => each.value.turnId !== fresh.replaces), turn];
     if (turn.value.state === "elsewhere") follow(turn);

@@ -68,8 +68,8 @@ async def test_a_withdrawn_answer_is_folded_and_struck_out_and_the_revised_one_i
 async def test_a_marker_is_plain_until_its_answer_is_checked(visit: Visit, tmp_path: Path) -> None:
     leave = "Every employee of the harbour has 28 days of annual leave."
     await attach_all(visit, tmp_path, leave=pdf(leave))
-    visit.model.responder = quoting(f"{leave} [S1] " + "More is not said there. " * 20)
-    visit.model.script = Script(tokens=80, delay_ms=30)
+    visit.model.responder = quoting(f"{leave} [S1] " * 6)
+    visit.model.script = Script(tokens=60, delay_ms=20)
     await visit.write("How many days of leave does an employee get?")
     await visit.page.press("Enter")
     await visit.sees(".turn.is-streaming button.marker")

@@ -268,16 +268,16 @@ async def test_after_a_stop_no_model_call_begins_and_the_partial_answer_is_kept(
     page = visit.page
     await visit.attach(HANDBOOK)
     calls = len(visit.model.requests)
-    visit.model.script = Script(text="The quay opens at seven. " * 20, tokens=100, delay_ms=50)
+    visit.model.script = Script(text="The quay opens at seven. " * 20, tokens=100, delay_ms=30)
     visit.model.responder = lambda asked: None if asked.sources else default_reply(asked)
     await visit.write(QUESTION)
     await page.press("Enter")
-    await page.until("document.querySelector('.turn.is-streaming .text')?.textContent.length > 200")
+    await page.until("document.querySelector('.turn.is-streaming .text')?.textContent.length > 60")
     await page.value(STOPPED)
     stopped = time.monotonic()
     await page.until("document.querySelector('.turn.is-stopped .note')")
     [kept] = await visit.texts(".turn .text")
-    await asyncio.sleep(stopped + 2 * STOP_SECONDS - time.monotonic())
+    await asyncio.sleep(stopped + 1.5 * STOP_SECONDS - time.monotonic())
     asked = visit.model.requests[calls:]
     assert asked
     assert [each.path for each in asked if each.at > stopped + STOP_SECONDS] == []

@@ -17,6 +17,13 @@ MANY = 1000
 NOTICED_SECONDS = 2.0
 LEAVE = "Every employee of the harbour has 28 days of annual leave."
 QUAY = "The quay opens at seven in the morning."
+LATER = """
+(() => {
+  const later = window.setTimeout;
+  const look = (act) => () => { window.looked = true; act(); };
+  window.setTimeout = (act, ms) => ms === 500 ? later(look(act), 2000) : later(act, ms);
+})()
+"""
 TITLE = "document.querySelector('.head h1').textContent"
 
 
@@ -100,6 +107,23 @@ async def test_the_title_follows_an_edited_question(visit: Visit) -> None:
     await visit.page.press("Enter")
     await visit.page.until("document.querySelector('h1').textContent === 'How many days of leave?'")
     await visit.page.until("document.querySelector('.session a').textContent === 'How many days of leave?'")
+
+
+async def test_a_question_that_was_edited_does_not_come_back(visit: Visit) -> None:
+    """The page looks for turns of other windows a moment after it heard of them."""
+    page = visit.page
+    await page.value(LATER)
+    visit.model.script = Script(text="A slow answer. " * 4, tokens=20, delay_ms=40)
+    await visit.ask("First question?")
+    visit.model.script = Script()
+    await visit.click('.actions [aria-label="Edit the question"]')
+    await visit.write(" Edited.")
+    await page.press("Enter")
+    await page.until(ANSWERED.format(1))
+    heard = "while (!window.looked) await new Promise((done) => { setTimeout(done, 20); });"
+    await page.value(f"(async () => {{ {heard} }})()")
+    await visit.ask("Second question?", answers=2)
+    assert await visit.texts(".turn .question p") == ["First question? Edited.", "Second question?"]
 
 
 async def test_how_an_answer_came_about_is_what_its_metadata_says(visit: Visit, tmp_path: Path) -> None:
