@@ -7,7 +7,6 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import Header, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -172,7 +171,7 @@ async def reply(
 async def _ending(log: EventLog, shown: Shown) -> Response:
     match await log.last():
         case Done(result=result) | Stopped(result=result):
-            return JSONResponse(shown(result).model_dump(mode="json"))
+            return Response(shown(result).model_dump_json(), media_type="application/json")
         case Failed(problem=problem):
             return render(problem)
         case other:
