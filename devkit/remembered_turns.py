@@ -65,11 +65,12 @@ async def begin(
     return begun
 
 
-async def commit(log: TurnLog, begun: Started, answer: str = NOTED) -> None:
+async def commit(log: TurnLog, begun: Started, answer: str = NOTED) -> Turn:
+    """The stored turn with this answer."""
     turn = answered(begun.turn.seq, begun.turn.question, answer)
     assert turn.assistant and turn.result
     outcome = TurnOutcome(answer=answer, result=turn.result, citations=turn.assistant.citations)
-    await log.commit(begun.head.owner, begun.turn.turn_id, begun.turn.attempt, outcome)
+    return await log.commit(begun.head.owner, begun.turn.turn_id, begun.turn.attempt, outcome)
 
 
 async def ask(log: TurnLog, question: str, answer: str = NOTED, owner: Owner = OWNER) -> Head:

@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from core.models import Record
 from core.names import Owner
-from orc.conversations.models import Head
+from orc.conversations.models import Head, Turn
 from orc.conversations.session_contexts import Range
 
 logger = logging.getLogger(__name__)
@@ -199,10 +199,19 @@ class ConversationMemory:
         """The part of the memory that is relevant to the question, within the limits of the settings."""
         return Recalled()
 
-    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
+    async def update(
+        self,
+        head: Head,
+        blocked: Sequence[Range] = (),
+        *,
+        answered: Turn | None = None,
+        known: Memory | None = None,
+    ) -> None:
         """Add the turns committed since. Called in the background after a turn, maybe late or twice.
 
         No model is shown `blocked` turns: the points of older turns stay as they are while one is among them.
+        `answered` is the turn that was just stored, and `known` the memory that it has read: with both, an
+        update that has nothing to write yet reads nothing.
         """
 
     async def forget(self, owner: Owner) -> None:

@@ -18,7 +18,7 @@ from orc.memory.models import ConversationMemory, Memory, MemoryStore, Recalled,
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
 from orc.memory.replaced import gaps, without_replaced
-from orc.memory.summary import Condensed, Summarizer, bounded, point_of
+from orc.memory.summary import POINT_TOKENS, Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 
 RETRIED_TURNS = 8
@@ -95,6 +95,8 @@ class MemoryService(ConversationMemory):
     read_seconds: float = READ_SECONDS
 
     async def read(self, head: Head, sent_turns: int | None = None, blocked: Sequence[Range] = ()) -> Memory:
+        if head.turn_count <= 1:
+            return Memory(life=head.created_at)
         most = self.limits.history_turns
         turns = most if sent_turns is None else min(sent_turns, most)
         try:
@@ -130,7 +132,15 @@ class MemoryService(ConversationMemory):
     async def recall(self, question: str, memory: Memory) -> Recalled:
         return await self.selection.choose(question, memory)
 
-    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
+    async def update(
+        self,
+        head: Head,
+        blocked: Sequence[Range] = (),
+        answered: Turn | None = None,
+        known: Memory | None = None,
+    ) -> None:
+        if answered and known and self._can_wait(head, answered, known):
+            return
         try:
             memory = await self._add_new_turns(head)
             if self.summarizer is not None and memory is not None:
@@ -145,6 +155,24 @@ class MemoryService(ConversationMemory):
     async def forget(self, owner: Owner) -> None:
         await self.store.delete(owner)
         self.selection.forget_texts()
+
+    def _can_wait(self, head: Head, answered: Turn, known: Memory) -> bool:
+        """Whether an update would write nothing, as far as the turn itself can know. Then no store is asked.
+
+        Nothing is stored yet, all turns are in the history, and the user said nothing to note in this one.
+        """
+        is_plain = not (head.retried or head.replaced or known.unread or known.notes or known.noted_seq)
+        fits = head.turn_count * POINT_TOKENS <= self.limits.history_tokens // 2
+        return (
+            is_plain
+            and fits
+            and head.turn_count < self._unwritten_turns
+            and not add_notes_of(known.notes, answered)
+        )
+
+    @property
+    def _unwritten_turns(self) -> int:
+        return min(UNWRITTEN_TURNS, max(self.limits.history_turns, 1))
 
     async def _add_new_turns(self, head: Head) -> Memory | None:
         """Adds the turns committed since, and writes them if that is worth a write. Returns the memory."""
@@ -269,12 +297,11 @@ class MemoryService(ConversationMemory):
         return memory.model_copy(update={"version": memory.version + 1})
 
     def _is_worth_writing(self, before: Memory, after: Memory) -> bool:
-        unwritten_turns = min(UNWRITTEN_TURNS, max(self.limits.history_turns, 1))
         if (
             after.without != before.without
             or after.retried != before.retried
             or after.notes != before.notes
-            or after.noted_seq - before.noted_seq >= unwritten_turns
+            or after.noted_seq - before.noted_seq >= self._unwritten_turns
         ):
             return True
         unwritten = sum(point.tokens for point in after.summary if point.first_seq > before.noted_seq)

@@ -2,12 +2,11 @@
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
-
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random
 
 from core.documents.not_searched import NotSearched
 from core.documents.pictures import PagePictures
@@ -63,6 +62,8 @@ IMPROVEMENT_SHARE = 0.9
 """The share of the turn's time after which the answer is given without further improvement."""
 COMMIT_SECONDS = 10.0
 """The time limit for storing an answer."""
+COMMIT_WAIT_SECONDS = (0.1, 0.5)
+"""The shortest and the longest wait before an answer is stored again."""
 TRACE_SECONDS = 5.0
 """The time limit for storing a trace."""
 
@@ -155,8 +156,7 @@ class TurnRunner:
             running.recorder.emit(ending)
             self._changed(running.owner)
             # Concurrently, so that neither store delays the other.
-            update = self._parts.memory.update
-            remembered = [update(begun.head, running.blocked)] if isinstance(ending, Done) else []
+            remembered = [self._remember(running)] if isinstance(ending, Done) else []
             await asyncio.gather(self._keep_trace(running), *remembered)
 
     async def _suggest(self, running: RunningTurn, ending: Event) -> None:
@@ -169,6 +169,10 @@ class TurnRunner:
                 citations = ending.result.citations
                 found = await suggestions.after(running.owner, running.request.question, citations)
             running.log.publish(Suggested(suggestions=found))
+
+    async def _remember(self, running: RunningTurn) -> None:
+        head, answered, known = running.begun.head, running.answered, running.memory
+        await self._parts.memory.update(head, running.blocked, answered=answered, known=known)
 
     async def _keep_trace(self, running: RunningTurn) -> None:
         """Store the trace. An error here does not change the end of the turn, which the caller has."""
@@ -190,7 +194,7 @@ class TurnRunner:
         try:
             async with held(renew, seconds=lease):
                 result, outcome = await self._answer_until_stopped(running, deadline)
-                stored = await self._commit(running, outcome)
+                stored = running.answered = await self._commit(running, outcome)
             return await self._stored_end(running, stored) if outcome.stopped else end_of(result)
         except OrcError as exc:
             place = getattr(exc, "dependency", "the turn")
@@ -235,6 +239,7 @@ class TurnRunner:
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
         # Without names, the tools may read every document of the conversation.
         accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
+        running.memory = memory
         state = _initial_state(running, accessible, memory)
         owner, parts = running.owner, self._parts
         scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
@@ -270,7 +275,9 @@ class TurnRunner:
         return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
 
     async def _accessible(self, running: RunningTurn) -> list[Document]:
-        return running.documents or await self._parts.library.list_documents(running.owner)
+        if running.documents or running.is_in_new_conversation:
+            return running.documents
+        return await self._parts.library.list_documents(running.owner)
 
     async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> Turn:
         """Store the answer. It may have been shown, so a store that is down is retried, even past the
@@ -284,9 +291,15 @@ class TurnRunner:
             except TimeoutError as exc:
                 raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
 
-        is_down = retry_if_exception_type(Unavailable)
-        wait, stop = wait_random(0.1, 0.5), stop_after_delay(seconds)
-        return await AsyncRetrying(retry=is_down, wait=wait, stop=stop, reraise=True)(commit)
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + seconds
+        while True:
+            try:
+                return await commit()
+            except Unavailable:
+                if clock() >= ends_at:
+                    raise
+                await asyncio.sleep(random.uniform(*COMMIT_WAIT_SECONDS))
 
     def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds

@@ -226,7 +226,8 @@ async def test_notes_of_an_earlier_version_are_still_recalled(
     )
     assert await store.write(OWNER, Memory(life=head.created_at, notes=[old]))
     await memory_service.update(head)
-    recalled = await memory_service.recall("What is my badge number?", await memory_service.read(head))
+    later = (await begin(log, "What is my badge number?")).head
+    recalled = await memory_service.recall("What is my badge number?", await memory_service.read(later))
     assert notes_of(recalled) == [old.text]
     assert len((await stored(store)).notes) == 2
 
@@ -303,8 +304,8 @@ async def test_a_turn_without_an_available_store_lacks_only_its_memory(
     log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory_service = memory_service_of(database, log, store=store, read_seconds=0.01)
-    head = await ask(log, "My name is Ada.")
-    await memory_service.update(head)
+    await memory_service.update(await ask(log, "My name is Ada."))
+    head = await ask(log, "And who are you?")
     with caplog.at_level(logging.WARNING):
         store.silent = True
         assert await memory_service.read(head) == Memory(unread=UNREADABLE)
@@ -506,10 +507,54 @@ async def test_a_memory_of_an_unknown_format_fails_no_turn_and_is_rebuilt(
     assert notes_of(await memory_service.read(begun.head)) == ["My name is Ada."]
 
 
+async def test_the_first_turn_of_a_conversation_reads_no_memory(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+) -> None:
+    store.error = DependencyDown("The store is down.", dependency="store")
+    head = await ask(log, "My name is Ada.")
+    assert await memory_service.read(head) == Memory(life=head.created_at)
+
+
+async def update_after(log: SqliteTurnLog, memory_service: MemoryService, question: str) -> None:
+    """Ask, and update the memory as a turn does that has read it."""
+    begun = await begin(log, question)
+    known = await memory_service.read(begun.head)
+    answered = await commit(log, begun, CITED)
+    await memory_service.update(begun.head, answered=answered, known=known)
+
+
+async def test_an_update_with_nothing_to_write_yet_reads_nothing(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.error = DependencyDown("The store is down.", dependency="store")
+    await update_after(log, memory_service, "What does section 1 say?")
+    assert not caplog.records
+
+
+async def test_turns_that_needed_no_update_are_remembered_with_later_ones(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+) -> None:
+    for turn in range(1, UNWRITTEN_TURNS):
+        await update_after(log, memory_service, f"What does section {turn} say?")
+    assert await store.read(OWNER) is None
+    await update_after(log, memory_service, "What does the last section say?")
+    assert [point.first_seq for point in (await stored(store)).summary] == [*range(1, UNWRITTEN_TURNS + 1)]
+
+
+async def test_a_note_is_stored_with_the_turns_before_it(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+) -> None:
+    await update_after(log, memory_service, "What does section 1 say?")
+    await update_after(log, memory_service, "My name is Ada. What does section 2 say?")
+    memory = await stored(store)
+    assert (notes_of(memory), memory.noted_seq) == (["My name is Ada."], 2)
+
+
 async def test_a_store_that_fails_unexpectedly_fails_no_turn(
     log: SqliteTurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    head = await ask(log, "My name is Ada.")
+    await ask(log, "My name is Ada.")
+    head = await ask(log, "And who are you?")
     store.error = ValueError("a bug")
     assert await memory_service.read(head) == Memory(unread=UNREADABLE)
     assert "the turn continues without it" in caplog.text

@@ -57,7 +57,7 @@ class SignallingMemory(ConversationMemory):
     def __init__(self) -> None:
         self.updated = asyncio.Event()
 
-    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
+    async def update(self, head: Head, blocked: Sequence[Range] = (), **known: Any) -> None:
         self.updated.set()
 
 

@@ -231,6 +231,21 @@ async def test_an_answer_that_was_made_in_time_may_be_stored_after_the_deadline(
     assert isinstance(await ending(events), Done)
 
 
+async def test_only_a_conversation_that_the_request_began_is_not_searched_for_documents(
+    log: Log, tools: SlowTools
+) -> None:
+    class Shelf(FakeLibrary):
+        async def list_documents(self, owner: Owner) -> list[Document]:
+            raise DependencyDown("The database cannot be used.", dependency="store")
+
+    service = turn_service(log, tools, Shelf())
+    unnamed = TurnRequest(question="Hello!", trace_id="trace")
+    assert isinstance(await ending(await service.start(unnamed, CALLER)), Done)
+    for known in ({"idempotency_key": "a-key"}, {"conversation_id": CONVERSATION}):
+        again = unnamed.model_copy(update=known)
+        assert isinstance(await ending(await service.start(again, CALLER)), Failed)
+
+
 async def test_a_hanging_store_has_a_time_limit(log: Log, tools: SlowTools) -> None:
     log.may_commit.clear()
     failed = await ending(await turn_service(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
