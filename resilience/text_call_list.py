@@ -39,7 +39,7 @@ EXCUSED: Mapping[str, str] = {
             " mcp_server.tools.parts.NoteTaker.__init__ mcp_server.tools.registration.CallProgress.working"
             " mcp_server.tools.scope_filter.page_text orc.graphs.retrieval.failed_step"
             " orc.graphs.sources.SourceRegistry.__init__"
-            " orc.graphs.sources.PageTexts.__init__ orc.graphs.sources.PageTexts.label"
+            " orc.graphs.sources.PageTexts.__init__ orc.graphs.sources.PageTexts.label orc.graphs.models.with_changes"
             " orc.graphs.sources.unlabelled orc.graphs.sources.SourceRegistry.of"
             " orc.graphs.tool_context.ToolContext.__init__"
             " orc.graphs.tool_context.with_sources orc.graphs.tool_loop.ToolConversation.state_update"
