@@ -249,10 +249,15 @@ export function stored(turn) {
  */
 export const objectionsOf = ({ objections, issues = [] }) => objections ?? issues.map((text) => ({ code: "other", text }));
 
+const RESTORED = new Set(["revision_worse", "not_revised"]);
+/** Whether the answer that was withdrawn is given after all. @param {Partial<Metadata>} metadata */
+export const isRestored = ({ critiques = [] }) => objectionsOf(critiques.at(-1) ?? {}).some(({ code }) => RESTORED.has(code));
+
 /** Why a first answer was withdrawn; its text is not stored. @param {Partial<Metadata>} metadata @returns {TurnView["withdrawn"]} */
-function withdrawnOf({ withdrawn = [], critiques = [] }) {
+function withdrawnOf(metadata) {
+  const { withdrawn = [], critiques = [] } = metadata;
   const last = critiques.findLast(({ action }) => action === "revise" || action === "retrieve");
-  return withdrawn.length && last ? { text: "", objections: objectionsOf(last) } : null;
+  return withdrawn.length && last && !isRestored(metadata) ? { text: "", objections: objectionsOf(last) } : null;
 }
 
 /** @param {string} code @param {string} detail @returns {Problem} */
@@ -362,20 +367,28 @@ export async function stop(turn) {
 
 /** The end of the last request with a rating: they are sent one after the other, so that the last one is kept. */
 let lastRating = Promise.resolve();
+/** What the API has of turns whose ratings are still being sent. @type {WeakMap<Signal<TurnView>, {kept: Feedback | null, waiting: number}>} */
+const ratings = new WeakMap();
 
 /** @param {Signal<TurnView>} turn @param {Feedback | null} given */
 export function rate(turn, given) {
-  const before = turn.value.feedback;
+  const rating = ratings.get(turn) ?? { kept: turn.value.feedback, waiting: 0 };
   const address = `${path(conversationId.value ?? "")}/turns/${turn.value.turnId}/feedback`;
+  ratings.set(turn, rating);
+  rating.waiting += 1;
   change(turn, { feedback: given });
   lastRating = lastRating.then(async () => {
     try {
       if (given) await send("PUT", address, given);
       else await send("DELETE", address);
+      rating.kept = given;
     } catch (error) {
-      if (turn.value.feedback === given) change(turn, { feedback: before });
       report(error);
     }
+    rating.waiting -= 1;
+    if (rating.waiting) return;
+    ratings.delete(turn);
+    change(turn, { feedback: rating.kept });
   });
 }
 

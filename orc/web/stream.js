@@ -1,6 +1,6 @@
 // Following answers to their end, over lost connections and restarts, and what happens in other windows.
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
-import { change, conversationId, giveBack, isRunning, later, objectionsOf, path, stored, title, turns } from "./chat.js";
+import { change, conversationId, giveBack, isRestored, isRunning, later, objectionsOf, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { numbered, toUnits } from "./markdown.js";
@@ -250,7 +250,7 @@ class Writer {
     const citations = result.citations ?? [];
     change(this.turn, {
       state, text: result.answer, kind: result.answer_kind, citations, marks: [], metadata: result.metadata,
-      turnId: result.turn_id, status: null,
+      turnId: result.turn_id, status: null, withdrawn: isRestored(result.metadata) ? null : this.turn.value.withdrawn,
     });
   }
 }

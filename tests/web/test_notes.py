@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
-from devkit.doubles.openai_double import Failure, Script
-from devkit.page_scenes import CONTRADICTION, LEAVE, quoting, withdraw
+from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script
+from devkit.doubles.openai_talk import default_reply
+from devkit.page_scenes import CONTRADICTION, FALSE, LEAVE, quoting, withdraw
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
@@ -224,6 +225,27 @@ async def test_a_bad_rating_may_have_a_reason_and_a_comment(visit: Visit) -> Non
     await visit.page.until("document.querySelector('.reason:nth-child(2)')?.ariaPressed === 'true'")
 
 
+async def test_an_answer_that_is_given_after_all_is_not_shown_as_withdrawn(visit: Visit) -> None:
+    """The revision is worse, so that the first answer is given again."""
+    await visit.attach(HANDBOOK)
+    first = iter([True])
+
+    def revise(asked: ChatRequest) -> Reply:
+        said = default_reply(asked)
+        if not asked.sources or asked.schema_asked:
+            return said
+        return Reply(text=f"{said.text} {FALSE}" if next(first, False) else "The tide is high.")
+
+    visit.model.responder = revise
+    await visit.ask(LEAVE)
+    for _ in range(2):
+        [answer] = await visit.texts(".turn .text")
+        assert "submarines" in answer
+        assert await visit.texts(".withdrawn") == []
+        await visit.page.reload()
+        await visit.sees(".turn .text")
+
+
 async def test_an_answer_that_begins_again_is_not_the_one_that_was_withdrawn(visit: Visit) -> None:
     """A revised answer is given from its beginning again if the tools server restarts meanwhile."""
     objected = {"action": "revise", "objections": [{"code": "other", "text": "Nothing is cited."}]}
@@ -271,6 +293,26 @@ async def test_the_last_rating_is_kept_although_an_earlier_request_is_slow(visit
     await visit.click(".reason:nth-child(2)")
     await visit.page.until("document.body.dataset.stored === '2'")
     assert feedback()["reason"] == "incomplete"
+
+
+async def test_no_rating_is_shown_if_none_could_be_stored(visit: Visit) -> None:
+    await visit.ask("Hello")
+    await visit.page.value("""(() => {
+      const send = window.fetch;
+      let failed = 0;
+      window.fetch = async (address, init) => {
+        if (init?.method !== "PUT") return send(address, init);
+        await new Promise((go) => setTimeout(go, 300));
+        document.body.dataset.failed = String(++failed);
+        return new Response("{}", { status: 503 });
+      };
+    })()""")
+    await visit.click('.actions [aria-label="Bad answer"]')
+    await visit.click(".reason:nth-child(2)")
+    await visit.page.until("document.body.dataset.failed === '2'")
+    await visit.page.until("!document.querySelector('.reason')")
+    pressed = "document.querySelector('.actions [aria-label=\"Bad answer\"]').ariaPressed"
+    assert await visit.page.value(pressed) == "false"
 
 
 async def test_an_address_of_nothing_says_so(visit: Visit) -> None:
