@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import cache
 from typing import Annotated, Any, Literal, TypedDict, TypeVar
 
+from langgraph.channels import BinaryOperatorAggregate
 from langgraph.errors import NodeError
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -23,10 +24,14 @@ RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""
 
 
+# The channel tries to make an empty value of its type for each copy, and `Any` refuses at once.
+_TURN = BinaryOperatorAggregate[Any](Any, with_changes)
+
+
 class Channels(TypedDict):
     """The channels of the graph: one, as each is versioned, copied and read again for each node."""
 
-    turn: Annotated[ConversationState, with_changes]
+    turn: Annotated[ConversationState, _TURN]
 
 
 Next = TypeVar("Next")
