@@ -5,9 +5,9 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -105,8 +105,9 @@ class Database:
 
     async def watch(self) -> CommitWatch:
         """A watch over commits, which is closed with the database."""
-        connection = await asyncio.to_thread(self._connect)
-        connection.execute("PRAGMA busy_timeout = 0")
+        with _translated():
+            connection = await asyncio.to_thread(self._connect)
+            connection.execute("PRAGMA busy_timeout = 0")
         return CommitWatch(connection)
 
     async def erase(self, *statements: Statement) -> int:
@@ -162,20 +163,16 @@ class Database:
             self._opened.pop().close()
 
     async def _run(self, what: str, pool: ThreadPoolExecutor, begin: str, work: Work[Result]) -> Result:
-        with long_step(
-            f"sqlite {what}",
-            seconds=SPAN_SECONDS,
-            kind=SpanKind.CLIENT,
-            attributes={"db.system.name": "sqlite"},
+        with (
+            long_step(
+                f"sqlite {what}",
+                seconds=SPAN_SECONDS,
+                kind=SpanKind.CLIENT,
+                attributes={"db.system.name": "sqlite"},
+            ),
+            _translated(),
         ):
-            try:
-                return await asyncio.get_running_loop().run_in_executor(pool, self._transact, begin, work)
-            except (sqlite3.DatabaseError, OSError) as exc:
-                if isinstance(exc, _OUR_FAULT):
-                    raise
-                if (full := exhausted(exc, "the database", "store")) is not None:
-                    raise full from exc
-                raise DependencyDown("The database cannot be used right now.", dependency="store") from exc
+            return await asyncio.get_running_loop().run_in_executor(pool, self._transact, begin, work)
 
     def _transact(self, begin: str, work: Work[Result]) -> Result:
         connection = self._connection()
@@ -221,6 +218,19 @@ class Database:
             raise
         self._opened.append(connection)
         return connection
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise our error for one of SQLite inside."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, OSError) as exc:
+        if isinstance(exc, _OUR_FAULT):
+            raise
+        if (full := exhausted(exc, "the database", "store")) is not None:
+            raise full from exc
+        raise DependencyDown("The database cannot be used right now.", dependency="store") from exc
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

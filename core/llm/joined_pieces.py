@@ -41,8 +41,10 @@ class JoinedPieces:
 
     async def __aexit__(self, *_: object) -> None:
         self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
-        await self._stream.close()
+        try:
+            await asyncio.gather(self._reading, return_exceptions=True)
+        finally:
+            await self._stream.close()
 
     async def __aiter__(self) -> AsyncGenerator[Piece, None]:
         """The pieces in order; then raises what has ended the stream, if that was an error."""

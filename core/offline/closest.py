@@ -17,7 +17,7 @@ RANK_WEIGHT = 1.0
 def best_of_pages(ranking: TextRanking, material: Material) -> list[int]:
     """The best candidate of each of the closest pages: by its score, the page's coverage and its rank.
 
-    If that are few, the next best ones of the same pages follow.
+    If there are few such pages, their next best candidates follow.
     """
     candidates = material.candidates
     best: dict[tuple[str, int], int] = {}

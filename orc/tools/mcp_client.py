@@ -188,7 +188,7 @@ class McpToolGateway:
         result: type[Result],
         on_progress: OnProgress | None = None,
     ) -> Result:
-        """The result of a request; it counts."""
+        """The result of a request, which counts for the circuit breaker. Raises OrcError."""
         async with self._counted():
             try:
                 async with asyncio.timeout(seconds):

@@ -53,6 +53,12 @@ async def test_a_watch_that_cannot_look_reports_a_change(database: Database) -> 
     assert watch.has_changed()
 
 
+async def test_a_watch_of_a_file_that_cannot_be_opened_is_an_error_of_ours(tmp_path: Path) -> None:
+    database = Database(tmp_path)
+    with pytest.raises(DependencyDown):
+        await database.watch()
+
+
 async def test_what_was_written_is_read_by_all_who_open_the_file(database: Database) -> None:
     await database.write(insert)
     assert await names(database) == ["a"]

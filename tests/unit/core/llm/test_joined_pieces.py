@@ -50,6 +50,22 @@ class Stream:
         self.is_closed = True
 
 
+class Slow(Stream):
+    """A connection whose reading takes a while to end."""
+
+    def __init__(self, *pieces: Piece) -> None:
+        super().__init__(*pieces)
+        self.is_leaving = asyncio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[Piece]:
+        try:
+            async for piece in super().__aiter__():
+                yield piece
+        finally:
+            self.is_leaving.set()
+            await asyncio.Event().wait()
+
+
 def texts(pieces: Sequence[Piece]) -> list[str]:
     return [piece["choices"][0]["delta"].get("content", "") for piece in pieces if piece["choices"]]
 
@@ -130,3 +146,17 @@ async def test_a_reader_that_leaves_ends_the_reading() -> None:
 
     assert stream.is_closed
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_the_connection_is_closed_although_its_reader_is_cancelled_again() -> None:
+    stream = Slow(said("a"))
+
+    async def leave() -> None:
+        async with JoinedPieces(stream, LONG) as joined:
+            await anext(aiter(joined))
+
+    leaving = asyncio.create_task(leave())
+    await stream.is_leaving.wait()
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    assert stream.is_closed
