@@ -1,8 +1,8 @@
 """Objections to an answer: each has a code for programs and a sentence for readers."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, computed_field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
 
 from core.models import Record
 
@@ -44,6 +44,12 @@ class Objection(Record):
     number: int | None = Field(default=None, description="of the source, or how many passages or pages")
     said: str | None = Field(default=None, description="the number in the answer, with the word behind it")
     found: str | None = Field(default=None, description="the number in the source, with the word behind it")
+
+    @field_validator("code", mode="before")
+    @classmethod
+    def _know_code(cls, code: object) -> object:
+        """A code of a newer version, in the other process or a stored turn, is `other`: the text says it."""
+        return code if code in get_args(ObjectionCode) else "other"
 
 
 class Objected(BaseModel):

@@ -58,6 +58,12 @@ def test_turns_that_were_stored_without_codes_keep_their_texts() -> None:
     assert Critique.model_validate(verdict.data()) == verdict
 
 
+def test_a_code_of_a_newer_version_is_read_by_its_text() -> None:
+    stored = {"grounded": False, "objections": [{"code": "too_polite", "text": "It is too polite.", "n": 1}]}
+    [found] = Grounding.model_validate(stored).objections
+    assert (found.code, found.text) == ("other", "It is too polite.")
+
+
 def test_the_reference_lists_every_code() -> None:
     text = (ROOT / "docs" / "api.md").read_text()
     assert [code for code in get_args(ObjectionCode) if f"| `{code}` |" not in text] == []
