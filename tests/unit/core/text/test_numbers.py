@@ -46,7 +46,17 @@ def test_generated_dates_are_found(date: datetime.date) -> None:
     assert find_dates(f"on {date}") == [str(date)]
 
 
-@pytest.mark.parametrize("date", ["(April 5, 2023)", "5. April 2023", "2023-04-05", "05.04.2023"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        "(April 5, 2023)",
+        "(5th of April., 2023)",
+        "5. April 2023",
+        "5 de abril del 2023",
+        "2023-04-05",
+        "05.04.2023",
+    ],
+)
 def test_a_date_is_found_among_the_years_of_a_table(date: str) -> None:
     assert find_dates(f"Year 2021 2022 as of {date} 2023 2024 2025") == ["2023-04-05"]
 
