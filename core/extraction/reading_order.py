@@ -91,19 +91,22 @@ def is_scrambled(layout: Layout, turns: int) -> bool:
     if turns:
         boxes = as_boxes(_turned(_upright(box), turns) for box in edges_of(boxes))
     backward = np.flatnonzero(boxes[1:, 0] < boxes[:-1, 0])
-    pairs = zip(edges_of(boxes[backward]), edges_of(boxes[backward + 1]), strict=True)
-    is_jump = [_is_jump(_upright(one), _upright(other)) for one, other in pairs]
-    if not any(is_jump) or _RIGHT_TO_LEFT.search(layout.text):
+    jumps = backward[_are_jumps(boxes[backward], boxes[backward + 1])].tolist()
+    if not jumps or _RIGHT_TO_LEFT.search(layout.text):
         return False
     words = WORD.findall(layout.text)
     owners = np.cumsum(layout.boxes[:, 0] <= layout.boxes[:, 2]).tolist()
-    jumps = backward[is_jump].tolist()
     ends = ((words[owners[at - 1] if at else 0], words[owners[at]]) for at in jumps)
     return any(_LETTER.search(other) and _DIGIT.search(one + other) for one, other in ends)
 
 
-def _is_jump(one: Edges, other: Edges) -> bool:
-    return other[2] <= one[0] and _share_height(one, other)
+def _are_jumps(ones: Boxes, others: Boxes) -> NDArray[np.bool_]:
+    """Whether each other box is left of the one before it, on one height with it: see _share_height."""
+    is_left = others[:, ::2].max(axis=1, initial=0) <= ones[:, ::2].min(axis=1, initial=SCALE)
+    shared = np.minimum(ones[:, 3], others[:, 3]) - np.maximum(ones[:, 1], others[:, 1])
+    lower = np.minimum(ones[:, 3] - ones[:, 1], others[:, 3] - others[:, 1])
+    are_jumps: NDArray[np.bool_] = is_left & (shared > _LEAST_SHARED * lower)
+    return are_jumps
 
 
 def in_reading_order(layout: Layout, turns: int) -> Layout:
