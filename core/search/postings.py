@@ -118,8 +118,12 @@ def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
     headings.pop("", None)
     layout = Layout(integers(passage.page for passage in passages), starts, digits)
     cover = "\n".join(passage.text for passage in passages if passage.page == passages[0].page)
+    none = integers()
     postings = {
-        term: TermPostings(integers(positions.get(term, ())), integers(headings.get(term, ())))
+        term: TermPostings(
+            integers(positions[term]) if term in positions else none,
+            integers(headings[term]) if term in headings else none,
+        )
         for term in sorted({*positions, *headings})
     }
     return InMemoryIndex(name, language, cover_period(cover), layout, postings)

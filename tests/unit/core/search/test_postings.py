@@ -28,5 +28,5 @@ def test_a_pickled_index_without_passages_is_the_same() -> None:
 
 def test_a_pickled_index_has_few_objects() -> None:
     words = " ".join(f"word{number}" for number in range(500))
-    index = index_passages("report.pdf", [passage(1, words)])
+    index = index_passages("report.pdf", [passage(1, words, words)])
     assert len(pickle.dumps(index)) < len(pickle.dumps(dict(index.postings))) / 2
