@@ -1,6 +1,7 @@
 """Feature flags: each changes its own turn only, at both endpoints; the timeline of a result."""
 
 import json
+import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -64,7 +65,7 @@ def _answers(messages: list[BaseMessage], options: Json) -> AIMessage:
 
 
 class Api:
-    """The API over a scripted model and tools, at one of its endpoints."""
+    """The API over a scripted model and tools, at one of its endpoints. Every conversation has a document."""
 
     def __init__(self, client: httpx.AsyncClient, provider: AppProvider, tools: FakeTools) -> None:
         self.client, self.provider, self.tools = client, provider, tools
@@ -73,7 +74,7 @@ class Api:
         said = (
             {"messages": [{"role": "user", "content": question}]}
             if endpoint == "chat"
-            else {"question": question}
+            else {"question": question, "conversation_id": str(uuid.uuid4())}
         )
         response = await self.client.post(f"/{endpoint}", json={**said, **more})
         assert response.status_code == 200, response.text
@@ -191,7 +192,7 @@ async def test_the_response_has_the_timeline_of_its_turn(api: Api) -> None:
 
 
 async def test_the_telemetry_event_says_how_the_turn_was_answered(api: Api) -> None:
-    body = {"question": QUESTION, "feature_flags": {"lazy": True}}
+    body = {"question": QUESTION, "conversation_id": str(uuid.uuid4()), "feature_flags": {"lazy": True}}
     response = await api.client.post("/orc/stream", json=body)
     [event] = [part for part in response.text.split("\n\n") if "event: telemetry" in part]
     data = json.loads(event.split("data: ")[1])
