@@ -191,6 +191,30 @@ RENEWALS_PER_LEASE = 3
 
 
 @asynccontextmanager
+async def repeated(work: Callable[[], Awaitable[None]], *, seconds: float) -> AsyncIterator[None]:
+    """Call `work` every so many seconds for as long as the context is open.
+
+    The task for it is made with the first call: most turns end sooner.
+    """
+    loop = asyncio.get_running_loop()
+    begun: list[asyncio.Task[None]] = []
+
+    async def keep_calling() -> None:
+        while True:
+            await work()
+            await asyncio.sleep(seconds)
+
+    timer = loop.call_later(seconds, lambda: begun.append(loop.create_task(keep_calling())))
+    try:
+        yield
+    finally:
+        timer.cancel()
+        for task in begun:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
 async def held(renew: Callable[[], Awaitable[object]], *, seconds: float) -> AsyncIterator[None]:
     """Call `renew` often enough for as long as the context is open.
 
@@ -203,26 +227,23 @@ async def held(renew: Callable[[], Awaitable[object]], *, seconds: float) -> Asy
     lost: list[OrcError] = []
 
     async def keep() -> None:
-        while not lost:
-            await asyncio.sleep(seconds / RENEWALS_PER_LEASE)
-            try:
-                await renew()
-            except Unavailable:
-                logger.warning("a lease was not renewed; trying again")
-            except OrcError as exc:
-                lost.append(exc)
-                holder.cancel()
-            except Exception:
-                # The outermost edge of this task, which is not awaited while the work runs.
-                logger.exception("a lease was not renewed; trying again")
+        if lost:
+            return
+        try:
+            await renew()
+        except Unavailable:
+            logger.warning("a lease was not renewed; trying again")
+        except OrcError as exc:
+            lost.append(exc)
+            holder.cancel()
+        except Exception:
+            # The outermost edge of this task, which is not awaited while the work runs.
+            logger.exception("a lease was not renewed; trying again")
 
-    renewing = asyncio.create_task(keep())
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not lost or holder.uncancel() > cancelled_before:
-            raise
-        raise lost[0] from None
-    finally:
-        renewing.cancel()
-        await asyncio.gather(renewing, return_exceptions=True)
+    async with repeated(keep, seconds=seconds / RENEWALS_PER_LEASE):
+        try:
+            yield
+        except asyncio.CancelledError:
+            if not lost or holder.uncancel() > cancelled_before:
+                raise
+            raise lost[0] from None

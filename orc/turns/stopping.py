@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from core.errors import Unavailable
+from core.infra.resilience import repeated
 
 logger = logging.getLogger(__name__)
 
@@ -53,22 +54,15 @@ async def watched(
 ) -> AsyncIterator[None]:
     """While the context is open, read every `seconds` whether another process was asked to stop the work."""
 
-    async def watch() -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            try:
-                if await is_asked():
-                    stop.ask()
-                    return
-            except Unavailable:
-                logger.warning("whether a turn is to stop could not be read; trying again")
-            except Exception:
-                # The outermost edge of this task, which is not awaited while the work runs.
-                logger.exception("whether a turn is to stop could not be read; trying again")
+    async def look() -> None:
+        try:
+            if await is_asked():
+                stop.ask()
+        except Unavailable:
+            logger.warning("whether a turn is to stop could not be read; trying again")
+        except Exception:
+            # The outermost edge of this task, which is not awaited while the work runs.
+            logger.exception("whether a turn is to stop could not be read; trying again")
 
-    watching = asyncio.create_task(watch())
-    try:
+    async with repeated(look, seconds=seconds):
         yield
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)
