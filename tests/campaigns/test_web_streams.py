@@ -14,6 +14,7 @@ from devkit.doubles.openai_talk import default_reply
 from devkit.faults.proxy import Proxy, proxied
 from devkit.visits import Visit
 from tests.web.test_access import hear_an_answer
+from tests.web.test_sessions import read_further_up
 
 SHIPS = [f"Ship {number} leaves berth {number + 100} at seven." for number in range(1, 41)]
 PIECES, PIECE_MS = 150, 15.0
@@ -159,3 +160,8 @@ async def test_every_ten_seconds_it_is_said_that_an_answer_still_grows(visit: Vi
     texts = await hear_an_answer(visit, 12.0)
     still = [int(text.split()[-2]) for text in texts[1:-1]]
     assert still[:2] == [10, 20]
+
+
+@pytest.mark.campaign
+async def test_reading_further_up_is_not_disturbed_for_six_seconds(visit: Visit) -> None:
+    await read_further_up(visit, 6.0)
