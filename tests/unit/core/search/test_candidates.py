@@ -58,6 +58,7 @@ async def test_all_of_few_documents_are_candidates(index: SqlitePassageIndex) ->
     assert await index.candidates("nothing of it", EVERYTHING) == sorted(ids)
 
 
+@pytest.mark.slow
 async def test_the_best_page_of_many_documents_is_found_as_by_ranking_all(
     index: SqlitePassageIndex,
 ) -> None:

@@ -4,6 +4,8 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
+
 from core.grounding.checked_answer import Checker
 from core.grounding.citations import place_of
 from core.grounding.models import Citation
@@ -91,6 +93,7 @@ def check_marks(answer: str, citations: Sequence[Citation], said: Said) -> None:
         assert FACTS[fact] in citation.quote
 
 
+@pytest.mark.slow
 async def test_every_marker_of_generated_answers_is_a_mark_of_its_citation() -> None:
     choose = random.Random(14)
     for _ in range(ANSWERS):
@@ -99,6 +102,7 @@ async def test_every_marker_of_generated_answers_is_a_mark_of_its_citation() -> 
         check_marks(stream.text, stream.writer.citations, said)
 
 
+@pytest.mark.slow
 async def test_markers_name_the_context_of_what_is_not_of_the_focus_and_of_nothing_else() -> None:
     """The first pages are of the session, the second ones of the focus, the third ones of another folder."""
     choose, folder = random.Random(14), {"context_type": "folder", "context_name": "Rail 2024"}

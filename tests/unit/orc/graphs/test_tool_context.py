@@ -52,6 +52,7 @@ results = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rounds=st.lists(results, max_size=4), tokens=st.integers(300, 3000))
 @settings(max_examples=60, deadline=None)
 async def test_results_stay_within_the_budget_and_only_shown_sources_can_be_cited(
