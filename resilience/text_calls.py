@@ -29,7 +29,7 @@ from core.grounding.checked_answer import MOST_IN_PLACE
 from core.grounding.checks import check_marker, check_marker_in_brief
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, only_introduces
-from core.grounding.closest import not_found_answer
+from core.grounding.closest import not_found_answer, part_not_found
 from core.grounding.effort import LONGEST_CHECKED
 from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence, page_sentences
 from core.grounding.figures import Statement
@@ -359,6 +359,7 @@ TEXT: Mapping[str, Call] = {
     "is_stop_word": is_stop_word,
     "asks_for_explanation": question_type.asks_for_explanation,
     "not_found_answer": not_found_answer,
+    "part_not_found": lambda text: part_not_found(1, text),
     "TiktokenCounter.count": lambda text: TiktokenCounter().count(text),
     "truncate": lambda text: truncate(text, 60, TiktokenCounter()),
     "truncate_words": lambda text: truncate_words(text, 60, TiktokenCounter()),

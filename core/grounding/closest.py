@@ -1,4 +1,4 @@
-"""The label above passages that come close to a question and do not answer it."""
+"""The sentences that say that a question, or a part of it, is not answered."""
 
 from core.text.terms import detect_language, words
 
@@ -29,8 +29,25 @@ _LABELS = {
 }
 """By language: nothing was found, what the offline model can do, and what follows the label."""
 
+_PARTS = {
+    "en": ("I could not find an answer to the {} part of the question.", "first second third"),
+    "de": ("Auf den {} Teil der Frage habe ich keine Antwort gefunden.", "ersten zweiten dritten"),
+    "fr": ("Je n'ai pas trouvé de réponse à la {} partie de la question.", "première deuxième troisième"),
+    "es": ("No he encontrado respuesta a la {} parte de la pregunta.", "primera segunda tercera"),
+}
+_PARTS_NOT_FOUND = {
+    language: tuple(sentence.format(ordinal) for ordinal in ordinals.split())
+    for language, (sentence, ordinals) in _PARTS.items()
+}
+"""By language: that a part of a question is not answered, for each of the three parts that one can have."""
+
 NOT_FOUND_SENTENCES = frozenset(label[0].casefold() for label in _LABELS.values())
-LABEL_SENTENCES = frozenset(sentence.casefold() for label in _LABELS.values() for sentence in label[1:])
+LABEL_SENTENCES = frozenset(
+    sentence.casefold()
+    for sentences in (*(label[1:] for label in _LABELS.values()), *_PARTS_NOT_FOUND.values())
+    for sentence in sentences
+)
+"""What an answer says of itself: it needs no source."""
 OPENING_SENTENCES = frozenset(label[-1].casefold() for label in _LABELS.values())
 
 
@@ -42,3 +59,9 @@ def not_found_answer(question: str) -> str:
 def closest_label(language: str) -> str:
     """The label in this language (ISO 639-1), in English if there is none."""
     return " ".join(_LABELS.get(language, _LABELS["en"]))
+
+
+def part_not_found(number: int, question: str) -> str:
+    """The sentence that part `number` of a question, from 0 to 2, is not answered, in its language."""
+    language = detect_language(words(question))
+    return _PARTS_NOT_FOUND.get(language, _PARTS_NOT_FOUND["en"])[number]

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from itertools import takewhile
 
-from core.grounding.closest import closest_label, not_found_answer
+from core.grounding.closest import closest_label, not_found_answer, part_not_found
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
+from core.offline.chat import rewrite_question
 from core.offline.closest import MOST_CLOSEST, best_of_pages
 from core.offline.material import ENDS, Material, Place
 from core.offline.overview import about_documents, asks_about_documents
 from core.offline.support import answers
 from core.offline.tables import asks_to_count_rows, extreme_row
-from core.search.bm25 import Candidate, TextRanking
+from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.text.answer_type import asks_yes_or_no, counted_words, is_negated
-from core.text.question_type import asked_parts, asks_for_explanation
+from core.text.question_type import asked_parts, asks_about_whole, asks_for_explanation, refers_back
 from core.text.sentences import Piece
 
 MAX_QUOTES = 4
@@ -31,15 +32,55 @@ SAME = 0.6
 def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     """Quotes in reading order; if they do not answer the question, the closest passages, labelled as such.
 
-    If no source has anything in common with the question, the answer says so in its language.
+    If it consists of several, the answer names the parts that are not answered. If no source has anything in
+    common with the question, the answer says so in its language.
     """
     material = Material.read(sources)
-    if asked := asks_about_documents(question, material):
-        return material.render(about_documents(asked, material)) or not_found_answer(question)
-    found = [_direct(part, material) for part in asked_parts(question)]
-    if all(found):
-        return material.render(place for shown in found for place in shown)
+    parts = _understandable_parts(question)
+    found = [_answering(part, material) for part in parts]
+    if len(parts) > 1 and not all(found):
+        whole = _answering(question, material)
+        found = [own or _covering(part, whole, material) for part, own in zip(parts, found, strict=True)]
+        # `When and where is the fair?`: the first part asks nothing alone.
+        found = found if all(QuestionTerms(part).terms for part in parts) else []
+    if any(found):
+        quoted = material.render(place for shown in found for place in shown)
+        missing = [part_not_found(number, question) for number, shown in enumerate(found) if not shown]
+        return "\n\n".join([quoted, *missing])
+    if asks_about_documents(question, material):
+        return not_found_answer(question)
     return _closest(question, material) or not_found_answer(question)
+
+
+def _understandable_parts(question: str) -> list[str]:
+    """The questions in one, those that refer to the first one with its subject.
+
+    If the subject of one is not known, the question is one.
+    """
+    first, *others = asked_parts(question)
+    parts = [first]
+    for part in others:
+        needs_subject = refers_back(part) and not asks_about_whole(part)
+        completed = rewrite_question(part, [f"{first}?"]) if needs_subject else part
+        if needs_subject and completed == part:
+            return [question]
+        parts.append(completed)
+    return parts
+
+
+def _answering(question: str, material: Material) -> list[Place]:
+    """The places that answer the question; none if it is not answered."""
+    if asked := asks_about_documents(question, material):
+        return about_documents(asked, material)
+    return _direct(question, material)
+
+
+def _covering(part: str, places: list[Place], material: Material) -> list[Place]:
+    """The places that answer a whole question, if they have at least half of the terms of this part."""
+    terms = QuestionTerms(part)
+    pieces = [piece for place in places for piece in material.around(place)[place.first : place.last + 1]]
+    known = set(terms.terms_of(" ".join(f"{piece.heading} {piece.text}" for piece in pieces)))
+    return places if 2 * len(known.intersection(terms.terms)) >= len(terms.terms) else []
 
 
 def _direct(question: str, material: Material) -> list[Place]:

@@ -9,7 +9,8 @@ from core.search.bm25 import QuestionTerms
 from core.text.sentences import Piece
 from core.text.terms import has_digit, words
 
-_BEFORE_DIGIT = re.compile(r"[^\d]*+")
+_BEFORE_NUMBER = re.compile(r"[^\d]*?(?=(?<![^\s|])[(\-−–]?[$€£¥]?\d|\d|$)")
+_DIGITS = re.compile(r"(?<![^\W_])\d[\d.,]*")
 _RULE = re.compile(r"[|\s:-]+")
 """The line below the header of a table in Markdown."""
 _LABEL = re.compile(r"([^:|]{1,60}): ")
@@ -106,14 +107,27 @@ def extreme_row(question: QuestionTerms, pieces: Sequence[Piece], index: int) ->
     columns: dict[str, dict[int, float]] = {}
     for each, (first, *others) in rows.items():
         for cell in others:
-            number = next(filter(_NUMBER.fullmatch, words(cell.text)), None)
+            number = _value(cell.text)
             if number is not None and not _SUM.match(first.text):
-                columns.setdefault(cell.column, {})[each] = float(number)
+                columns.setdefault(cell.column, {})[each] = number
     if not columns:
         return index
     # The first of several that share as much.
     values = columns[max(columns, key=lambda name: len(asked.intersection(terms_of(name))))]
     return (min if least else max)(values, key=values.__getitem__)
+
+
+def _value(cell: str) -> float | None:
+    """The first number of a cell; negative behind a minus, and in brackets as accountants write a loss."""
+    number = next(filter(_NUMBER.fullmatch, words(cell)), None)
+    if number is None:
+        return None
+    digits = _DIGITS.search(cell)
+    before, after = (cell[: digits.start()], cell[digits.end() :]) if digits else ("", "")
+    before = before.rstrip(" $€£¥")
+    is_in_brackets = before.endswith("(") and after.lstrip(" %$€£¥").startswith(")")
+    has_minus = before.endswith(("-", "−", "–")) and not before[:-1].rstrip(" (").isalnum()
+    return -float(number) if is_in_brackets or has_minus else float(number)
 
 
 class _Cell(NamedTuple):
@@ -141,8 +155,8 @@ def _named_cells(row: str, names: Sequence[str]) -> Iterator[_Cell]:
 
 
 def cells(row: str) -> list[str]:
-    """The cells of a table row; the text before its first digit if nothing separates them."""
+    """The cells of a table row; the text before its first number if nothing separates them."""
     if "|" in row:
         return [cell.strip() for cell in row.strip(" |").split("|")]
-    found = _BEFORE_DIGIT.match(row)
+    found = _BEFORE_NUMBER.match(row)
     return [found[0] if found else row]

@@ -12,6 +12,9 @@ from core.text.normal_forms import normalized
 LONGEST_SMALL_TALK = 100
 """In characters; what is longer says something."""
 
+MOST_PARTS = 3
+"""Questions in one that are answered one by one."""
+
 RECALL_COVERAGE = 0.6
 """The share of a question's terms that an earlier message has to contain to count as its answer."""
 
@@ -224,9 +227,14 @@ def asks_about_whole(question: str) -> WholeQuestion | None:
 
 
 def asked_parts(question: str) -> list[str]:
-    """The questions that it consists of, such as two joined by `and when`; one if they refer to it."""
+    """The questions that it consists of, such as two joined by `and when`; one if there are many."""
     parts = _PARTS.split(question)
-    return parts if len(parts) > 1 and not any(map(_REFERS.search, parts[1:])) else [question]
+    return parts if len(parts) <= MOST_PARTS else [question]
+
+
+def refers_back(part: str) -> bool:
+    """Whether a part of a question has a word for what an earlier part names, such as `it`."""
+    return _REFERS.search(part) is not None
 
 
 def asks_for_explanation(question: str) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from core.grounding.citations import CitationWriter, marker
-from core.grounding.closest import closest_label
+from core.grounding.closest import closest_label, part_not_found
 from core.grounding.sources import Source
 
 PAGE = "Inventories were 11,360. Cost of sales was 38,730."
@@ -26,6 +26,23 @@ def test_closest_passages_are_verified_and_labelled(language: str) -> None:
     checks = writer.grounding
     assert (checks.not_found, checks.closest_passages, checks.issues) == (True, True, [])
     assert writer.label == ""
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What is the rent?", "Wie hoch ist die Miete?", "Quel est le loyer ?", "¿Cuál es el alquiler?"],
+)
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_part_that_is_not_found_needs_no_source_and_leaves_an_answer(question: str, number: int) -> None:
+    writer = write(f"Inventories were 11,360. {marker(1)}\n\n{part_not_found(number, question)}")
+    checks = writer.grounding
+    assert (checks.grounded, checks.coverage, checks.issues) == (True, 1.0, [])
+    assert (checks.not_found, checks.closest_passages) == (False, False)
+
+
+def test_what_only_resembles_the_sentence_needs_a_source() -> None:
+    sentence = part_not_found(1, "What is the rent?").replace("not find", "find")
+    assert write(f"Inventories were 11,360. {marker(1)}\n\n{sentence}").grounding.coverage < 1
 
 
 def test_a_numbered_passage_is_no_part_of_the_label() -> None:

@@ -222,6 +222,51 @@ def test_each_part_of_a_question_has_its_quote() -> None:
     ]
 
 
+RENT = (
+    "Lease\nThe rent is 900 euros a month. The rent is due on the first working day.\nPets\nDogs are welcome."
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (
+            "What is the rent, and when is it due?",
+            "The rent is 900 euros a month. [S1] The rent is due on the first working day. [S1]",
+        ),
+        (
+            "Are dogs welcome, and who pays the gardener?",
+            "Dogs are welcome. [S1]\n\nI could not find an answer to the second part of the question.",
+        ),
+        (
+            "Who pays the gardener and when is the rent due?",
+            "The rent is due on the first working day. [S1]"
+            "\n\nI could not find an answer to the first part of the question.",
+        ),
+        (
+            "Who pays the gardener and who feeds the cats?",
+            NOT_FOUND_ANSWER,
+        ),
+    ],
+)
+def test_a_part_of_a_question_is_answered_or_named_as_not_found(asked: str, expected: str) -> None:
+    assert answer_from(asked, [source(1, RENT)]) == expected
+
+
+def test_a_part_that_asks_nothing_alone_is_not_answered_by_the_rest() -> None:
+    fair = source(1, "Last year's winter fair brought 2,460 euros. It was fun.")
+    assert answer_from("When and where is the winter fair?", [fair]).startswith(closest_label("en"))
+
+
+def test_what_answers_the_whole_question_answers_a_part_whose_words_it_has() -> None:
+    text = source(1, "Prior authorization is an approval by the plan. Gulls are loud.")
+    part = "what does prior authorization entail?"
+    assert answer_from(part, [text]).startswith(closest_label("en"))
+    assert answer_from(f"What is prior authorization by the plan and {part}", [text]) == (
+        "Prior authorization is an approval by the plan. [S1]"
+    )
+
+
 def test_a_question_for_a_way_gets_the_next_sentence_too() -> None:
     text = source(1, "Badges\nA lost badge is reported at the front desk. A new one is ready the next day.")
     assert len(quotes(answer_from("How is a lost badge reported?", [text]))) == 2

@@ -93,3 +93,37 @@ def test_the_row_with_the_extreme_is_the_closest_passage_and_no_answer(
 
 def test_a_row_that_only_names_the_columns_is_not_quoted() -> None:
     assert "Article | Price per day" not in answer("Which article has a price and a deposit?", LABELLED)
+
+
+RESULTS = """Results
+| Branch | Result |
+| --- | --- |
+| Aldgate Street | 5 |
+| Wexley Market | {} |
+| Tarnbeck | 80 |
+"""
+
+
+def first_row(question: str, table: str) -> str:
+    """The closest passage that is shown first, without its header."""
+    passages = answer(question, table).split("\n- ")[1:]
+    return next(line for line in passages[0].splitlines() if "Branch" not in line)
+
+
+@pytest.mark.parametrize("loss", ["(120)", "-120", "−120", "(€120)", "-€ 120", "(12.5)%"])
+def test_a_loss_is_less_than_a_profit(loss: str) -> None:
+    assert first_row("Which branch had the lowest result?", RESULTS.format(loss)).startswith(
+        "| Wexley Market"
+    )
+    assert first_row("Which branch had the highest result?", RESULTS.format(loss)).startswith("| Tarnbeck")
+
+
+@pytest.mark.parametrize("other", ["110 (120)", "90-120", "95 (2 desks)", "(99 desks)"])
+def test_a_range_and_a_remark_in_brackets_are_no_losses(other: str) -> None:
+    assert first_row("Which branch had the highest result?", RESULTS.format(other)).startswith("| Wexley")
+
+
+def test_a_row_without_separators_keeps_the_sign_of_its_number() -> None:
+    assert cells("Wexley (120) 5") == cells("Wexley -120 5") == ["Wexley "]
+    plain = "Branch Result\nAldgate Street 5 7\nWexley Market (120) 9\nTarnbeck 80 8\n"
+    assert first_row("Which has the lowest result?", plain) == "Wexley Market (120) 9 [S1]"
