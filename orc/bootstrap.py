@@ -174,7 +174,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
             traces,
             build_checks(settings, documents, gateway, log, models.writer),
-            partial(documents.warm, parts.models),
+            partial(_warm, documents, parts.models),
             parts.models,
             parts.catalogue,
             ToolCatalogue(parts.tools, documents.tokens),
@@ -192,6 +192,12 @@ def _build_models(settings: Settings, documents: Documents) -> ChatModels:
     models = build_chat_models(settings, counter, provider, offline=_build_offline_model)
     check_intents(settings.intents, models)
     return models
+
+
+async def _warm(documents: Documents, models: ChatModels) -> None:
+    """Make what the first upload and the first question would otherwise wait for."""
+    await documents.extractor.prepare()
+    await documents.warm(models)
 
 
 def _build_suggestions(documents: Documents, log: TurnLog) -> Suggestions:

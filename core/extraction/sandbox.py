@@ -182,6 +182,11 @@ class Extractor:
                 self._children.prepare(*self._command)
         return Extraction(pages=collector.pages, media_type=collector.media_type)
 
+    async def prepare(self) -> None:
+        """Start the process that the first file would otherwise wait for."""
+        if not self._forks or not await self._children.prepare_fork():
+            self._children.prepare(*self._command)
+
     async def close(self) -> None:
         """Stop all children; pending extractions raise Unavailable."""
         await self._children.close()

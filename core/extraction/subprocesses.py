@@ -67,6 +67,13 @@ class Children:
         if self._spare is None and not self.closed:
             self._spare = asyncio.create_task(self._spawn(command, {}))
 
+    async def prepare_fork(self) -> bool:
+        """Start the fork server if it does not run, for the next `fork`; False if that cannot be."""
+        if not ForkServer.is_possible():
+            return False
+        await self._running_server()
+        return True
+
     @asynccontextmanager
     async def start(self, *command: str, settings: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
         """A child with pipes. Its environment has only `settings` and the import path."""

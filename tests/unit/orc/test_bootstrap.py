@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from core.extraction.forked import SERVER_MODULE, ForkServer
 from devkit.doubles.upstash_double import UpstashDouble, serving
 from orc.bootstrap import open_app
 from orc.conversations.cosmos import CosmosTurnLog
@@ -55,9 +56,10 @@ async def test_upstash_vector_is_checked_with_its_token_and_does_not_block_turns
 
 
 @pytest.mark.slow
-def test_the_api_opens_without_the_libraries_that_only_questions_need(tmp_path: Path) -> None:
+def test_the_api_opens_without_what_only_questions_and_files_need(tmp_path: Path) -> None:
     program = """
 import asyncio, sys
+import psutil
 from orc.bootstrap import open_app
 from orc.settings import Settings
 
@@ -67,12 +69,14 @@ async def main():
         sys.stdout.write(" ".join(sys.modules))
         await app.warm()
         sys.stdout.write("\\n" + " ".join(sys.modules))
+        sys.stdout.write("\\n" + str([each.cmdline() for each in psutil.Process().children()]))
 
 asyncio.run(main())
 """
     command = [sys.executable, "-c", program, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    opened, warmed = ({*line.split()} for line in ran.stdout.splitlines())
+    opened, warmed, children = ran.stdout.splitlines()
     needed = {"openai", "langchain_openai", "tiktoken"}
-    assert not needed & opened
-    assert needed <= warmed
+    assert not needed & {*opened.split()}
+    assert needed <= {*warmed.split()}
+    assert ForkServer.is_possible() == (SERVER_MODULE in children)

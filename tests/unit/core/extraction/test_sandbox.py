@@ -114,6 +114,16 @@ async def test_a_dead_fork_server_is_replaced(extractor: Extractor, source: Path
     assert children() == []
 
 
+@linux_only
+async def test_a_prepared_fork_server_reads_the_first_file(extractor: Extractor, source: Path) -> None:
+    await extractor.prepare()
+    [server] = children()
+    assert (await extractor.extract(source, "contract.pdf")).pages
+    assert children() == [server]
+    await extractor.close()
+    assert children() == []
+
+
 async def test_the_same_file_always_gives_the_same_text(extractor: Extractor, source: Path) -> None:
     first, second = await asyncio.gather(
         extractor.extract(source, "contract.pdf"), extractor.extract(source, "contract.pdf")
