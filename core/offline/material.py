@@ -14,6 +14,7 @@ from core.search.bm25 import Candidate
 from core.text.sentences import Kind, Piece, sentences, split_pieces
 
 MIN_BYTES = 12
+"""A shorter piece says nothing alone, unless it is a row with a name, which is shown below its header."""
 ENDS = (".", "!", "?", "。", "！", "？")
 
 _ANNOUNCES = re.compile(
@@ -53,7 +54,9 @@ class Material(NamedTuple):
             header_of = headers(around)
             above = {*header_of.values(), *naming_rows(around)}
             for index, (piece, following) in enumerate(zip_longest(around, around[1:])):
-                if index not in above and _is_quotable(piece, following):
+                is_named = index in header_of and any(map(str.isalpha, piece.text))
+                is_long = is_named or len(piece.text.encode()) >= MIN_BYTES
+                if index not in above and is_long and _is_quotable(piece, following):
                     header = around[header_of[index]] if index in header_of else None
                     text, cut = _with_header(piece, header), not piece.is_whole
                     places.append(Place(number, index, index))
@@ -124,6 +127,4 @@ def _is_quotable(piece: Piece, following: Piece | None) -> bool:
         return False
     if piece.text.endswith(":") and (following is None or following.kind != "item"):
         return False
-    if _LEADERS.search(piece.text) or _ANNOUNCES.search(piece.text):
-        return False
-    return len(piece.text.encode()) >= MIN_BYTES
+    return _LEADERS.search(piece.text) is None and _ANNOUNCES.search(piece.text) is None

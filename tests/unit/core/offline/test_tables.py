@@ -127,3 +127,10 @@ def test_a_row_without_separators_keeps_the_sign_of_its_number() -> None:
     assert cells("Wexley (120) 5") == cells("Wexley -120 5") == ["Wexley "]
     plain = "Branch Result\nAldgate Street 5 7\nWexley Market (120) 9\nTarnbeck 80 8\n"
     assert first_row("Which has the lowest result?", plain) == "Wexley Market (120) 9 [S1]"
+
+
+def test_a_short_row_is_quoted_below_its_header() -> None:
+    trees = "Trees\n| Tree | Age |\n| --- | --- |\n| Oak | 90 |\n| Elm | 7 |\n"
+    assert answer("What is the age of the elm?", trees) == "| Tree | Age | [S1]\n| Elm | 7 | [S1]"
+    paged = "Tree Age Height\nOak 90 Jahre 12\n4 / 5\n"
+    assert "4 / 5" not in answer("Which tree is the oldest of the 5?", paged)
