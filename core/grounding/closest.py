@@ -30,16 +30,28 @@ _LABELS = {
 """By language: nothing was found, what the offline model can do, and what follows the label."""
 
 _PARTS = {
-    "en": ("I could not find an answer to the {} part of the question.", "first second third"),
-    "de": ("Auf den {} Teil der Frage habe ich keine Antwort gefunden.", "ersten zweiten dritten"),
-    "fr": ("Je n'ai pas trouvé de réponse à la {} partie de la question.", "première deuxième troisième"),
-    "es": ("No he encontrado respuesta a la {} parte de la pregunta.", "primera segunda tercera"),
+    "en": (
+        "I could not find an answer to the {} part of the question.",
+        "first second third fourth fifth sixth",
+    ),
+    "de": (
+        "Auf den {} Teil der Frage habe ich keine Antwort gefunden.",
+        "ersten zweiten dritten vierten fünften sechsten",
+    ),
+    "fr": (
+        "Je n'ai pas trouvé de réponse à la {} partie de la question.",
+        "première deuxième troisième quatrième cinquième sixième",
+    ),
+    "es": (
+        "No he encontrado respuesta a la {} parte de la pregunta.",
+        "primera segunda tercera cuarta quinta sexta",
+    ),
 }
 _PARTS_NOT_FOUND = {
     language: tuple(sentence.format(ordinal) for ordinal in ordinals.split())
     for language, (sentence, ordinals) in _PARTS.items()
 }
-"""By language: that a part of a question is not answered, for each of the three parts that one can have."""
+"""By language: that a part of a question is not answered, for each of the six parts that one can have."""
 
 NOT_FOUND_SENTENCES = frozenset(label[0].casefold() for label in _LABELS.values())
 LABEL_SENTENCES = frozenset(
@@ -62,6 +74,6 @@ def closest_label(language: str) -> str:
 
 
 def part_not_found(number: int, question: str) -> str:
-    """The sentence that part `number` of a question, from 0 to 2, is not answered, in its language."""
+    """The sentence that part `number` of a question, from 0 to 5, is not answered, in its language."""
     language = detect_language(words(question))
     return _PARTS_NOT_FOUND.get(language, _PARTS_NOT_FOUND["en"])[number]

@@ -12,7 +12,7 @@ from core.text.normal_forms import normalized
 LONGEST_SMALL_TALK = 100
 """In characters; what is longer says something."""
 
-MOST_PARTS = 3
+MOST_PARTS = 6
 """Questions in one that are answered one by one."""
 
 RECALL_COVERAGE = 0.6
@@ -227,9 +227,8 @@ def asks_about_whole(question: str) -> WholeQuestion | None:
 
 
 def asked_parts(question: str) -> list[str]:
-    """The questions that it consists of, such as two joined by `and when`; one if there are many."""
-    parts = _PARTS.split(question)
-    return parts if len(parts) <= MOST_PARTS else [question]
+    """The questions that it consists of, such as two joined by `and when`; the last has all that follow."""
+    return _PARTS.split(question, maxsplit=MOST_PARTS - 1)
 
 
 def refers_back(part: str) -> bool:

@@ -5,6 +5,7 @@ import pytest
 from core.grounding.citations import CitationWriter, marker
 from core.grounding.closest import closest_label, part_not_found
 from core.grounding.sources import Source
+from core.text.question_type import MOST_PARTS
 
 PAGE = "Inventories were 11,360. Cost of sales was 38,730."
 
@@ -32,7 +33,7 @@ def test_closest_passages_are_verified_and_labelled(language: str) -> None:
     "question",
     ["What is the rent?", "Wie hoch ist die Miete?", "Quel est le loyer ?", "¿Cuál es el alquiler?"],
 )
-@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("number", range(MOST_PARTS))
 def test_a_part_that_is_not_found_needs_no_source_and_leaves_an_answer(question: str, number: int) -> None:
     writer = write(f"Inventories were 11,360. {marker(1)}\n\n{part_not_found(number, question)}")
     checks = writer.grounding

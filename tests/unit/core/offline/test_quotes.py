@@ -244,6 +244,12 @@ RENT = (
             "\n\nI could not find an answer to the first part of the question.",
         ),
         (
+            "What is the rent and how much is the fine and who pays the gardener and when is the rent due?",
+            "The rent is 900 euros a month. [S1] The rent is due on the first working day. [S1]"
+            "\n\nI could not find an answer to the second part of the question."
+            "\n\nI could not find an answer to the third part of the question.",
+        ),
+        (
             "Who pays the gardener and who feeds the cats?",
             NOT_FOUND_ANSWER,
         ),

@@ -179,7 +179,8 @@ def test_the_author_and_the_date_of_a_whole_document_are_asked_for(question: str
         ),
         ("Wie groß ist sie und seit wann gilt das?", ["Wie groß ist sie", "seit wann gilt das?"]),
         ("What is the rent, and when is it due?", ["What is the rent", "when is it due?"]),
-        ("Who is it and why and how and when is it?", ["Who is it and why and how and when is it?"]),
+        ("Who is it and why and how and when is it?", ["Who is it", "why", "how", "when is it?"]),
+        (" and ".join(["who"] * 8), ["who"] * 5 + ["who and who and who"]),
         ("What is the price of salt and pepper?", ["What is the price of salt and pepper?"]),
     ],
 )
