@@ -22,6 +22,8 @@ MOST_BYTES = 4
 """Bytes of a character: no text has more tokens than bytes."""
 OPENING_PAGES = 5
 """Pages that say what a document is: its title, its authors, its date and its introduction."""
+MOST_OPENING_PAGES = 12
+"""Such pages of all documents together: about as many tokens as are read of whole documents."""
 MORE = 3
 """The factor for the number of passages if a revision needs more."""
 
@@ -163,9 +165,11 @@ class Reader:
         return sources, files
 
     async def _read_openings(self, documents: Sequence[Document], after: int) -> list[Source]:
+        """The first pages of each document: fewer of several documents, and none of those after the most."""
         sources: list[Source] = []
-        for document in documents:
-            pages = await self._library.text(document, range(1, OPENING_PAGES + 1))
+        last = max(1, min(OPENING_PAGES, MOST_OPENING_PAGES // len(documents)))
+        for document in documents[:MOST_OPENING_PAGES]:
+            pages = await self._library.text(document, range(1, last + 1))
             first = after + len(sources) + 1
             sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
         return sources

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from core.bootstrap import open_documents
 from core.documents.scope import Scope
 from core.grounding.models import WrittenMark
@@ -86,6 +88,21 @@ async def test_for_a_question_about_the_whole_the_opening_pages_come_before_what
     assert [source.page for source in reading.sources][:OPENING_PAGES] == opening
     assert [source.number for source in reading.sources] == list(range(1, len(reading.sources) + 1))
     assert reading.reason.endswith("The question is about the whole, so the opening pages were read.")
+
+
+@pytest.mark.parametrize(("documents", "pages"), [(2, 10), (4, 12), (7, 7), (40, 12)])
+async def test_the_opening_pages_of_many_documents_do_not_displace_what_a_search_finds(
+    documents: int, pages: int
+) -> None:
+    library = FakeLibrary()
+    texts = [*["An opening."] * 9, "The risks of the pump."]
+    contracts = [library.add(f"{number}.pdf", *texts) for number in range(documents)]
+    limits = ReadingLimits(whole=1000, unindexed=1000, passages=2)
+    plan = plan_reading([each.model_copy(update={"tokens": 9000}) for each in contracts], limits)
+    question = "Summarize the risks of the pump"
+    sources = (await Reader(library, WordRetriever(library), limits).read(question, plan)).sources
+    assert [source.page for source in sources[pages:]] == [10, 10]
+    assert {source.page for source in sources[:pages]} == set(range(1, max(2, pages // documents + 1)))
 
 
 async def test_no_page_is_read_twice() -> None:
