@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from core.errors import OrcError, Unavailable
 from core.extraction.images import IMAGE_FORMATS
 from core.extraction.pages import unreadable
 from core.extraction.protocol import GarbageOutput, read_header
-from core.extraction.subprocesses import MODULE, Children, request_line, send
-from core.extraction.watch import TimeLimits, watched
+from core.extraction.subprocesses import MODULE, Children, is_from_outside, request_line, send
+from core.extraction.watch import TimeLimits, Verdict, watched
 
 PICTURED = frozenset({"application/pdf", *IMAGE_FORMATS})
 """Media types of files whose pages can be drawn."""
@@ -32,7 +33,8 @@ class Drawer(Protocol):
     async def draw(self, source: Path, media_type: str, page: int, width: int) -> bytes:
         """The page (from 1) of a file of a type in PICTURED, as a WebP file of at most this width.
 
-        Empty if there is no such page, or if it cannot be drawn. Raises UnreadableDocument.
+        Empty if there is no such page, or if it cannot be drawn. Raises UnreadableDocument, and Unavailable
+        if the machine was too busy.
         """
 
 
@@ -64,11 +66,17 @@ class PageDrawer:
                 except asyncio.IncompleteReadError:
                     returncode = await process.wait()
                     log.warning("picture.child_died returncode=%s", returncode)
-                    raise (
-                        unreadable("too_slow") if watch.verdict else self._children.death(returncode)
-                    ) from None
+                    raise self._death(watch.verdict, returncode) from None
             self._children.prepare(*self._worker)
         return drawn
+
+    def _death(self, verdict: Verdict | None, returncode: int) -> OrcError:
+        """The error for a child that drew nothing: of the file, or of a machine that is too busy for it."""
+        if verdict is Verdict.SLOW_PAGE:
+            return unreadable("too_slow")
+        if verdict is Verdict.TOO_SLOW or is_from_outside(returncode):
+            return Unavailable("The picture could not be drawn now. Try again.")
+        return self._children.death(returncode)
 
     async def close(self) -> None:
         """Stop all children."""

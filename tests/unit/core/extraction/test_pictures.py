@@ -11,7 +11,7 @@ import pytest
 from fpdf import FPDF
 from PIL import Image
 
-from core.errors import DocumentRejected, UnreadableDocument
+from core.errors import DocumentRejected, Unavailable, UnreadableDocument
 from core.extraction import pdf as reader
 from core.extraction.picture_child import draw, draw_frame, draw_pdf_page
 from core.extraction.pictures import PageDrawer
@@ -165,6 +165,22 @@ async def test_a_child_that_misbehaves_gives_an_error(code: str, reason: str, tm
     with pytest.raises(UnreadableDocument) as raised:
         await drawer.draw(tmp_path / "a.pdf", PDF, 1, 800)
     assert raised.value.code == reason
+    await drawer.close()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys, time; sys.stdin.readline(); time.sleep(60)",
+        "import os, sys; sys.stdin.readline(); os.kill(os.getpid(), 9)",
+    ],
+    ids=["waits", "killed from outside"],
+)
+async def test_a_page_is_not_to_blame_if_the_machine_is_busy(code: str, tmp_path: Path) -> None:
+    drawer = PageDrawer(times=TimeLimits(idle=0.2), worker=(sys.executable, "-c", code))
+    (tmp_path / "a.pdf").touch()
+    with pytest.raises(Unavailable):
+        await drawer.draw(tmp_path / "a.pdf", PDF, 1, 800)
     await drawer.close()
 
 
