@@ -351,6 +351,7 @@ TEXT: Mapping[str, Call] = {
     "quoted": quoted,
     "asks_for_overview": question_type.asks_for_overview,
     "asks_about_whole": question_type.asks_about_whole,
+    "topic_of_summary": question_type.topic_of_summary,
     "asked_parts": question_type.asked_parts,
     "asks_yes_or_no": answer_type.asks_yes_or_no,
     "is_negated": answer_type.is_negated,

@@ -17,7 +17,7 @@ from core.offline.front_matter import (
 )
 from core.offline.material import ENDS, Material, Place, merged
 from core.search.bm25 import QuestionTerms
-from core.text.question_type import WholeQuestion, asks_about_whole
+from core.text.question_type import WholeQuestion, asks_about_whole, topic_of_summary
 from core.text.sentences import Piece
 from core.text.terms import words
 
@@ -64,12 +64,26 @@ _DEFINES = re.compile(
 def asks_about_documents(question: str, material: Material) -> WholeQuestion | None:
     """What it asks about whole documents; also `overview` for what a thing is that one has as its title."""
     if asked := asks_about_whole(question):
-        return asked
+        return None if _is_on_topic(question, material) else asked
     terms = QuestionTerms(question)
     if _HAS_ARTICLE.search(question) or not terms.defined or terms.defined != list(terms.terms):
         return None
     of_titles = (terms.terms_of(_text_of(title, material)) for title in titles(material))
     return "overview" if any(set(terms.defined) <= set(title) for title in of_titles) else None
+
+
+def _is_on_topic(question: str, material: Material) -> bool:
+    """Whether it asks to summarise a topic that a passage is about, and that no document has as its title."""
+    if (topic := topic_of_summary(question)) is None:
+        return False
+    terms = QuestionTerms(topic)
+    asked = set(terms.terms)
+    names = [" ".join(re.split(r"[\W_]+", source.blob_name)) for source in material.sources]
+    named = terms.terms_of(" ".join([*names, *(_text_of(title, material) for title in titles(material))]))
+    texts = (f"{candidate.heading} {candidate.text}" for candidate in material.candidates)
+    return not asked <= set(named) and any(
+        2 * len(asked.intersection(terms.terms_of(text))) >= len(asked) for text in texts
+    )
 
 
 def about_documents(asked: WholeQuestion, material: Material) -> list[Place]:

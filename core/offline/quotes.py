@@ -72,7 +72,8 @@ def _answering(question: str, material: Material) -> list[Place]:
     """The places that answer the question; none if it is not answered."""
     if asked := asks_about_documents(question, material):
         return about_documents(asked, material)
-    return _direct(question, material)
+    # A quote is no summary of a topic: the closest passages are shown.
+    return [] if asks_about_whole(question) else _direct(question, material)
 
 
 def _covering(part: str, places: list[Place], material: Material) -> list[Place]:

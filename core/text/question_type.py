@@ -8,6 +8,7 @@ import re
 from typing import Literal
 
 from core.text.normal_forms import normalized
+from core.text.terms import is_stop_word
 
 LONGEST_SMALL_TALK = 100
 """In characters; what is longer says something."""
@@ -112,6 +113,27 @@ _ASKS_OVERVIEW = re.compile(
     rf"|\bwhat(?: is|'s| are)(?: in)? {_WHOLE}\s*\?*$",
     re.I,
 )
+_SUMMARY_OF = re.compile(
+    r"\b(?:summari[sz]e|(?:summary|overview) (?:of|about|on)"
+    r"|(?:zusammenfassung|überblick) (?:de[rs]|von|über|zu[mr]?)|fass(?:e|en)?(?: (?:mir|uns|sie|bitte))*)"
+    r" ([^.?!,;:'’]{2,80}?)"
+    r"(?: zusammen\b|[.?!,;:'’]| (?:in|as|with|and|auf|als|mit|und) "
+    r"| (?:for (?:me|us|my|our|an?)|für (?:mich|uns|meine?n?|unsere?n?|eine?n?))\b|$)",
+    re.I,
+)
+_OF_DOCUMENTS = frozenset(
+    "document documents text texts file files pdf page pages report reports paper papers article"
+    " articles book contract agreement lease manual guide handbook mail email letter study survey"
+    " presentation slides spreadsheet table attachment upload everything whole entire main key most"
+    " important points topics ideas results findings takeaways content contents conclusions two three"
+    " dokument dokumente dokuments datei dateien bericht berichts papier artikel artikels buch vertrag"
+    " vertrags handbuch handbuchs brief schreiben studie präsentation protokoll anleitung ordnung seite"
+    " seiten textes ganze ganzen gesamte wichtigste wichtigsten punkte themen ergebnisse aussagen"
+    " inhalt inhalte kurz policy minutes memo statement proposal plan brochure leaflet notice invoice"
+    " tender thesis essay post story speech transcript terms conditions specification richtlinie satzung"
+    " rechnung angebot mitteilung text".split()
+)
+"""Words of which a summary is one of whole documents."""
 _ASKS_AUTHOR = re.compile(
     rf"\bwho (?:wrote|authored|published|drafted) {_WHOLE}\s*\??$"
     rf"|\bwho (?:is|are|was|were) the (?:authors?|writers?)(?: (?:of|behind) {_WHOLE})?\s*\??$"
@@ -212,6 +234,14 @@ def asks_for_listing(question: str) -> bool:
 def asks_for_overview(question: str) -> bool:
     """Whether the question asks what documents are about, rather than for one statement in them."""
     return _ASKS_OVERVIEW.search(question) is not None
+
+
+def topic_of_summary(question: str) -> str | None:
+    """The words for what is to be summarised, if it is a topic rather than a document. English and German."""
+    found = _SUMMARY_OF.search(question)
+    named = re.findall(r"[^\W_]+", found[1]) if found else []
+    topic = [word for word in named if not is_stop_word(word.lower()) and word.lower() not in _OF_DOCUMENTS]
+    return " ".join(topic) or None
 
 
 WholeQuestion = Literal["overview", "author", "date"]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from core.grounding.closest import closest_label
 from core.grounding.sources import FencedSource
 from core.offline.quotes import answer_from
 
@@ -38,6 +39,21 @@ def test_an_overview_is_the_title_what_it_says_of_itself_and_first_sentences(que
         " This guide explains what PerksPlus is and what PerksPlus covers. [S1]"
         " Up to $1000 are paid in a year. [S2] Receipts are sent to the office. [S3]"
     )
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Summarize the rules of receipts", "Give me an overview of the receipts", "Summarize lessons"],
+)
+def test_for_a_summary_of_a_topic_the_closest_passages_are_shown(question: str) -> None:
+    answer = answer_from(question, GUIDE)
+    assert answer.startswith(closest_label("en"))
+    assert "PerksPlus Health" not in answer
+
+
+@pytest.mark.parametrize("question", ["Summarize PerksPlus", "Summarize perks.pdf", "Summarize the weather"])
+def test_a_summary_of_what_is_in_the_title_or_in_no_passage_is_an_overview(question: str) -> None:
+    assert answer_from(question, GUIDE).startswith("PerksPlus Health and wellness [S1] This guide")
 
 
 @pytest.mark.parametrize("question", ["What is the limit?", "What is the meeting about the rent about?"])

@@ -14,6 +14,7 @@ from core.text.question_type import (
     is_small_talk,
     is_statement,
     mentions_documents,
+    topic_of_summary,
 )
 
 
@@ -168,6 +169,22 @@ def test_a_question_about_one_thing_asks_for_no_overview(question: str) -> None:
 )  # fmt: skip
 def test_the_author_and_the_date_of_a_whole_document_are_asked_for(question: str, asked: str | None) -> None:
     assert asks_about_whole(question) == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("Give me an overview of the vacation policy", "vacation"),
+        ("Summarize the rules for dogs", "rules dogs"), ("Fasse die Urlaubsregeln zusammen", "Urlaubsregeln"),
+        ("Einen Überblick über die Reisekosten bitte", "Reisekosten bitte"),
+        ("Summarize this document in three sentences", None), ("Can you summarize it for me?", None),
+        ("A summary of the paper's results", None), ("Fasse mir bitte den Vertrag kurz zusammen", None),
+        ("Zusammenfassung der wichtigsten Ergebnisse", None), ("Summarize", None),
+        ("Summarize the policy", None), ("What is the vacation policy?", None),
+    ],
+)  # fmt: skip
+def test_a_summary_of_a_topic_is_none_of_a_document(question: str, topic: str | None) -> None:
+    assert topic_of_summary(question) == topic
 
 
 @pytest.mark.parametrize(

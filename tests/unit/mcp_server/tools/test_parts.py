@@ -131,3 +131,8 @@ async def test_a_question_about_the_whole_takes_the_beginning_of_a_part_whatever
         9,
         10,
     }
+
+
+async def test_a_summary_of_a_topic_takes_the_beginning_and_what_is_about_the_topic() -> None:
+    texts = [f"The quay was repaired in {year}." for year in range(1900, 1910)]
+    assert await relevant("Summarize the fees", *texts, "Fees are due in May.") == {7, 8, 9, 10, 17}
