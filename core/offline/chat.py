@@ -27,6 +27,9 @@ MOST_DOCUMENTS = 3
 FEW_TERMS = 5
 """A question with more terms than this can be understood alone, even if it has pronouns."""
 
+_MEASURE = re.compile(
+    r"\b(?:how|wie) (?:long|high|large|old|big|far|hoch|lange?|groß|alt|weit|teuer)\b", re.I
+)
 _ELLIPTIC = re.compile(r"\s*(?:and|but|or|also|then|what about|how about|what else|why not|same for)\b", re.I)
 _PRONOUN = re.compile(r"\b(?:it|its|they|them|theirs?|he|him|his|she|hers?|the same|which one)\b", re.I)
 _DEMONSTRATIVE = re.compile(
@@ -92,8 +95,18 @@ def rewrite_question(question: str, earlier: Sequence[str]) -> str:
         for previous in reversed(earlier):
             subject = [] if needs_history(previous) else _specific_words(previous, own)
             if len(subject) > 1 or (subject and "?" in previous):
-                return f"{question.rstrip(' ?.!')} ({' '.join(subject)})?"
+                return _with_subject(question, subject)
     return question
+
+
+def with_subject_of(question: str, earlier: str) -> str:
+    """The question with the specific words of an earlier one that it refers to, if that has other ones."""
+    subject = _specific_words(_MEASURE.sub(" ", earlier), set(QuestionTerms(question).terms))
+    return _with_subject(question, subject) if subject else question
+
+
+def _with_subject(question: str, subject: Sequence[str]) -> str:
+    return f"{question.rstrip(' ?.!')} ({' '.join(subject)})?"
 
 
 def needs_history(question: str) -> bool:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 from core.grounding.closest import closest_label, not_found_answer, part_not_found
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
-from core.offline.chat import rewrite_question
+from core.offline.chat import with_subject_of
 from core.offline.closest import MOST_CLOSEST, best_of_pages
 from core.offline.material import ENDS, Material, Place
 from core.offline.overview import about_documents, asks_about_documents
@@ -37,12 +38,14 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     """
     material = Material.read(sources)
     parts = _understandable_parts(question)
-    found = [_answering(part, material) for part in parts]
+    found = [_answering_part(part, material) for part in parts]
     if len(parts) > 1 and not all(found):
         whole = _answering(question, material)
-        found = [own or _covering(part, whole, material) for part, own in zip(parts, found, strict=True)]
+        found = [
+            own or _covering(part.asked, whole, material) for part, own in zip(parts, found, strict=True)
+        ]
         # `When and where is the fair?`: the first part asks nothing alone.
-        found = found if all(QuestionTerms(part).terms for part in parts) else []
+        found = found if all(map(_asks_something, parts)) else []
     if any(found):
         quoted = material.render(place for shown in found for place in shown)
         missing = [part_not_found(number, question) for number, shown in enumerate(found) if not shown]
@@ -52,20 +55,40 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     return _closest(question, material) or not_found_answer(question)
 
 
-def _understandable_parts(question: str) -> list[str]:
-    """The questions in one, those that refer to the first one with its subject.
+class _Part(NamedTuple):
+    """One of the questions in one, as it is asked, and with its subject if it refers to the first one."""
 
-    If the subject of one is not known, the question is one.
-    """
+    asked: str
+    full: str
+
+
+def _understandable_parts(question: str) -> list[_Part]:
+    """The questions in one. If the subject of one is not known, the question is one."""
     first, *others = asked_parts(question)
-    parts = [first]
+    parts = [_Part(first, first)]
     for part in others:
-        needs_subject = refers_back(part) and not asks_about_whole(part)
-        completed = rewrite_question(part, [f"{first}?"]) if needs_subject else part
-        if needs_subject and completed == part:
-            return [question]
-        parts.append(completed)
+        needs_subject = refers_back(part) and not _is_about_whole(part, first)
+        full = with_subject_of(part, first) if needs_subject else part
+        if needs_subject and full == part:
+            return [_Part(question, question)]
+        parts.append(_Part(part, full))
     return parts
+
+
+def _asks_something(part: _Part) -> bool:
+    return bool(QuestionTerms(part.full).terms) or asks_about_whole(part.full) is not None
+
+
+def _is_about_whole(part: str, first: str) -> bool:
+    """Whether `it` is a document: in `What is an excess and what does it cover?` it is not."""
+    asked = asks_about_whole(part)
+    return asked is not None and (asked != "overview" or asks_about_whole(first) is not None)
+
+
+def _answering_part(part: _Part, material: Material) -> list[Place]:
+    """The places that answer it; none if they are about its subject only."""
+    places = _answering(part.full, material)
+    return places if part.full == part.asked else _covering(part.asked, places, material)
 
 
 def _answering(question: str, material: Material) -> list[Place]:
@@ -77,11 +100,11 @@ def _answering(question: str, material: Material) -> list[Place]:
 
 
 def _covering(part: str, places: list[Place], material: Material) -> list[Place]:
-    """The places that answer a whole question, if they have at least half of the terms of this part."""
+    """The places if they have at least half of the terms of this part, as it is asked."""
     terms = QuestionTerms(part)
     pieces = [piece for place in places for piece in material.around(place)[place.first : place.last + 1]]
     known = set(terms.terms_of(" ".join(f"{piece.heading} {piece.text}" for piece in pieces)))
-    return places if 2 * len(known.intersection(terms.terms)) >= len(terms.terms) else []
+    return places if 2 * len(known.intersection(terms.terms)) >= max(1, len(terms.terms)) else []
 
 
 def _direct(question: str, material: Material) -> list[Place]:

@@ -250,6 +250,17 @@ RENT = (
             "\n\nI could not find an answer to the third part of the question.",
         ),
         (
+            "What is the rent and who raises it?",
+            "The rent is 900 euros a month. [S1]"
+            "\n\nI could not find an answer to the second part of the question.",
+        ),
+        (
+            "What is this about and who wrote it?",
+            "Lease [S1] The rent is 900 euros a month. [S1] Dogs are welcome. [S1]"
+            "\n\nI could not find an answer to the second part of the question.",
+        ),
+        ("What is a pledge and what does it cover?", NOT_FOUND_ANSWER),
+        (
             "Who pays the gardener and who feeds the cats?",
             NOT_FOUND_ANSWER,
         ),
@@ -257,6 +268,23 @@ RENT = (
 )
 def test_a_part_of_a_question_is_answered_or_named_as_not_found(asked: str, expected: str) -> None:
     assert answer_from(asked, [source(1, RENT)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "missing"),
+    [
+        ("Wie hoch ist die Miete und wann ist sie fällig?", True),
+        ("Wie hoch ist die Miete und was zahlen Sie für den Stellplatz?", True),
+        ("Wie hoch ist die Miete und wer zahlt sie?", False),
+    ],
+)
+def test_a_german_part_that_refers_to_the_first_is_named_if_it_is_not_answered(
+    asked: str, missing: bool
+) -> None:
+    text = source(1, "Mietvertrag\nDie Miete beträgt 950 Euro im Monat. Die Miete zahlt die Mieterin.")
+    answer = answer_from(asked, [text])
+    assert answer.startswith("Die Miete beträgt 950 Euro im Monat. [S1]")
+    assert ("Auf den zweiten Teil der Frage habe ich keine Antwort gefunden." in answer) == missing
 
 
 def test_a_part_that_asks_nothing_alone_is_not_answered_by_the_rest() -> None:
