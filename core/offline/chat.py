@@ -168,6 +168,8 @@ def needs_search(question: str, earlier: Sequence[str]) -> bool:
         return False
     if concerns_no_document(question):
         return False
+    if asks_about_whole(question):
+        return True
     asked = QuestionTerms(question)
     return bool(asked.terms) and (mentions_documents(question) or not _recalled(asked, earlier))
 

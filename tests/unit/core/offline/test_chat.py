@@ -142,8 +142,8 @@ def test_documents_are_listed_once() -> None:
     assert choose_calls("Which documents do I have?", [], [LISTING], ALL) == []
 
 
-def test_an_overview_analyzes_every_listed_document() -> None:
-    question = "Summarize these documents"
+@pytest.mark.parametrize("question", ["Summarize these documents", "What is this about?", "Who wrote it?"])
+def test_a_question_about_the_whole_analyzes_every_listed_document(question: str) -> None:
     assert choose_calls(question, [], [], ALL) == [Call(LIST, {})]
     assert choose_calls(question, [], [LISTING], ALL) == [
         Call(ANALYZE, {"document": handle, "question": question}) for handle in ("d1", "d2")
