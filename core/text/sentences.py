@@ -222,6 +222,8 @@ def _continues_rows(line: str, following: str, before: Kind) -> bool:
     """Whether a line with one number belongs to the rows above or below it."""
     if not (before == "row" or _is_row(following)) or line.endswith(_ENDS) or line[0].islower():
         return False
+    if following[:1].islower() and not _is_row(following):
+        return False  # the line below ends its sentence
     words = line.split()
     numbers = [word for word in words if not _YEAR.match(word)]
     return len(words) <= MOST_ROW_WORDS and _count_cells(numbers) > 0

@@ -170,3 +170,12 @@ def test_a_title_below_the_line_of_a_copyright_is_a_heading() -> None:
         "Quays are walls to which ships are moored, and they are built of stone or of wood in most harbours."
     )
     assert [piece.kind for piece in split_pieces(text)] == ["heading", "heading", "sentence"]
+
+
+def test_a_line_with_a_number_below_a_table_is_no_row_if_its_sentence_goes_on() -> None:
+    table = "Fees\n1,000 54 89\n2,500 96 142\n"
+    text = f"{table}The excess of the basic tariff is 75 euros. In the other one there is\nno excess."
+    assert [(piece.kind, piece.text) for piece in split_pieces(text)][-2:] == [
+        ("sentence", "The excess of the basic tariff is 75 euros."),
+        ("sentence", "In the other one there is no excess."),
+    ]
