@@ -77,11 +77,13 @@ class Material(NamedTuple):
         return None if header is None else place._replace(first=header, last=header)
 
     def render(self, places: Iterable[Place]) -> str:
-        """Each sentence of the places with its marker; list items and table rows on separate lines."""
+        """Each sentence of the places with its marker. Items and rows are lines, documents paragraphs."""
         written: list[str] = []
         previous: Kind = "sentence"
+        document = ""
         for place in merged(places):
-            cited = marker(self.sources[place.source].number)
+            source = self.sources[place.source]
+            cited = marker(source.number)
             for index in range(place.first, place.last + 1):
                 piece = self.around(place)[index]
                 text = BULLET.sub("", piece.text)
@@ -89,10 +91,11 @@ class Material(NamedTuple):
                 # `A3.` is not a sentence that could have a source.
                 parts = (f"{part} {cited}" if has_content(part) else part for part in earlier)
                 gap = "\n" if {piece.kind, previous} & {"item", "row"} else " "
+                gap = gap if source.blob_name == document else "\n\n"
                 written.append(gap + ("- " if piece.kind == "item" else "") + " ".join([*parts, last]))
                 if index == place.last or piece.kind == "row" or text.endswith(ENDS):
                     written.append(f" {cited}")
-                previous = piece.kind
+                previous, document = piece.kind, source.blob_name
         return "".join(written).strip()
 
 

@@ -121,7 +121,7 @@ def test_each_of_several_documents_says_what_it_is_about() -> None:
     both.append(FencedSource(number=3, blob_name="b.pdf", page=2, text="Quays\nThe quay is long. It is."))
     both.append(FencedSource(number=4, blob_name="b.pdf", page=3, text="Fees\nThe fee is high. It is."))
     assert answer_from("What are these documents about?", both) == (
-        "Lease [S1] This lease covers it. [S1] Tender [S2] This tender covers a quay. [S2]"
+        "Lease [S1] This lease covers it. [S1]\n\nTender [S2] This tender covers a quay. [S2]"
         " The quay is long. [S3]"
     )
 
