@@ -64,9 +64,11 @@ def _permissions(ranking: TextRanking, text: str) -> set[str]:
 
 def _is_about_the_same(question: str, sources: Sequence[FencedSource]) -> bool:
     """Whether the sources, those of the quotes, have the names and numbers of the question."""
-    known = {word for source in sources for word in words(f"{source.blob_name} {source.text}")}
     asked = words(question)
     numbers = [word for word in asked if _NUMBER.search(word)]
     # German writes every noun with a capital.
     names = [] if detect_language(asked) == "de" else words(" ".join(_NAME.findall(question)))
+    if not numbers and not names:
+        return True
+    known = {word for source in sources for word in words(f"{source.blob_name} {source.text}")}
     return all(name in known or name.removesuffix("s") in known for name in [*numbers, *names])

@@ -137,8 +137,8 @@ def words(text: str) -> list[str]:
         return _PLAIN_WORD.findall(clean)
     found: list[str] = []
     for word in _WORD.findall(clean):
-        if word >= _FIRST_UNSPACED and _UNSPACED_RUN.match(word):
-            found.extend(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+        if len(word) > 2 and word >= _FIRST_UNSPACED and _UNSPACED_RUN.match(word):
+            found.extend(word[i : i + 2] for i in range(len(word) - 1))
         else:
             found.append(word)
     return found
