@@ -273,6 +273,7 @@ function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
 
 /** An objection in the user's language, or as the API words it. @param {Objection} objection */
 function objectionWords({ code, text, ...values }) {
+  if (code === "contradicted" && !values.said) return text; // from a turn without values
   const key = code === "unsupported" && !values.page ? "issue.unsupported.web" : `issue.${code}`;
   return named(key, text, values);
 }

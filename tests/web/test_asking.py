@@ -4,6 +4,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
@@ -292,17 +294,22 @@ async def test_the_state_of_a_file_is_not_cut(visit: Visit, tmp_path: Path) -> N
     assert await visit.page.value(cut) == [False, False]
 
 
-async def test_a_contradiction_does_not_hide_that_there_is_no_source(visit: Visit) -> None:
-    """In a turn that was stored before objections had codes."""
+OBJECTIONS = '[{ code: "contradicted", text: "It says 4." }, { code: "other", text: "It is cut." }]'
+
+
+@pytest.mark.parametrize("objections", ["undefined", OBJECTIONS], ids=["as stored", "as the API reads it"])
+async def test_a_contradiction_does_not_hide_that_there_is_no_source(visit: Visit, objections: str) -> None:
+    """In a turn that was stored before objections had codes and values."""
     await visit.ask("Hello there")
     changed = """(async () => {
       const base = document.documentElement.dataset.base;
       const { turns, change } = await import(base + "chat.js");
-      const critic_summary = { contradicted: ["It says 4."], issues: ["It says 4.", "It is cut."] };
+      const issues = ["It says 4.", "It is cut."];
+      const critic_summary = { contradicted: ["It says 4."], issues, objections: OBJECTIONS };
       const metadata = { critic_summary, retrieval_mode: "rag" };
       change(turns.value[0], { citations: [], metadata });
     })()"""
-    await visit.page.value(changed)
+    await visit.page.value(changed.replace("OBJECTIONS", objections))
     await visit.sees(".note.is-bad")
     [contradiction, source] = await visit.texts(".turn .note")
     assert "It says 4." in contradiction
