@@ -102,6 +102,7 @@ class CitationWriter:
         self._skips_marker = False
         self._claims = Claims()
         self._objections: list[Objection] = []
+        self._has_too_many_brackets = False
         self._length = 0
         self._cited: list[Citation] = []
         self._places: dict[str, int] = {}
@@ -245,8 +246,9 @@ class CitationWriter:
                 self._show(self._prose(bracket[0]))
                 self._held = self._held[1:]
         if opened:
-            too_many = objections.too_many_brackets(MAX_BRACKETS)
-            self._objections += [] if too_many in self._objections else [too_many]
+            if not self._has_too_many_brackets:
+                self._has_too_many_brackets = True
+                self._objections.append(objections.too_many_brackets(MAX_BRACKETS))
             self._held = OPENING.sub(" (", self._held)
         self._show(self._prose(self._held))
         self._held = ""
