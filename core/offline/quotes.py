@@ -26,6 +26,8 @@ WORTH_A_QUOTE = 0.1
 """A further quote adds at least this share of the question, its rare terms counting more."""
 RIVAL = 0.7
 """A rival's score and coverage are at least this share of the best's."""
+LONGEST_EXAMINED = 2000
+"""Characters of a candidate in which it must have a content word."""
 SAME = 0.6
 """Two quotes that share more of their words than this say the same."""
 
@@ -164,7 +166,7 @@ def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[
             and len(own.terms & earlier.terms) > SAME * max(1, min(len(own.terms), len(earlier.terms)))
             for earlier in (ranking.scores[other] for other in chosen)
         )
-        if not says_same and has_content(candidates[index].text):
+        if not says_same and has_content(candidates[index].text[:LONGEST_EXAMINED]):
             chosen.append(index)
     return chosen
 
