@@ -2,7 +2,9 @@
 
 from typing import get_args
 
-from core.grounding.citations import CitationWriter
+import pytest
+
+from core.grounding.citations import MAX_BRACKETS, CitationWriter
 from core.grounding.models import Grounding
 from core.grounding.objections import Objection, ObjectionCode
 from core.grounding.sources import Source
@@ -32,6 +34,27 @@ def test_a_claim_that_its_page_does_not_support_is_named_with_the_page() -> None
         page=4,
     )
     assert (number.code, number.said, number.found) == ("contradicted", "12 crowns", "10 crowns")
+
+
+def test_brackets_that_are_not_read_are_one_objection_and_cost_no_comparisons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[object] = []
+
+    def compare(_: Objection, other: object) -> bool:
+        compared.append(other)
+        return False
+
+    monkeypatch.setattr(Objection, "__eq__", compare)
+    monkeypatch.setattr(Objection, "__hash__", object.__hash__)
+    writer = CitationWriter([])
+    for _ in range(MAX_BRACKETS + 50):
+        writer.feed("Ab is 1. [S1] ")
+    writer.finish()
+    codes = [each.code for each in writer.grounding.objections]
+    assert codes.count("too_many_brackets") == 1
+    assert codes.count("unknown_source") == MAX_BRACKETS
+    assert len(compared) < MAX_BRACKETS
 
 
 def test_a_web_page_has_a_name_and_no_page() -> None:
