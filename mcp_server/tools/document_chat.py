@@ -190,7 +190,15 @@ class DocumentChat:
         work = _ChatCall(question, plan, attached, reporter, stream, model, options, revision, checker)
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
-        return await self._result(work, ready, *await self._answer(work, ready))
+        # The model does not read these: its first text does not wait until they are stored.
+        referring = asyncio.gather(*map(self.files.ensure, plan.searched))
+        try:
+            reading, writer = await self._answer(work, ready)
+        finally:
+            await asyncio.gather(referring, return_exceptions=True)
+        work.searched = referring.result()
+        work.created |= created_ids(work.searched)
+        return await self._result(work, ready, reading, writer)
 
     async def _result(
         self, work: _ChatCall, ready: Sequence[Document], reading: PromptSources, writer: CheckedAnswer
@@ -271,11 +279,8 @@ class DocumentChat:
             shown.append(HumanMessage(withdrawn(revision)))
         before = [SystemMessage("\n".join(rules)), *shown]
         besides = "\n".join([question, *(str(message.text) for message in shown)])
-        found, work.searched = await asyncio.gather(
-            self.reader.read(query.strip(), work.plan, files, more=more),
-            asyncio.gather(*map(self.files.ensure, work.plan.searched)),
-        )
-        work.created |= created_ids([*work.attached, *work.searched])
+        found = await self.reader.read(query.strip(), work.plan, files, more=more)
+        work.created |= created_ids(work.attached)
         placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
         found = found.model_copy(update={"sources": placed})
         cap, taken = work.options.max_tokens, work.allowed.reserved

@@ -4,12 +4,14 @@ import asyncio
 import io
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
 
+from core.documents.ports import Attachment
 from core.documents.scope import Scope
 from core.errors import DependencyDown
 from core.extraction.sandbox import Extraction
@@ -20,8 +22,8 @@ from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatResult
-from core.models import Page, Progress
-from core.storage.attachments import build_provider_files
+from core.models import Document, Page, Progress
+from core.storage.attachments import LocalProviderFiles, build_provider_files
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor, open_document_side
@@ -53,12 +55,14 @@ class Listener:
 
     def __init__(self) -> None:
         self.shown: list[str] = []
+        self.begun = asyncio.Event()
 
     def working(self, done: int, total: int, message: str) -> None:
         """Not kept."""
 
     async def text(self, delta: str) -> None:
         self.shown.append(delta)
+        self.begun.set()
 
     async def marks(self, marks: Sequence[WrittenMark]) -> None:
         """Not shown."""
@@ -346,6 +350,32 @@ async def test_only_a_reference_that_the_call_created_is_called_created(
     third = await ask(side, chat, "b.pdf")
     statuses = [[file.status for file in each.metadata.files] for each in (first, second, third)]
     assert statuses == [["created"], ["reused", "created"], ["reused"]]
+
+
+class LateReferences(LocalProviderFiles):
+    """Makes no reference before the caller is shown text."""
+
+    def __init__(self, side: DocumentSide, listener: Listener) -> None:
+        super().__init__(side.catalog, ttl_seconds=60, clock=lambda: datetime.now(UTC))
+        self._listener = listener
+
+    async def ensure(self, document: Document) -> Attachment:
+        await self._listener.begun.wait()
+        return await super().ensure(document)
+
+
+async def test_text_does_not_wait_for_references_to_searched_documents(
+    side: DocumentSide, chat: DocumentChat
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    library, listener = FakeLibrary(), Listener()
+    library.add("a.txt", QUAY)
+    reader = Reader(side.library, WordRetriever(library), ReadingLimits(whole=1, unindexed=1))
+    chat = replace(chat, files=LateReferences(side, listener), reader=reader)
+    async with asyncio.timeout(10):
+        result = await ask(side, chat, "a.txt", listener=listener)
+    assert [(file.status, file.sent_as) for file in result.metadata.files] == [("created", "text")]
+    assert [file.blob_name for file in result.files] == ["a.txt"]
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
