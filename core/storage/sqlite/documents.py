@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from core.analysis.models import DocumentAnalysis, PageAnalysis
 from core.documents.places import Accessible, Area, DocumentsPage, PlaceCount, Portion, read_page
-from core.infra.sqlite import IN_LIST, Database, Statement
+from core.infra.sqlite import FEW, IN_LIST, Database, Statement
 from core.models import Document, DocumentStatus, Page, StoredFile, UnwantedFile, in_order_of
 from core.names import BlobPath, Owner
 
@@ -77,7 +77,7 @@ class SqliteCatalog:
 
     async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
         query = f"SELECT body FROM documents WHERE {_OWNED} AND document_id {IN_LIST}"
-        found = await self._documents(query, (*owner.key, json.dumps(list(document_ids))))
+        found = await self._documents_of(document_ids, query, owner.key)
         return in_order_of(document_ids, found)
 
     async def list_in(self, owner: Owner) -> list[Document]:
@@ -85,8 +85,7 @@ class SqliteCatalog:
         return sorted(found, key=lambda document: (document.created_at, document.blob_name))
 
     async def find(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
-        ids = json.dumps(list(document_ids))
-        found = await self._documents(_FIND, (accessible.owner.organization_id, ids))
+        found = await self._documents_of(document_ids, _FIND, (accessible.owner.organization_id,))
         return in_order_of(document_ids, filter(accessible.holds, found))
 
     async def page(
@@ -216,8 +215,16 @@ class SqliteCatalog:
     async def ping(self) -> None:
         await self._database.ping()
 
-    async def _documents(self, query: str, parameters: Sequence[object]) -> list[Document]:
-        rows = await self._database.rows(query, parameters)
+    async def _documents_of(
+        self, document_ids: Sequence[str], query: str, parameters: Sequence[object]
+    ) -> list[Document]:
+        ids = json.dumps(list(document_ids))
+        return await self._documents(query, (*parameters, ids), few=len(document_ids) <= FEW)
+
+    async def _documents(
+        self, query: str, parameters: Sequence[object], *, few: bool = False
+    ) -> list[Document]:
+        rows = await self._database.rows(query, parameters, few=few)
         return [Document.model_validate_json(row["body"]) for row in rows]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.documents.places import Accessible
-from core.infra.sqlite import IN_LIST, Database
+from core.infra.sqlite import FEW, IN_LIST, Database
 from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
 from core.names import Owner
@@ -123,7 +123,8 @@ class SqlitePassageIndex:
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
         query = f"SELECT document_id FROM search_documents WHERE document_id {IN_LIST}"
-        rows = await self._database.rows(query, (json.dumps(list(document_ids)),))
+        ids = json.dumps(list(document_ids))
+        rows = await self._database.rows(query, (ids,), few=len(document_ids) <= FEW)
         return {row["document_id"] for row in rows}
 
     async def search(
