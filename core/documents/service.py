@@ -58,9 +58,11 @@ class DocumentService:
         if not names:
             return []
         wanted = {resolve_blob_name(name, owner): name for name in names}
-        records = await self._stores.catalog.get(owner, [path.document_id for path in wanted])
+        blobs, records = await asyncio.gather(
+            asyncio.gather(*map(self._stores.blobs.head, wanted)),
+            self._stores.catalog.get(owner, [path.document_id for path in wanted]),
+        )
         known = {document.document_id: document for document in records}
-        blobs = await asyncio.gather(*(self._stores.blobs.head(path) for path in wanted))
         documents = []
         for (path, name), blob in zip(wanted.items(), blobs, strict=True):
             document = await self._reconcile(path, blob, known.get(path.document_id))
