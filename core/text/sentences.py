@@ -30,6 +30,8 @@ _NUMBERED = re.compile(r"(\d{1,2})[.)]\s+(?=[^\W\d_])")
 _ENDED = re.compile(r"[.!?。！？:][\"'”’)\]]*$")
 _LABEL = re.compile(r"[A-Z][\w’'/ -]{0,38}:$")
 _LABELLED = re.compile(r"[A-Z][\w’'-]*(?: [\w’'-]+)?: \S")
+_FIELD = re.compile(r"[^\W\d_](?:[^\W\d_]|[’'/ -]){0,38}: \S")
+"""A line of a form, an invoice or the head of an e-mail: `Due date: 30 May`."""
 _CELL = re.compile(r"^[-+(]?[$€£¥]?\d[\d.,]*[%)]?$")
 _YEAR = re.compile(r"(?:19|20)\d\d[.,:]?$")
 _DIGIT = re.compile(r"\d")
@@ -62,7 +64,9 @@ class Piece:
     @property
     def is_whole(self) -> bool:
         """False for a part of a sentence: it starts in lower case or has no final punctuation."""
-        return self.kind != "sentence" or (bool(_ENDED.search(self.text)) and not self.text[0].islower())
+        if self.kind != "sentence" or _FIELD.match(self.text):
+            return True
+        return bool(_ENDED.search(self.text)) and not self.text[0].islower()
 
 
 def split_pieces(text: str) -> list[Piece]:
@@ -170,15 +174,24 @@ def _kind_of(
         return "row"
     above = gathered[-1] if gathered else ""
     is_listed = layout.is_list and before[0] == "heading"
-    if not is_listed and _is_start(line, above, layout) and _is_heading(line, following, layout.widest):
-        return "heading"
+    can_be_heading = not is_listed and _is_start(line, above, following, layout)
+    if can_be_heading and _is_heading(line, following, layout.widest):
+        is_title = not before[1]
+        return "sentence" if not is_title and _is_field(line, above, following) else "heading"
     return None if above and not _begins_block(gathered, line, following, layout) else "sentence"
 
 
-def _is_start(line: str, above: str, layout: _Layout) -> bool:
+def _is_field(line: str, *neighbours: str) -> bool:
+    """Whether it is a field of a form, as at least one of its neighbours is, and no heading with a colon."""
+    return _FIELD.match(line) is not None and any(map(_FIELD.match, neighbours))
+
+
+def _is_start(line: str, above: str, following: str, layout: _Layout) -> bool:
     """Whether a heading can be in this line, below that of `above`."""
     if not above or above.endswith(_HEADING_MAY_FOLLOW) or _COPYRIGHT in above:
         return True
+    if _FIELD.match(above) and _is_row(following):
+        return True  # the header of a table below a form
     is_short_item = len(above) < layout.widest * HEADING_SHARE and _ITEM.match(above) is not None
     return is_short_item or _LABEL.match(line) is not None
 
@@ -201,7 +214,7 @@ def _begins_block(gathered: list[str], line: str, following: str, layout: _Layou
         return False
     if is_stop_word(above.rsplit(maxsplit=1)[-1].lower()):
         return False
-    if layout.is_list or _LABELLED.match(line) is not None:
+    if layout.is_list or _LABELLED.match(line) is not None or _is_field(line, above):
         return True
     first, *_ = line.split(maxsplit=1)
     longest = max(map(len, [*gathered[-2:], line, following]))

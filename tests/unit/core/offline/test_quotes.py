@@ -301,6 +301,24 @@ def test_what_answers_the_whole_question_answers_a_part_whose_words_it_has() -> 
     )
 
 
+INVOICE = (
+    "INVOICE\nInvoice number: LA-25\nPurchase order: PF-8\nSubtotal: GBP 70.00\nTotal due: GBP 84.00\n"
+    "Please quote the invoice number with your payment."
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("What is the purchase order?", "Purchase order: PF-8 [S1]"),
+        ("What is the invoice number?", "Invoice number: LA-25 [S1]"),
+        ("What is the total due?", "Total due: GBP 84.00 [S1]"),
+    ],
+)
+def test_a_field_of_a_form_answers_and_not_the_line_below_it(asked: str, expected: str) -> None:
+    assert answer_from(asked, [source(1, INVOICE)]) == expected
+
+
 def test_a_question_for_a_way_gets_the_next_sentence_too() -> None:
     text = source(1, "Badges\nA lost badge is reported at the front desk. A new one is ready the next day.")
     assert len(quotes(answer_from("How is a lost badge reported?", [text]))) == 2

@@ -129,6 +129,42 @@ def test_a_line_with_a_label_begins_a_block() -> None:
     ]
 
 
+def test_fields_of_a_form_are_separate_lines_and_no_headings() -> None:
+    text = (
+        "INVOICE\nInvoice number: LA-25\nPurchase order: PF-8\nAddress for delivery: Unit 4, Truro\n"
+        "Item Pieces Price\nRacks 2 10.00\nHandles 1 3.00\nPlease quote the number of the invoice."
+    )
+    assert [(piece.text, piece.kind, piece.heading) for piece in split_pieces(text)][:6] == [
+        ("INVOICE", "heading", ""),
+        ("Invoice number: LA-25", "sentence", "INVOICE"),
+        ("Purchase order: PF-8", "sentence", "INVOICE"),
+        ("Address for delivery: Unit 4, Truro", "sentence", "INVOICE"),
+        ("Item Pieces Price", "heading", ""),
+        ("Racks 2 10.00", "row", "INVOICE Item Pieces Price"),
+    ]
+
+
+def test_the_subject_of_an_e_mail_is_its_title_and_its_addresses_are_no_headings() -> None:
+    text = (
+        "Subject: Cold store racks\nFrom: Greta Holm <greta@racks.example>\nTo: Dan Oak <dan@oak.example>\n\n"
+        "Dear Dan,\nwe can deliver the six racks that you asked for, all of them insulated."
+    )
+    assert [piece.heading for piece in split_pieces(text) if piece.kind != "heading"] == [
+        "Subject: Cold store racks"
+    ] * 3
+
+
+@pytest.mark.parametrize("heading", ["Chapter 3: The harbour", "Annex: Fees"])
+def test_a_heading_may_have_a_colon(heading: str) -> None:
+    text = f"Guide\nThe guide is for all.\n{heading}\nThe harbour was built in 1911 and has two long piers."
+    assert (heading, "heading") in [(piece.text, piece.kind) for piece in split_pieces(text)]
+
+
+def test_a_field_is_whole_without_a_full_stop() -> None:
+    assert Piece("Due date: 30 May", "sentence").is_whole
+    assert not Piece("The due date of the invoice", "sentence").is_whole
+
+
 def test_wrapped_lines_with_capitals_stay_one_sentence() -> None:
     text = (
         "The lease was signed by Harbour Mill Estates and by the\n"
