@@ -114,11 +114,10 @@ def _direct(question: str, material: Material) -> list[Place]:
     ranking = TextRanking(question, material.candidates)
     best = ranking.best_first()
     chosen = _distinct(ranking, material.candidates, best) if best else []
-    if (
-        not chosen
-        or _asks_to_count_rows(ranking, material.places[chosen[0]], material)
-        or not answers(ranking, material, chosen)
-    ):
+    if not chosen or not answers(ranking, material, chosen):
+        return []
+    first = material.places[chosen[0]]
+    if _asks_to_count_rows(ranking, first, material) or _extreme(ranking, first, material) != first:
         return []
     needed = _needed(ranking, material, chosen)
     shown = [_with_list(material.places[index], ranking, material) for index in needed]
@@ -145,12 +144,19 @@ def _closest(question: str, material: Material) -> str:
 def _with_extreme(best: list[Place], ranking: TextRanking, material: Material) -> list[Place]:
     """The places; if the question asks for the largest or smallest of a table, with that row first."""
     for place in best:
-        if material.around(place)[place.first].kind == "row":
-            row = extreme_row(ranking.question, material.around(place), place.first)
-            first = place._replace(first=row, last=row)
-            if first != place:
-                return [first, *(each for each in best if each != first)][:MOST_CLOSEST]
+        first = _extreme(ranking, place, material)
+        if first != place:
+            return [first, *(each for each in best if each != first)][:MOST_CLOSEST]
     return best
+
+
+def _extreme(ranking: TextRanking, place: Place, material: Material) -> Place:
+    """The row with the largest or smallest number if the question asks for it; else the place itself."""
+    around = material.around(place)
+    if around[place.first].kind != "row":
+        return place
+    row = extreme_row(ranking.question, around, place.first)
+    return place._replace(first=row, last=row)
 
 
 def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[int]) -> list[int]:

@@ -95,10 +95,11 @@ def extreme_row(question: QuestionTerms, pieces: Sequence[Piece], index: int) ->
     """The row with the largest or the smallest number, if the question asks for it; else `index` itself.
 
     The numbers are those of the column that shares most with the question, else of the first one with
-    numbers. A question about a row by its name asks for none.
+    numbers. A question about a row by its name asks for none, nor one about a column such as `Minimum order`.
     """
-    least = _LEAST.search(question.text) is not None
-    if not least and _MOST.search(question.text) is None:
+    least = _LEAST.search(question.text)
+    extreme = least or _MOST.search(question.text)
+    if extreme is None or extreme[0].casefold() in _header_and_row(pieces, index).casefold():
         return index
     asked, terms_of = set(question.terms), question.terms_of
     rows = _named_rows(pieces, index)
@@ -115,6 +116,11 @@ def extreme_row(question: QuestionTerms, pieces: Sequence[Piece], index: int) ->
     # The first of several that share as much.
     values = columns[max(columns, key=lambda name: len(asked.intersection(terms_of(name))))]
     return (min if least else max)(values, key=values.__getitem__)
+
+
+def _header_and_row(pieces: Sequence[Piece], index: int) -> str:
+    header = headers(pieces).get(index, index)
+    return f"{pieces[header].text} {pieces[index].text}"
 
 
 def _value(cell: str) -> float | None:

@@ -101,7 +101,8 @@ _DURATION = (
     r"|segundos?|minutos?|horas?|días?|noches?|semanas?|mes(?:es)?|años?)\b|\d\d:\d\d"
 )
 _FREQUENCY = (
-    r"\b(?:every|each|once|twice|times|per|daily|weekly|monthly|quarterly|yearly|annual\w*|always|never|an?"
+    r"\b(?:every|each|once|twice|times|per|daily|weekly|monthly|quarterly|yearly|annual\w*|always|never"
+    r"|an? (?:second|minute|hour|day|night|shift|week|fortnight|month|quarter|season|year)"
     r"|jede[nrs]?|einmal|zweimal|\w+mal|pro|je|täglich|wöchentlich|monatlich|jährlich|alle|nie|immer"
     r"|chaque|fois|par|tou(?:te)?s|jamais|cada|veces|vez|por|nunca|siempre)\b"
 )

@@ -68,6 +68,12 @@ Article: Excavator | Price per day: 142 | Deposit: 800
 Article: Dryer | Price per day: 22 | Deposit: 1,100
 Article: Total | Price per day: 183 | Deposit: 1,980
 """
+SITES = """Sites
+Site | Employees
+Site: Aveiro | Employees: 212
+Site: Gdansk | Employees: 540
+Site: Lund | Employees: 96
+"""
 SHARES = """Item Cost Share
 Cleaning of the stairs 21,400 3,103
 Lift 6,200 899
@@ -81,6 +87,7 @@ Total 27,600 4,002
         ("Which article has the highest deposit?", LABELLED, "Article: Dryer"),
         ("Which article has the lowest deposit?", LABELLED, "Article: Mixer"),
         ("Which article has the highest price?", LABELLED, "Article: Excavator"),
+        ("Which site has the most employees?", SITES, "Site: Gdansk"),
         ("Which item has the highest cost?", SHARES, "Item Cost Share [S1]\nCleaning of the stairs"),
     ],
 )
@@ -89,6 +96,12 @@ def test_the_row_with_the_extreme_is_the_closest_passage_and_no_answer(
 ) -> None:
     found = answer(question, table)
     assert found.startswith(f"{closest_label('en')}\n\n- {row}")
+
+
+def test_a_column_may_be_named_as_the_smallest_is_asked_for() -> None:
+    orders = "Stock\nItem | Minimum order\nItem: Batten | Minimum order: 60\nItem: Oil | Minimum order: 1\n"
+    asked = answer("What is the minimum order of battens?", orders)
+    assert asked == "Item: Batten | Minimum order: 60 [S1]"
 
 
 def test_a_row_that_only_names_the_columns_is_not_quoted() -> None:

@@ -91,6 +91,7 @@ def test_a_condition_is_no_time() -> None:
         ("How long is the trial period?", "It takes four months.", "It is described in clause 4."),
         ("How long is the ship?", "The ship has 71 metres.", "The ship is restored until spring 2025."),
         ("How often is the filter cleaned?", "It is cleaned twice a year.", "It was cleaned on 3 May."),
+        ("How often is it open?", "It is open three days a week.", "It is a hall of two floors."),
         ("How heavy is the mixer?", "Weight (kg): 58", "Price: 58"),
         ("How much does the plan cost each year?", "It costs 48 euros.", "It is kept for 24 months."),
         ("Wie lange läuft der Vertrag?", "Er läuft ein Jahr.", "Er hat zwei Seiten."),
