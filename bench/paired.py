@@ -333,11 +333,8 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
                 running_side("this", ROOT, place, **common, **settings) as this,
             ):
                 found |= await compare([other, this], wanted, options.rounds)
-    what = (
-        "CPU ms of a turn, a page of an upload or a start; busy, first-token, start and clock:"
-        " ms on the clock"
-    )
-    print(f"\nother -> this: {what}")
+    clock = "busy, first-token, overhead, start and clock: ms on the clock"
+    print(f"\nother -> this: CPU ms of a turn, a page of an upload or a start; {clock}")
     print(*summarize(found), sep="\n")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.documents.pictures import PagePictures, PictureFolder, PictureKey
-from core.errors import Conflict, NotFound, UnsupportedDocument
+from core.errors import Conflict, NotFound, Unavailable, UnsupportedDocument
 from core.extraction.pages import unreadable
 from core.models import BlobProperties, Document
 from core.names import BlobPath, Owner
@@ -22,11 +22,14 @@ class Pencil:
     def __init__(self) -> None:
         self.drawn: list[tuple[int, int]] = []
         self.fails = False
+        self.is_busy = False
 
     async def draw(self, source: Path, media_type: str, page: int, width: int) -> bytes:
         self.drawn.append((page, width))
         if self.fails:
             raise unreadable("too_slow")
+        if self.is_busy:
+            raise Unavailable("Try again.")
         text = await asyncio.to_thread(source.read_text)
         return f"{text} {len(self.drawn)}".encode()
 
@@ -95,6 +98,15 @@ async def test_what_cannot_be_drawn_is_tried_once(shelf: Shelf) -> None:
         await shelf.pictures.get(document, 4, 800)
     with pytest.raises(UnsupportedDocument):
         await shelf.pictures.get(document.model_copy(update={"media_type": "text/plain"}), 1, 800)
+
+
+async def test_a_page_that_a_busy_machine_did_not_draw_is_drawn_later(shelf: Shelf) -> None:
+    document = await shelf.put("one")
+    shelf.pencil.is_busy = True
+    with pytest.raises(Unavailable):
+        await shelf.pictures.get(document, 1, 800)
+    shelf.pencil.is_busy = False
+    assert await shelf.pictures.get(document, 1, 800) == b"one 2"
 
 
 async def test_the_folder_keeps_to_its_size_and_what_was_read_last(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Objections to answers: a code with its values, and a sentence."""
 
+import sys
+from types import FrameType
 from typing import get_args
-
-import pytest
 
 from core.grounding.citations import MAX_BRACKETS, CitationWriter
 from core.grounding.models import Grounding
@@ -36,25 +36,26 @@ def test_a_claim_that_its_page_does_not_support_is_named_with_the_page() -> None
     assert (number.code, number.said, number.found) == ("contradicted", "12 crowns", "10 crowns")
 
 
-def test_brackets_that_are_not_read_are_one_objection_and_cost_no_comparisons(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    compared: list[object] = []
+def test_brackets_that_are_not_read_are_one_objection_and_cost_no_comparisons() -> None:
+    compared: list[FrameType] = []
 
-    def compare(_: Objection, other: object) -> bool:
-        compared.append(other)
-        return False
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code is Objection.__eq__.__code__:
+            compared.append(frame)
 
-    monkeypatch.setattr(Objection, "__eq__", compare)
-    monkeypatch.setattr(Objection, "__hash__", object.__hash__)
     writer = CitationWriter([])
-    for _ in range(MAX_BRACKETS + 50):
-        writer.feed("Ab is 1. [S1] ")
-    writer.finish()
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for _ in range(MAX_BRACKETS + 50):
+            writer.feed("Ab is 1. [S1] ")
+        writer.finish()
+    finally:
+        sys.setprofile(before)
     codes = [each.code for each in writer.grounding.objections]
     assert codes.count("too_many_brackets") == 1
     assert codes.count("unknown_source") == MAX_BRACKETS
-    assert len(compared) < MAX_BRACKETS
+    assert compared == []
 
 
 def test_a_web_page_has_a_name_and_no_page() -> None:

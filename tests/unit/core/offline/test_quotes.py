@@ -319,6 +319,11 @@ def test_a_field_of_a_form_answers_and_not_the_line_below_it(asked: str, expecte
     assert answer_from(asked, [source(1, INVOICE)]) == expected
 
 
+def test_a_text_that_begins_with_many_numbers_is_no_quote() -> None:
+    page = "7 " * 1_100 + "is the rent of the mill in euros."
+    assert answer_from("What is the rent of the mill?", [source(1, page)]).startswith(closest_label("en"))
+
+
 def test_a_question_for_a_way_gets_the_next_sentence_too() -> None:
     text = source(1, "Badges\nA lost badge is reported at the front desk. A new one is ready the next day.")
     assert len(quotes(answer_from("How is a lost badge reported?", [text]))) == 2
