@@ -1,7 +1,5 @@
 """What the tools ask outside can be replaced in one place."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +8,7 @@ from pydantic import SecretStr
 
 from core.errors import InvalidInput
 from core.mcp_contract import WebSearchResult
+from devkit.opened_app import in_new_process
 from mcp_server.bootstrap import open_app
 from mcp_server.settings import Settings
 from mcp_server.tools.web_search import WebSearchTool
@@ -52,23 +51,7 @@ async def test_without_a_key_there_is_no_web_search(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_tools_server_opens_without_the_libraries_that_only_questions_need(tmp_path: Path) -> None:
-    program = """
-import asyncio, sys
-from mcp_server.bootstrap import open_app
-from mcp_server.settings import Settings
-
-async def main():
-    settings = Settings(data_dir=sys.argv[1], openai_api_key="key", _env_file=None)
-    async with open_app(settings) as app:
-        sys.stdout.write(" ".join(sys.modules))
-        await app.warm()
-        sys.stdout.write("\\n" + " ".join(sys.modules))
-
-asyncio.run(main())
-"""
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    opened, warmed = ({*line.split()} for line in ran.stdout.splitlines())
+    app = in_new_process("mcp_server", tmp_path)
     needed = {"openai", "langchain_openai", "tiktoken", "langsmith", "langchain_core.runnables"}
-    assert not needed & opened
-    assert needed <= warmed
+    assert needed.isdisjoint(app.opened)
+    assert needed <= {*app.warmed}

@@ -1,13 +1,12 @@
 """Conversations, traces and memory: in Cosmos DB if its address is set, else in the local database."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from core.extraction.forked import SERVER_MODULE, ForkServer
 from devkit.doubles.upstash_double import UpstashDouble, serving
+from devkit.opened_app import in_new_process
 from orc.bootstrap import open_app
 from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.sqlite import SqliteTurnLog
@@ -57,26 +56,8 @@ async def test_upstash_vector_is_checked_with_its_token_and_does_not_block_turns
 
 @pytest.mark.slow
 def test_the_api_opens_without_what_only_questions_and_files_need(tmp_path: Path) -> None:
-    program = """
-import asyncio, sys
-import psutil
-from orc.bootstrap import open_app
-from orc.settings import Settings
-
-async def main():
-    settings = Settings(data_dir=sys.argv[1], openai_api_key="key", _env_file=None)
-    async with open_app(settings) as app:
-        sys.stdout.write(" ".join(sys.modules))
-        await app.warm()
-        sys.stdout.write("\\n" + " ".join(sys.modules))
-        sys.stdout.write("\\n" + str([each.cmdline() for each in psutil.Process().children()]))
-
-asyncio.run(main())
-"""
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
-    opened, warmed, children = ran.stdout.splitlines()
+    app = in_new_process("orc", tmp_path)
     needed = {"openai", "langchain_openai", "tiktoken"}
-    assert not needed & {*opened.split()}
-    assert needed <= {*warmed.split()}
-    assert ForkServer.is_possible() == (SERVER_MODULE in children)
+    assert needed.isdisjoint(app.opened)
+    assert needed <= {*app.warmed}
+    assert ForkServer.is_possible() == any(SERVER_MODULE in command for command in app.children)
