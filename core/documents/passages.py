@@ -27,8 +27,9 @@ def is_row(line: str) -> bool:
     """Whether a line looks like a row of a table: a name and several figures, or several cells."""
     line = line[:MOST_READ]
     figures = len(_FIGURE.findall(line))
-    cells = len(_CELLS.split(line.strip()))
-    return (figures >= 2 and figures >= LEAST_FIGURES * len(line.split())) or (figures >= 1 and cells >= 2)
+    if figures >= 2 and figures >= LEAST_FIGURES * len(line.split()):
+        return True
+    return figures >= 1 and _CELLS.search(line.strip()) is not None
 
 
 def is_column_header(line: str) -> bool:

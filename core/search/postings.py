@@ -104,8 +104,8 @@ def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
     term_of = dict(zip(different, stems(different, language), strict=True))
     with_digit = set(filter(has_digit, term_of.values()))
     starts, digits = integers([0]), integers()
-    positions: dict[str, list[int]] = defaultdict(list)
-    headings: dict[str, list[int]] = defaultdict(list)
+    positions: dict[str, array[int]] = defaultdict(integers)
+    headings: dict[str, array[int]] = defaultdict(integers)
     for ordinal, (passage, found) in enumerate(zip(passages, spelled, strict=True)):
         terms, dates = list(filter(None, map(term_of.__getitem__, found))), find_dates(passage.text)
         digits.append(sum(map(with_digit.__contains__, terms)) + len(dates))
@@ -120,10 +120,7 @@ def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:
     cover = "\n".join(passage.text for passage in passages if passage.page == passages[0].page)
     none = integers()
     postings = {
-        term: TermPostings(
-            integers(positions[term]) if term in positions else none,
-            integers(headings[term]) if term in headings else none,
-        )
+        term: TermPostings(positions.get(term, none), headings.get(term, none))
         for term in sorted({*positions, *headings})
     }
     return InMemoryIndex(name, language, cover_period(cover), layout, postings)
