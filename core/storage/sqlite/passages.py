@@ -104,7 +104,11 @@ class SqlitePassageIndex:
         return await self._database.read(places.unplaced)
 
     async def place(self, document_id: str, owner: Owner) -> None:
-        await self._database.write(lambda connection: places.place_document(connection, document_id, owner))
+        def replace(connection: sqlite3.Connection) -> None:
+            places.forget_counts(connection, document_id)
+            places.place_document(connection, document_id, owner)
+
+        await self._database.write(replace)
 
     async def candidates(self, query: str, accessible: Accessible) -> list[str]:
         question = self._parse(query)

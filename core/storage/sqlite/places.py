@@ -55,10 +55,12 @@ SELECT term, document_key, count FROM search_counts WHERE term {IN_LIST} AND +do
 
 
 def place_document(connection: sqlite3.Connection, document_id: str, owner: Owner | None) -> None:
-    """Add the terms of the document as a whole, its counts, and where it is stored if that is known."""
+    """Add the terms of the document as a whole, its counts, and where it is stored if that is known.
+
+    It has no counts yet: see forget_counts.
+    """
     key, name, year, quarter = connection.execute(_NAMED, (document_id,)).fetchone()
     cover = None if year is None else Period(year, quarter)
-    forget_counts(connection, document_id)
     connection.execute(_OF_DOCUMENT, (document_id,))
     connection.executemany(_ADD, ((key, term) for term in document_terms(name, cover)))
     connection.execute(_COUNT, (document_id,))
@@ -67,7 +69,7 @@ def place_document(connection: sqlite3.Connection, document_id: str, owner: Owne
 
 
 def forget_counts(connection: sqlite3.Connection, document_id: str) -> None:
-    """Remove the counts of a document, before its terms are removed."""
+    """Remove the counts of a document, before its terms are removed or counted again."""
     connection.execute(_FORGET_COUNTS, (document_id, document_id))
 
 

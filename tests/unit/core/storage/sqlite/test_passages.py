@@ -28,3 +28,19 @@ async def test_nothing_is_left_of_a_deleted_document(tmp_path: Path) -> None:
     for table in tables:
         assert await database.rows(f"SELECT * FROM {table['name']}") == []
     await database.close()
+
+
+async def test_a_document_saved_without_its_owner_is_placed_later(tmp_path: Path) -> None:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(SCHEMA)
+    index = SqlitePassageIndex(database)
+    await index.save(
+        "d-1", "plan.txt", split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
+    )
+    assert await index.unplaced() == ["d-1"]
+    counts = "SELECT term, count FROM search_counts ORDER BY term"
+    before = await database.rows(counts)
+    await index.place("d-1", Owner("acme", "ann", "c-1"))
+    assert await index.unplaced() == []
+    assert before and await database.rows(counts) == before
+    await database.close()
