@@ -124,6 +124,8 @@ class _Ranking:
         """The scores, with those of documents that the question compares raised to the same best one."""
         mentions = by_document(self._naming, len(self._scope.scope))
         meant = documents_meant(self._question.text, mentions) if self._weights.several else frozenset()
+        if not meant:
+            return pages
         best: dict[int, float] = {}
         for page, score in pages.items():
             document = self._scope.document_of(page)

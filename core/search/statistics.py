@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 
 from core.search.bm25 import Counts
 from core.search.postings import DocumentTerms, Layout
@@ -31,23 +31,18 @@ class ScopeStatistics:
             self._add(terms.document.layout)
 
     def _add(self, layout: Layout) -> None:
+        pages, starts = layout.pages, layout.starts
         self._first_passages.append(len(self.page_of))
         self._first_pages.append(len(self.page_lengths))
-        previous = None
-        for passage, page in enumerate(layout.pages):
-            if page != previous:
-                self.page_numbers.append(page)
-                self.page_starts.append(layout.starts[passage])
-                self.page_ends.append(0)
-                self.page_lengths.append(0)
-                self.page_digits.append(0)
-                previous = page
-            self.page_ends[-1] = layout.starts[passage + 1]
-            length = layout.starts[passage + 1] - layout.starts[passage] - 1
-            self.page_of.append(len(self.page_lengths) - 1)
-            self.passage_lengths.append(length)
-            self.page_lengths[-1] += length
-            self.page_digits[-1] += layout.digits[passage]
+        self.passage_lengths += [end - start - 1 for start, end in pairwise(starts)]
+        first_of_pages = [at for at, (before, page) in enumerate(pairwise((0, *pages))) if page != before]
+        for first, end in pairwise([*first_of_pages, len(pages)]):
+            self.page_of += [len(self.page_numbers)] * (end - first)
+            self.page_numbers.append(pages[first])
+            self.page_starts.append(starts[first])
+            self.page_ends.append(starts[end])
+            self.page_lengths.append(starts[end] - starts[first] - (end - first))
+            self.page_digits.append(sum(layout.digits[first:end]))
 
     def locate(self, passage: int) -> tuple[int, int]:
         """The document's index in the scope and the passage's in the document."""
