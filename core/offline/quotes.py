@@ -120,7 +120,7 @@ def _direct(question: str, material: Material) -> list[Place]:
     if _asks_to_count_rows(ranking, first, material) or _extreme(ranking, first, material) != first:
         return []
     needed = _needed(ranking, material, chosen)
-    shown = [_with_list(material.places[index], ranking, material) for index in needed]
+    shown = [each for index in needed for each in _with_list(material.places[index], ranking, material)]
     shown.extend(header for index in needed if (header := material.header_of(material.places[index])))
     if asks_for_explanation(question) and len(needed) == 1:
         shown[0] = _with_following(shown[0], material.around(shown[0]))
@@ -226,19 +226,40 @@ def _asks_to_count_rows(ranking: TextRanking, place: Place, material: Material) 
     return asks_to_count_rows(counted, around, place.first, terms_of)
 
 
-def _with_list(place: Place, ranking: TextRanking, material: Material) -> Place:
-    """A lead-in with its items; an item that only its heading matches, with the whole list."""
+def _with_list(place: Place, ranking: TextRanking, material: Material) -> list[Place]:
+    """A lead-in with its items; an item that only its heading matches, with the whole list.
+
+    The lines of a slide that only its heading matches are a place each.
+    """
     around, asked = material.around(place), set(ranking.question.terms)
     piece = around[place.first]
     if piece.text.endswith(":"):
-        return Place(place.source, place.first, _end_of_items(around, place.first + 1))
+        return [Place(place.source, place.first, _end_of_items(around, place.first + 1))]
     own, above = (asked.intersection(ranking.question.terms_of(t)) for t in (piece.text, piece.heading))
+    if _is_line_of_slide(piece) and not own and above:
+        return _lines_around(place, around)
     if piece.kind != "item" or len(own) > 1 or not above:
-        return place
+        return [place]
     first = place.first
     while first > 0 and around[first - 1].kind == "item":
         first -= 1
-    return Place(place.source, max(0, first - 1), max(place.last, _end_of_items(around, first)))
+    return [Place(place.source, max(0, first - 1), max(place.last, _end_of_items(around, first)))]
+
+
+def _is_line_of_slide(piece: Piece) -> bool:
+    return piece.kind == "sentence" and not piece.text.endswith(ENDS)
+
+
+def _lines_around(place: Place, around: list[Piece]) -> list[Place]:
+    """The lines of the slide below the same heading, at most MAX_ITEMS."""
+    heading = around[place.first].heading
+    lines = [
+        place._replace(first=index, last=index)
+        for index, piece in enumerate(around)
+        if piece.heading == heading and _is_line_of_slide(piece)
+    ]
+    at = lines.index(place)
+    return lines[max(0, at + 1 - MAX_ITEMS) :][:MAX_ITEMS]
 
 
 def _end_of_items(pieces: list[Piece], first: int) -> int:

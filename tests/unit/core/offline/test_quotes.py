@@ -319,6 +319,16 @@ def test_a_field_of_a_form_answers_and_not_the_line_below_it(asked: str, expecte
     assert answer_from(asked, [source(1, INVOICE)]) == expected
 
 
+SLIDE = "Risks\nThe supplier may be late\nTwo developers leave in August\nThe network at Hull is weak"
+
+
+def test_the_lines_of_a_slide_answer_a_question_for_its_heading() -> None:
+    assert quotes(answer_from("What are the risks?", [source(1, SLIDE)])) == SLIDE.splitlines()[1:]
+    assert quotes(answer_from("What about the network at Hull?", [source(1, SLIDE)])) == [
+        "The network at Hull is weak"
+    ]
+
+
 def test_a_text_that_begins_with_many_numbers_is_no_quote() -> None:
     page = "7 " * 1_100 + "is the rent of the mill in euros."
     assert answer_from("What is the rent of the mill?", [source(1, page)]).startswith(closest_label("en"))
