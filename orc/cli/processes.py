@@ -64,8 +64,8 @@ async def keep_running(
             finally:
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
+        await asyncio.sleep(RESTART_SECONDS)  # Ctrl-C reaches the children too, and cancels this
         logger.error("%s ended with code %s; starting it again", what, code)
-        await asyncio.sleep(RESTART_SECONDS)
 
 
 async def _kill_if_silent(

@@ -170,6 +170,22 @@ async def test_a_child_that_does_not_answer_is_killed_and_started_again(
 
 
 @pytest.mark.slow
+async def test_a_child_that_is_interrupted_with_its_parent_is_not_said_to_start_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(processes, "RESTART_SECONDS", 60.0)
+    async with Births().served() as births:
+        running = asyncio.create_task(keep_running("a child", child(births, "lives", 60), surroundings()))
+        first, connection = await births.next()
+        os.kill(first, signal.SIGINT)
+        assert await connection.read() == b""
+        await asyncio.sleep(0.3)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert caplog.messages == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["hangs", "lives"])
 async def test_a_child_ends_with_its_parent(what: str) -> None:
     async with Births().served() as births:
