@@ -129,7 +129,6 @@ class _ChatCall:
     revision: Revision | None
     checker: Checker
     budget: CallBudget = field(default_factory=lambda: CallBudget(max_calls=MODEL_CALLS))
-    searched: list[Attachment] = field(default_factory=list)
     created: set[str] = field(default_factory=set)
     shown: str = ""
     trimmed: StreamStripper = field(default_factory=StreamStripper)
@@ -190,25 +189,22 @@ class DocumentChat:
         work = _ChatCall(question, plan, attached, reporter, stream, model, options, revision, checker)
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
-        # The model does not read these: its first text does not wait until they are stored.
-        referring = asyncio.gather(*map(self.files.ensure, plan.searched))
-        try:
-            reading, writer = await self._answer(work, ready)
-        finally:
-            await asyncio.gather(referring, return_exceptions=True)
-        work.searched = referring.result()
-        work.created |= created_ids(work.searched)
-        return await self._result(work, ready, reading, writer)
+        return await self._result(work, ready, *await self._answer(work, ready))
 
     async def _result(
         self, work: _ChatCall, ready: Sequence[Document], reading: PromptSources, writer: CheckedAnswer
     ) -> DocumentChatResult:
-        sent = {each.document.document_id: each for each in [*work.attached, *work.searched]}
+        citations, searched = await asyncio.gather(
+            with_rectangles(writer.citations, reading.sources, self.read_boxes),
+            # The model is not given these references, so its text did not wait for them.
+            asyncio.gather(*map(self.files.ensure, work.plan.searched)),
+        )
+        sent = {each.document.document_id: each for each in [*work.attached, *searched]}
         seen, grounding = [with_seen_pages(each, work.seen) for each in ready], writer.grounding
         return DocumentChatResult(
             answer=work.shown,
             files=[sent[document.document_id].ref for document in ready if document.readable],
-            citations=await with_rectangles(writer.citations, reading.sources, self.read_boxes),
+            citations=citations,
             metadata=DocumentChatMetadata(
                 mode=reading.mode,
                 reason=" ".join([reading.reason, *how_sent(work.attached), *work.seen.notes]),
@@ -219,7 +215,7 @@ class DocumentChat:
                 prompt=with_image_tokens(work.sizes, work.seen.counts),
                 images=work.seen.counts,
                 usage=work.budget.usage,
-                files=file_statuses(seen, sent, work.created, work.origins),
+                files=file_statuses(seen, sent, work.created | created_ids(searched), work.origins),
                 grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
             ),
         )
