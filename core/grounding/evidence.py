@@ -31,6 +31,8 @@ MAX_WINDOW_SENTENCES = 3
 MIN_IN_CLAUSE = 0.7
 MIN_IN_WINDOW = 0.7
 MIN_BEGINNINGS = 1 / 2
+LEAST_IN_ROW = 3
+"""Fewer numbers occur on a page by chance."""
 BEGINNING = 3
 LANGUAGE_SAMPLE_CHARACTERS = 1500
 SURROUNDINGS = 3000
@@ -89,13 +91,14 @@ class Evidence:
         """The sentences that support `claim`, preferably inside `near`; None if there are none.
 
         Either they contain the claim word for word and negate as often, or for each of its clauses they have
-        one with the same names, numbers, units, opposites and negations, and most of its words.
+        one with the same names, numbers, units, opposites and negations, and most of its words. A claim
+        without a content word, such as `2019 138 199`, has to be a whole row of a table.
         """
+        effort = effort or Effort()
         if not has_content(claim, self.language):
-            return None
+            return self._whole_row(claim, near, effort)
         if any(self._quotes.find(quoted) is None for quoted in _QUOTED.findall(claim)):
             return None
-        effort = effort or Effort()
         return self._verbatim(claim, near, effort) or self._paraphrased(claim, near, effort)
 
     @cached_property
@@ -149,6 +152,12 @@ class Evidence:
             if sum(self._unit(number).negations for number in range(first, last)) == wanted:
                 return span
         return None
+
+    def _whole_row(self, claim: str, near: Span, effort: Effort) -> Span | None:
+        if sum(token.kind == "number" for token in self._tokens(claim)) < LEAST_IN_ROW:
+            return None
+        found = self._verbatim(claim, near, effort)
+        return found if found in self.sentences else None
 
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
         asked = [part for part in map(_Part.of, clauses(self._tokens(claim))) if part.stems]

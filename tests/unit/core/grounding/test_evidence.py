@@ -102,6 +102,34 @@ def test_a_paraphrase_that_keeps_names_numbers_and_most_words_is_supported(claim
     assert is_supported(claim, page)
 
 
+RATES = (
+    "Beiträge\nJahr Basis Komfort\n2019 138 199\n2020 139 201\nbis 2.500 Euro 96 142\n"
+    "Die Selbstbeteiligung beträgt im Tarif Basis 75 Euro je Schaden und im Tarif Komfort nichts.\n14 15"
+)
+
+
+@pytest.mark.parametrize("row", ["2019 138 199", "2019 | 138 | 199", "bis 2.500 Euro 96 142"])
+def test_a_whole_row_of_numbers_is_supported(row: str) -> None:
+    assert is_supported(row, RATES)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        "2019 139 201",
+        "2019 138 198",
+        "138 199",
+        "199 2020 139",
+        "2.500 Euro 96 142",
+        "75 Euro",
+        "2019",
+        "14 15",
+    ],
+)
+def test_other_numbers_without_words_are_not(numbers: str) -> None:
+    assert not is_supported(numbers, RATES)
+
+
 def long_source(page: str, start: int) -> Source:
     return Source(
         number=1,
