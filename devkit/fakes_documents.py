@@ -15,7 +15,7 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import TextExtraction
 from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
-from core.extraction.sandbox import Extraction
+from core.extraction.sandbox import Extraction, OnPage
 from core.infra.sqlite import Database
 from core.infra.text_processes import TextWork
 from core.models import Document, Hit, Page, Passage, Progress
@@ -42,15 +42,22 @@ async def break_down() -> None:
 class FakeExtractor:
     """Reads text files: form feeds part the pages, and what starts with DAMAGED is rejected.
 
-    `during` runs between the reading of the bytes and the result.
+    `during` runs between the reading of the bytes and the pages, `after_pages` between these and the result.
     """
 
     def __init__(self) -> None:
         self.calls = 0
         self.media_type = "text/plain"
         self.during: Hook = pass_by
+        self.after_pages: Hook = pass_by
 
-    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
+    async def extract(
+        self,
+        source: Path,
+        file_name: str,
+        progress: Progress | None = None,
+        on_page: OnPage | None = None,
+    ) -> Extraction:
         self.calls += 1
         content = await asyncio.to_thread(source.read_bytes)
         await self.during()
@@ -58,6 +65,10 @@ class FakeExtractor:
             raise UnreadableDocument(f"{file_name} is damaged. Save it again and upload it again.")
         texts = content.decode().split("\f")
         pages = [Page(number=number, text=text.strip()) for number, text in enumerate(texts, 1)]
+        if on_page is not None:
+            for page in pages:
+                on_page(page)
+        await self.after_pages()
         if progress is not None:
             progress(len(pages), len(pages), "Reading pages")
         return Extraction(pages=pages, media_type=self.media_type)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from pathlib import Path
 
@@ -31,6 +31,8 @@ _WORKER = (*MODULE[1:], "core.extraction.child")
 PDF = "application/pdf"
 MIN_PDF_LETTERS = 16
 """A PDF with fewer letters is a scan with a stamp or page number."""
+
+OnPage = Callable[[Page], object]
 
 _log = logging.getLogger(__name__)
 
@@ -67,11 +69,12 @@ MOST_SLOW_PAGES = 3
 class Collector:
     """Assembles pages from the child's lines. The last line sets `media_type` or `rejection`."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, progress: Progress | None, on_page: OnPage | None = None) -> None:
         self.pages: list[Page] = []
         self.media_type = ""
         self.rejection: DocumentRejected | None = None
         self._progress = progress
+        self._on_page = on_page
         self._opened = ""
         self._total = 0
         self._parts: list[str] = []
@@ -133,6 +136,8 @@ class Collector:
 
     def _append(self, page: Page) -> None:
         self.pages.append(page)
+        if self._on_page is not None:
+            self._on_page(page)
         if self._progress is not None:
             self._progress(page.number, self._total, "Reading the text")
 
@@ -163,15 +168,23 @@ class Extractor:
         self._forks = worker == _WORKER
         self._children = Children()
 
-    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
+    async def extract(
+        self,
+        source: Path,
+        file_name: str,
+        progress: Progress | None = None,
+        on_page: OnPage | None = None,
+    ) -> Extraction:
         """Extract the file at `source`; the extension of `file_name` names its format.
+
+        `on_page` is called with each page as soon as it is read, again if the file is read again.
 
         Raises UnsupportedDocument, or UnreadableDocument with a code of errors.py. A file without text is
         no error; a page that takes too long has none. The limits do not include waiting for a free process.
         """
         async with self._slots:
             for attempt in range(1, ATTEMPTS + 1):
-                collector = Collector(progress)
+                collector = Collector(progress, on_page)
                 try:
                     await self._read(source, file_name, collector)
                     break

@@ -10,11 +10,19 @@ import pytest
 
 from core.analysis.service import Analyser
 from core.documents.ingestion import Ingestion
-from core.documents.text_extraction import TextExtraction
+from core.documents.text_extraction import COUNTED_AHEAD, TextExtraction
 from core.errors import DependencyDown, NotFound, Unavailable
 from core.models import Document, DocumentStatus, JobKind, JobProgress, Passage
 from core.names import BlobPath, Owner
-from devkit.fakes_documents import LEASE_SECONDS, DocumentSide, Gate, break_down, open_document_side, pass_by
+from devkit.fakes_documents import (
+    LEASE_SECONDS,
+    DocumentSide,
+    Gate,
+    WordCounter,
+    break_down,
+    open_document_side,
+    pass_by,
+)
 
 OWNER = Owner("acme", "ann", "c1")
 PATH = BlobPath(OWNER, "a.txt")
@@ -296,6 +304,24 @@ async def test_tokens_are_counted_in_a_thread(side: DocumentSide) -> None:
     await ingested(side)
     assert side.counter.threads
     assert threading.current_thread().name not in side.counter.threads
+
+
+async def test_tokens_are_counted_while_later_pages_are_read(side: DocumentSide) -> None:
+    counted, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    class Counter(WordCounter):
+        def count(self, text: str) -> int:
+            loop.call_soon_threadsafe(counted.set)
+            return super().count(text)
+
+    async def until_counted() -> None:
+        async with asyncio.timeout(5):
+            await counted.wait()
+
+    side.extractor.after_pages = until_counted
+    extraction = TextExtraction(side.stores, side.extractor, Counter())
+    text = await extraction.read(PATH, side.file("\f".join(["The quay."] * COUNTED_AHEAD)))
+    assert text.facts["tokens"] == 2 * COUNTED_AHEAD
 
 
 async def test_a_stopped_worker_releases_its_job_at_once(side: DocumentSide) -> None:

@@ -14,7 +14,7 @@ from pypdf import PdfReader
 from core.documents.ports import Attachment
 from core.documents.scope import Scope
 from core.errors import DependencyDown
-from core.extraction.sandbox import Extraction
+from core.extraction.sandbox import Extraction, OnPage
 from core.grounding.models import WrittenMark
 from core.infra.settings import CoreSettings
 from core.llm.errors import ModelMisconfigured
@@ -41,9 +41,15 @@ Chat = Callable[..., DocumentChat]
 class PdfExtractor(FakeExtractor):
     """Reads PDFs for what they are, and everything else as text."""
 
-    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
+    async def extract(
+        self,
+        source: Path,
+        file_name: str,
+        progress: Progress | None = None,
+        on_page: OnPage | None = None,
+    ) -> Extraction:
         if not file_name.endswith(".pdf"):
-            return await super().extract(source, file_name, progress)
+            return await super().extract(source, file_name, progress, on_page)
         content = await asyncio.to_thread(source.read_bytes)
         texts = [page.extract_text() for page in PdfReader(io.BytesIO(content)).pages]
         pages = [Page(number=number, text=text) for number, text in enumerate(texts, 1)]
