@@ -27,13 +27,7 @@ from core.grounding.sources import withdrawn, without_markers
 from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
-from core.llm.messages import (
-    USER_WANTS,
-    QuestionMessage,
-    fence_remembered,
-    memory_message,
-    remembered_line,
-)
+from core.llm.messages import USER_WANTS, QuestionMessage, fence_remembered, memory_message, remembered_line
 from core.llm.tokens import TokenCounter, section_tokens
 from core.mcp_contract import (
     CAP_META_KEY,
