@@ -259,6 +259,11 @@ RENT = (
             "Lease [S1] The rent is 900 euros a month. [S1] Dogs are welcome. [S1]"
             "\n\nI could not find an answer to the second part of the question.",
         ),
+        (
+            "What is the rent, when is the rent due and who pays the gardener?",
+            "The rent is 900 euros a month. [S1] The rent is due on the first working day. [S1]"
+            "\n\nI could not find an answer to the third part of the question.",
+        ),
         ("What is a pledge and what does it cover?", NOT_FOUND_ANSWER),
         (
             "Who pays the gardener and who feeds the cats?",
