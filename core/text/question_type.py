@@ -160,14 +160,15 @@ _ASKS_DATE = re.compile(
     rf"|\bcuándo (?:se (?:publicó|escribió|redactó)|fue (?:publicad|escrit|redactad)[oa]) {_TEXT_ES}\s*\??$",
     re.I,
 )
-_AND = r"(?:and|und|et|y)"
 _ASKING = (
-    r"(?=(?:how|what|when|where|who|which|why|wie|was|wann|wo|wer|welche[rsnm]?|warum"
-    r"|bis zu|seit wann|combien|quand|où|qui|quel(?:le)?s?|à|cuánt[oa]s?|cuándo|dónde|quién|qué)\b)"
+    r"(?:how|what|when|where|who|which|why|wie|was|wann|wo|wer|welche[rsnm]?|warum"
+    r"|bis zu|seit wann|combien|quand|où|qui|quel(?:le)?s?|à|cuánt[oa]s?|cuándo|dónde|quién|qué)\b"
 )
-_NEXT_PART = rf",? {_AND} {_ASKING}|\?\s+(?:{_AND} )?{_ASKING}"
-_PARTS = re.compile(_NEXT_PART, re.I)
-_LISTED_PARTS = re.compile(rf"{_NEXT_PART}|, {_ASKING}", re.I)
+_BEGINS_TO_ASK = re.compile(rf"[¿\s]*+{_ASKING}", re.I)
+_PARTS = re.compile(rf",? (?:and|und|et|y) (?={_ASKING})", re.I)
+_LISTED_PARTS = re.compile(
+    rf"(?:,? (?:and|und|et|y)|,(?! which (?:is|are|was|were|has|have|can|may|must)\b)) (?={_ASKING})", re.I
+)
 _REFERS = re.compile(
     r"\b(?:its?|they|them|theirs?|he|him|his|she|hers?|one|er|sie|ihre?|seine?|il|elle|son|sa|su)\b", re.I
 )
@@ -262,10 +263,11 @@ def asks_about_whole(question: str) -> WholeQuestion | None:
 def asked_parts(question: str) -> list[str]:
     """The questions that it consists of, such as two joined by `and when`; the last has all that follow.
 
-    A comma separates questions only if others are joined: alone it begins a relative clause (`, which ...`).
+    A comma separates questions only in a list of them, which begins with one and ends in `and when`:
+    elsewhere a relative clause begins there (`, which is ...`), or what follows `Tell me`.
     """
-    separators = _LISTED_PARTS if _PARTS.search(question) else _PARTS
-    return separators.split(question, maxsplit=MOST_PARTS - 1)
+    is_list = _BEGINS_TO_ASK.match(question) and _PARTS.search(question)
+    return (_LISTED_PARTS if is_list else _PARTS).split(question, maxsplit=MOST_PARTS - 1)
 
 
 def refers_back(part: str) -> bool:
