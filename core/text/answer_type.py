@@ -1,6 +1,7 @@
 """What a sentence must have to answer a question, by its wording in English, German, French or Spanish."""
 
 import re
+from itertools import accumulate
 
 _WORK = re.compile(
     r"\b(?:calculate|compute|work out|add up|extrapolate|round(?:ed)? (?:to|your|off)"
@@ -78,6 +79,12 @@ _YEAR = re.compile(
     r"(?:\b(?:in|of|since|until|by|fiscal|im|seit|en|de)|\b[^\W\d_a-z]\w+,?) (?:19|20)\d\d\b(?![.,]\d)"
 )
 """A year is no amount."""
+_NUMBERED = re.compile(
+    r"\b(phase|stage|step|section|clause|chapter|article|annex|appendix|lot|unit|floor|level|pier|berth|hall|zone"
+    r"|schritt|stufe|abschnitt|kapitel|artikel|anlage|anhang|étape|chapitre|etapa|capítulo)"
+    r" (\d+(?:\.\d+){0,3})\b",
+    re.I,
+)
 _HOW_OLD = re.compile(r"\b(?:how old|wie alt|quel âge)\b", re.I)
 _HAS_TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|\w+day"
@@ -142,6 +149,18 @@ _FITTING = [
 """What a question asks for, and the units of which its answer has one."""
 
 
+def _has_another_number(question: str, text: str) -> bool:
+    """Whether the question is about `phase 3`, and the text about another phase only."""
+    found = {
+        (label.casefold(), number)
+        for label, whole in _NUMBERED.findall(text)
+        for number in accumulate(whole.split("."), "{}.{}".format)  # section 2.3 is in section 2
+    }
+    labels = {label for label, _ in found}
+    asked = {(label.casefold(), number) for label, number in _NUMBERED.findall(question)}
+    return any(label in labels and (label, number) not in found for label, number in asked)
+
+
 def must_be_worked_out(question: str) -> bool:
     """Whether the question asks to calculate or to give an opinion, which no quote can do."""
     return _WORK.search(question) is not None
@@ -177,7 +196,7 @@ def has_what_is_asked(question: str, text: str) -> bool:
     named = [found[0].casefold() for found in _MEASURES.finditer(question)]
     if _ASKS_YES_OR_NO.search(question):
         named += [found[0].casefold() for found in _JUDGEMENT.finditer(question)]
-    if any(name not in lowered for name in named):
+    if any(name not in lowered for name in named) or _has_another_number(question, text):
         return False
     if _SHARE.search(question) and not _HAS_SHARE.search(text):
         return False

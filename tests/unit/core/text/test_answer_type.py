@@ -78,6 +78,21 @@ def test_the_words_that_ask_are_not_looked_for_in_the_answer() -> None:
     assert has_what_is_asked("What does propagate mean?", "To propagate is to copy.")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_about_it"),
+    [
+        ("Phase 3 is planned for October.", True),
+        ("Phase 2 started on 2 June with 3 depots.", False),
+        ("Phase 2 ends when phase 3 starts.", True),
+        ("Phase 3.1 starts in May.", True),
+        ("Phase 31 starts in May.", False),
+        ("It starts in October.", True),
+    ],
+)
+def test_an_answer_about_a_numbered_part_is_not_about_another_one(text: str, is_about_it: bool) -> None:
+    assert has_what_is_asked("What is the start of phase 3?", text) == is_about_it
+
+
 def test_a_condition_is_no_time() -> None:
     assert has_what_is_asked("When can I smoke?", "Smoking is allowed after work.")
 
