@@ -62,10 +62,10 @@ OWN_ROUTERS = (
 
 
 class _App(DocumentedApp):
-    """The app, with the translation of errors around the framework's own handler of unexpected ones."""
+    """The app; errors are translated, then compressed, also those of the framework's own handler."""
 
     def build_middleware_stack(self) -> ASGIApp:
-        return OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES)
+        return Transfer(OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES))
 
 
 def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
@@ -112,7 +112,6 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
         max_bytes=MAX_QUESTION_BYTES,
         longer={"/documents": upload_bytes, "/chat/completions": MAX_COMPLETION_BYTES},
     )
-    app.add_middleware(Transfer)
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
     add_error_handlers(app)
     return app

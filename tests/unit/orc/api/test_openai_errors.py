@@ -76,6 +76,20 @@ async def test_a_body_that_is_too_long_is_refused_in_that_form(client: httpx.Asy
     assert (response.status_code, kind_of(response)) == (413, "invalid_request_error")
 
 
+@pytest.mark.parametrize("accepted", ["gzip", "identity"])
+async def test_a_long_error_has_that_form_too(client: httpx.AsyncClient, accepted: str) -> None:
+    """The problem document has each of the 40 messages, and may be compressed."""
+    body = {"messages": [{"role": 5}] * 40}
+    response = await client.post("/v1/chat/completions", json=body, headers={"accept-encoding": accepted})
+    assert (response.status_code, kind_of(response)) == (400, "invalid_request_error")
+
+
+async def test_a_long_answer_is_compressed(client: httpx.AsyncClient) -> None:
+    response = await client.get("/api/openapi.json")
+    assert response.headers["content-encoding"] == "gzip"
+    assert response.json()["openapi"]
+
+
 async def test_an_unexpected_error_has_that_form_too(app: FastAPI, client: httpx.AsyncClient) -> None:
     class Broken:
         async def identify(self, request: object) -> None:
