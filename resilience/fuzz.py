@@ -182,12 +182,12 @@ class Fuzzer:
             through[operation] += times * (status < 300 or operation in _NOT_HERE.get(status, ()))
         return through
 
-    def statuses(self) -> list[tuple[int, int]]:
-        """How often each status was answered."""
+    def statuses(self, of: str | None = None) -> str:
+        """How often each status was answered, by all operations or one."""
         counted = Counter[int]()
-        for (_, status), times in self.answers.items():
-            counted[status] += times
-        return sorted(counted.items())
+        for (operation, status), times in self.answers.items():
+            counted[status] += times * (of in (None, operation))
+        return ", ".join(f"{times} x {status}" for status, times in sorted(counted.items()) if times)
 
     def _round(self, seed: int, phases: _Json, only: Sequence[str] = ()) -> None:
         """Send the requests of some phases, to all operations or to `only` these, such as "GET /api/me"."""
@@ -292,11 +292,11 @@ def campaign(
         fuzzer.run(cases, seed)
     through = fuzzer.got_through()
     for operation, times in through.items():
-        tally.expect(UNREACHED, times > 0, operation)
+        tally.expect(UNREACHED, times > 0, f"{operation}: {fuzzer.statuses(operation)}")
     rarest, least = min(through.items(), key=lambda each: each[1])
     figures = [
         ("requests", f"{fuzzer.sent} to {len(through)} operations"),
-        ("answers", ", ".join(f"{times} x {status}" for status, times in fuzzer.statuses())),
+        ("answers", fuzzer.statuses()),
         ("least often successful", f"{rarest}: {least}"),
     ]
     return Verdict(f"{fuzzer.sent} made-up requests", tally.checks(), figures)
