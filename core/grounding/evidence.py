@@ -157,7 +157,10 @@ class Evidence:
         if sum(token.kind == "number" for token in self._tokens(claim)) < LEAST_IN_ROW:
             return None
         found = self._verbatim(claim, near, effort)
-        return found if found in self.sentences else None
+        if found is None or found not in self.sentences:
+            return None
+        # A quote is found without signs such as brackets, which make a number negative in accounts.
+        return found if _marks(self._text[found.start : found.end]) == _marks(claim) else None
 
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
         asked = [part for part in map(_Part.of, clauses(self._tokens(claim))) if part.stems]
@@ -263,6 +266,11 @@ def page_sentences(text: str) -> list[Span]:
             found.append(Span(offset(position), offset(position + length - 1) + 1))
             position += length
     return found
+
+
+def _marks(row: str) -> str:
+    """The visible characters of a row, without those between cells and at its end."""
+    return "".join(row.replace("|", " ").split()).rstrip(".")
 
 
 def _supports(asked: Sequence[_Part], wanted: frozenset[str], window: list[_Unit], effort: Effort) -> bool:

@@ -103,12 +103,15 @@ def test_a_paraphrase_that_keeps_names_numbers_and_most_words_is_supported(claim
 
 
 RATES = (
-    "Beiträge\nJahr Basis Komfort\n2019 138 199\n2020 139 201\nbis 2.500 Euro 96 142\n"
+    "Beiträge\nJahr Basis Komfort\n2019 138 199\n2020 139 201\n2021 (140) 203\n2022 <5 6\n"
+    "bis 2.500 Euro 96 142\n"
     "Die Selbstbeteiligung beträgt im Tarif Basis 75 Euro je Schaden und im Tarif Komfort nichts.\n14 15"
 )
 
 
-@pytest.mark.parametrize("row", ["2019 138 199", "2019 | 138 | 199", "bis 2.500 Euro 96 142"])
+@pytest.mark.parametrize(
+    "row", ["2019 138 199", "2019 | 138 | 199", "bis 2.500 Euro 96 142", "2021 (140) 203"]
+)
 def test_a_whole_row_of_numbers_is_supported(row: str) -> None:
     assert is_supported(row, RATES)
 
@@ -124,6 +127,9 @@ def test_a_whole_row_of_numbers_is_supported(row: str) -> None:
         "75 Euro",
         "2019",
         "14 15",
+        "2021 140 203",
+        "2022 >5 6",
+        "2022 5 6",
     ],
 )
 def test_other_numbers_without_words_are_not(numbers: str) -> None:
