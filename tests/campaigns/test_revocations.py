@@ -210,7 +210,7 @@ async def _check_nothing_left(documents: Documents, owners: list[Owner], ids: li
             assert named == [], table
         indexed = [key for (key,) in database.execute("SELECT document_key FROM search_documents")]
         assert len(indexed) == 1
-        for table in ("search_terms", "search_counts", "search_passages"):
+        for table in ("search_terms", "search_batches", "search_passages"):
             keys = database.execute(f"SELECT DISTINCT document_key FROM {table}").fetchall()
             assert keys == [(indexed[0],)], table
 

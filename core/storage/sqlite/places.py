@@ -11,19 +11,27 @@ from core.search.candidates import best_documents, document_terms, question_term
 from core.search.query import Period, Question
 from core.storage.sqlite.documents import within
 
+BATCH = 16
+"""Documents whose counts are stored together. With more, a save writes to more pages of the database; with
+fewer, a search reads more.
+"""
+# The first two tables are of a development version: its documents are placed, and counted, again.
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS search_places (
+DROP TABLE IF EXISTS search_counts;
+DROP TABLE IF EXISTS search_places;
+CREATE TABLE IF NOT EXISTS search_owners (
     organization_id TEXT NOT NULL,
     user_id TEXT NOT NULL,
     conversation_id TEXT NOT NULL,
     document_id TEXT NOT NULL,
     PRIMARY KEY (organization_id, user_id, conversation_id, document_id)
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS search_counts (
+CREATE TABLE IF NOT EXISTS search_batches (
+    batch INTEGER NOT NULL,
     term TEXT NOT NULL,
     document_key INTEGER NOT NULL,
     count INTEGER NOT NULL,
-    PRIMARY KEY (term, document_key)
+    PRIMARY KEY (batch, term, document_key)
 ) WITHOUT ROWID
 """
 _KEY = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
@@ -32,25 +40,26 @@ _ADD = "INSERT INTO search_terms VALUES (?, ?, x'', x'')"
 _NAMED = "SELECT document_key, name, year, quarter FROM search_documents WHERE document_id = ?"
 # A number takes four bytes; a term of a heading or of the document as a whole has no positions.
 _COUNT = f"""
-INSERT INTO search_counts SELECT term, document_key, max(1, length(positions) / 4) FROM search_terms
-WHERE document_key = {_KEY}
+INSERT INTO search_batches SELECT document_key / {BATCH}, term, document_key, max(1, length(positions) / 4)
+FROM search_terms WHERE document_key = {_KEY}
 """
 _FORGET_COUNTS = f"""
-DELETE FROM search_counts WHERE document_key = {_KEY}
+DELETE FROM search_batches WHERE document_key = {_KEY} AND batch = {_KEY} / {BATCH}
 AND term IN (SELECT term FROM search_terms WHERE document_key = {_KEY})
 """
-_PLACE = "INSERT OR IGNORE INTO search_places VALUES (?, ?, ?, ?)"
+_PLACE = "INSERT OR IGNORE INTO search_owners VALUES (?, ?, ?, ?)"
 _UNPLACED = """
 SELECT document_id FROM search_documents
-WHERE document_id NOT IN (SELECT document_id FROM search_places) ORDER BY document_id
+WHERE document_id NOT IN (SELECT document_id FROM search_owners) ORDER BY document_id
 """
-_IN_PLACES = "SELECT document_id FROM search_places WHERE {within}"
+_IN_PLACES = "SELECT document_id FROM search_owners WHERE {within}"
 _DOCUMENTS = (
     "SELECT document_key, document_id, language FROM search_documents WHERE document_id IN ({places})"
 )
-# With "+" the counts are read by term: by both columns there would be a seek for every pair.
+# With "+" the counts are read by batch and term: by all columns there would be a seek for every document.
 _COUNTS = f"""
-SELECT term, document_key, count FROM search_counts WHERE term {IN_LIST} AND +document_key {IN_LIST}
+SELECT term, document_key, count FROM search_batches
+WHERE batch {IN_LIST} AND term {IN_LIST} AND +document_key {IN_LIST}
 """
 
 
@@ -70,12 +79,12 @@ def place_document(connection: sqlite3.Connection, document_id: str, owner: Owne
 
 def forget_counts(connection: sqlite3.Connection, document_id: str) -> None:
     """Remove the counts of a document, before its terms are removed or counted again."""
-    connection.execute(_FORGET_COUNTS, (document_id, document_id))
+    connection.execute(_FORGET_COUNTS, (document_id,) * 3)
 
 
 def forget_place(connection: sqlite3.Connection, document_id: str) -> None:
     """Remove where a document is stored. It is kept while a document is indexed again."""
-    connection.execute("DELETE FROM search_places WHERE document_id = ?", (document_id,))
+    connection.execute("DELETE FROM search_owners WHERE document_id = ?", (document_id,))
 
 
 def unplaced(connection: sqlite3.Connection) -> list[str]:
@@ -91,7 +100,8 @@ def candidates(
     if len(documents) <= most:
         return sorted(document_id for document_id, _ in documents.values())
     asked = question_terms(question, {language for _, language in documents.values()})
-    found = connection.execute(_COUNTS, (json.dumps(list(asked)), json.dumps(list(documents))))
+    batches = {key // BATCH for key in documents}
+    found = connection.execute(_COUNTS, [json.dumps(list(each)) for each in (batches, asked, documents)])
     best = best_documents(found, asked, len(documents), most)
     # Without any, the words may be misspelled, which the ranking of passages finds out.
     return sorted(documents[key][0] for key in best or sorted(documents)[:most])

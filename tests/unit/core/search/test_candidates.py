@@ -120,7 +120,7 @@ async def test_copies_and_deletions_keep_places_and_counts(
     assert target not in await index.candidates("canary noon", others)
     await index.delete(source)
     left = await database.rows(
-        "SELECT count(*) AS n FROM search_counts WHERE document_key NOT IN"
+        "SELECT count(*) AS n FROM search_batches WHERE document_key NOT IN"
         " (SELECT document_key FROM search_documents)"
     )
     assert left[0]["n"] == 0
@@ -133,8 +133,8 @@ async def test_documents_of_an_earlier_version_are_placed_later(
     saved = await save(index, FOLDER, "Wingtip_2023.txt", "The canary sings at noon.")
     # As they were written: without places, counts, and terms of documents as a whole.
     await database.execute(
-        ("DELETE FROM search_places", ()),
-        ("DELETE FROM search_counts", ()),
+        ("DELETE FROM search_owners", ()),
+        ("DELETE FROM search_batches", ()),
         ("DELETE FROM search_terms WHERE term GLOB char(1) || '*'", ()),
     )
     unplaced = await index.unplaced()

@@ -7,6 +7,7 @@ from core.infra.sqlite import Database
 from core.models import Page
 from core.names import Owner
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
+from core.storage.sqlite.places import BATCH
 
 
 async def test_nothing_is_left_of_a_deleted_document(tmp_path: Path) -> None:
@@ -38,9 +39,50 @@ async def test_a_document_saved_without_its_owner_is_placed_later(tmp_path: Path
         "d-1", "plan.txt", split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
     )
     assert await index.unplaced() == ["d-1"]
-    counts = "SELECT term, count FROM search_counts ORDER BY term"
+    counts = "SELECT term, count FROM search_batches ORDER BY term"
     before = await database.rows(counts)
     await index.place("d-1", Owner("acme", "ann", "c-1"))
     assert await index.unplaced() == []
     assert before and await database.rows(counts) == before
+    await database.close()
+
+
+async def test_tables_of_a_development_version_are_replaced(tmp_path: Path) -> None:
+    database, owner = Database(tmp_path / "orc.db"), Owner("acme", "ann", "c-1")
+    await database.migrate(SCHEMA)
+    index = SqlitePassageIndex(database)
+    passages = split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
+    await index.save("d-1", "plan.txt", passages, owner)
+    counts = "SELECT * FROM search_batches ORDER BY term"
+    before = await database.rows(counts)
+    await database.execute(
+        ("DROP TABLE search_batches", ()),
+        ("CREATE TABLE search_counts (term TEXT, document_key INTEGER, count INTEGER)", ()),
+        ("ALTER TABLE search_owners RENAME TO search_places", ()),
+    )
+    await database.migrate(SCHEMA)
+    assert await index.unplaced() == ["d-1"]
+    await index.place("d-1", owner)
+    assert before and await database.rows(counts) == before
+    old = "SELECT * FROM sqlite_master WHERE name IN ('search_counts', 'search_places')"
+    assert await database.rows(old) == []
+    await database.close()
+
+
+async def test_a_document_takes_as_many_writes_however_many_there_are(tmp_path: Path) -> None:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(SCHEMA)
+    index, text = SqlitePassageIndex(database), " ".join(f"word{number}" for number in range(3000))
+    passages = split_pages("d-1", [Page(number=1, text=text)])
+
+    async def written(number: int) -> int:
+        """The pages of the log after a save."""
+        await database.empty_log()
+        await index.save(f"d-{number}", "plan.txt", passages, Owner("acme", "ann", "c-1"))
+        [(_, pages, _)] = await database.rows("PRAGMA wal_checkpoint(PASSIVE)")
+        return int(pages)
+
+    found = [await written(number) for number in range(5 * BATCH)]
+    first, *_, last = (sum(found[start : start + BATCH]) for start in range(0, len(found), BATCH))
+    assert 0 < last < 1.2 * first
     await database.close()
