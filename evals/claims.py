@@ -2,7 +2,7 @@
 
 `python -m evals.claims` makes them from the questions and documents of evals/unseen: sentences and table rows
 with the answers, on the pages that have them. A wrong answer differs from a right one in one number, year or
-name, in a negation, or in the page that it cites. The same answers are made every time.
+name, in a negation, in a sign or currency, or in the page that it cites. Each run makes the same answers.
 """
 
 import argparse
@@ -33,6 +33,17 @@ _ABBREVIATED = re.compile(r"(?:\b[A-Za-z]|\bz\.B|\bca|\bNr|\bArt|\bMr|\bMs|\bDr|
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,3}(?![\w:/-]|[.,]\d)")
 _YEAR = re.compile(r"(?<![\w.,/-])(?:19|20)\d\d(?![\w/-])")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-zäöüéè]{3,}\b")
+_OTHER_SIGNS = (
+    (re.compile(r"\((?=\d[\d.,]*\))(.*?)\)"), r"\1"),
+    (re.compile(r"(?<![\w.])[-−](?=\d)"), ""),
+    (re.compile("[$€£](?= ?\\d)|(?<=\\d)[$€£]"), "₹"),
+    (re.compile(r"[<≤▼](?= ?\d)"), ">"),
+    (re.compile(r"[-–] (?=\d+ °)"), ""),
+    (re.compile(r"[>≥](?= ?\d)"), "<"),
+    (re.compile(r"±(?= ?\d)"), "-"),
+    (re.compile(r"(?<![\w.,:/$€£(-])(?=\d{1,3}(?![\w:/-]|[.,]\d))"), "-"),
+)
+"""What a sign is replaced by if a sentence has it; in other sentences a number gets a minus."""
 _VERB = re.compile(
     r"\b(is|are|must|may|can|will|was|ist|sind|darf|dürfen|muss|müssen|kann|wird|est|sont|peut|doit)\b"
 )
@@ -51,6 +62,24 @@ class CitedPage(NamedTuple):
     sentences: list[str]
     rows: list[str]
 
+
+_ACCOUNTS = [
+    "Result before tax | (138) | 199",
+    "Net change in cash | 1,214 | (856)",
+    "Change in fair value | $(1,428) | $602",
+    "Drinking water, chlorine | ≤ 0.3 mg/l | daily",
+    "Swimming pool, pH value | > 7.2 | weekly",
+    "Thickness of the glass | ±2 mm | per pane",
+    "Share price in Oslo | ▼ 14 | ▲ 11",
+]
+_LIMITS = [
+    "The deep freezer of the ferry is kept at – 18 °C during the whole voyage.",
+    "A swimmer with a pulse of <50 beats reports to the doctor on board.",
+    "The day ticket of the ferry costs €27 in winter and no more in summer.",
+    "The fund of the harbour closed the year with (412) thousand on its books.",
+]
+MADE = CitedPage("accounts", 1, "\n".join(_ACCOUNTS) + "\n\n" + " ".join(_LIMITS), _LIMITS, _ACCOUNTS)
+"""A page with the signs of accounts and limits, of which the documents have few."""
 
 Shape = Callable[[Sequence[str]], str]
 
@@ -88,7 +117,7 @@ ROW_SHAPES: Mapping[str, Shape] = {
 
 
 async def cited_pages() -> list[CitedPage]:
-    """The pages with answers, in the order of the questions, read by the product."""
+    """The pages with answers, in the order of the questions, read by the product; and the made one."""
     found: dict[tuple[str, int], CitedPage] = {}
     async with AsyncExitStack() as stack:
         extractor = Extractor()
@@ -100,7 +129,7 @@ async def cited_pages() -> list[CitedPage]:
                 extraction = await extractor.extract(path, name)
                 texts |= {(name, page.number): page.text for page in extraction.pages}
             _collect(questions, texts, found)
-    return [page for page in found.values() if page.sentences or page.rows]
+    return [*(page for page in found.values() if page.sentences or page.rows), MADE]
 
 
 def _collect(
@@ -148,6 +177,8 @@ def mistakes(sentence: str, page: str) -> Iterator[tuple[str, str]]:
         yield "number", _replaced(sentence, number, other)
     if (name := _NAME.search(sentence)) and "Barrowby" not in page:
         yield "name", _replaced(sentence, name, "Barrowby")
+    if with_sign := next(((p, other) for p, other in _OTHER_SIGNS if p.search(sentence)), None):
+        yield "sign", with_sign[0].sub(with_sign[1], sentence, count=1)
     if (verb := _VERB.search(sentence)) and not _NEGATED.search(sentence):
         yield "negation", _replaced(sentence, verb, f"{verb[0]} {NOT.get(verb[0], 'not')}")
 
@@ -218,7 +249,7 @@ def _check(
             note("other page", write(parts), text)
 
 
-KINDS = ("right", "number", "year", "name", "negation", "other page")
+KINDS = ("right", "number", "year", "name", "negation", "sign", "other page")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -111,7 +111,8 @@ Call = Callable[[str], object]
 PAGE = (
     "# Leave\n\nEvery employee has 25 days of leave a year. After the second year it is 28 days. Leave that"
     " is not taken by 31 March 2024 expires.\n\n"
-    "Item | 2023 | 2022\nRent | $1,200 | $1,100\nDeposit | $2,400 | $2,200\n\n"
+    "Item | 2023 | 2022\nRent | $1,200 | $1,100\nDeposit | $2,400 | $2,200\n"
+    "Result | (138) | ≤ 199\n\n■ Boats\n\n"
     "The quay opens at seven, see section 4.2 and Table 3. Harbour Authority (HA) is the “Authority”.\n"
 )
 QUESTION = "How many days of leave do employees have after the second year, and what is the rent?"

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES, OPENING_SENTENCES
 from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
 from core.grounding.effort import Effort
-from core.grounding.sentence_facts import ALL_NEGATIONS, has_content
+from core.grounding.opposites import ALL_NEGATIONS
+from core.grounding.sentence_facts import has_content
 from core.text.sentences import sentences, split_pieces
 from core.text.terms import STOP_WORDS
 

@@ -22,6 +22,7 @@ from core.grounding.sentence_facts import (
     same_order,
     tokenize,
 )
+from core.grounding.signs import LOSSES, same_sign
 from core.grounding.sources import Source
 from core.text.sentences import sentences as split_sentences
 from core.text.sentences import split_pieces
@@ -59,13 +60,21 @@ class _Part:
     negations: int
     anchors: list[Token]
     names: frozenset[str]
+    says_loss: bool
 
     @classmethod
     def of(cls, clause: Clause) -> "_Part":
         stems = frozenset(token.stem for token in clause if token.is_content)
         anchors = [token for token in clause if token.kind != "word" or token.is_name]
         names = frozenset(token.stem for token in clause if token.kind != "number")
-        return cls(clause, stems, negations(clause), anchors, names)
+        says_loss = any(token.written.casefold() in LOSSES for token in clause)
+        return cls(clause, stems, negations(clause), anchors, names, says_loss)
+
+    def limits_alike(self, claimed: Token, found: Token) -> bool:
+        """Whether a number of a page has the same signs, or this clause has words for them."""
+        if not same_sign(claimed.sign, found.sign, says_loss=self.says_loss):
+            return False
+        return not found.bound or any(anchor.stem == found.bound for anchor in self.anchors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +166,7 @@ class Evidence:
         if sum(token.kind == "number" for token in self._tokens(claim)) < LEAST_IN_ROW:
             return None
         found = self._verbatim(claim, near, effort)
-        if found is None or found not in self.sentences:
-            return None
-        # A quote is found without signs such as brackets, which make a number negative in accounts.
-        return found if _marks(self._text[found.start : found.end]) == _marks(claim) else None
+        return found if found in self.sentences else None
 
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
         asked = [part for part in map(_Part.of, clauses(self._tokens(claim))) if part.stems]
@@ -268,11 +274,6 @@ def page_sentences(text: str) -> list[Span]:
     return found
 
 
-def _marks(row: str) -> str:
-    """The visible characters of a row, without those between cells and at its end."""
-    return "".join(row.replace("|", " ").split()).rstrip(".")
-
-
 def _supports(asked: Sequence[_Part], wanted: frozenset[str], window: list[_Unit], effort: Effort) -> bool:
     """`wanted` are the words of all that is asked."""
     missing = len(wanted.difference(*[unit.words for unit in window]))
@@ -312,7 +313,9 @@ def _says(part: _Part, found: _Part, context: AbstractSet[str]) -> bool:
         return False
     for anchor in part.anchors:
         is_before = anchor.is_name and anchor.stem in context
-        if not is_before and not any(matches(anchor, token) for token in found.tokens):
+        if not is_before and not any(
+            matches(anchor, token) and part.limits_alike(anchor, token) for token in found.tokens
+        ):
             return False
     return same_order(part.anchors, found.tokens)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.grounding.sentence_facts import Clause, Token, clauses, tokenize
-from core.text.numbers import CURRENCIES, SCALE_VALUES, SCALES, SPELLED_NUMBERS
+from core.text.numbers import CURRENCIES, CURRENCY_SIGNS, SCALE_VALUES, SCALES, SPELLED_NUMBERS
 from core.text.terms import has_digit
 
 ROUGH = 0.1
@@ -18,6 +18,7 @@ _YEARS = range(1900, 2100)
 _NUMBERING = re.compile(
     r"^[\s#*•–-]*(?:\(?\d{1,3}(?:\.\d{1,3})*[.)](?=\s)|\d{1,3}(?:\.\d{1,3})+(?=\s+[A-Z]))|\(\d{1,2}\)(?=\s+\w)"
 )
+_HAS_SYMBOL = re.compile(f"[%‰{CURRENCY_SIGNS}]")
 _LABELS = frozenset(
     "page pages section sections article articles art clause paragraph para chapter part table figure fig"
     " step item annex appendix schedule version no number nr seite abschnitt artikel absatz kapitel tabelle"
@@ -124,7 +125,7 @@ def _figures(tokens: Sequence[Token]) -> Iterator[Figure]:
             continue
         is_written = token.written.casefold() in SPELLED_NUMBERS or has_digit(token.written)
         if is_written and (value := value_of(token.stem)) is not None:
-            yield _figure(tokens, at, value)
+            yield _figure(tokens, at, -value if token.sign == "minus" else value)
 
 
 def _figure(tokens: Sequence[Token], at: int, value: float) -> Figure:
@@ -133,11 +134,11 @@ def _figure(tokens: Sequence[Token], at: int, value: float) -> Figure:
     decimals = len(token.stem.partition(".")[2])
     fixed = _FIXED.intersection(token.near)
     units = tuple(unit for unit in token.near if unit not in _FIXED and unit not in SCALE_VALUES)
-    is_year = not fixed and token.stem.isdigit() and int(value) in _YEARS
+    is_year = not (fixed or token.sign == "minus") and token.stem.isdigit() and int(value) in _YEARS
     is_year = is_year and (not units or token.after in _DURING)
     before = tokens[at - 1].written if at else ""
     currency = [before] if CURRENCIES.get(before.casefold(), "none") in token.near else []
-    has_symbol = any(sign in token.written for sign in "$€£¥%")
+    has_symbol = _HAS_SYMBOL.search(token.written) is not None
     # What belongs to the number: scale and currency, else what it counts.
     following = tokens[at + 1 : at + 1 + len(token.near) - len(currency) - has_symbol]
     if is_year:

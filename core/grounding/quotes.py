@@ -7,14 +7,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from core.grounding.signs import (
+    DASHES,
+    LOSS,
+    is_bullet,
+    is_currency,
+    is_sign,
+    is_unit_mark,
+    one_spelling,
+)
 from core.text.normal_forms import normalized
+from core.text.numbers import CURRENCY_SIGNS
 
 _RUN = re.compile(
     r"(?P<broken>(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_]))"
     r"|(?P<marker>(?<=\[)[sS](?=\d))"
+    rf"|(?P<loss>{LOSS})"
     r"|(?P<plain>[A-Za-z0-9]++(?:[ \n][A-Za-z0-9]++)*+)|(?P<space>[ \n]++)|(?P<other>.)",
     re.S,
 )
+_MINUS, _DASH = "-", "\u2013"
+_NUMBER_BEHIND_DASH = re.compile(
+    rf"\s{{1,3}}[{CURRENCY_SIGNS}]?\d{{1,9}}(?:[.,]\d{{1,9}})?(?P<degrees>\s?°)?"
+)
+_LONGEST_INDENT = 20
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _OPENING_MARKS = frozenset("\"'([{“‘„‚«‹»›「『（【¿¡")
 _BETWEEN_CJK = re.compile(rf"(?<=[{_CJK}]) (?=[{_CJK}])")
@@ -38,7 +54,7 @@ def locate(quote: str, page_text: str) -> Span | None:
     """The first place of `quote` on the page, or None.
 
     Line breaks, hyphenation at line ends, ligatures, letter case, spacing and punctuation may differ;
-    words, numbers, signs and decimal points may not.
+    words, numbers, decimal points and signs may not. A number in brackets is negative, as in accounts.
     """
     return QuoteFinder(page_text).find(quote)
 
@@ -71,7 +87,7 @@ class QuoteFinder:
 
 
 def _canonical(text: str) -> _Canonical:
-    """The text reduced to letters, numbers and single spaces, with each character's offset in `text`."""
+    """The text reduced to letters, numbers, signs and single spaces, each with its offset in `text`."""
     characters: list[str] = []
     offsets: list[int] = []
     for match in _RUN.finditer(text):
@@ -80,18 +96,16 @@ def _canonical(text: str) -> _Canonical:
             characters.extend(match[0].lower().replace("\n", " "))
             offsets.extend(range(index, match.end()))
         elif kind == "space":
-            if characters and characters[-1] != " ":
-                characters.append(" ")
-                offsets.append(index)
+            _append(" ", index, characters, offsets)
         elif kind == "other":
             other = match[0]
             folded = other if other.isascii() else normalized("NFKC", other).casefold()
             for character in folded:
                 reduced = _canonical_character(character, text, index)
-                if reduced is None or (reduced == " " and (not characters or characters[-1] == " ")):
-                    continue
-                characters.append(reduced)
-                offsets.append(index)
+                if reduced is not None:
+                    _append(reduced, index, characters, offsets)
+        elif kind == "loss":
+            _append(_MINUS, index, characters, offsets)
         elif kind == "marker":  # fenced text has `[S 2]` where the page has `[S2]`
             characters.extend("s ")
             offsets.extend((index, index))
@@ -102,20 +116,63 @@ def _canonical(text: str) -> _Canonical:
     return _Canonical(canonical, offsets)
 
 
+def _append(character: str, index: int, characters: list[str], offsets: list[int]) -> None:
+    """Add a character with the spaces that it has in every text: one before a sign, none after it."""
+    last = characters[-1] if characters else " "
+    if character == " ":
+        if last == " " or _goes_before(last):
+            return
+    elif is_unit_mark(character) or character == _DASH:
+        if last == " " and characters[-2:-1] and characters[-2].isdigit():
+            del characters[-1], offsets[-1]
+    elif _goes_before(character) and last != " " and not _goes_before(last):
+        characters.append(" ")
+        offsets.append(index)
+    characters.append(character)
+    offsets.append(index)
+
+
+def _goes_before(character: str) -> bool:
+    """Whether a canonical character is a sign before a number or word."""
+    return character in (_MINUS, _DASH) or is_sign(character)
+
+
 def _canonical_character(character: str, text: str, index: int) -> str | None:
-    if character.isalnum() or character in "%$€£¥+":
+    if character.isalnum() or is_unit_mark(character) or is_currency(character):
         return character
     before = text[index - 1] if index else " "
     after = text[index + 1] if index + 1 < len(text) else " "
     if character in ".,:/" and before.isdigit() and after.isdigit():
         return character
-    if character in "-\u2212\u2010\u2011\u2013":
-        if after.isdigit() and not before.isalnum():
-            return "-"
-        return None if before.isalpha() and after.isalpha() else " "
+    if character in DASHES:
+        return _canonical_dash(character, text, index, before, after)
     if character in "\u00ad'\u2019":
         return None
+    if is_sign(character):
+        following = text[index + 1 : index + 3].lstrip()[:1]
+        is_list_mark = is_bullet(character, following) and _begins_line(text, index)
+        return " " if is_list_mark else one_spelling(character)
     return character if unicodedata.combining(character) else " "
+
+
+def _canonical_dash(character: str, text: str, index: int, before: str, after: str) -> str | None:
+    """A minus, a dash between or before numbers, a space, or None between the parts of a word."""
+    if after.isdigit() or is_currency(after):
+        if not before.isalnum():
+            return _MINUS
+        return _DASH if before.isdigit() else " "
+    if number := _NUMBER_BEHIND_DASH.match(text, index + 1):
+        if character == "\u2212" or text[max(0, index - 2) : index].rstrip()[-1:] in ("(", "|"):
+            return _MINUS
+        return " " if _begins_line(text, index) and not number["degrees"] else _DASH
+    return None if before.isalpha() and after.isalpha() else " "
+
+
+def _begins_line(text: str, index: int) -> bool:
+    """Whether only spaces are before a character in its line."""
+    start = max(0, index - _LONGEST_INDENT)
+    indent = text[start:index].rstrip(" \t\xa0")
+    return indent.endswith("\n") or not (indent or start)
 
 
 def _outer_marks(quote: str) -> tuple[str, str]:
@@ -147,6 +204,10 @@ def _joined(text: str, left: int) -> bool:
     if left < 0 or left + 1 >= len(text):
         return False
     one, other = text[left], text[left + 1]
-    if not ((one.isalnum() or one in ".,-$") and other.isalnum()) and not (one.isdigit() and other in ".,%"):
+    if _IS_CJK(one) or _IS_CJK(other):
         return False
-    return not (_IS_CJK(one) or _IS_CJK(other))
+    if _goes_before(one) or is_currency(one):
+        return other.isdigit() or is_currency(other)
+    if one.isdigit() and (other in (".", ",", _DASH) or is_unit_mark(other) or is_currency(other)):
+        return True
+    return (one.isalnum() or one in ".,") and other.isalnum()

@@ -8,57 +8,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, SIDE_OF
+from core.grounding.signs import BOUNDS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
-from core.text.numbers import AMBIGUOUS_NUMBER_WORDS, CURRENCIES, NUMBER_WORDS, SCALE_ABBREVIATIONS, SCALES
-from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, stems, words
-
-NEGATIONS: dict[str, frozenset[str]] = {
-    language: frozenset(words.split())
-    for language, words in {
-        "en": "not no never without neither nor none nobody nothing nowhere cannot hardly",  # prose: data
-        "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts niemand",
-        "fr": "pas jamais aucun aucune sans rien ni personne",
-        "es": "no nunca jamás sin ningún ninguna ninguno nada nadie tampoco ni",
-        "it": "non mai senza nessun nessuna nessuno niente né",
-        "nl": "niet geen nooit zonder niets niemand noch",
-    }.items()
-}
-ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
-
-_OPPOSITES = (
-    "rise rises rose risen rising increase increases increased increasing grew grow grows gained up"
-    " | fall falls fell fallen falling decrease decreases decreased decreasing drop dropped decline declined"
-    " declines shrank down reduced",
-    "minimum least lowest smallest min | maximum most highest largest max",
-    "before earlier | after later",
-    "above over more greater exceeds | below under less fewer",
-    "first | last",
-    "open opens opened | close closes closed",
-    "start starts started begin begins began | end ends ended",
-    "allowed permitted allows permits | forbidden prohibited banned disallowed forbids prohibits",
-    "mandatory required compulsory obligatory | optional voluntary",
-    "include includes included including | exclude excludes excluded excluding",
-    "accept accepts accepted approve approves approved | reject rejects rejected refuse refuses refused",
-    "win wins won | lose loses lost",
-    "buy buys bought purchase | sell sells sold sale",
-    "internal | external",
-    "import imports imported | export exports exported",
-    "tenant tenants lessee lessees | landlord landlords lessor lessors",
-    "buyer buyers purchaser | seller sellers vendor vendors",
-    "lender lenders creditor creditors | borrower borrowers debtor debtors",
-    "employer employers | employee employees",
-    "supplier suppliers provider providers | customer customers client clients",
-    "hot hotter warm | cold colder cool",
-    "always | sometimes rarely seldom",
-    "daily | weekly | monthly | quarterly | yearly annual annually",
+from core.text.numbers import (
+    AMBIGUOUS_NUMBER_WORDS,
+    CURRENCIES,
+    CURRENCY_SIGNS,
+    NUMBER_WORDS,
+    SCALE_ABBREVIATIONS,
+    SCALES,
 )
-SIDE_OF: dict[str, str] = {
-    word: f"{number}.{side}"
-    for number, pair in enumerate(_OPPOSITES)
-    for side, words in enumerate(pair.split("|"))
-    for word in words.split()
-}
-"""Each word of a pair of opposites with its side; words of one side count as the same."""
+from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, stems, words
 
 PREPOSITIONS = frozenset(
     "in on at from to by within about under of for with since until before after over between per "
@@ -71,17 +32,24 @@ CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mai
 
 UNITS_LOOKED_AT = 2
 CACHED_NUMBERS = 4096
+CONTEXT = 12
+"""Characters on each side of a number in brackets that show whether it is one of a row."""
 BEGINNING, CUT_TOKENS = 1000, 5
 """Characters in which nearly every text has a content word, and tokens that may differ where it is cut."""
 CACHED_SENTENCES, LONGEST_CACHED = 256, 500
 """Sentences whose tokens are kept, because each check of a claim reads it again; and their characters."""
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_])")
+_BOUNDS = re.escape("".join(sign for sign in BOUNDS if len(sign) == 1))
 _TOKEN = re.compile(
-    # With a blank behind it, a hyphen is a sign at the start of a cell only; elsewhere it is a dash.
-    r"(?:(?P<sign>(?<!\w)(?:[-\u2212](?=[\d$€£¥])|\u2212\s|(?:(?<=[(|])|(?<=[(|]\s))-\s))?"
-    r"(?P<money>[$€£¥]\s?)?|(?<=\w)-)(?P<digits>\d+(?:[.,'’]\d+)*)"
-    r"(?P<symbol>\s?[%€$£¥](?!\s?\d))?"
-    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*|[$€£¥])|(?P<mark>[,;:()\u2013\u2014|.!?])"
+    rf"(?P<bound>(?<![-=<>])(?:[<>]=|[{_BOUNDS}])"
+    rf"(?=\s?[-\u2212(]?[{CURRENCY_SIGNS}]?\s?\d))|(?P<tick>[{TICKS}])"
+    r"|(?P<bracket>\(\s?)?"
+    # With a blank behind it, a hyphen is a sign at the start of a cell or before degrees; elsewhere a dash.
+    rf"(?:(?P<sign>(?<!\w)(?:[-\u2212](?=[\d{CURRENCY_SIGNS}])|\u2212\s|(?:(?<=[(|])|(?<=[(|]\s))-\s"
+    r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
+    rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)(?P<digits>\d++(?:[.,'’]\d++)*+)"
+    rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
+    rf"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
 )
 _APOSTROPHE = re.compile(r"['’]")
 _SYMBOLS = frozenset(CURRENCIES.values())
@@ -93,8 +61,8 @@ _UNSPACED_FROM = "\u0e00"
 class Token:
     """One word, number or punctuation mark.
 
-    `near` are the units of a number. `after` is the preposition before it (during parsing, the word itself).
-    `written` is its spelling in the sentence.
+    `near` are the units of a number, `bound` is the meaning of a sign such as `<` before it. `after` is the
+    preposition before a token (during parsing, the word itself), `written` its spelling in the sentence.
     """
 
     stem: str
@@ -105,6 +73,8 @@ class Token:
     breaks: str = ""
     is_name: bool = False
     written: str = ""
+    sign: Sign = ""
+    bound: str = ""
 
     @property
     def is_content(self) -> bool:
@@ -170,7 +140,7 @@ def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def _is_content_word(token: Token) -> bool:
-    return token.is_content and token.kind != "number"
+    return token.is_content and token.kind not in ("number", "bound", "tick")
 
 
 def negations(tokens: Iterable[Token]) -> int:
@@ -180,15 +150,26 @@ def negations(tokens: Iterable[Token]) -> int:
 
 def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
     if match["digits"]:
-        sign = "-" if match["sign"] else ""
-        value = sign + plain_number(match["digits"])
-        symbol = (match["money"] or match["symbol"] or "").strip()
-        near = (CURRENCIES[symbol],) if symbol else ()
-        yield Token(value, "number", near, written=match[0].strip())
+        yield _number(match, text)
     elif match["mark"]:
         yield Token("", "mark", breaks=match["mark"])
+    elif match["bound"]:
+        yield Token(BOUNDS[match["bound"]], "bound", written=match["bound"])
+    elif match["tick"]:
+        yield Token(one_spelling(match["tick"]), "tick")
     else:
         yield from _raw_words(match["word"], text[match.end() : match.end() + 3])
+
+
+def _number(match: re.Match[str], text: str) -> Token:
+    symbol = (match["money"] or match["symbol"] or "").strip()
+    near = (CURRENCIES[symbol],) if symbol else ()
+    sign: Sign = "either" if match["either"] else "minus" if match["sign"] else ""
+    written = match[0].strip("()| \n")
+    if match["bracket"] and not sign:
+        around = max(0, match.start() - CONTEXT), match.end() + CONTEXT
+        sign = bracket_sign(written, text[around[0] : match.start()], text[match.end() : around[1]])
+    return Token(plain_number(match["digits"]), "number", near, written=written, sign=sign)
 
 
 @lru_cache(CACHED_NUMBERS)
@@ -224,6 +205,8 @@ def _mark(tokens: list[Token], language: str) -> None:
             is_spelled = index + 1 < len(tokens) and bool(tokens[index + 1].stem)
         if token.kind == "number" or is_spelled:
             token.near += _units(tokens, spelled, index)
+    for earlier, token in pairwise(tokens):
+        token.bound = earlier.stem if earlier.kind == "bound" else ""
     for token, folded, before in zip(tokens, spelled, ["", *spelled], strict=False):
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)

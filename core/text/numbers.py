@@ -63,14 +63,22 @@ SCALES = SCALE_ABBREVIATIONS | {
 }
 """Words for powers of ten. A German `Billion` is an English trillion; only the plural shows the language."""
 SCALE_VALUES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-CURRENCIES = {
+CURRENCY_SIGNS = "$\u00a2-\u00a5\u058f\u060b\u09f2\u09f3\u0af1\u0bf9\u0e3f\u17db\u20a0-\u20c0"
+"""A character class of a regular expression."""
+CURRENCIES = {sign: sign for sign in re.findall(f"[{CURRENCY_SIGNS}]", "".join(map(chr, range(0x2100))))} | {
     name: code
     for names, code in (
         ("$ usd dollar dollars", "USD"),
         ("€ eur euro euros", "EUR"),
         ("£ gbp pound pounds", "GBP"),
         ("¥ jpy yen", "JPY"),
+        ("₹ inr", "INR"),
+        ("₩ krw", "KRW"),
+        ("₽ rub", "RUB"),
+        ("₪ ils", "ILS"),
+        ("฿ thb", "THB"),
         ("% percent prozent", "%"),
+        ("‰ permille promille", "‰"),
     )
     for name in names.split()
 }

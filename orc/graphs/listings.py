@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from core.grounding.citations import WITHOUT_SOURCE
 from core.grounding.claims import LEADING_WORDS, VERBS
-from core.grounding.sentence_facts import ALL_NEGATIONS
+from core.grounding.opposites import ALL_NEGATIONS
 from core.text.numbers import SPELLED_NUMBERS
 from core.text.terms import STOP_WORDS
 

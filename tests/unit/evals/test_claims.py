@@ -13,7 +13,10 @@ def test_a_mistake_changes_one_thing_that_the_page_does_not_have() -> None:
         "year": "In 2022 Hannah Moss paid 40 pounds for each of the boats.",
         "number": "In 2019 Hannah Moss paid 83 pounds for each of the boats.",
         "name": "In 2019 Hannah Barrowby paid 40 pounds for each of the boats.",
+        "sign": "In 2019 Hannah Moss paid -40 pounds for each of the boats.",
     }
+    assert dict(mistakes("Result | (40) | 12", PAGE))["sign"] == "Result | 40 | 12"
+    assert dict(mistakes("It is < 40 degrees.", PAGE))["sign"] == "It is > 40 degrees."
     assert dict(mistakes("The rent is due on the third of May.", PAGE))["negation"].startswith(
         "The rent is not"
     )
@@ -35,7 +38,7 @@ async def test_no_wrong_answer_passes_and_few_right_ones_fail() -> None:
     hard = {
         "lines without full stops, the last cited": 10,
         "prose in lines of 60 characters": 1,
-        "prose in lines of 40 characters": 4,
+        "prose in lines of 40 characters": 5,
     }
     assert {shape: times for shape, times in failed.items() if times > hard.get(shape, 0)} == {}
-    assert sum(tally.total for tally in tallies.values()) > 2000
+    assert sum(tally.total for tally in tallies.values()) > 3000
