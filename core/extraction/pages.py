@@ -207,6 +207,8 @@ def _pages(blocks: list[Block]) -> list[list[Block]]:
 
 
 MAX_HEADER_CHARACTERS = 80
+_SIGN_BEFORE, _SIGN_BEHIND = re.compile("[$€£¥]"), re.compile(r"\)?%?\)?")
+_BEGINS_NUMBER, _ENDS_WITH_DIGIT = re.compile(r"[(\u2212-]?\d|[\u2014\u2013-]$"), re.compile(r"\d%?$")
 _NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
 
 
@@ -243,7 +245,29 @@ def _is_header(row: Sequence[str], following: Sequence[str], certain: bool) -> b
 def _line(row: Sequence[str], names: Sequence[str]) -> str:
     cells = [
         f"{names[column]}: {cell}" if column < len(names) and names[column] else cell
-        for column, cell in enumerate(row)
+        for column, cell in enumerate(_with_signs(row, names))
         if cell
     ]
     return " | ".join(cells)
+
+
+def _with_signs(row: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The row without the columns that filings give to signs: `$`, `(138` and `)` become `$(138)`.
+
+    The number is in its column, or in that of its currency if only that has a name; the other cell is empty.
+    """
+    cells = list(row)
+
+    def is_named(column: int) -> bool:
+        return column < len(names) and bool(names[column])
+
+    for column, cell in enumerate(row):
+        before = cells[column - 1] if column else ""
+        if _SIGN_BEFORE.fullmatch(before) and _BEGINS_NUMBER.match(cell):
+            kept, emptied = (column, column - 1) if is_named(column) else (column - 1, column)
+            cells[kept], cells[emptied] = before + cell, ""
+        elif cell and _SIGN_BEHIND.fullmatch(cell):
+            place = column - 1 if before else column - 2
+            if place >= 0 and _ENDS_WITH_DIGIT.search(cells[place]):
+                cells[place], cells[column] = cells[place] + cell, ""
+    return cells

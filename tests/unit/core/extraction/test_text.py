@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from core.errors import UnreadableDocument, UnsupportedDocument
 from core.extraction.html import to_text
+from core.extraction.pages import render_rows
 from tests.unit.core.extraction.samples import Read
 
 PAGE = """<html><head><title>Manual</title><style>p {}</style></head><body>
@@ -70,6 +71,20 @@ async def test_csv_rows_have_column_names(read: Read, delimiter: str) -> None:
 async def test_a_list_of_names_and_values_has_no_header(read: Read) -> None:
     extraction = await read("a.csv", b"Owner,Ann\nCity,Bonn\n")
     assert extraction.pages[0].text == "Owner | Ann\nCity | Bonn"
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ("Net,$,(1.4,),$138", "Year: Net | 2020: $(1.4) | $138"),
+        ("Rate,5,%,(3,)%", "Year: Rate | 2020: 5% | 2019: (3)%"),
+        ("Fees,$,-,$,7", "Year: Fees | 2020: $- | 2019: $7"),
+        ("Notes,(a,),$,x", "Year: Notes | 2020: (a | ) | 2019: $ | x"),
+    ],
+)
+def test_signs_in_separate_columns_join_their_numbers(row: str, text: str) -> None:
+    rows = ["Year", "2020", "", "2019", ""], row.split(",")
+    assert list(render_rows(rows, header=True))[1] == text
 
 
 async def test_csv_is_cut_between_rows(read: Read) -> None:
