@@ -15,7 +15,8 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import TextExtraction
 from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
-from core.extraction.sandbox import Extraction, OnPage
+from core.extraction.collecting import OnPage
+from core.extraction.sandbox import Extraction
 from core.infra.sqlite import Database
 from core.infra.text_processes import TextWork
 from core.models import Document, Hit, Page, Passage, Progress

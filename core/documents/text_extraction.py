@@ -16,7 +16,8 @@ from core.ocr.ports import Ocr
 from core.ocr.service import OcrOutcome, add_ocr
 
 if TYPE_CHECKING:
-    from core.extraction.sandbox import Extraction, OnPage
+    from core.extraction.collecting import OnPage
+    from core.extraction.sandbox import Extraction
     from core.llm.tokens import TokenCounter
 
 NO_TEXT = "no_text"

@@ -30,7 +30,7 @@ def main() -> None:
     limits.allow_processor(request["seconds"])
     isolate(Path(request["path"]))
     try:
-        for line in _read(Path(request["path"]), request["name"], request["memory_bytes"], request["first"]):
+        for line in _read(**request):
             limits.allow_processor(request["seconds"])
             output.write(line)
             output.flush()
@@ -40,9 +40,12 @@ def main() -> None:
     os._exit(0)
 
 
-def _read(source: Path, file_name: str, memory_bytes: int, first: int) -> Iterator[bytes]:
-    file_format = sniff(source, file_name, memory_bytes)
-    stream = open_file(file_format, source, memory_bytes, first)
+def _read(
+    path: str, name: str, memory_bytes: int, first: int, *, with_earlier_words: bool = False, **_: object
+) -> Iterator[bytes]:
+    source = Path(path)
+    file_format = sniff(source, name, memory_bytes)
+    stream = open_file(file_format, source, memory_bytes, first, with_earlier_words=with_earlier_words)
     limits.forbid_files()
     yield opened_line(file_format.value, stream.total)
     empty = first == 1

@@ -1,7 +1,8 @@
 """PDF: one unit for each page, read with PDFium."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
 from core.extraction.pages import Unit, UnitStream, clean, numbered_pages, unreadable
 from core.extraction.pdf_layout import laid_out
+from core.extraction.pdf_word_boxes import text_inside
 
 ABSENT_PAGES = 100
 """More missing pages at the end are an error in the page count."""
@@ -22,24 +24,32 @@ _GERMAN_CONJUNCTIONS = frozenset("und oder sowie bzw".split())
 class LineEndHyphens:
     """Decides from the words seen so far whether a hyphen at a line end belongs to the word.
 
-    PDFium replaces the hyphen and the line end by a control character: "in?network", "re?quires".
+    PDFium replaces the hyphen and the line end by a control character: "in?network", "re?quires". Many files
+    have none, so words are read when they are needed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: Iterable[str] = ()) -> None:
+        """`earlier`: the texts of earlier pages, which are read once at most."""
+        self._earlier = earlier
         self._seen: set[str] = set()
         self._unread: list[str] = []
 
+    def note(self, text: str) -> None:
+        """Take a page's words into account from now on."""
+        self._unread.append(text)
+
     def join(self, text: str) -> str:
-        if "\x02" not in text and "\ufffe" not in text:
-            self._unread.append(text)
+        """The text with whole words at its line ends."""
+        if not _has_hyphen(text):
             return text
-        self._unread.append(_LINE_END_HYPHEN.sub(" ", text))
         self._read_words()
         return _LINE_END_HYPHEN.sub(self._join, text)
 
     def _read_words(self) -> None:
-        """Note the words of the pages so far. Many files never need them."""
-        words = set(_WORD.findall("\n".join(self._unread).lower()))
+        earlier, self._earlier = self._earlier, ()
+        texts = [*earlier, *self._unread]
+        parts = (_LINE_END_HYPHEN.sub(" ", text) if _has_hyphen(text) else text for text in texts)
+        words = set(_WORD.findall("\n".join(parts).lower()))
         self._unread.clear()
         self._seen |= words
         for word in words:
@@ -55,8 +65,15 @@ class LineEndHyphens:
         return f"{left}-{right}" if are_words or "-".join(halves) in self._seen else left + right
 
 
-def read(source: Path, first: int = 1) -> UnitStream:
-    """The visible pages from page `first`: text outside the page box is left out."""
+def _has_hyphen(text: str) -> bool:
+    return "\x02" in text or "\ufffe" in text
+
+
+def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> UnitStream:
+    """The visible pages from page `first`: text outside the page box is left out.
+
+    `with_earlier_words`: whether words of the pages before `first` decide about hyphens, too.
+    """
     try:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
@@ -64,11 +81,18 @@ def read(source: Path, first: int = 1) -> UnitStream:
         raise unreadable("encrypted" if locked else "corrupt") from error
     if len(document) == 0:
         raise unreadable("empty")
-    return UnitStream(numbered_pages(_pages(document, first), first), len(document))
+    hyphens = LineEndHyphens(_texts(document, first - 1) if with_earlier_words else ())
+    return UnitStream(numbered_pages(_pages(document, first, hyphens), first), len(document))
 
 
-def _pages(document: pypdfium2.PdfDocument, first: int) -> Iterator[Unit]:
-    hyphens = LineEndHyphens()
+def _texts(document: pypdfium2.PdfDocument, count: int) -> Iterator[str]:
+    """The texts of the first pages as PDFium orders them."""
+    for index in range(count):
+        with suppress(pypdfium2.PdfiumError), closing(document[index]) as page:
+            yield text_inside(page, page.get_textpage())
+
+
+def _pages(document: pypdfium2.PdfDocument, first: int, hyphens: LineEndHyphens) -> Iterator[Unit]:
     absent = 0
     for index in range(first - 1, len(document)):
         try:
@@ -87,7 +111,10 @@ def _pages(document: pypdfium2.PdfDocument, first: int) -> Iterator[Unit]:
 
 def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens) -> Unit:
     try:
-        text, boxes = laid_out(page, page.get_textpage(), lambda drawn: clean(hyphens.join(drawn)))
+        drawn = page.get_textpage()
+        text = text_inside(page, drawn)
+        hyphens.note(text)
+        text, boxes = laid_out(page, drawn, text, lambda part: clean(hyphens.join(part)))
         return Unit(text, boxes=boxes)
     except pypdfium2.PdfiumError:
         return Unit("")

@@ -19,7 +19,6 @@ from core.extraction.pdf_word_boxes import (
     handle_of,
     match,
     measure,
-    text_inside,
 )
 from core.extraction.reading_order import Layout, in_reading_order, is_scrambled, packed
 from core.extraction.word_boxes import MAX_BOXES
@@ -46,13 +45,15 @@ class _Letter(NamedTuple):
     high: float
 
 
-def laid_out(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, tidy: Tidy) -> tuple[str, bytes]:
+def laid_out(
+    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy
+) -> tuple[str, bytes]:
     """The text of a page in reading order, and the boxes (see word_boxes.py) of its words.
 
-    `tidy` cleans what PDFium returns. If the words cannot be found on the page, or if they are too many, then
-    the text has the order in which it was drawn, and no boxes.
+    `text` is that inside the page box, and `tidy` cleans what PDFium returns. If the words cannot be found on
+    the page, or if they are too many, then the text has the order in which it was drawn, and no boxes.
     """
-    text = tidy(text_inside(page, drawn))
+    text = tidy(text)
     found = find_words(page, drawn, text)
     if found is None:
         return text, b""

@@ -28,13 +28,15 @@ _READERS = {
 }
 
 
-def open_file(file_format: Format, source: Path, memory_bytes: int, first: int = 1) -> UnitStream:
-    """Start reading a file of this format, a PDF from page `first`.
+def open_file(
+    file_format: Format, source: Path, memory_bytes: int, first: int = 1, *, with_earlier_words: bool = False
+) -> UnitStream:
+    """Start reading a file of this format, a PDF from page `first`, see pdf.py.
 
     Exceptions of the reader are not translated.
     """
     module, function = _READERS.get(file_format, "images.read").split(".")
     read: Callable[..., UnitStream] = getattr(import_module(f"core.extraction.{module}"), function)
     if file_format is Format.PDF:
-        return read(source, first)
+        return read(source, first, with_earlier_words=with_earlier_words)
     return read(source, memory_bytes) if file_format in PACKAGES else read(source)

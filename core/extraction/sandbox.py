@@ -3,14 +3,16 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
-from core.errors import DocumentRejected, OrcError
+from core.extraction.collecting import PDF, Collector, Interrupted, OnPage, SecondHalf, counted
 from core.extraction.forked import ForkServer
 from core.extraction.pages import count_letters, unreadable
-from core.extraction.protocol import GarbageOutput, page_boxes, parse_line, rejection
+from core.extraction.protocol import GarbageOutput
 from core.extraction.subprocesses import (
     MODULE,
     Children,
@@ -20,19 +22,12 @@ from core.extraction.subprocesses import (
     send,
 )
 from core.extraction.watch import TimeLimits, Verdict, Watch, watched
-from core.extraction.word_boxes import BOX_BYTES
 from core.infra.children import Child
 from core.models import Page, Progress, Record
 
-MAX_CHARACTERS = 20_000_000
-MAX_PAGES = 50_000
-
 _WORKER = (*MODULE[1:], "core.extraction.child")
-PDF = "application/pdf"
 MIN_PDF_LETTERS = 16
 """A PDF with fewer letters is a scan with a stamp or page number."""
-
-OnPage = Callable[[Page], object]
 
 _log = logging.getLogger(__name__)
 
@@ -62,91 +57,6 @@ EXTRACTION_PROCESSES = 2
 """Files that one process extracts at the same time."""
 ATTEMPTS = 3
 """How often a file is read if the child is ended from outside."""
-MOST_SLOW_PAGES = 3
-"""Pages of a file that may take too long; they stay without text."""
-
-
-class Collector:
-    """Assembles pages from the child's lines. The last line sets `media_type` or `rejection`."""
-
-    def __init__(self, progress: Progress | None, on_page: OnPage | None = None) -> None:
-        self.pages: list[Page] = []
-        self.media_type = ""
-        self.rejection: DocumentRejected | None = None
-        self._progress = progress
-        self._on_page = on_page
-        self._opened = ""
-        self._total = 0
-        self._parts: list[str] = []
-        self._following: list[Page] = []
-        self._characters = 0
-        self._slow = 0
-
-    def take(self, line: bytes) -> None:
-        """Add one line. Raises UnreadableDocument beyond a limit, GarbageOutput for an invalid line."""
-        message = parse_line(line)
-        if self.media_type or self.rejection:
-            raise GarbageOutput("a line after the end")
-        if "error" in message:
-            self.rejection = rejection(message)
-            _log.info("extraction.rejected code=%s cause=%s", self.rejection.code, message.get("cause"))
-        elif "opened" in message:
-            self._opened, total = str(message["opened"]), message.get("total")
-            self._total = total if isinstance(total, int) else 0
-        elif "done" in message:
-            self._end(str(message["done"]))
-        else:
-            self._add(message)
-
-    def skip_slow_page(self) -> None:
-        """Leave the next page without text. Raises UnreadableDocument unless another child can read on."""
-        if self._opened != PDF or self._slow == MOST_SLOW_PAGES:
-            raise unreadable("too_slow")
-        self._slow += 1
-        self._parts = []
-        self._append(Page(number=len(self.pages) + 1, text=""))
-        _log.warning("extraction.slow_page number=%d", len(self.pages))
-
-    def _end(self, media_type: str) -> None:
-        if self._slow and not any(page.text for page in self.pages):
-            raise unreadable("too_slow")
-        for page in self._following:
-            self.pages.append(page.model_copy(update={"number": len(self.pages) + 1}))
-        self.media_type = media_type
-
-    def _add(self, message: dict[str, object]) -> None:
-        text = str(message["text"])
-        self._characters += len(text)
-        self._parts.append(text)
-        if self._characters > MAX_CHARACTERS or len(self.pages) + len(self._following) >= MAX_PAGES:
-            raise unreadable("too_large")
-        if message.get("more"):
-            return
-        label = str(message.get("label", ""))
-        text = "".join(self._parts)
-        boxes = page_boxes(message)
-        if len(boxes) > len(text) * BOX_BYTES:  # limits all boxes of a file, as its text is limited
-            raise GarbageOutput("more boxes than characters")
-        page = Page(number=len(self.pages) + 1, text=text, label=label, boxes=boxes)
-        self._parts = []
-        if message.get("follows"):
-            self._following.append(page)
-        else:
-            self._append(page)
-
-    def _append(self, page: Page) -> None:
-        self.pages.append(page)
-        if self._on_page is not None:
-            self._on_page(page)
-        if self._progress is not None:
-            self._progress(page.number, self._total, "Reading the text")
-
-
-class Interrupted(Exception):
-    """A child was ended from outside; `cause` is the error if that happens each time."""
-
-    def __init__(self, cause: OrcError) -> None:
-        self.cause = cause
 
 
 class Extractor:
@@ -184,9 +94,12 @@ class Extractor:
         """
         async with self._slots:
             for attempt in range(1, ATTEMPTS + 1):
-                collector = Collector(progress, on_page)
+                note = progress and counted(progress)
+                collector = Collector(note, on_page)
+                read_rest = partial(self._read_rest, source, file_name, note, on_page)
+                second = SecondHalf(self._slots, read_rest)
                 try:
-                    await self._read(source, file_name, collector)
+                    await self._read(source, file_name, collector, second if attempt == 1 else None)
                     break
                 except Interrupted as error:
                     if attempt == ATTEMPTS:
@@ -204,22 +117,60 @@ class Extractor:
         """Stop all children; pending extractions raise Unavailable."""
         await self._children.close()
 
-    async def _read(self, source: Path, file_name: str, collector: Collector) -> None:
+    async def _read(
+        self, source: Path, file_name: str, collector: Collector, second: SecondHalf | None
+    ) -> None:
         """Read the whole file: with one child, and one more for what follows each slow page."""
         times = self._times
-        while not collector.media_type:
-            begin = self._children.fork if self._forks else self._children.start
-            async with begin(*self._command) as process, watched(process, times) as watch:
-                first = len(collector.pages) + 1
-                limits = {"seconds": times.page, "most_seconds": times.most}
-                request = request_line(source, self._memory_bytes, **limits, name=file_name, first=first)
-                returncode = await _collect(process, request, collector, watch)
-            if collector.rejection is not None:
-                raise collector.rejection
-            if not collector.media_type:
-                self._check_death(returncode, watch)
-                collector.skip_slow_page()
-                times = times._replace(wall=times.wall - watch.wall)
+        try:
+            while not collector.media_type:
+                async with self._child(times) as (process, watch):
+                    request = self._request(source, file_name, len(collector.pages) + 1)
+                    returncode = await _collect(process, request, collector, watch, second)
+                if returncode is None:
+                    assert second is not None
+                    collector.complete(await second.result(), second.first)
+                elif collector.rejection is not None:
+                    raise collector.rejection
+                elif not collector.media_type:
+                    self._check_death(returncode, watch)
+                    collector.skip_slow_page()
+                    times = times._replace(wall=times.wall - watch.wall)
+        finally:
+            if second is not None:
+                await second.end()
+
+    async def _read_rest(
+        self, source: Path, file_name: str, progress: Progress | None, on_page: OnPage | None, first: int
+    ) -> Collector:
+        """The pages of a PDF from this one to its end. Raises an OrcError if not all of them can be read."""
+        collector = Collector(progress, on_page)
+        async with self._child(self._times) as (process, watch):
+            request = self._request(source, file_name, first, with_earlier_words=True)
+            returncode = await _collect(process, request, collector, watch)
+        if not collector.media_type:
+            raise collector.rejection or self._children.death(returncode or 0)
+        return collector
+
+    @asynccontextmanager
+    async def _child(self, times: TimeLimits) -> AsyncIterator[tuple[Child, Watch]]:
+        """A child for one request, and what watches it. It ends with the context."""
+        begin = self._children.fork if self._forks else self._children.start
+        async with begin(*self._command) as process, watched(process, times) as watch:
+            yield process, watch
+
+    def _request(
+        self, source: Path, file_name: str, first: int, *, with_earlier_words: bool = False
+    ) -> bytes:
+        return request_line(
+            source,
+            self._memory_bytes,
+            self._times.page,
+            most_seconds=self._times.most,
+            name=file_name,
+            first=first,
+            with_earlier_words=with_earlier_words,
+        )
 
     def _check_death(self, returncode: int, watch: Watch) -> None:
         """Raise the error for a child without a final message, unless it was for a slow page."""
@@ -234,18 +185,27 @@ class Extractor:
         raise error
 
 
-async def _collect(process: Child, request: bytes, collector: Collector, watch: Watch) -> int:
-    """The exit code of a child, whose pages are collected until it ends."""
+async def _collect(
+    process: Child, request: bytes, collector: Collector, watch: Watch, second: SecondHalf | None = None
+) -> int | None:
+    """The exit code of a child, whose pages are collected until it ends; None once `second` takes over."""
     try:
         await send(process, request)
-        await _receive(process, collector, watch)
+        async for line in _lines(process):
+            collector.take(line)
+            watch.pages = len(collector.pages)
+            if second is not None:
+                second.begin(collector.pages_of_pdf)
+                if second.takes_over(len(collector.pages)):
+                    return None
         return await process.wait()
     except GarbageOutput as error:
         _log.warning("extraction.garbage reason=%s", error)
         raise unreadable("corrupt") from error
 
 
-async def _receive(process: Child, collector: Collector, watch: Watch) -> None:
+async def _lines(process: Child) -> AsyncIterator[bytes]:
+    """What a child writes, without half a line of one that was killed."""
     assert process.stdout is not None
     while True:
         try:
@@ -253,6 +213,5 @@ async def _receive(process: Child, collector: Collector, watch: Watch) -> None:
         except ValueError as error:
             raise GarbageOutput("a line that is too long") from error
         if not line.endswith(b"\n"):
-            return  # the end, or half a line of a child that was killed
-        collector.take(line)
-        watch.pages = len(collector.pages)
+            return
+        yield line

@@ -1,5 +1,6 @@
 """PDF: pages, also of files that are damaged, encrypted or inconsistent."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,14 @@ async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
     assert len(boxes_between(TEXT, pages[0].boxes, 0, len(TEXT))) == 1
 
 
+def joined(text: str, *before: str, earlier: Iterable[str] = ()) -> str:
+    """A page's text with whole words at its line ends, after other pages."""
+    hyphens = LineEndHyphens(earlier)
+    for page in (*before, text):
+        hyphens.note(page)
+    return hyphens.join(text)
+
+
 @pytest.mark.parametrize(
     ("broken", "fixed"),
     [
@@ -110,13 +119,13 @@ async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
     ],
 )
 def test_a_line_end_hyphen_stays_only_if_it_belongs_to_the_word(broken: str, fixed: str) -> None:
-    assert fixed in LineEndHyphens().join(broken)
+    assert fixed in joined(broken)
 
 
 def test_hyphens_follow_the_words_of_earlier_pages() -> None:
-    hyphens = LineEndHyphens()
-    hyphens.join("a co-insurance of 20 %")
-    assert hyphens.join("the co\x02insurance") == "the co-insurance"
+    assert joined("the co\x02insurance", "a co-insurance of 20 %") == "the co-insurance"
+    assert joined("the co\x02insurance", "a co\x02insurance of 20 %") == "the coinsurance"
+    assert joined("the co\x02insurance", "nothing of it", earlier=["a co-insurance"]) == "the co-insurance"
 
 
 @pytest.mark.slow

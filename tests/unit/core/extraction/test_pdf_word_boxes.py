@@ -235,7 +235,9 @@ def test_different_characters_are_not_matched(text: str, characters: str) -> Non
 
 @given(st.text(st.sampled_from("ab- \n\r\x02\ufffe\0\xad第😀"), max_size=30))
 def test_matched_words_have_their_own_letters(characters: str) -> None:
-    text = clean(reader.LineEndHyphens().join(characters))
+    hyphens = reader.LineEndHyphens()
+    hyphens.note(characters)
+    text = clean(hyphens.join(characters))
     places = match(text, characters)
     if places is None:
         return

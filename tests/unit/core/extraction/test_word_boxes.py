@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.extraction.collecting import Collector
 from core.extraction.protocol import MAX_LINE_BYTES, PART_CHARACTERS, GarbageOutput, done_line, page_lines
-from core.extraction.sandbox import Collector
 from core.extraction.word_boxes import (
     BOX_BYTES,
     MAX_BOXES,

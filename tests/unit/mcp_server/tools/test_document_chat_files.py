@@ -14,7 +14,8 @@ from pypdf import PdfReader
 from core.documents.ports import Attachment
 from core.documents.scope import Scope
 from core.errors import DependencyDown
-from core.extraction.sandbox import Extraction, OnPage
+from core.extraction.collecting import OnPage
+from core.extraction.sandbox import Extraction
 from core.grounding.models import WrittenMark
 from core.infra.settings import CoreSettings
 from core.llm.errors import ModelMisconfigured
