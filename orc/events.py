@@ -23,11 +23,15 @@ Milliseconds = Annotated[float, Field(ge=0)]
 
 
 class Event(BaseModel):
-    """Base of the events; `kind` is the SSE event name, the fields are its data."""
+    """Base of the events; `kind` is the SSE event name, the fields are its data.
+
+    Readers are woken at once for an event that `is_urgent`.
+    """
 
     model_config = ConfigDict(frozen=True)
     kind: ClassVar[str]
     ends_turn: ClassVar[bool] = False
+    is_urgent: ClassVar[bool] = False
 
     def data(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
@@ -124,6 +128,7 @@ class Token(Event):
     """More text of the answer."""
 
     kind = "token"
+    is_urgent = True
     text: str
 
 
@@ -370,7 +375,7 @@ class Done(Event):
     """The turn is stored; this is its result."""
 
     kind = "done"
-    ends_turn = True
+    ends_turn = is_urgent = True
     result: TurnResult
 
     def data(self) -> dict[str, Any]:
@@ -381,7 +386,7 @@ class Stopped(Event):
     """The turn was stopped by its user, and what there was of the answer is stored; it was not checked."""
 
     kind = "stopped"
-    ends_turn = True
+    ends_turn = is_urgent = True
     result: TurnResult
 
     def data(self) -> dict[str, Any]:
@@ -392,7 +397,7 @@ class Failed(Event):
     """The turn ended without an answer."""
 
     kind = "error"
-    ends_turn = True
+    ends_turn = is_urgent = True
     problem: Problem
 
     def data(self) -> dict[str, Any]:

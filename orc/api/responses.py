@@ -162,7 +162,11 @@ async def reply(
     log: EventLog, *, streaming: bool, trace_id: str, after: int = 0, shown: Shown = _unchanged
 ) -> Response:
     """The turn's events after this one, or what it ended in; with the ids of the turn in the headers."""
-    response = stream(log.follow(after), trace_id) if streaming else await _ending(log, shown)
+    if streaming:
+        await log.settle()
+        response: Response = stream(log.follow(after), trace_id)
+    else:
+        response = await _ending(log, shown)
     response.headers.update(turn_headers(log.conversation_id, log.turn_id))
     response.headers.update(limit_headers(log.allowance))
     return response
