@@ -6,7 +6,7 @@ A part is stored as it is if it can be. Percent signs mark the other forms: no d
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 MAX_BYTES = 255
@@ -15,16 +15,17 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|co
 _MARK = re.compile(r"%~[0-9a-f]{8}$")
 
 
-def stored_names(name: str) -> list[str]:
+def stored_names(name: str) -> Iterator[str]:
     """The names that `name` may have on disk: as it is, safe, and safe with a mark that its case decides."""
-    return list(dict.fromkeys((name, *_safe_names(name))))
+    yield name
+    yield from (each for each in _safe_names(name) if each != name)
 
 
 def original_name(stored: str) -> str | None:
     """The name that is stored as `stored`; None if no name is stored so."""
     try:
         name = unquote(_MARK.sub("", stored), errors="strict") if "%" in stored else stored
-        return name if stored in stored_names(name) else None
+        return name if stored in [*stored_names(name)] else None
     except UnicodeError:
         return None
 

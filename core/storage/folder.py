@@ -33,22 +33,30 @@ def _in_thread(work: Callable[Parameters, Result]) -> Callable[Parameters, Corou
 
     @functools.wraps(work)
     async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        try:
+        with _translated():
             return await asyncio.to_thread(work, *args, **kwargs)
-        except OSError as exc:
-            if (full := exhausted(exc, "the documents", "blobs")) is not None:
-                raise full from exc
-            raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc
 
     return call
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Raise our error for an OSError inside."""
+    try:
+        yield
+    except OSError as exc:
+        if (full := exhausted(exc, "the documents", "blobs")) is not None:
+            raise full from exc
+        raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc
 
 
 class FolderBlobStore:
     """Files at root/organization/user/conversation/file; a symbolic link below the root counts as absent.
 
     Files that others put there are blobs too. file_names.py says how parts that some system cannot store,
-    or that differ by case alone, are named on disk. Everything blocking runs in threads. `look` is `lstat`
-    that returns None for a missing file; tests replace it by one of a disk that ignores case.
+    or that differ by case alone, are named on disk. Everything blocking runs in threads, except a look at
+    one blob on a disk that minds case. `look` is `lstat` that returns None for a missing file; tests replace
+    it by one of a disk that ignores case.
     """
 
     def __init__(self, root: Path, *, look: Look | None = None) -> None:
@@ -81,10 +89,11 @@ class FolderBlobStore:
         finally:
             staged.unlink(missing_ok=True)
 
-    @_in_thread
-    def head(self, path: BlobPath) -> BlobProperties | None:
-        folder = self._folder(path.owner)
-        return None if folder is None else self._look_at(path, folder)
+    async def head(self, path: BlobPath) -> BlobProperties | None:
+        if not self._minds_case:
+            return await self._head(path)
+        with _translated():
+            return self._look_up(path)
 
     @_in_thread
     def list_in(self, owner: Owner) -> list[BlobProperties]:
@@ -126,6 +135,14 @@ class FolderBlobStore:
         self._make(self._incoming)
         if not os.access(self._incoming, os.W_OK | os.X_OK):
             raise PermissionError(f"{self._incoming} is not writable")
+
+    @_in_thread
+    def _head(self, path: BlobPath) -> BlobProperties | None:
+        return self._look_up(path)
+
+    def _look_up(self, path: BlobPath) -> BlobProperties | None:
+        folder = self._folder(path.owner)
+        return None if folder is None else self._look_at(path, folder)
 
     @_in_thread
     def _file(self, path: BlobPath) -> Path | None:
@@ -174,12 +191,12 @@ class FolderBlobStore:
     def _folder(self, owner: Owner) -> Path | None:
         folder = self._root
         for segment in owner.key:
-            present = [
+            present = (
                 entry for entry, status in self._entries(folder, segment) if stat.S_ISDIR(status.st_mode)
-            ]
-            if not present:
+            )
+            if (found := next(present, None)) is None:
                 return None
-            folder = present[0]
+            folder = found
         return folder
 
     def _place(self, folder: Path, name: str) -> Path:
@@ -194,10 +211,8 @@ class FolderBlobStore:
         return folder / free
 
     def _look_at(self, path: BlobPath, folder: Path) -> BlobProperties | None:
-        for file in self._files(folder, path.file):
-            if (status := self._look(file)) is not None:
-                return _properties(path, status)
-        return None
+        found = (status for _, status in self._entries(folder, path.file) if stat.S_ISREG(status.st_mode))
+        return next((_properties(path, status) for status in found), None)
 
     def _files(self, folder: Path, name: str) -> list[Path]:
         return [entry for entry, status in self._entries(folder, name) if stat.S_ISREG(status.st_mode)]

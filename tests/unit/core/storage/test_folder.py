@@ -6,8 +6,10 @@ import re
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -97,6 +99,41 @@ async def test_a_listing_leaves_out_folders_and_names_that_no_document_may_have(
     put_oddities_into(root / OWNER.prefix)
     assert [blob.path for blob in await folder.list_in(OWNER)] == [PATH]
     assert await folder.head(BlobPath(OWNER, "folder")) is None
+
+
+async def test_a_blob_is_looked_at_while_all_threads_are_busy(
+    folder: FolderBlobStore, write: Callable[[bytes], Path]
+) -> None:
+    put = await folder.put(PATH, write(b"hello"))
+    assert await folder.head(PATH) == put  # the first look finds out whether the disk minds case
+    go_on, pool = threading.Event(), ThreadPoolExecutor(1)
+    asyncio.get_running_loop().set_default_executor(pool)
+    busy = asyncio.create_task(asyncio.to_thread(go_on.wait))
+    await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(10):
+            assert await folder.head(PATH) == put
+            assert await folder.head(BlobPath(OWNER, "missing.txt")) is None
+    finally:
+        go_on.set()
+        await busy
+
+
+async def test_a_look_at_a_blob_says_that_the_store_is_down(
+    root: Path, write: Callable[[bytes], Path]
+) -> None:
+    fails = False
+
+    def look(path: Path) -> os.stat_result | None:
+        if fails:
+            raise PermissionError(path)
+        return path.lstat() if path.exists() else None
+
+    folder = FolderBlobStore(root, look=look)
+    await folder.put(PATH, write(b"hello"))
+    fails = True
+    with pytest.raises(DependencyDown):
+        await folder.head(PATH)
 
 
 async def test_a_symbolic_link_is_an_absent_blob(folder: FolderBlobStore, root: Path, tmp_path: Path) -> None:
