@@ -30,9 +30,9 @@ class Layout(NamedTuple):
     where another passage would start.
     """
 
-    pages: Positions
-    starts: Positions
-    digits: Positions
+    pages: "array[int]"
+    starts: "array[int]"
+    digits: "array[int]"
 
 
 class TermPostings(NamedTuple):

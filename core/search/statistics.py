@@ -3,13 +3,48 @@
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 from core.search.bm25 import Counts
-from core.search.postings import DocumentTerms, Layout
+from core.search.postings import DocumentTerms, Layout, integers
 from core.search.vocabulary import Phrase
 
 OPENING_TERMS = 60
+REMEMBERED_LAYOUTS = 32
+
+
+class _Pages(NamedTuple):
+    """What a document's layout says of its passages, and of its pages, which are counted from 0."""
+
+    passage_lengths: list[int]
+    page_of: list[int]
+    numbers: list[int]
+    starts: list[int]
+    ends: list[int]
+    lengths: list[int]
+    digits: list[int]
+
+
+@lru_cache(maxsize=REMEMBERED_LAYOUTS)
+def _pages_of(*layout: bytes) -> _Pages:
+    """The pages of a layout, given by its stored numbers. The lists are not changed.
+
+    Remembered, as the same few documents are asked about again and again.
+    """
+    pages, starts, digits = map(integers, layout)
+    first_of_pages = [at for at, (before, page) in enumerate(pairwise((0, *pages))) if page != before]
+    spans = list(pairwise([*first_of_pages, len(pages)]))
+    return _Pages(
+        passage_lengths=[end - start - 1 for start, end in pairwise(starts)],
+        page_of=[page for page, (first, end) in enumerate(spans) for _ in range(first, end)],
+        numbers=[pages[first] for first, _ in spans],
+        starts=[starts[first] for first, _ in spans],
+        ends=[starts[end] for _, end in spans],
+        lengths=[starts[end] - starts[first] - (end - first) for first, end in spans],
+        digits=[sum(digits[first:end]) for first, end in spans],
+    )
 
 
 class ScopeStatistics:
@@ -31,18 +66,16 @@ class ScopeStatistics:
             self._add(terms.document.layout)
 
     def _add(self, layout: Layout) -> None:
-        pages, starts = layout.pages, layout.starts
+        pages, before = _pages_of(*(numbers.tobytes() for numbers in layout)), len(self.page_lengths)
         self._first_passages.append(len(self.page_of))
-        self._first_pages.append(len(self.page_lengths))
-        self.passage_lengths += [end - start - 1 for start, end in pairwise(starts)]
-        first_of_pages = [at for at, (before, page) in enumerate(pairwise((0, *pages))) if page != before]
-        for first, end in pairwise([*first_of_pages, len(pages)]):
-            self.page_of += [len(self.page_numbers)] * (end - first)
-            self.page_numbers.append(pages[first])
-            self.page_starts.append(starts[first])
-            self.page_ends.append(starts[end])
-            self.page_lengths.append(starts[end] - starts[first] - (end - first))
-            self.page_digits.append(sum(layout.digits[first:end]))
+        self._first_pages.append(before)
+        self.passage_lengths += pages.passage_lengths
+        self.page_of += [before + page for page in pages.page_of] if before else pages.page_of
+        self.page_numbers += pages.numbers
+        self.page_starts += pages.starts
+        self.page_ends += pages.ends
+        self.page_lengths += pages.lengths
+        self.page_digits += pages.digits
 
     def locate(self, passage: int) -> tuple[int, int]:
         """The document's index in the scope and the passage's in the document."""
