@@ -170,7 +170,9 @@ class DocumentChat:
         """
         model = self.named(options.model)
         documents = await self._in_scope(scope, context, document_names)
-        ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
+        ready = list(documents)
+        if not all(document.readable for document in documents):
+            ready = await asyncio.gather(*(self._ready(document, reporter) for document in documents))
         readable = [document for document in ready if document.readable]
         allowed = AllowedImages()
         if self.images is not None:
@@ -285,10 +287,10 @@ class DocumentChat:
         content = message_content(question, reading, files, pictures)
         messages = [*before, QuestionMessage(content=content, question=question)]
         writer = CheckedAnswer(reading.sources, question, work.checker)
-        _, work.sizes = await asyncio.gather(
-            _write(messages, writer, work),
-            asyncio.to_thread(section_tokens, messages, question, self.counter),
-        )
+        counting = asyncio.create_task(asyncio.to_thread(section_tokens, messages, question, self.counter))
+        # Not as a task: the request to the model goes out before what else waits, such as a status line.
+        await _write(messages, writer, work)
+        work.sizes = await counting
         return reading, writer
 
 

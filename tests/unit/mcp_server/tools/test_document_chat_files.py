@@ -3,7 +3,7 @@
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from core.extraction.collecting import OnPage
 from core.extraction.sandbox import Extraction
 from core.grounding.models import WrittenMark
 from core.infra.settings import CoreSettings
+from core.llm.chat_model import CallBudget, ChatModel, Prompt
 from core.llm.errors import ModelMisconfigured
 from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
@@ -383,6 +384,36 @@ async def test_text_does_not_wait_for_references_to_searched_documents(
         result = await ask(side, chat, "a.txt", listener=listener)
     assert [(file.status, file.sent_as) for file in result.metadata.files] == [("created", "text")]
     assert [file.blob_name for file in result.files] == ["a.txt"]
+
+
+class StatusLater(Listener):
+    """Shows a status line as soon as something else than the answer has its turn."""
+
+    def __init__(self, steps: list[str]) -> None:
+        super().__init__()
+        self._steps = steps
+
+    def working(self, done: int, total: int, message: str) -> None:
+        asyncio.get_running_loop().call_soon(self._steps.append, "shown")
+
+
+async def test_the_model_is_asked_before_a_status_line_is_sent(
+    side: DocumentSide, chat: DocumentChat, provider: Provider
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    steps: list[str] = []
+    model = chat.named(None)
+
+    class Asked(ChatModel):
+        def stream(
+            self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None
+        ) -> AsyncGenerator[str, None]:
+            steps.append("asked")
+            return model.stream(messages, budget=budget, max_tokens=max_tokens)
+
+    chat = replace(chat, named=lambda _: Asked(model.model, model.counter, name=model.name))
+    await ask(side, chat, "a.txt", listener=StatusLater(steps))
+    assert steps == ["asked", "shown"]
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
