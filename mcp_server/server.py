@@ -1,5 +1,6 @@
 """The MCP server over HTTP and stdio: registers the tools and answers health checks."""
 
+import json
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -11,6 +12,7 @@ from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.inbound import X_MCP_HEADER_KEY
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -40,6 +42,7 @@ class ToolServer(MCPServer[None]):
 
     def __init__(self, scope: CallScope, *middleware: ServerMiddleware[Any], **auth: Any) -> None:
         self._scope = scope
+        self._has_headers: dict[str, bool] = {}
         super().__init__(
             "orc-documents",
             instructions=INSTRUCTIONS,
@@ -73,6 +76,16 @@ class ToolServer(MCPServer[None]):
                 result = failure(InvalidInput("; ".join(problems)))
             name_tool(begun, name)
             return result
+
+    def _tool_input_schema(self, name: str) -> dict[str, Any] | None:
+        """The schema of a tool whose parameters are sent as headers too; None for any other tool.
+
+        The library looks through it for such parameters at each call.
+        """
+        if name not in self._has_headers:
+            schema = super()._tool_input_schema(name)
+            self._has_headers[name] = X_MCP_HEADER_KEY in json.dumps(schema)
+        return super()._tool_input_schema(name) if self._has_headers[name] else None
 
     def _is_allowed(self, name: str) -> bool:
         tool = self._tool_manager.get_tool(name)

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import httpx
 import pytest
+from mcp.server import MCPServer
+from pydantic import Field
 
 from core import __version__
 from core.documents.scope import Scope, ScopeTokens
@@ -29,6 +31,11 @@ ACCEPT = {"accept": "application/json, text/event-stream"}
 VERSION = {"mcp-protocol-version": "2025-11-25"}
 MODERN = "2026-07-28"
 Json = dict[str, Any]
+META = {
+    "io.modelcontextprotocol/protocolVersion": MODERN,
+    "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
 
 
 class SlowAnalysis:
@@ -47,13 +54,16 @@ class SlowAnalysis:
 
 @asynccontextmanager
 async def served(
-    folder: Path, slow: SlowAnalysis | None = None, calls: RunningCalls | None = None
+    folder: Path,
+    slow: SlowAnalysis | None = None,
+    calls: RunningCalls | None = None,
+    register: Callable[[MCPServer[None]], None] | None = None,
 ) -> AsyncIterator[tuple[httpx.AsyncClient, ScopeTokens]]:
     """A client of a tools server, with a token of Ann's, and what makes tokens."""
     settings = Settings(data_dir=folder, mcp_public_url=f"{PUBLIC}/mcp")
     async with open_app(settings) as app:
         analyze = app.documents_analyze if slow is None else cast(DocumentsAnalyze, slow)
-        http_app = build_http_app(replace(app, documents_analyze=analyze), settings, calls)
+        http_app = build_http_app(replace(app, documents_analyze=analyze), settings, calls, register=register)
         transport = httpx.ASGITransport(http_app)
         headers = {**ACCEPT, **bearer(app.tokens)}
         async with (
@@ -111,16 +121,7 @@ async def test_pages_of_this_machine_and_of_the_servers_address_may_call(
 async def test_the_server_names_its_version_and_offers_tools_only(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    discover = {
-        **request("server/discover"),
-        "params": {
-            "_meta": {
-                "io.modelcontextprotocol/protocolVersion": MODERN,
-                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-                "io.modelcontextprotocol/clientCapabilities": {},
-            }
-        },
-    }
+    discover = request("server/discover", _meta=META)
     async with served(tmp_path) as (client, _):
         older = message_of(await client.post("/mcp", json=INITIALIZE))["result"]
         headers = {"mcp-protocol-version": MODERN, "mcp-method": "server/discover"}
@@ -133,6 +134,22 @@ async def test_the_server_names_its_version_and_offers_tools_only(
     assert not newer["capabilities"]["tools"].get("listChanged")
     assert refused["code"] == -32601
     assert "Traceback" not in caplog.text
+
+
+async def test_an_argument_that_a_tool_repeats_in_a_header_has_to_agree_with_it(tmp_path: Path) -> None:
+    def register(server: MCPServer[None]) -> None:
+        @server.tool()
+        def in_region(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})]) -> str:
+            return f"in {region}"
+
+    call = request("tools/call", name="in_region", arguments={"region": "north"}, _meta=META)
+    headers = {"mcp-protocol-version": MODERN, "mcp-method": "tools/call", "mcp-name": "in_region"}
+    async with served(tmp_path, register=register) as (client, _):
+        for _ in range(2):
+            agrees = await client.post("/mcp", json=call, headers={**headers, "mcp-param-region": "north"})
+            assert message_of(agrees)["result"]["content"][0]["text"] == "in north"
+            differs = await client.post("/mcp", json=call, headers={**headers, "mcp-param-region": "south"})
+            assert differs.status_code == 400
 
 
 async def test_a_refusal_says_what_is_wrong_with_the_token_and_how_to_get_one(tmp_path: Path) -> None:
