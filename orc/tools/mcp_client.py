@@ -3,15 +3,16 @@
 import asyncio
 import contextlib
 import logging
+import random
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
 
 import httpx2
 from pydantic import BaseModel, ValidationError
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, wait_random
 
 from core.errors import DependencyDown, InvalidInput, OrcError, error_named
 from core.infra.resilience import CircuitBreaker, CircuitOpen
@@ -38,6 +39,8 @@ LISTING_SECONDS = 5.0
 RESTART_SECONDS = 4.0
 """How long calls wait for a lost server; later calls fail at once until it answers."""
 RESTART_POLL_SECONDS = 0.1
+MOST_PAUSE_SECONDS = 0.1
+"""Calls that broke off together are repeated at random times within this."""
 END_SECONDS = 0.1
 """How long a stream may stay open behind its result."""
 _PROXY_WITHOUT_SERVER = {502, 503, 504}
@@ -83,7 +86,8 @@ class McpToolGateway:
         listing_seconds: float = LISTING_SECONDS,
         kept_seconds: float = SCHEMAS_KEPT_SECONDS,
     ) -> None:
-        self._url = url
+        # The client would parse a text for each call.
+        self._url = httpx2.URL(url)
         self._timeout_seconds = timeout_seconds
         self._listing_seconds = listing_seconds
         self._kept_seconds = kept_seconds
@@ -122,36 +126,39 @@ class McpToolGateway:
         on_restart: OnRestart | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        async def restart(attempt: RetryCallState) -> None:
-            logger.warning("tool %s broke off, calling again", name)
-            if on_restart is not None:
-                on_restart(str(attempt.outcome and attempt.outcome.exception()))
-            await self._until_back()
-
-        call = AsyncRetrying(
-            # What changes something may have done so before the call broke off.
-            stop=stop_after_attempt(2 if self._only_reads(name) else 1),
-            wait=wait_random(0, 0.1),
-            retry=retry_if_exception(self._may_be_restarting),
-            before_sleep=restart,
-            reraise=True,
-        )
         sent_meta = {**(meta or {}), **({STREAM_META_KEY: True} if on_progress is not None else {})}
         params = {"name": name, "arguments": arguments, "_meta": sent_meta}
         request = McpRequest("tools/call", params, name, reports=on_progress is not None)
         # A model may have invented the name.
         is_known = not self._schemas or any(schema.name == name for schema in self._schemas)
         with tool_step(name if is_known else None):
-            seconds = self._timeout_seconds
-            result: CallResult = await call(self._ask, request, token, seconds, CallResult, on_progress)
+            result = await self._ask_again_once(request, token, on_progress, on_restart)
             return _structured(name, result)
 
-    def _only_reads(self, name: str) -> bool:
+    async def _ask_again_once(
+        self, request: McpRequest, token: str, on_progress: OnProgress | None, on_restart: OnRestart | None
+    ) -> CallResult:
+        """The result of a call, which is repeated if the server restarts and the tool only reads."""
+        call = partial(self._ask, request, token, self._timeout_seconds, CallResult, on_progress)
+        try:
+            return await call()
+        except (_BrokenOff, CircuitOpen) as exc:
+            # What changes something may have done so before the call broke off.
+            if not (self._lost_lately and self._only_reads(request.name)):
+                raise
+            logger.warning("tool %s broke off, calling again", request.name)
+            if on_restart is not None:
+                on_restart(str(exc))
+        await self._until_back()
+        await asyncio.sleep(random.uniform(0, MOST_PAUSE_SECONDS))
+        return await call()
+
+    def _only_reads(self, name: str | None) -> bool:
         return all(schema.only_reads for schema in self._schemas if schema.name == name)
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the server answers."""
-        health = self._url.removesuffix("/mcp") + "/health"
+        health = str(self._url).removesuffix("/mcp") + "/health"
         try:
             (await self._http.get(health, timeout=CONNECT_SECONDS)).raise_for_status()
         except httpx2.HTTPError as exc:
@@ -172,9 +179,6 @@ class McpToolGateway:
     @property
     def _lost_lately(self) -> bool:
         return self._lost_at is not None and time.monotonic() < self._lost_at + RESTART_SECONDS
-
-    def _may_be_restarting(self, exc: BaseException) -> bool:
-        return isinstance(exc, (_BrokenOff, CircuitOpen)) and self._lost_lately
 
     async def close(self) -> None:
         """Close the pool."""
