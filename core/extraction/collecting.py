@@ -145,17 +145,26 @@ class SecondHalf:
     or if it fails, then the first child just reads on.
     """
 
-    def __init__(self, slots: asyncio.Semaphore, read: Callable[[int], Awaitable[Collector]]) -> None:
+    def __init__(
+        self,
+        slots: asyncio.Semaphore,
+        is_busy: Callable[[], bool],
+        read: Callable[[int], Awaitable[Collector]],
+    ) -> None:
         """`read`: reads from a page to the end."""
         self.first = 0
         self._slots = slots
+        self._is_busy = is_busy
         self._read = read
         self._reading: asyncio.Task[Collector] | None = None
-        self._has_slot = False
+        self._has_slot = self._is_decided = False
 
     def begin(self, pages: int) -> None:
-        """Start it if the PDF has so many pages that it is worth it, and if a process is free."""
-        if not self.first and pages in READ_IN_HALVES and not self._slots.locked():
+        """Start it if the PDF is long, a process free and the machine not busy. The first call decides."""
+        if self._is_decided or not pages:
+            return
+        self._is_decided = True
+        if pages in READ_IN_HALVES and not self._slots.locked() and not self._is_busy():
             self.first = pages // 2 + 1
             self._reading = asyncio.create_task(self._run())
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import accumulate
@@ -23,6 +23,7 @@ from core.extraction.subprocesses import (
 )
 from core.extraction.watch import TimeLimits, Verdict, Watch, watched
 from core.infra.children import Child
+from core.infra.priority import is_busy
 from core.models import Page, Progress, Record
 
 _WORKER = (*MODULE[1:], "core.extraction.child")
@@ -69,13 +70,15 @@ class Extractor:
         memory_bytes: int = EXTRACTION_MEMORY_BYTES,
         processes: int = EXTRACTION_PROCESSES,
         worker: Sequence[str] = _WORKER,
+        is_busy: Callable[[], bool] = is_busy,
     ) -> None:
-        """`worker`: interpreter arguments that start a child; replaced in tests only."""
+        """`worker`: interpreter arguments that start a child. It and `is_busy` are replaced in tests only."""
         self._times = times
         self._memory_bytes = memory_bytes
         self._slots = asyncio.Semaphore(processes)
         self._command = (sys.executable, *worker)
         self._forks = worker == _WORKER
+        self._is_busy = is_busy
         self._children = Children()
 
     async def extract(
@@ -97,7 +100,7 @@ class Extractor:
                 note = progress and counted(progress)
                 collector = Collector(note, on_page)
                 read_rest = partial(self._read_rest, source, file_name, note, on_page)
-                second = SecondHalf(self._slots, read_rest)
+                second = SecondHalf(self._slots, self._is_busy, read_rest)
                 try:
                     await self._read(source, file_name, collector, second if attempt == 1 else None)
                     break

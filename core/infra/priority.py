@@ -31,6 +31,17 @@ def _lower(process: int, of_session: int) -> None:
         Path(f"/proc/{process or 'self'}/autogroup").write_text(str(of_session))
 
 
+def is_busy() -> bool:
+    """Whether more other processes want to run now than there are processors; False if that is unknown."""
+    if sys.platform != "linux":
+        return False
+    try:
+        running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
+    except (OSError, ValueError):
+        return False
+    return running - 1 > len(os.sched_getaffinity(0))
+
+
 def processor_seconds(pid: int) -> float:
     """Processor time that a process has used, in seconds; 0 if it has ended."""
     if sys.platform == "linux":

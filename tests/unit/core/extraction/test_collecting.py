@@ -71,9 +71,11 @@ async def with_child(started: Path) -> AsyncIterator[WithChild]:
     """An extractor whose children run this code."""
     opened: list[Extractor] = []
 
-    def open_extractor(code: str, processes: int = 2) -> Extractor:
+    def open_extractor(code: str, processes: int = 2, *, is_busy: bool = False) -> Extractor:
         worker = ("-c", CHILD.replace("FOLDER", repr(str(started))) + code)
-        opened.append(Extractor(memory_bytes=2**28, processes=processes, worker=worker))
+        opened.append(
+            Extractor(memory_bytes=2**28, processes=processes, worker=worker, is_busy=lambda: is_busy)
+        )
         return opened[-1]
 
     yield open_extractor
@@ -133,6 +135,14 @@ async def test_one_child_reads_all_if_no_other_is_free(
     assert firsts(started) == [1]
 
 
+async def test_one_child_reads_all_if_the_machine_is_busy(
+    with_child: WithChild, source: Path, started: Path
+) -> None:
+    extraction = await with_child("all_from(first)", is_busy=True).extract(source, "a.pdf")
+    assert [page.text for page in extraction.pages] == WHOLE
+    assert firsts(started) == [1]
+
+
 async def test_many_files_at_once_are_all_read(with_child: WithChild, source: Path) -> None:
     extractor = with_child("time.sleep(0.05); all_from(first)")
     for extraction in await asyncio.gather(*(extractor.extract(source, "a.pdf") for _ in range(5))):
@@ -146,7 +156,7 @@ async def test_a_second_half_that_has_no_process_yet_takes_nothing_over() -> Non
         assert first == 21
         return rest
 
-    second = SecondHalf(slots, read)
+    second = SecondHalf(slots, lambda: False, read)
     second.begin(40)
     await slots.acquire()  # another file was faster
     await asyncio.sleep(0)
@@ -174,15 +184,17 @@ async def test_cancelling_ends_both_children(with_child: WithChild, source: Path
     assert children() == []
 
 
-async def test_halves_have_the_text_of_the_whole(extractor: Extractor, tmp_path: Path) -> None:
+async def test_halves_have_the_text_of_the_whole(tmp_path: Path) -> None:
     """Which words keep the hyphen at a line end depends on all earlier pages."""
     line, two = b"BT /F 12 Tf 50 700 Td (%s) Tj ET", b"BT /F 12 Tf 50 700 Td (%s-) Tj 0 -15 Td (%s) Tj ET"
     known = [line % b"Co-insurance and examples.", two % (b"co", b"insurance")]
     last = [two % (b"The co", b"insurance"), two % (b"exam", b"ples")]
     source = tmp_path / "a.pdf"
     await asyncio.to_thread(source.write_bytes, drawn_pages(*known, *[line % b"Nothing of it."] * 60, *last))
+    extractor = Extractor(memory_bytes=2**30, is_busy=lambda: False)
     in_halves = await extractor.extract(source, source.name)
     assert [page.text for page in in_halves.pages[-2:]] == ["The co-insurance", "examples"]
     alone = Extractor(memory_bytes=2**30, processes=1)
     assert await alone.extract(source, source.name) == in_halves
     await alone.close()
+    await extractor.close()
