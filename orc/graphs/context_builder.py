@@ -1,4 +1,4 @@
-"""recall_context and build_context: the context of the answer, from memory and from what tools found."""
+"""build_context: the context of the answer, from what tools found."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,20 +18,10 @@ from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import answer_prompt, history_in_prompt
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, cited_first, writer_of
-from orc.memory.models import Recalled
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
 
 MOST_COUNTED_IN_PLACE = 4000
 """Characters of a prompt whose tokens are counted in less time than a thread takes to begin."""
-
-
-async def recall_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Select what the memory holds on the question. An empty memory, or one that was not read, costs
-    nothing."""
-    memory, recalled = state.memory, Recalled(reason=state.memory.unread)
-    if memory.notes or memory.summary:
-        recalled = await runtime.context.recall(state.question, memory)
-    return changes(recalled=recalled)
 
 
 async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

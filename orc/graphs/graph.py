@@ -13,7 +13,7 @@ from langgraph.types import Command
 
 from core.infra.telemetry.spans import traced
 from orc.graphs.answer_writer import return_state, write_answer
-from orc.graphs.context_builder import build_context, recall_context
+from orc.graphs.context_builder import build_context
 from orc.graphs.critic import critique
 from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps, with_changes
@@ -48,7 +48,6 @@ def compile_graph() -> TurnGraph:
     and goes on to critique after those of a revision.
     """
     graph = StateGraph(Channels, context_schema=Deps)
-    graph.add_node("recall_context", _of_turn(recall_context))
     graph.add_node("plan_query", _of_turn(plan_query))
     graph.add_node("call_tools", _of_turn(call_tools), error_handler=_then_critique(end_revision))
     graph.add_node("build_context", _of_turn(build_context), error_handler=_then_critique(end_revision))
@@ -56,8 +55,7 @@ def compile_graph() -> TurnGraph:
     graph.add_node("critique", _of_turn(critique))
     graph.add_node("return_state", _of_turn(return_state))
 
-    graph.add_edge(START, "recall_context")
-    graph.add_edge("recall_context", "plan_query")
+    graph.add_edge(START, "plan_query")
     graph.add_conditional_edges("plan_query", _in_place(after_plan), ["call_tools", "build_context"])
     graph.add_edge("call_tools", "build_context")
     graph.add_edge("build_context", "write_answer")

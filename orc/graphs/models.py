@@ -83,7 +83,7 @@ class ConversationState(BaseModel):
     counts: DocumentCounts = DocumentCounts()
     context_block: str = Field(default="", description="what models are shown of the contexts")
 
-    # recall_context, plan_query
+    # plan_query
     recalled: Recalled = Field(default_factory=Recalled)
     route: Route | None = None
     plan: Plan | None = None

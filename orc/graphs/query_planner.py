@@ -1,4 +1,4 @@
-"""plan_query: the intent of the question and the steps of the turn, by rules or by one model call."""
+"""plan_query: what is recalled, the intent and the steps of the turn, by rules or by one model call."""
 
 import asyncio
 import logging
@@ -33,6 +33,7 @@ from orc.graphs.plan_rules import (
 from orc.graphs.utils import available_tools, changes, contexts_event
 from orc.intents import MAX_STEPS, Intent, Step
 from orc.memory.client_history import cleaned
+from orc.memory.models import Recalled
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
 from orc.tools.ports import FINDS_DOCUMENTS, WEB_SEARCH
@@ -75,8 +76,16 @@ class PlanMessage(QuestionMessage):
 
 
 async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Decide and emit the route and the plan. A planner that fails does not fail the turn."""
-    deps = runtime.context
+    """Recall what the memory holds on the question, then decide and emit the route and the plan.
+
+    A planner that fails does not fail the turn.
+    """
+    deps, memory, recalled = runtime.context, state.memory, state.recalled
+    if memory.notes or memory.summary:
+        recalled = await deps.recall(state.question, memory)
+        state = state.model_copy(update={"recalled": recalled})
+    elif memory.unread:
+        recalled = Recalled(reason=memory.unread)
     name, retriever, plan = await _decide(state, deps)
     intent = intents_of(deps.settings)[name]
     route = Route(
@@ -90,7 +99,7 @@ async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
         deps.emit(contexts_event(state.scope, state.counts))
         plan = plan.model_copy(update={"tools_off": state.scope.tools_off})
     deps.emit(plan)
-    return changes(route=route, plan=plan)
+    return changes(recalled=recalled, route=route, plan=plan)
 
 
 async def _decide(state: ConversationState, deps: Deps) -> Decision:

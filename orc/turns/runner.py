@@ -237,8 +237,12 @@ class TurnRunner:
             return await self._with_contexts(running, result, outcome, None)
 
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
-        # Without names, the tools may read every document of the conversation.
-        accessible, memory = await asyncio.gather(self._accessible(running), self._memory(running))
+        if running.documents or running.is_in_new_conversation:
+            accessible, memory = running.documents, await self._memory(running)
+        else:
+            # Without names, the tools may read every document of the conversation.
+            listing = self._parts.library.list_documents(running.owner)
+            accessible, memory = await asyncio.gather(listing, self._memory(running))
         running.memory = memory
         state = _initial_state(running, accessible, memory)
         owner, parts = running.owner, self._parts
@@ -273,11 +277,6 @@ class TurnRunner:
         sent = running.request.history
         sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
         return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
-
-    async def _accessible(self, running: RunningTurn) -> list[Document]:
-        if running.documents or running.is_in_new_conversation:
-            return running.documents
-        return await self._parts.library.list_documents(running.owner)
 
     async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> Turn:
         """Store the answer. It may have been shown, so a store that is down is retried, even past the

@@ -23,9 +23,7 @@ CANARY = "zorblax"
 """In everything that people and models say here; what holds it is content."""
 DOCUMENT = f"{CANARY}-name.txt"
 TEXT = f"The {CANARY}-text sleeps at seven. The harbour master keeps the {CANARY}-key."
-NODES = {
-    "recall_context", "plan_query", "call_tools", "build_context", "write_answer", "critique", "return_state"
-}  # fmt: skip
+NODES = {"plan_query", "call_tools", "build_context", "write_answer", "critique", "return_state"}
 WITHOUT_A_LOOK = NODES - {"call_tools"}
 
 

@@ -23,7 +23,7 @@ from orc.events import Plan, Route
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import BUILT_IN, AvailableSources, intents_of
 from orc.graphs.query_planner import plan_query, plan_schema, planning_prompt, prompt_tokens
-from orc.memory.models import Note, NoteKind, Recalled
+from orc.memory.models import Memory, Note, NoteKind, Recalled
 from orc.offline import build_offline_model
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
@@ -106,6 +106,17 @@ BY_RULES = [
     ("Survey the market", DOCUMENTS | PAST, True, ("survey", "tools", "retrieve")),
     ("Tell me jokes", DOCUMENTS | PAST, True, ("manners", "none", None)),
 ]
+
+
+async def test_what_the_memory_holds_on_the_question_is_recalled_before_the_plan() -> None:
+    recalled = Recalled(coverage=0.6)
+    turn = turn_with(says("never asked"), web=True, recalled=recalled)
+    given = ConversationState(
+        question="What is my budget?", conversation_id="c", memory=Memory(notes=[NOTE]), **PAST
+    )
+    update = await plan_query(given, Runtime(context=turn.deps))
+    assert update["recalled"] == recalled
+    assert (update["route"].intent, turn.model.calls) == ("conversational", [])
 
 
 @pytest.mark.parametrize(("question", "state", "web", "expected"), BY_RULES)
