@@ -40,8 +40,8 @@ class Pace(NamedTuple):
     between_sweeps: float
 
 
-LOCAL = Pace(0.03, 0.03, 30.0)
-"""Polling a local database takes a tenth of a millisecond."""
+LOCAL = Pace(0.03, 0.3, 30.0)
+"""The queue of a local database reports new jobs at once; jobs of workers that died are found by polling."""
 REMOTE = Pace(0.1, 2.0, 60.0)
 """Polling a remote queue is one billed request for each kind of job."""
 
@@ -197,7 +197,7 @@ class Worker:
         wait = self._pace.shortest_wait
         async with self._looking:
             while (job := await self._lease()) is None:
-                await asyncio.sleep(wait)
+                await self._stores.queue.wait(wait)
                 wait = min(2 * wait, self._pace.longest_wait)
             return job
 

@@ -14,6 +14,7 @@ from typing import TypeVar
 from opentelemetry.trace import SpanKind
 
 from core.errors import DataNotUsable, DependencyDown
+from core.infra.doorbell import Doorbell
 from core.infra.exhaustion import exhausted
 from core.infra.telemetry.spans import long_step
 
@@ -72,11 +73,12 @@ class Database:
 
     `write` gives its function one transaction that is on disk when it returns; `read` gives a
     consistent snapshot. Connections are opened on first use, one per thread. Any method raises
-    DataNotUsable if the file was written by a newer version.
+    DataNotUsable if the file was written by a newer version. With `bell`, processes wait for each other.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.bell = Doorbell(path.with_name(f"{path.name}-bell"))
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
         self._local = threading.local()
@@ -160,6 +162,7 @@ class Database:
 
     async def close(self) -> None:
         """Finish what is running, empty the log and close every connection."""
+        self.bell.close()
         if self._opened:
             await self.empty_log()
         await asyncio.to_thread(self._writer.shutdown)

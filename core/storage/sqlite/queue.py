@@ -75,6 +75,10 @@ class SqliteJobQueue:
 
     async def enqueue(self, document: Document, kind: JobKind) -> None:
         await self._database.execute((_QUEUE, _row(document, kind, self._clock())))
+        self._database.bell.ring()
+
+    async def wait(self, seconds: float) -> None:
+        await self._database.bell.wait(seconds)
 
     async def lease(self, seconds: float, besides: Collection[str] = ()) -> Job | None:
         now, others = self._clock(), json.dumps(list(besides))
@@ -125,6 +129,8 @@ class SqliteJobQueue:
         parameters = (self._clock() + delay_seconds, *_held(job))
         query = f"UPDATE jobs SET lease = '', leased_until = 0, due_at = ?, leases = leases - 1 {_HELD}"
         await self._database.execute((query, parameters))
+        if not delay_seconds:
+            self._database.bell.ring()
 
     async def report(self, job: Job, progress: JobProgress) -> None:
         parameters = (progress.model_dump_json(), *_held(job))

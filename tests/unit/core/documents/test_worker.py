@@ -1,6 +1,7 @@
 """How a worker finds jobs. test_ingestion.py tests what it does with them."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from pathlib import Path
@@ -108,6 +109,35 @@ async def test_an_idle_worker_keeps_polling_at_its_slowest_pace(side: DocumentSi
     working = asyncio.create_task(worker_on(side, queue, Pace(0.01, 0.02, 60.0)).run())
     await asyncio.sleep(0.5)
     assert queue.asked >= 8
+    working.cancel()
+    await asyncio.gather(working, return_exceptions=True)
+
+
+class WatchedQueue(SqliteJobQueue):
+    """Says when a worker begins to wait, and when a job is done."""
+
+    waits: asyncio.Event
+    finished: asyncio.Event
+
+    async def wait(self, seconds: float) -> None:
+        self.waits.set()
+        await super().wait(seconds)
+
+    async def finish(self, job: Job) -> None:
+        await super().finish(job)
+        self.finished.set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems report no changes of files")
+async def test_an_idle_worker_starts_a_new_job_at_once(side: DocumentSide) -> None:
+    queue = WatchedQueue(side.database, clock=side.clock)
+    queue.waits, queue.finished = asyncio.Event(), asyncio.Event()
+    working = asyncio.create_task(worker_on(side, queue, Pace(600.0, 600.0, 600.0)).run())
+    await queue.waits.wait()
+    document = await queued(side, "a.txt")
+    async with asyncio.timeout(10):
+        await queue.finished.wait()
+    assert await status(side, document) is DocumentStatus.COMPLETED
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
 
