@@ -147,11 +147,12 @@ class _Ranking:
             (weights.kinds + (weights.measures if expanded.measures else 0.0), expanded.kinds),
             (-weights.kinds, expanded.asides),
         )
+        found = [(weight, part) for weight, part in parts if part]
         documents = self._score_documents()
         figures = weights.figures if self._question.is_numeric or expanded.is_numeric else 0.0
         scores: Scores = {}
-        for page in set().union(*(part for _, part in parts)):
-            scores[page] = sum(weight * part.get(page, 0.0) for weight, part in parts)
+        for page in set().union(*(part for _, part in found)):
+            scores[page] = sum(weight * part.get(page, 0.0) for weight, part in found)
             scores[page] += documents[scope.document_of(page)]
             scores[page] += figures * figure_share(scope, page, FULL_PAGE_TERMS)
         return scores

@@ -102,7 +102,7 @@ class Vocabulary:
         self._terms = {term.says[0]: term for term in content.term}
         self._concepts = {name: _phrases([*term.says, *term.finds]) for name, term in self._terms.items()}
         self._kinds = {page.name: page for page in content.page}
-        self._by_language: dict[str, dict[Phrase, str]] = {}
+        self._by_language: dict[str, tuple[dict[Phrase, str], int]] = {}
 
     @property
     def terms(self) -> list[str]:
@@ -142,8 +142,7 @@ class Vocabulary:
     def _find(self, spelled: Sequence[str], language: str) -> Iterator[tuple[str, Sequence[str]]]:
         if language not in self._by_language:
             self._by_language[language] = self._index(language)
-        names = self._by_language[language]
-        longest = max(map(len, names), default=0)
+        names, longest = self._by_language[language]
         significant = [(w, st) for w, st in zip(spelled, stems(list(spelled), language), strict=True) if st]
         terms = tuple(st for _, st in significant)
         start = 0
@@ -155,13 +154,15 @@ class Vocabulary:
                     break
             start += 1
 
-    def _index(self, language: str) -> dict[Phrase, str]:
-        return {
+    def _index(self, language: str) -> tuple[dict[Phrase, str], int]:
+        """The terms by what they are called in a language, and the words of the longest name."""
+        names = {
             phrase: name
             for name, term in self._terms.items()
             for said in term.says
             if (phrase := tuple(content_stems(words(said), language)))
         }
+        return names, max(map(len, names), default=0)
 
 
 @cache
