@@ -32,14 +32,17 @@ def _lower(process: int, of_session: int) -> None:
 
 
 def is_busy() -> bool:
-    """Whether more other processes want to run now than there are processors; False if that is unknown."""
+    """Whether another process would take time from others: if more of them want to run now than there are
+    processors, as far as that is known, or if there is only one processor.
+    """
     if sys.platform != "linux":
-        return False
+        return os.cpu_count() == 1
+    processors = len(os.sched_getaffinity(0))
     try:
         running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
     except (OSError, ValueError):
-        return False
-    return running - 1 > len(os.sched_getaffinity(0))
+        running = 1
+    return processors == 1 or running - 1 > processors
 
 
 def processor_seconds(pid: int) -> float:

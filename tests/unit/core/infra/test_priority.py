@@ -21,3 +21,14 @@ def test_a_machine_with_more_work_than_processors_is_busy() -> None:
         deadline = time.monotonic() + 20
         while not is_busy():
             assert time.monotonic() < deadline
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bind no process to a processor")
+def test_a_single_processor_has_no_time_for_another_process() -> None:
+    code = (
+        "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        "from core.infra.priority import is_busy; print(is_busy())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "True"
