@@ -2,7 +2,8 @@
 
 `python -m evals.claims` makes them from the questions and documents of evals/unseen: sentences and table rows
 with the answers, on the pages that have them. A wrong answer differs from a right one in one number, year or
-name, in a negation, in a sign or currency, or in the page that it cites. Each run makes the same answers.
+name, in a negation, in a sign or currency, in a word such as `must`, in a comparison such as `at least`, or
+in the page that it cites. Each run makes the same answers.
 """
 
 import argparse
@@ -44,6 +45,18 @@ _OTHER_SIGNS = (
     (re.compile(r"(?<![\w.,:/$€£(-])(?=\d{1,3}(?![\w:/-]|[.,]\d))"), "-"),
 )
 """What a sign is replaced by if a sentence has it; in other sentences a number gets a minus."""
+_OTHER_WORDS = dict(
+    pair.split("/")
+    for pair in "may/must can/must must/may should/must darf/muss muss/kann müssen/können kann/muss doit/peut"
+    " peut/doit days/weeks day/week months/years hours/days month/year Tage/Wochen Jahre/Monate"
+    " jours/semaines all/some All/Some every/some each/some first/second or/and oder/und and/or before/after"
+    " paid/unpaid eligible/ineligible full-time/part-time until/from".split()
+)
+_OTHER_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(_OTHER_WORDS)})(?![\w-]| not\b| nicht\b)")
+_COMPARISON = re.compile(
+    r"(?i:\b(?:at (?:least|most)|(?:more|less|fewer) than|up to|mindestens|höchstens|bis zu|plus de))\s"
+    r"(?=[$€£]?\d|(?:two|three|four|five|six|eight|ten|twenty|zwei|drei|fünf|trois)\b)"
+)
 _VERB = re.compile(
     r"\b(is|are|must|may|can|will|was|ist|sind|darf|dürfen|muss|müssen|kann|wird|est|sont|peut|doit)\b"
 )
@@ -179,6 +192,10 @@ def mistakes(sentence: str, page: str) -> Iterator[tuple[str, str]]:
         yield "name", _replaced(sentence, name, "Barrowby")
     if with_sign := next(((p, other) for p, other in _OTHER_SIGNS if p.search(sentence)), None):
         yield "sign", with_sign[0].sub(with_sign[1], sentence, count=1)
+    for word in [*_OTHER_WORD.finditer(sentence)][-1:]:  # the first can be of a heading before the sentence
+        yield "word", _replaced(sentence, word, _OTHER_WORDS[word[0]])
+    if comparison := _COMPARISON.search(sentence):
+        yield "comparison", _replaced(sentence, comparison, "")
     if (verb := _VERB.search(sentence)) and not _NEGATED.search(sentence):
         yield "negation", _replaced(sentence, verb, f"{verb[0]} {NOT.get(verb[0], 'not')}")
 
@@ -249,7 +266,7 @@ def _check(
             note("other page", write(parts), text)
 
 
-KINDS = ("right", "number", "year", "name", "negation", "sign", "other page")
+KINDS = ("right", "number", "year", "name", "negation", "sign", "word", "comparison", "other page")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

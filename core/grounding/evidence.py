@@ -10,22 +10,26 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, islice
 from operator import attrgetter
 
+from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
+from core.grounding.opposites import ONLY, Sides, exclude
 from core.grounding.quotes import QuoteFinder, Span
 from core.grounding.sentence_facts import (
     Clause,
     Token,
     clauses,
     has_content,
+    joined_pairs,
     matches,
     negations,
     same_order,
+    sides,
     tokenize,
 )
 from core.grounding.signs import LOSSES, same_sign
 from core.grounding.sources import Source
+from core.text.sentences import Kind, split_pieces
 from core.text.sentences import sentences as split_sentences
-from core.text.sentences import split_pieces
 from core.text.terms import detect_language, words
 
 MAX_WINDOW_SENTENCES = 3
@@ -45,6 +49,7 @@ READING_COMPARISONS, PARSING_COMPARISONS = 20, 500
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
 _VISIBLE_RUN = re.compile(r"\S+")
 _LONG_WORD = re.compile(r"\w{2,}")
+_LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
 
 
@@ -61,20 +66,24 @@ class _Part:
     anchors: list[Token]
     names: frozenset[str]
     says_loss: bool
+    sides: Sides
+    says_only: bool
 
     @classmethod
     def of(cls, clause: Clause) -> "_Part":
         stems = frozenset(token.stem for token in clause if token.is_content)
         anchors = [token for token in clause if token.kind != "word" or token.is_name]
         names = frozenset(token.stem for token in clause if token.kind != "number")
-        says_loss = any(token.written.casefold() in LOSSES for token in clause)
-        return cls(clause, stems, negations(clause), anchors, names, says_loss)
+        spelled = {token.written.casefold() for token in clause}
+        says_loss, says_only = not spelled.isdisjoint(LOSSES), not spelled.isdisjoint(ONLY)
+        return cls(clause, stems, negations(clause), anchors, names, says_loss, sides(clause), says_only)
 
     def limits_alike(self, claimed: Token, found: Token) -> bool:
         """Whether a number of a page has the same signs, or this clause has words for them."""
         if not same_sign(claimed.sign, found.sign, says_loss=self.says_loss):
             return False
-        return not found.bound or any(anchor.stem == found.bound for anchor in self.anchors)
+        wanted = {found.bound, found.other_end} - {""}
+        return wanted <= {anchor.stem for anchor in self.anchors}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,10 @@ class _Unit:
     words: frozenset[str]
     negations: int
     has_names: bool
+    joined: Sides
+    asks: bool
+    is_record: bool
+    """Whether it is a row of a table, or a label with its value."""
 
 
 class Evidence:
@@ -112,7 +125,11 @@ class Evidence:
 
     @cached_property
     def sentences(self) -> list[Span]:
-        return page_sentences(self._text)
+        return [span for span, _ in self._pieces]
+
+    @cached_property
+    def _pieces(self) -> list[tuple[Span, Kind]]:
+        return _located_pieces(self._text)
 
     @cached_property
     def _with_letters(self) -> dict[str, list[int]]:
@@ -140,12 +157,19 @@ class Evidence:
 
     def _unit(self, number: int) -> _Unit:
         if number not in self._units:
-            span = self.sentences[number]
-            tokens = self._tokens(self._text[span.start : span.end])
-            stems = frozenset(token.stem for token in tokens if token.is_content)
-            has_names = any(token.is_name for token in tokens[1:])
-            parts = list(map(_Part.of, clauses(tokens)))
-            self._units[number] = _Unit(span, parts, stems, negations(tokens), has_names)
+            span, kind = self._pieces[number]
+            text = self._text[span.start : span.end]
+            tokens = self._tokens(text)
+            self._units[number] = _Unit(
+                span,
+                parts=list(map(_Part.of, clauses(tokens))),
+                words=frozenset(token.stem for token in tokens if token.is_content),
+                negations=negations(tokens),
+                has_names=any(token.is_name for token in tokens[1:]),
+                joined=joined_pairs(tokens),
+                asks=text.endswith("?"),
+                is_record=kind == "row" or _LABELLED.fullmatch(text) is not None,
+            )
         return self._units[number]
 
     def _tokens(self, text: str) -> Sequence[Token]:
@@ -158,9 +182,16 @@ class Evidence:
             last = bisect_left(self.sentences, span.end, key=attrgetter("start"))
             if not effort.spend(last - first):
                 return None
-            if sum(self._unit(number).negations for number in range(first, last)) == wanted:
+            units = [self._unit(number) for number in range(first, last)]
+            if sum(unit.negations for unit in units) == wanted and not self._leaves_out(claim, span, units):
                 return span
         return None
+
+    def _leaves_out(self, claim: str, span: Span, units: Sequence[_Unit]) -> bool:
+        """Whether a claim leaves out the comparison before its first number, or that the page only asks."""
+        if "?" not in claim and any(unit.asks for unit in units):
+            return True
+        return is_cut(self._text, span.start)
 
     def _whole_row(self, claim: str, near: Span, effort: Effort) -> Span | None:
         if sum(token.kind == "number" for token in self._tokens(claim)) < LEAST_IN_ROW:
@@ -169,14 +200,16 @@ class Evidence:
         return found if found in self.sentences else None
 
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
-        asked = [part for part in map(_Part.of, clauses(self._tokens(claim))) if part.stems]
+        tokens = self._tokens(claim)
+        asked, joined = [part for part in map(_Part.of, clauses(tokens)) if part.stems], joined_pairs(tokens)
         wanted = frozenset[str]().union(*(part.stems for part in asked))
         best: tuple[tuple[bool, int], Span] | None = None
         beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
         for window in self._windows_with(beginnings):
             span = Span(window[0].span.start, window[-1].span.end)
             rank = (not _overlap(span, near), len(window))
-            if (best is None or rank < best[0]) and _supports(asked, wanted, window, effort):
+            is_better = best is None or rank < best[0]
+            if is_better and _supports(asked, wanted, window, effort) and not _rejoins(joined, window):
                 best = (rank, span)
             if effort.is_spent:
                 break
@@ -254,6 +287,10 @@ class SourceEvidence:
 
 def page_sentences(text: str) -> list[Span]:
     """The spans of the sentences, list items, table rows and headings of a text."""
+    return [span for span, _ in _located_pieces(text)]
+
+
+def _located_pieces(text: str) -> list[tuple[Span, Kind]]:
     words = [match.span() for match in _VISIBLE_RUN.finditer(text)]
     # The visible characters up to the end of each word: pieces have all of them, and other white space.
     behind = list(accumulate(end - start for start, end in words))
@@ -263,13 +300,14 @@ def page_sentences(text: str) -> list[Span]:
         word = bisect_right(behind, position)
         return words[word][1] - (behind[word] - position)
 
-    found: list[Span] = []
+    found: list[tuple[Span, Kind]] = []
     position = 0
     for piece in split_pieces(text):
         parts = [piece.text] if piece.kind == "sentence" else split_sentences(piece.text)
         for part in parts:
             length = len("".join(part.split()))
-            found.append(Span(offset(position), offset(position + length - 1) + 1))
+            span = Span(offset(position), offset(position + length - 1) + 1)
+            found.append((span, piece.kind))
             position += length
     return found
 
@@ -279,25 +317,43 @@ def _supports(asked: Sequence[_Part], wanted: frozenset[str], window: list[_Unit
     missing = len(wanted.difference(*[unit.words for unit in window]))
     if not effort.spend() or len(wanted) - missing < MIN_IN_WINDOW * len(wanted):
         return False
-    used: set[int] = set()
+    places: list[int] = []
     for part in asked:
         index = next((i for i in range(len(window)) if _holds(part, window, i, effort)), None)
         if index is None:
             return False
-        used.add(index)
+        places.append(index)
+    used = set(places)
+    records = {index for index in used if window[index].is_record}
+    for part, index in zip(asked, places, strict=True):
+        if index in records and not _is_of_record(part, [window[i] for i in records - {index}]):
+            return False
     return sum(window[index].negations for index in used) == sum(part.negations for part in asked)
+
+
+def _is_of_record(part: _Part, others: list[_Unit]) -> bool:
+    """Whether a part of a claim that combines records says something of a name that the others lack."""
+    names = {anchor.stem for anchor in part.anchors if anchor.kind not in ("number", "bound")}
+    return not others or (bool(part.stems - names) and all(names - unit.words for unit in others))
+
+
+def _rejoins(joined: Sides, window: list[_Unit]) -> bool:
+    """Whether a claim joins words by `and` that the sentences join by `or`, or the other way round."""
+    return exclude(joined, frozenset[tuple[str, str]]().union(*(unit.joined for unit in window)))
 
 
 def _holds(part: _Part, window: list[_Unit], index: int, effort: Effort) -> bool:
     """Whether one clause of a sentence says the same as `part`.
 
     A clause without names may refer to the names before it in its sentence, and a sentence without names to
-    those of the sentences before.
+    those of the sentences before; a row of a table does not.
     """
     unit = window[index]
-    if not effort.spend(len(unit.parts)):
+    if unit.asks or not effort.spend(len(unit.parts)):
         return False
-    before = [] if unit.has_names else [each for other in window[:index] for each in other.parts]
+    before = (
+        [] if unit.has_names or unit.is_record else [each for other in window[:index] for each in other.parts]
+    )
     context = set[str]().union(*(each.names for each in before))
     for number, found in enumerate(unit.parts):
         has_own = any(token.is_name for token in (found.tokens[1:] if number == 0 else found.tokens))
@@ -317,7 +373,9 @@ def _says(part: _Part, found: _Part, context: AbstractSet[str]) -> bool:
             matches(anchor, token) and part.limits_alike(anchor, token) for token in found.tokens
         ):
             return False
-    return same_order(part.anchors, found.tokens)
+    if part.says_only and not found.says_only:
+        return False
+    return same_order(part.anchors, found.tokens) and not exclude(part.sides, found.sides)
 
 
 def _nearest_first(found: Iterator[Span], near: Span, effort: Effort) -> Iterator[Span]:

@@ -1,5 +1,9 @@
 """Words that negate, and words that are opposites of each other."""
 
+from functools import lru_cache
+
+from core.text.numbers import MONTHS
+
 NEGATIONS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
     for language, words in {
@@ -12,6 +16,8 @@ NEGATIONS: dict[str, frozenset[str]] = {
     }.items()
 }
 ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
+
+ONLY = frozenset("only solely exclusively nur ausschließlich seulement uniquement sólo únicamente".split())
 
 _OPPOSITES = (
     "rise rises rose risen rising increase increases increased increasing grew grow grows gained up"
@@ -47,3 +53,127 @@ SIDE_OF: dict[str, str] = {
     for word in words.split()
 }
 """Each word of a pair of opposites with its side; words of one side count as the same."""
+
+_CONTRASTS = (
+    # What one may, should or must do; what was done and what is planned; how sure it is.
+    "may can could might able allowed permitted kann können könnte könnten darf dürfen dürfte erlaubt peut"
+    " peuvent pourrait puede pueden podría podrán podrá permitido"
+    " | must shall will need needs needed required requires require necessary obliged mandatory muss müssen"
+    " musste mussten verpflichtet doit doivent devra debe deben deberá requiere necesario obligatoire"
+    " | should ought encouraged recommended advised sollte sollten devrait devraient debería deberían",
+    "was were had wurde wurden était étaient fue fueron | will shall sera seront será serán",
+    "planned proposed requested expected estimated forecast budgeted draft"
+    " | approved completed final actual reported measured adopted",
+    "if when wenn falls sofern si cuando | unless",
+    # How many, and how often.
+    "all every each alle allen aller jede jeder jedes jeden tous toutes chaque todos todas cada"
+    " | some several einige manche certains certaines quelques algunos algunas varios"
+    " | most majority meisten plupart mayoría | many viele beaucoup muchos muchas | few wenige peu"
+    " pocos pocas",
+    "both beide beiden ambos ambas | either",
+    "always immer toujours siempre | usually generally typically normally normalerweise meist généralement"
+    " normalmente | often frequently häufig oft souvent | sometimes occasionally manchmal parfois",
+    "once einmal | twice zweimal | thrice dreimal",
+    # Order and time.
+    "first 1st erste ersten erster erstes premier première primer primera primero"
+    " | second 2nd zweite zweiten zweiter zweites deuxième segundo segunda"
+    " | third dritte dritten dritter drittes troisième tercer tercera tercero"
+    " | fourth vierte vierten vierter quatrième cuarto cuarta | fifth fünfte fünften cinquième quinto quinta"
+    " | next nächste nächsten prochain próximo próxima | previous vorige vorigen précédent anterior"
+    " | last letzte letzten letzter dernier dernière último última",
+    "before prior vor vorher avant antes | after nach nachher après después",
+    "from since ab seit dès depuis desde | until till jusqu hasta",
+    "already bereits schon déjà ya | still",
+    "early earlier früh früher tôt temprano | late later spät später tard tarde",
+    "am | pm",
+    "morning mornings morgens vormittags matin mañana | afternoon afternoons nachmittags"
+    " | evening evenings abends soir | noon midday mittags midi mediodía | midnight mitternacht minuit"
+    " | night nights nachts nuit noche",
+    "monday mondays montag montags lundi lunes | tuesday tuesdays dienstag dienstags mardi martes"
+    " | wednesday wednesdays mittwoch mittwochs mercredi miércoles"
+    " | thursday thursdays donnerstag donnerstags jeudi jueves"
+    " | friday fridays freitag freitags vendredi viernes"
+    " | saturday saturdays samstag samstags sonnabend samedi sábado"
+    " | sunday sundays sonntag sonntags dimanche domingo",
+    "weekday weekdays werktags | weekend weekends wochenende",
+    "spring frühling frühjahr printemps primavera | summer sommer été verano"
+    " | autumn fall herbst automne otoño | winter hiver invierno",
+    # Units.
+    "second seconds sekunde sekunden | minute minutes minuten minuto minutos"
+    " | hour hours hourly stunde stunden heure heures hora horas | day days daily tag tage tagen jour jours"
+    " día días | week weeks weekly woche wochen semaine semaines semana semanas"
+    " | month months monthly monat monate monaten mois mes meses"
+    " | year years yearly annual annually jahr jahre jahren ans année año años"
+    " | decade decades | century centuries siglo siglos siècle siècles",
+    "µg | mg | g gram grams gramm gramme gramos | kg kilogram kilograms kilogramm kilos"
+    " | t ton tons tonne tonnes tonnen toneladas | pound pounds lb lbs | ounce ounces",
+    "mm | cm | m metre metres meter meters mètre mètres metro metros"
+    " | km kilometre kilometres kilometer kilometers kilomètres kilómetros | mile miles millas"
+    " | foot feet | inch inches | yard yards",
+    "w watt watts | kw kilowatt kilowatts | mw megawatt megawatts | gw | kwh | mwh | gwh",
+    "ml millilitre millilitres milliliter | litre litres liter liters litros | gallon gallons",
+    "kb | mb | gb | tb",
+    # Direction, size and kind.
+    "left links gauche izquierda | right rechts droite derecha",
+    "north northern nord nördlich norte | south southern süd südlich sud"
+    " | east eastern ost östlich | west western westlich ouest oeste",
+    "inside innerhalb within | outside außerhalb dehors",
+    "top upper oben haut | bottom lower unten bas abajo",
+    "front vorne avant delantero | rear hinten arrière trasero",
+    "high higher hoch höher élevé alto | low lower niedrig niedriger bas bajo",
+    "large larger big größer groß grand | small smaller kleiner klein petit",
+    "long longer länger | short shorter kürzer",
+    "old older oldest | new newer newest | young younger youngest",
+    "steigt stieg erhöht erhöhte augmente augmenté aumenta aumentó hausse aumento"
+    " | sinkt sank senkt verringert diminue diminué disminuye disminuyó baisse disminución",
+    "better best besser mieux mejor | worse worst schlechter pire peor",
+    "red rot rote roten rouge rojo roja | green grün grüne grünen vert verte verde"
+    " | blue blau blaue blauen bleu bleue azul | yellow gelb gelbe gelben jaune amarillo"
+    " | black schwarz schwarze schwarzen noir noire negro negra"
+    " | white weiß weiße weißen blanc blanche blanco blanca",
+    "gross brutto brut bruto | net netto neto",
+    "input | output",
+    "domestic inländisch national | international foreign ausländisch étranger",
+    "public öffentlich öffentliche publique público | private privat private privé privado",
+    "primary | secondary",
+    "same | different",
+    "adult adults erwachsene erwachsenen adultes adultos | child children kinder kindern enfants niños",
+    "male men man männer hommes hombres | female women woman frauen femmes mujeres",
+    "patient patients | doctor doctors physician physicians",
+    "teacher teachers lehrer enseignant enseignants profesor profesores"
+    " | student students pupil pupils schüler élève élèves alumno alumnos",
+    "mieter locataire locataires inquilino | vermieter bailleur propriétaire arrendador",
+    "käufer acheteur comprador | verkäufer vendeur vendedor",
+    "arbeitnehmer salarié salariés empleado | arbeitgeber employeur empleador",
+)
+"""Words of one group exclude each other, but a text may leave them out or use others."""
+_MONTH_NAMES = " | ".join(
+    " ".join(name for name, number in MONTHS.items() if number == month and name != "may")
+    for month in range(1, 13)
+)
+_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "mis", "non")
+_SHORTEST_PREFIXED = 4
+
+Sides = frozenset[tuple[str, str]]
+"""Groups of words that exclude each other, each with the side of it that a text has."""
+
+_CONTRASTED: dict[str, set[tuple[str, str]]] = {}
+for _number, _group in enumerate((*_CONTRASTS, _MONTH_NAMES)):
+    for _side, _words in enumerate(_group.split("|")):
+        for _word in _words.split():
+            _CONTRASTED.setdefault(_word, set()).add((str(_number), str(_side)))
+
+
+@lru_cache(4096)
+def sides_of(word: str) -> Sides:
+    """The sides of a word in lower case: `paid` excludes `unpaid`, `must` excludes `may`."""
+    found = {(word, ""), *_CONTRASTED.get(word, ())}
+    for prefix in _PREFIXES:
+        if word.startswith(prefix) and len(word) >= len(prefix) + _SHORTEST_PREFIXED:
+            found.add((word.removeprefix(prefix), prefix))
+    return frozenset(found)
+
+
+def exclude(one: Sides, other: Sides) -> bool:
+    """Whether each text has a side that the other lacks, both of one group."""
+    return not {group for group, _ in one - other}.isdisjoint(group for group, _ in other - one)

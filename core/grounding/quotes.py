@@ -171,8 +171,8 @@ def _canonical_dash(character: str, text: str, index: int, before: str, after: s
 def _begins_line(text: str, index: int) -> bool:
     """Whether only spaces are before a character in its line."""
     start = max(0, index - _LONGEST_INDENT)
-    indent = text[start:index].rstrip(" \t\xa0")
-    return indent.endswith("\n") or not (indent or start)
+    _, line_break, indent = text[start:index].rpartition("\n")
+    return not indent.strip() and (bool(line_break) or not start)
 
 
 def _outer_marks(quote: str) -> tuple[str, str]:

@@ -6,9 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
-from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, SIDE_OF
+from core.grounding.comparisons import RANGE, in_signs
+from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, SIDE_OF, Sides, sides_of
 from core.grounding.signs import BOUNDS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
 from core.text.numbers import (
@@ -28,8 +29,11 @@ PREPOSITIONS = frozenset(
 )
 AGENTS = frozenset("by durch par por door".split())  # prose: data
 CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mais ou pero ma maar".split())
+_JOINING = dict.fromkeys("and und et y e en".split(), "and") | dict.fromkeys("or oder ou o of".split(), "or")
+_RATES = frozenset("a an per each every je pro par por".split())
 
-
+LEAST_IN_SENTENCE = 3
+"""Words before a point that is no abbreviation."""
 UNITS_LOOKED_AT = 2
 CACHED_NUMBERS = 4096
 CONTEXT = 12
@@ -42,7 +46,8 @@ _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^
 _BOUNDS = re.escape("".join(sign for sign in BOUNDS if len(sign) == 1))
 _TOKEN = re.compile(
     rf"(?P<bound>(?<![-=<>])(?:[<>]=|[{_BOUNDS}])"
-    rf"(?=\s?[-\u2212(]?[{CURRENCY_SIGNS}]?\s?\d))|(?P<tick>[{TICKS}])"
+    rf"(?=\s?(?:[A-Z]{{3}}\s)?(?:[-\u2212(]?[{CURRENCY_SIGNS}]?\s?\d|(?:{'|'.join(NUMBER_WORDS)})\b)))"
+    rf"|(?P<tick>[{TICKS}])|(?P<range>{RANGE})"
     r"|(?P<bracket>\(\s?)?"
     # With a blank behind it, a hyphen is a sign at the start of a cell or before degrees; elsewhere a dash.
     rf"(?:(?P<sign>(?<!\w)(?:[-\u2212](?=[\d{CURRENCY_SIGNS}])|\u2212\s|(?:(?<=[(|])|(?<=[(|]\s))-\s"
@@ -51,6 +56,7 @@ _TOKEN = re.compile(
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
     rf"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
 )
+_HYPHENATED = re.compile(r"\w[-\u2010\u2011](?=\w)")
 _APOSTROPHE = re.compile(r"['’]")
 _SYMBOLS = frozenset(CURRENCIES.values())
 _SCALES = frozenset(SCALES.values())
@@ -63,6 +69,7 @@ class Token:
 
     `near` are the units of a number, `bound` is the meaning of a sign such as `<` before it. `after` is the
     preposition before a token (during parsing, the word itself), `written` its spelling in the sentence.
+    `is_joined`: a hyphen joins it to the word before. `other_end` is the other number of a range.
     """
 
     stem: str
@@ -75,6 +82,8 @@ class Token:
     written: str = ""
     sign: Sign = ""
     bound: str = ""
+    is_joined: bool = False
+    other_end: str = ""
 
     @property
     def is_content(self) -> bool:
@@ -97,7 +106,7 @@ def _cached_tokens(text: str, language: str) -> Sequence[Token]:
 
 
 def _tokens(text: str, language: str) -> list[Token]:
-    clean = normalized("NFKC", _LINE_END_HYPHEN.sub("", text))
+    clean = in_signs(normalized("NFKC", _LINE_END_HYPHEN.sub("", text)))
     read = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
     raw = [each for each, before in zip(read, [None, *read], strict=False) if not _abbreviates(each, before)]
     stemmed = iter(stems([token.stem for token in raw if token.kind == "word"], language))
@@ -109,7 +118,8 @@ def _tokens(text: str, language: str) -> list[Token]:
     if first and any(first.after in stop_words for stop_words in STOP_WORDS.values()):
         first.is_name = False
     _mark(raw, language)
-    return raw
+    _mark_bounds(raw)
+    return [token for token in raw if token.kind != "range"]
 
 
 def _abbreviates(token: Token, before: Token | None) -> bool:
@@ -118,7 +128,12 @@ def _abbreviates(token: Token, before: Token | None) -> bool:
 
 
 def clauses(tokens: Sequence[Token]) -> list[Clause]:
-    """The clauses of a sentence; clauses too short to say anything alone are joined to the next."""
+    """The clauses of a sentence; clauses too short to say anything alone are joined to the next.
+
+    In a row of a table each cell with its label, such as `Price: 5`, is a clause; cells without are together.
+    """
+    if any(token.breaks == "|" for token in tokens):
+        return _cells(tokens)
     found: list[Clause] = [[]]
     content = 0
     for token in tokens:
@@ -131,6 +146,20 @@ def clauses(tokens: Sequence[Token]) -> list[Clause]:
     if len(found) > 1 and sum(token.is_content for token in found[-1]) < 2:
         found[-2:] = [found[-2] + found[-1]]
     return found
+
+
+def _cells(tokens: Sequence[Token]) -> list[Clause]:
+    """The labelled cells of a row, or the sentences of its cells; a text can have more than one row."""
+    found: list[Clause] = [[]]
+    has_label = False
+    for token in tokens:
+        is_end = token.breaks in (".", "!", "?") and len(found[-1]) >= LEAST_IN_SENTENCE
+        if is_end or (token.breaks == "|" and has_label):
+            found.append([])
+        has_label = token.breaks == ":" or (has_label and token.breaks != "|")
+        if not token.breaks:
+            found[-1].append(token)
+    return [clause for clause in found if clause]
 
 
 def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
@@ -148,6 +177,40 @@ def negations(tokens: Iterable[Token]) -> int:
     return sum(token.negates for token in tokens)
 
 
+def sides(clause: Sequence[Token]) -> Sides:
+    """What of a clause can exclude another one; a verb before a negation is left out: `may not`, `must not`.
+
+    A compound such as `full-time` excludes other first parts, a rate such as `5 euros a day` other units.
+    """
+    found: set[tuple[str, str]] = set()
+    for token, following in zip_longest(clause, clause[1:]):
+        if token.kind != "number" and not (following and following.negates):
+            found |= sides_of(token.written.casefold())
+    number, at = "", 0
+    for index, (before, token) in enumerate(pairwise(clause)):
+        if token.is_joined and token.stem:
+            found.add((f"-{token.stem}", before.written.casefold()))
+        if before.kind == "number":
+            number, at = before.stem, index
+        elif number and before.written.casefold() in _RATES and index - at <= UNITS_LOOKED_AT and token.stem:
+            found.add((f"{number} per", token.stem))
+    return frozenset(found)
+
+
+def joined_pairs(tokens: Sequence[Token]) -> Sides:
+    """The content words on both sides of each `and` and `or`, with which of the two it is."""
+    found: set[tuple[str, str]] = set()
+    before, joining = "", ""
+    for token in tokens:
+        if token.is_content:
+            if before and joining:
+                found.add((" ".join(sorted((before, token.stem))), joining))
+            before, joining = token.stem, ""
+        elif word := _JOINING.get(token.written.casefold()):
+            joining = word
+    return frozenset(found)
+
+
 def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
     if match["digits"]:
         yield _number(match, text)
@@ -155,10 +218,15 @@ def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
         yield Token("", "mark", breaks=match["mark"])
     elif match["bound"]:
         yield Token(BOUNDS[match["bound"]], "bound", written=match["bound"])
+    elif match["range"]:
+        yield Token("", "range")
     elif match["tick"]:
         yield Token(one_spelling(match["tick"]), "tick")
     else:
-        yield from _raw_words(match["word"], text[match.end() : match.end() + 3])
+        is_joined = _HYPHENATED.match(text, max(0, match.start() - 2)) is not None
+        for token in _raw_words(match["word"], text[match.end() : match.end() + 3]):
+            token.is_joined, is_joined = is_joined, False
+            yield token
 
 
 def _number(match: re.Match[str], text: str) -> Token:
@@ -205,12 +273,23 @@ def _mark(tokens: list[Token], language: str) -> None:
             is_spelled = index + 1 < len(tokens) and bool(tokens[index + 1].stem)
         if token.kind == "number" or is_spelled:
             token.near += _units(tokens, spelled, index)
-    for earlier, token in pairwise(tokens):
-        token.bound = earlier.stem if earlier.kind == "bound" else ""
     for token, folded, before in zip(tokens, spelled, ["", *spelled], strict=False):
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)
         token.after = before if before in PREPOSITIONS else ""
+
+
+def _mark_bounds(tokens: Sequence[Token]) -> None:
+    """Give each number the comparison before it, and each end of a range the other one.
+
+    The code of a currency can be in between.
+    """
+    for index, token in enumerate(tokens):
+        behind = next((each for each in tokens[index + 1 : index + 3] if each.kind == "number"), None)
+        if behind and token.kind == "bound":
+            behind.bound = token.stem
+        elif behind and token.kind == "range" and index and tokens[index - 1].kind == "number":
+            tokens[index - 1].other_end, behind.other_end = behind.stem, tokens[index - 1].stem
 
 
 def _classify(token: Token, folded: str, denied: frozenset[str]) -> None:
@@ -233,7 +312,7 @@ def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ..
         found.append(code)
     following = slice(index + 1, index + 1 + UNITS_LOOKED_AT)
     for token, folded in zip(tokens[following], spelled[following], strict=True):
-        if token.breaks or token.kind == "number" or not (token.stem or folded in CURRENCIES):
+        if token.breaks or token.kind in ("number", "bound") or not (token.stem or folded in CURRENCIES):
             break
         belongs_to_next = folded in CURRENCIES and bool(found) and found[0] in _SYMBOLS
         if not belongs_to_next:

@@ -14,6 +14,14 @@ def test_a_mistake_changes_one_thing_that_the_page_does_not_have() -> None:
         "number": "In 2019 Hannah Moss paid 83 pounds for each of the boats.",
         "name": "In 2019 Hannah Barrowby paid 40 pounds for each of the boats.",
         "sign": "In 2019 Hannah Moss paid -40 pounds for each of the boats.",
+        "word": "In 2019 Hannah Moss paid 40 pounds for some of the boats.",
+    }
+    assert dict(mistakes("Guests may stay for up to 5 days.", PAGE)) | {"negation": "", "number": ""} == {
+        "number": "",
+        "sign": "Guests may stay for up to -5 days.",
+        "word": "Guests may stay for up to 5 weeks.",
+        "comparison": "Guests may stay for 5 days.",
+        "negation": "",
     }
     assert dict(mistakes("Result | (40) | 12", PAGE))["sign"] == "Result | 40 | 12"
     assert dict(mistakes("It is < 40 degrees.", PAGE))["sign"] == "It is > 40 degrees."

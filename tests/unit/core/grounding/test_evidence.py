@@ -136,6 +136,42 @@ def test_other_numbers_without_words_are_not(numbers: str) -> None:
     assert not is_supported(numbers, RATES)
 
 
+POINTS = (
+    "5. Selection\nCriterion | Points\nCriterion: Quality of the idea | Points: 30 | Weight: 2\n"
+    "Criterion: Work of the community | Points: 35 | Weight: 4\n\n"
+    "City Daily allowance Hotel\nLisbon EUR 46 EUR 135\nOslo EUR 74 EUR 205\n\n"
+    "Deputy harbour master: Anna Berg\nHead of the travel desk: Tomas Lind\n"
+)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Criterion: Quality of the idea | Points: 35 | Weight: 4",
+        "Quality of the idea: 35 points",
+        "Quality of the idea | Points: 2 | Weight: 30",
+        "Lisbon EUR 74 EUR 205",
+        "Deputy harbour master: Tomas Lind",
+    ],
+)
+def test_the_cells_of_another_row_or_label_are_not_supported(claim: str) -> None:
+    assert not is_supported(claim, POINTS)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Criterion: Quality of the idea | Points: 30 | Weight: 2",
+        "Criterion: Quality of the idea | Weight: 2 | Points: 30",
+        "Quality of the idea: 30 points",
+        "Lisbon has EUR 46 EUR 135 and Oslo has EUR 74 EUR 205",
+        "Deputy harbour master: Anna Berg",
+    ],
+)
+def test_the_cells_of_one_row_are_supported_in_another_order(claim: str) -> None:
+    assert is_supported(claim, POINTS)
+
+
 def long_source(page: str, start: int) -> Source:
     return Source(
         number=1,

@@ -1,0 +1,77 @@
+"""Comparisons and ranges in words, written as signs: `at least 5 days` as `≥ 5 days`."""
+
+import re
+
+from core.text.numbers import CURRENCY_SIGNS, MONTHS, NUMBER_WORDS
+
+RANGE = "\u226c"
+"""Between the two ends of a range."""
+_BEFORE_NUMBER = {
+    "≥": "at least,no less than,not less than,no fewer than,not fewer than,a minimum of,minimum of,minimum"
+    ",mindestens,wenigstens,nicht weniger als,au moins,au minimum,al menos,por lo menos,como mínimo",
+    "≤": "at most,no more than,not more than,up to,a maximum of,maximum of,maximum,not exceeding,höchstens"
+    ",maximal,bis,nicht mehr als,bis zu,au plus,au maximum,jusqu'à,como máximo,hasta,no más de",
+    ">": "more than,over,above,greater than,exceeding,in excess of,mehr als,über,plus de,más de",
+    "<": "less than,fewer than,under,below,weniger als,unter,moins de,menos de",
+}
+_BEHIND_NUMBER = {
+    "≥": "at least,au moins,al menos,como mínimo,or more,or older,or over"
+    ",and over,and older,or above,oder mehr,und mehr,ou plus,et plus,o más",
+    "≤": "at most,au plus,au maximum,como máximo,or less,or fewer,or under,oder weniger,ou moins,o menos",
+}
+_SIGNS = {
+    phrase: sign
+    for table in (_BEFORE_NUMBER, _BEHIND_NUMBER)
+    for sign, phrases in table.items()
+    for phrase in phrases.split(",")
+}
+
+
+def _any_of(table: dict[str, str]) -> str:
+    phrases = sorted(",".join(table.values()).split(","), key=len, reverse=True)
+    return "|".join(phrases).replace(" ", r"\s").replace("'", "['’]")
+
+
+_NUMBER = rf"(?:[A-Z]{{3}}\s)?[{CURRENCY_SIGNS}]?(?:\d(?:[\d.,]{{0,18}}\d)?|(?:{'|'.join(NUMBER_WORDS)})\b)"
+_UNIT = rf"(?!\.?\s?(?i:uhr|h|[ap]m|o'clock|{'|'.join(MONTHS)})\b)"
+"""Behind a number that is neither a time nor a day."""
+_BEFORE = rf"(?<!\d\s)(?i:\b(?P<before>{_any_of(_BEFORE_NUMBER)})(?:\s(?:{_any_of(_BEFORE_NUMBER)}))?)\s"
+_COMPARED = re.compile(
+    rf"{_BEFORE}(?={_NUMBER}(?!\d){_UNIT})"
+    rf"|\b(?P<amount>{_NUMBER}(?:\s[^\W\d_]{{1,20}}){{0,3}}?)\s(?P<behind>{_any_of(_BEHIND_NUMBER)})\b"
+    rf"(?!\s{_NUMBER})"
+)
+_AROUND = 40
+"""Characters that have the longest comparison, or the number after it."""
+_NO_YEAR = r"(?!(?:1\d|20)\d\d\b)"
+_RANGE = re.compile(
+    rf"(?i:\b(?:between|zwischen|entre))\s{_NO_YEAR}(?P<least>{_NUMBER})\s(?:and|und|et|y)\s(?={_NUMBER})"
+    rf"|(?<![\w.,:/-])(?<!from\s)(?<!von\s)(?<!\bde\s){_NO_YEAR}(?P<first>\d[\d.,]{{0,18}}+)"
+    rf"(?:\s?[-\u2013]\s?|\s(?:to|bis|à|a)\s)(?={_NUMBER}(?!\d){_UNIT}\s?(?:[%°]|[^\W\d_]))"
+)
+_TIME_OF_DAY = re.compile(r"\b([AaPp])\.\s?[Mm]\b\.?")
+_WORKING_DAYS = re.compile(r"\b(?:working|business)[\s-](?=days?\b)", re.I)
+
+
+def in_signs(text: str) -> str:
+    """The text with signs for its comparisons and ranges of numbers, and some units in one spelling."""
+    text = _TIME_OF_DAY.sub(r"\1m", text)
+    text = _WORKING_DAYS.sub("work", text)
+    text = _RANGE.sub(_range, text)
+    return _COMPARED.sub(_comparison, text)
+
+
+def is_cut(text: str, at: int) -> bool:
+    """Whether a comparison, or the first end of a range, belongs to a number here and is before it."""
+    around = text[max(0, at - _AROUND) : at + _AROUND]
+    found = (match for pattern in (_COMPARED, _RANGE) for match in pattern.finditer(around))
+    return any(match.end() == min(at, _AROUND) for match in found)
+
+
+def _range(match: re.Match[str]) -> str:
+    return f"{match['least'] or match['first']} {RANGE} "
+
+
+def _comparison(match: re.Match[str]) -> str:
+    phrase = " ".join((match["before"] or match["behind"]).lower().replace("’", "'").split())
+    return f"{_SIGNS[phrase]} {match['amount'] or ''}"

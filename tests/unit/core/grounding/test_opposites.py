@@ -1,0 +1,76 @@
+"""Words that exclude each other: a claim with another one than its page is not supported."""
+
+import pytest
+
+from core.grounding.evidence import Evidence
+from core.grounding.quotes import Span
+
+
+def is_supported(claim: str, page: str) -> bool:
+    return Evidence(page).find(claim, Span(0, len(page))) is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "written", "sentence"),
+    [
+        ("must", "may", "Employees {} request the form at the travel desk."),
+        ("must", "should", "Employees {} request the form at the travel desk."),
+        ("will", "may", "Employees {} be asked for a form at the travel desk."),
+        ("müssen", "können", "Mieter {} das Formular beim Verein vor Ort holen."),
+        ("doivent", "peuvent", "Les locataires {} demander le formulaire de travail au bureau."),
+        ("All", "Some", "{} requests need a form from the travel desk."),
+        ("days", "weeks", "Requests from the travel desk are answered within 30 {} of receipt."),
+        ("month", "year", "The travel desk pays an allowance of $200 per {} for bicycles."),
+        ("month", "week", "The crew gets 30 euros a {} for three months in winter."),
+        ("second", "first", "The {} form of the travel desk is for long journeys."),
+        ("März", "April", "Im {} wird am Kai das alte Boot gestrichen."),
+        ("mardi", "lundi", "Les bacs de la cuisine sont sortis le {} matin par le gardien."),
+        ("after", "before", "The form is sent {} the journey from the travel desk."),
+        ("until", "from", "The travel desk pays bicycles {} May on."),
+        ("unpaid", "paid", "Long journeys of the travel desk are {} leave."),
+        ("ineligible", "eligible", "Bicycles of the travel desk are {} for a subsidy."),
+        ("part-time", "full-time", "Each {} employee requests the form at the travel desk."),
+        ("in-network", "out-of-network", "The plan pays doctors that are {} in every city."),
+        ("will be", "was", "The form of the travel desk {} printed on paper."),
+        ("or", "and", "The travel desk pays the taxi {} the hotel."),
+        ("and", "or", "Show a passport {} a certificate at the travel desk."),
+    ],
+)
+def test_a_word_that_excludes_that_of_the_page_is_not_supported(
+    said: str, written: str, sentence: str
+) -> None:
+    page = f"The harbour is old. {sentence.format(written)} Ships come and go."
+    assert not is_supported(sentence.format(said), page)
+    assert is_supported(sentence.format(written), page)
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("Employees must request the form", "The form is requested by employees."),
+        ("Employees must not smoke in the cabin", "Employees may not smoke in the cabin."),
+        ("Leave is 28 days a year for employees", "Leave for employees is 28 days."),
+        ("The desk pays taxi and hotel", "The desk pays the taxi. It also pays the hotel."),
+        ("The yearly fee must be paid in Oslo", "The yearly fee will be paid in Oslo."),
+        ("Employees can swim in May", "In May employees may swim."),
+        ("The income of May is taxed", "Taxes come in May. The income of May is taxed."),
+        ("Managers approve requests", "Only managers approve requests."),
+    ],
+)
+def test_other_words_of_one_side_and_words_left_out_are_supported(claim: str, page: str) -> None:
+    assert is_supported(claim, page)
+
+
+def test_only_is_not_added() -> None:
+    page = "In winter the ferry to Oslo takes {}cash from passengers."
+    claim = "The ferry to Oslo takes {}cash from passengers."
+    assert not is_supported(claim.format("only "), page.format(""))
+    assert is_supported(claim.format("only "), page.format("solely "))
+    assert is_supported(claim.format(""), page.format("only "))
+
+
+def test_a_question_of_the_page_supports_no_statement() -> None:
+    page = "Can employees carry leave over? No. Can dogs come aboard the ferry?"
+    assert not is_supported("Employees can carry leave over", page)
+    assert not is_supported("employees carry leave over", page)
+    assert is_supported("Can employees carry leave over?", page)
