@@ -8,6 +8,7 @@ from pathlib import Path
 
 NICENESS = 5
 """Answers have priority, but people wait for uploads too."""
+_LOAD = Path("/proc/loadavg")
 LONG_SECONDS = 2.0
 """Few ordinary files or texts take longer; of hostile ones several do at the same time."""
 
@@ -31,7 +32,7 @@ def _lower(process: int, of_session: int) -> None:
         Path(f"/proc/{process or 'self'}/autogroup").write_text(str(of_session))
 
 
-def is_busy() -> bool:
+def is_busy(load: Path = _LOAD) -> bool:
     """Whether another process would take time from others: if more of them want to run now than there are
     processors, as far as that is known, or if there is only one processor.
     """
@@ -39,7 +40,7 @@ def is_busy() -> bool:
         return os.cpu_count() == 1
     processors = len(os.sched_getaffinity(0))
     try:
-        running = int(Path("/proc/loadavg").read_text().split()[3].partition("/")[0])
+        running = int(load.read_text().split()[3].partition("/")[0])
     except (OSError, ValueError):
         running = 1
     return processors == 1 or running - 1 > processors
