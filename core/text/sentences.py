@@ -32,7 +32,10 @@ _LABEL = re.compile(r"[A-Z][\w’'/ -]{0,38}:$")
 _LABELLED = re.compile(r"[A-Z][\w’'-]*(?: [\w’'-]+)?: \S")
 _FIELD = re.compile(r"[^\W\d_](?:[^\W\d_]|[’'/ -]){0,38}: \S")
 """A line of a form, an invoice or the head of an e-mail: `Due date: 30 May`."""
-_CELL = re.compile(r"^[-+(]?[$€£¥]?\d[\d.,]*[%)]?$")
+_CELL = re.compile(r"^[-+(]?[$€£¥]?\d(?:[\d.,]*[%)]?|\d?:\d\d)$")
+_CODE = re.compile(r"[A-Z]{1,3}-?\d{1,4}(?=[ :])")
+"""What a row of a list of faults, articles or courses begins with: `E24`."""
+_ENDS_WITHIN = re.compile(r"[^\W\d_]{3}[.!?] [^\W\d_a-z]")
 _YEAR = re.compile(r"(?:19|20)\d\d[.,:]?$")
 _DIGIT = re.compile(r"\d")
 _COPYRIGHT = "©"
@@ -173,7 +176,7 @@ def _kind_of(
     if _is_row(line) or (not gathered and _continues_rows(line, following, before[0])):
         return "row"
     above = gathered[-1] if gathered else ""
-    is_listed = layout.is_list and before[0] == "heading"
+    is_listed = layout.is_list and before[0] == "heading" and not _is_header(line, following)
     can_be_heading = not is_listed and _is_start(line, above, following, layout)
     if can_be_heading and _is_heading(line, following, layout.widest):
         is_title = not before[1]
@@ -190,10 +193,15 @@ def _is_start(line: str, above: str, following: str, layout: _Layout) -> bool:
     """Whether a heading can be in this line, below that of `above`."""
     if not above or above.endswith(_HEADING_MAY_FOLLOW) or _COPYRIGHT in above:
         return True
-    if _FIELD.match(above) and _is_row(following):
-        return True  # the header of a table below a form
+    if (layout.is_list or _FIELD.match(above)) and _is_header(line, following):
+        return True
     is_short_item = len(above) < layout.widest * HEADING_SHARE and _ITEM.match(above) is not None
     return is_short_item or _LABEL.match(line) is not None
+
+
+def _is_header(line: str, following: str) -> bool:
+    """Whether it can name the columns of a table that begins below it."""
+    return _is_row(following) and _DIGIT.search(line) is None
 
 
 def _is_numbered_heading(line: str, following: str, widest: int, before: tuple[Kind, str]) -> bool:
@@ -216,6 +224,8 @@ def _begins_block(gathered: list[str], line: str, following: str, layout: _Layou
         return False
     if layout.is_list or _LABELLED.match(line) is not None or _is_field(line, above):
         return True
+    if _CODE.match(line) and (_CODE.match(gathered[0]) or _CODE.match(following)):
+        return True
     first, *_ = line.split(maxsplit=1)
     longest = max(map(len, [*gathered[-2:], line, following]))
     return len(above) + 1 + len(first) < FULL_LINE * longest
@@ -226,20 +236,26 @@ def _is_row(line: str) -> bool:
         return True
     if " " not in line or _DIGIT.search(line) is None:
         return False
-    words = line.split()
+    words = [word for word in line.split() if any(map(str.isalnum, word))]
     cells = _count_cells(words)
-    return cells >= 2 and cells >= len(words) * 0.3 and not line.endswith(".")
+    if cells < 2 or cells < len(words) * 0.3 or line.endswith("."):
+        return False
+    return not (line[0].islower() and _ENDS_WITHIN.search(line))
 
 
 def _continues_rows(line: str, following: str, before: Kind) -> bool:
     """Whether a line with one number belongs to the rows above or below it."""
-    if not (before == "row" or _is_row(following)) or line.endswith(_ENDS) or line[0].islower():
+    if not (before == "row" or _is_row(following)) or line.endswith(_ENDS) or not _can_name_row(line):
         return False
     if following[:1].islower() and not _is_row(following):
         return False  # the line below ends its sentence
     words = line.split()
     numbers = [word for word in words if not _YEAR.match(word)]
     return len(words) <= MOST_ROW_WORDS and _count_cells(numbers) > 0
+
+
+def _can_name_row(line: str) -> bool:
+    return not line[0].islower() and not line.startswith("#")
 
 
 def _count_cells(words: list[str]) -> int:

@@ -215,3 +215,49 @@ def test_a_line_with_a_number_below_a_table_is_no_row_if_its_sentence_goes_on() 
         ("sentence", "The excess of the basic tariff is 75 euros."),
         ("sentence", "In the other one there is no excess."),
     ]
+
+
+def test_times_of_a_timetable_are_cells() -> None:
+    text = "Ferry\nSummer\nFrom port To island Ship\n06:45 07:30 Corran\n09:15 10:00 Skua"
+    found = [(piece.kind, piece.text) for piece in split_pieces(text)]
+    assert found[-3:] == [
+        ("heading", "From port To island Ship"),
+        ("row", "06:45 07:30 Corran"),
+        ("row", "09:15 10:00 Skua"),
+    ]
+
+
+def test_the_header_of_a_table_below_a_heading_is_a_heading_in_a_list_too() -> None:
+    text = "Fares\nTicket single return\nAdults 7.50 13.00\nDogs 2.00 4.00\n23 June: cards are printed\n"
+    assert [piece.kind for piece in split_pieces(text)][:3] == ["heading", "heading", "row"]
+
+
+def test_a_sign_between_numbers_is_no_word_of_a_row() -> None:
+    text = "Cover Limit Excess\nFire 180,000 € without excess\nDamage by water 60,000 € 150 €"
+    assert [piece.kind for piece in split_pieces(text)] == ["heading", "row", "row"]
+
+
+def test_a_marked_heading_above_a_table_is_no_row() -> None:
+    text = "## 5. Actions\n\n| Action | Owner |\n| --- | --- |\n| Order swings | Osei |"
+    assert split_pieces(text)[0].kind == "heading"
+
+
+def test_a_line_that_ends_a_sentence_and_has_a_phone_number_is_no_row() -> None:
+    text = (
+        "Notes\nIn a wind of force 8 the ferry does not run. For news call the office\n"
+        "at 04651 55 01 20, daily from 6 to 19 hours. Vehicles have to be at the pier 20 minutes\n"
+        "before they leave."
+    )
+    assert [piece.text for piece in split_pieces(text)[2:]] == [
+        "For news call the office at 04651 55 01 20, daily from 6 to 19 hours.",
+        "Vehicles have to be at the pier 20 minutes before they leave.",
+    ]
+
+
+def test_each_line_that_begins_with_a_code_is_a_piece() -> None:
+    text = (
+        "Faults are shown on the display of the machine. They go out after the next start.\n"
+        "E15 Water in the base tray Close the tap and call customer service\n"
+        "E24 Drain hose kinked or blocked Straighten the hose and clean the filter\n"
+    )
+    assert [piece.text[:3] for piece in split_pieces(text)] == ["Fau", "The", "E15", "E24"]
