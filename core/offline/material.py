@@ -67,6 +67,11 @@ class Material(NamedTuple):
         """The pieces of the source of a place."""
         return self.pieces[place.source]
 
+    def piece(self, index: int) -> Piece:
+        """The piece of a candidate."""
+        place = self.places[index]
+        return self.pieces[place.source][place.first]
+
     def page_of(self, index: int) -> tuple[str, int]:
         """The document and the page of a candidate."""
         return page_of(self.sources[self.candidates[index].source])

@@ -27,7 +27,7 @@ MOST_STATED = 3
 STATED_WITHIN = 12
 SUBJECT_LINES = 16
 
-_HAS_ARTICLE = re.compile(r"\b(?:the|an?|our|my|your)\b", re.I)
+_HAS_ARTICLE = re.compile(r"\b(?:the|an?|our|my|your|der|die|das|l[ae]s?|el|los)\b|\bl['’]", re.I)
 """`What is the rent?` asks for a fact, `What is PerksPlus?` for an overview of the document of that name."""
 _DOCUMENT = (
     r"(?:document|guide|manual|brochure|report|policy|booklet|handbook|leaflet|paper|article|study|survey"

@@ -1,6 +1,6 @@
 """Answers a question with sentences of its sources, word for word and each followed by its marker."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from core.offline.chat import with_subject_of
 from core.offline.closest import MOST_CLOSEST, best_of_pages
 from core.offline.material import ENDS, Material, Place
 from core.offline.overview import about_documents, asks_about_documents
-from core.offline.support import answers
-from core.offline.tables import asks_to_count_rows, extreme_row
+from core.offline.support import answers, asks_figure, can_answer, is_one_of_many, own_terms
+from core.offline.tables import asks_to_count_rows, extreme_row, rows_alike
 from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.text.answer_type import asks_yes_or_no, counted_words, is_negated
 from core.text.question_type import asked_parts, asks_about_whole, asks_for_explanation, refers_back
@@ -112,15 +112,22 @@ def _covering(part: str, places: list[Place], material: Material) -> list[Place]
 def _direct(question: str, material: Material) -> list[Place]:
     """The places that answer the question; none if it is not answered."""
     ranking = TextRanking(question, material.candidates)
-    best = ranking.best_first()
-    chosen = _distinct(ranking, material.candidates, best) if best else []
+    best = (index for index in ranking.best_first() if can_answer(index, ranking, material))
+    chosen = _distinct(ranking, material.candidates, best)
+    own = [index for index in chosen if own_terms(index, ranking, material)]
+    chosen = own if answers(ranking, material, own) else chosen
     if not chosen or not answers(ranking, material, chosen):
+        return []
+    if is_one_of_many(chosen[0], ranking, material):
         return []
     first = material.places[chosen[0]]
     if _asks_to_count_rows(ranking, first, material) or _extreme(ranking, first, material) != first:
         return []
     needed = _needed(ranking, material, chosen)
-    shown = [each for index in needed for each in _with_list(material.places[index], ranking, material)]
+    lists = [_with_list(material.places[index], ranking, material) for index in needed]
+    shown = [each for places in lists for each in places]
+    if not shown or max(map(len, lists)) > MAX_ITEMS:
+        return []
     shown.extend(header for index in needed if (header := material.header_of(material.places[index])))
     if asks_for_explanation(question) and len(needed) == 1:
         shown[0] = _with_following(shown[0], material.around(shown[0]))
@@ -159,12 +166,13 @@ def _extreme(ranking: TextRanking, place: Place, material: Material) -> Place:
     return place._replace(first=row, last=row)
 
 
-def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: list[int]) -> list[int]:
+def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: Iterable[int]) -> list[int]:
     """The best candidates: close to the first in score, meaningful, and not repetitions."""
     chosen: list[int] = []
-    least = SHARE_OF_BEST * ranking.scores[best[0]].score
+    least = 0.0
     for index in best:
         own = ranking.scores[index]
+        least = least or SHARE_OF_BEST * own.score
         if len(chosen) == MAX_QUOTES or own.score < least:
             break
         says_same = any(
@@ -195,7 +203,7 @@ def _needed(ranking: TextRanking, material: Material, chosen: list[int]) -> list
 
 
 def _is_rival(ranking: TextRanking, material: Material, index: int, others: list[int]) -> bool:
-    """Whether it answers about as well as the best of the others, on another page or to the contrary.
+    """Whether it answers about as well as the best of the others: a figure, on another page, to the contrary.
 
     `All other methods are accredited` is no answer without the method that is not.
     """
@@ -207,7 +215,7 @@ def _is_rival(ranking: TextRanking, material: Material, index: int, others: list
     own = ranking.scores[index]
     best = max((ranking.scores[other] for other in others), key=lambda scored: scored.score)
     return (
-        (is_alone or is_contrary)
+        (is_alone or is_contrary or asks_figure(ranking.question.text))
         and own.score >= RIVAL * best.score
         and _covered(ranking, [index]) >= RIVAL * max(_covered(ranking, [other]) for other in others)
     )
@@ -227,12 +235,15 @@ def _asks_to_count_rows(ranking: TextRanking, place: Place, material: Material) 
 
 
 def _with_list(place: Place, ranking: TextRanking, material: Material) -> list[Place]:
-    """A lead-in with its items; an item that only its heading matches, with the whole list.
+    """A row with those like it; a lead-in with its items; an item that only its heading matches, with all.
 
     The lines of a slide that only its heading matches are a place each.
     """
     around, asked = material.around(place), set(ranking.question.terms)
     piece = around[place.first]
+    if piece.kind == "row":
+        rows = rows_alike(ranking.question, around, place.first)
+        return [place._replace(first=row, last=row) for row in rows]
     if piece.text.endswith(":"):
         return [Place(place.source, place.first, _end_of_items(around, place.first + 1))]
     own, above = (asked.intersection(ranking.question.terms_of(t)) for t in (piece.text, piece.heading))

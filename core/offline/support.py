@@ -7,7 +7,14 @@ from core.grounding.claims import PREDICATES
 from core.grounding.sources import FencedSource
 from core.offline.material import Material
 from core.search.bm25 import Candidate, TextRanking
-from core.text.answer_type import asking_words, counted_words, has_what_is_asked, must_be_worked_out
+from core.text.answer_type import (
+    asking_words,
+    counted_words,
+    has_what_is_asked,
+    must_be_worked_out,
+    office_words,
+)
+from core.text.question_type import asks_for_explanation
 from core.text.terms import detect_language, words
 
 COVERED = 0.5
@@ -16,6 +23,11 @@ COVERED = 0.5
 SOURCE_TERMS = 2 / 3
 """The share of the question's terms that the source of the best quote contains."""
 
+_CONDITIONAL = (
+    r"(?:if|unless|where|when|wenn|falls|sofern|sollten?|si|s['’]il|lorsqu[e’']|quand|cuando|en cas? de)"
+)
+_CONDITION = re.compile(rf"{_CONDITIONAL}\b[^,]{{0,300}},", re.I)
+_HAS_CONDITION = re.compile(rf"\s{_CONDITIONAL}\b", re.I)
 _NAME = re.compile(r"(?<=[\w,;'’\"“(] )[A-ZÄÖÜÉ][\w-]{2,}")
 _NUMBER = re.compile(r"\d")
 
@@ -29,12 +41,53 @@ def answers(ranking: TextRanking, material: Material, chosen: Sequence[int]) -> 
     if not _is_about_the_same(question, quoted):
         return False
     counted = set(ranking.question.terms_of(counted_words(question)))
+    office = set(ranking.question.terms_of(office_words(question)))
     return any(
         _is_covered(ranking, candidates, index)
         and has_what_is_asked(question, candidates[index].text)
         and (not counted or counted & ranking.scores[index].terms)
+        and office <= ranking.scores[index].covered
         for index in chosen
     )
+
+
+def can_answer(index: int, ranking: TextRanking, material: Material) -> bool:
+    """False for a condition, and for a row of which only headings have a term if `how` or `why` is asked."""
+    question, piece = ranking.question, material.piece(index)
+    own = own_terms(index, ranking, material)
+    if piece.kind == "row":
+        return bool(own) or not asks_for_explanation(question.text)
+    condition = _CONDITION.match(piece.text)
+    if condition is None or not asks_figure(question.text) or _HAS_CONDITION.search(question.text):
+        return True
+    # `If a monthly fee is returned unpaid, 8 pounds are charged` does not say what the fee is.
+    return not own <= set(question.terms_of(condition[0]))
+
+
+def own_terms(index: int, ranking: TextRanking, material: Material) -> set[str]:
+    """The terms of the question in the text itself, without its headings."""
+    found = ranking.question.terms_of(material.piece(index).text)
+    return set(found).intersection(ranking.question.terms)
+
+
+def is_one_of_many(index: int, ranking: TextRanking, material: Material) -> bool:
+    """Whether only headings connect a sentence with a question for a figure, and others below them have one.
+
+    Below `School trip`, each sentence with a day would answer `When was the school trip?`.
+    """
+    question, best = ranking.question.text, material.candidates[index]
+    if not asks_figure(question) or material.piece(index).kind != "sentence":
+        return False
+    if own_terms(index, ranking, material):
+        return False
+    place = (best.source, best.heading)
+    alike = (each.text for each in material.candidates if (each.source, each.heading) == place)
+    return sum(has_what_is_asked(question, text) for text in alike) > 1
+
+
+def asks_figure(question: str) -> bool:
+    """Whether an answer needs a number, a time or a name of a figure."""
+    return not has_what_is_asked(question, "")
 
 
 def _is_covered(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:

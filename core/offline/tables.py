@@ -6,6 +6,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from core.search.bm25 import QuestionTerms
+from core.text.answer_type import asks_yes_or_no, is_negated
+from core.text.question_type import kind_asked_for
 from core.text.sentences import Piece
 from core.text.terms import has_digit, words
 
@@ -27,6 +29,9 @@ _MOST = re.compile(
     re.I,
 )
 _SUM = re.compile(r"(?:total|sum|overall|gesamt|summe|insgesamt)", re.I)
+
+_YES = frozenset("yes y ja oui sí si x ✓ ✔".split())
+_NO = frozenset("no n nein non – - ✗ ✘".split())
 
 Terms = Callable[[str], Collection[str]]
 
@@ -116,6 +121,29 @@ def extreme_row(question: QuestionTerms, pieces: Sequence[Piece], index: int) ->
     # The first of several that share as much.
     values = columns[max(columns, key=lambda name: len(asked.intersection(terms_of(name))))]
     return (min if least else max)(values, key=values.__getitem__)
+
+
+def rows_alike(question: QuestionTerms, pieces: Sequence[Piece], index: int) -> list[int]:
+    """The rows of the table that answer the question as well as this one does.
+
+    Those are the rows with the same terms of it in their cells; if no cell has any, all rows. If the
+    question is about a column of yes and no, rows with no are left out, unless yes or no is the answer.
+    """
+    asked = set(question.terms).difference(question.terms_of(kind_asked_for(question.text)))
+    rows = _named_rows(pieces, index)
+    texts = {each: " ".join(cell.text for cell in row) for each, row in rows.items()}
+    own = {each: asked.intersection(question.terms_of(text)) for each, text in texts.items()}
+    alike = [each for each in rows if own[each] >= own.get(index, set())]
+    if asks_yes_or_no(question.text):
+        return alike
+    no = _YES if is_negated(question.text) else _NO
+    denied = {
+        each
+        for each in alike
+        for cell in rows[each]
+        if cell.text.casefold() in no and asked.intersection(question.terms_of(cell.column))
+    }
+    return [each for each in alike if each not in denied]
 
 
 def _header_and_row(pieces: Sequence[Piece], index: int) -> str:

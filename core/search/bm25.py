@@ -84,7 +84,20 @@ FRAGMENT_FACTOR = 0.7
 _ASKS_NUMBER = re.compile(
     r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I
 )
-_ASKS_DEFINITION = re.compile(r"\s*(?:what|who) (?:is|are|was|were)\s+(?:an? |the )?([^?,]+)", re.I)
+_ASKS_DEFINITION = re.compile(
+    r"\s*(?:(?:what|who|how (?:much|high|long)) (?:is|are|was|were)|(?:was|wer|wie hoch) (?:ist|sind)"
+    r"|(?:quel(?:le)?s?|qui) (?:est|sont)|(?:cuál(?:es)?|qué|quién) (?:es|son))"
+    r"\s+(?:an? |the |de[rnms] |die |das |l[ae'’] ?|les |el |l[oa]s )?([^?,]+)",
+    re.I,
+)
+_STATED = re.compile(
+    r"\b((?:[^\W\d_]++ ){0,3}[^\W\d_]++)"
+    r"(?: is| are| was| were| amounts? to| means| ist| sind| beträgt| betragen| bezeichnet| est| sont"
+    r"| désigne| es| son|:)"
+    r" (?:(?-i:[A-ZÄÖÜÉ])|[\d$€£¥]|(?:an?|the|eine?|der|die|das|une?|l[ea]s?|el|un[oa]?)\b)",
+    re.I,
+)
+"""What a sentence says something of: `The new rent is ...`."""
 _ONLY_KANA = re.compile("[\u3040-\u309f]+$")
 _GENERIC_WORDS = frozenset(
     "also find get given go happen help just know let list make many me mean mention most much must my need "
@@ -186,6 +199,11 @@ class TextRanking:
         """The share of the question that these terms make up; rare terms count more."""
         return coverage(self._weights, terms)
 
+    def _is_stated_in(self, text: str) -> bool:
+        """Whether the text says what that is of which the question asks what it is."""
+        defined = set(self.question.defined)
+        return any(defined <= set(self.question.terms_of(found)) for found in _STATED.findall(text))
+
     def _score(self, candidate: Candidate, body: list[str], above: list[str], name: Terms) -> CandidateScore:
         counts, heading = Counter(body), frozenset(above)
         relative_length = len(body) / self._average
@@ -202,7 +220,8 @@ class TextRanking:
         defined = self.question.defined
         factor = 1 + FIRST_SOURCE_BONUS / (1 + candidate.source)
         factor += NUMBER_BONUS if self.question.asks_number and has_digit(candidate.text) else 0
-        factor += DEFINITION_BONUS if defined and body[: len(defined)] == defined else 0
+        is_defined = bool(defined) and own_terms.issuperset(defined) and self._is_stated_in(candidate.text)
+        factor += DEFINITION_BONUS * is_defined
         return CandidateScore(
             score=score * (factor * FRAGMENT_FACTOR if candidate.is_fragment else factor),
             terms=own_terms,

@@ -3,6 +3,8 @@
 import re
 from itertools import accumulate
 
+from core.text.numbers import MONTHS
+
 _WORK = re.compile(
     r"\b(?:calculate|compute|work out|add up|extrapolate|round(?:ed)? (?:to|your|off)"
     r"|how (?:much|many)(?: \w+){0,2}"
@@ -23,6 +25,12 @@ _MEASURES = re.compile(
     re.I,
 )
 """Names of figures that are derived from others: quoted only if the text itself has the name."""
+_EXTREMES = re.compile(
+    r"\b((?<=the )last|(?<=the )first|latest|earliest|letzte|erste|früheste|späteste|dernier|premi[eè]r"
+    r"|últim|primer)\w*",
+    re.I,
+)
+"""Words for the first or the last of several, which only a text with the same word names."""
 _SHARE = re.compile(
     r"\b(?:per ?cent(?:age)?|share|proportion|prozent\w*|anteil|pourcentage|porcentaje|proporción)\b", re.I
 )
@@ -85,6 +93,26 @@ _NUMBERED = re.compile(
     r" (\d+(?:\.\d+){0,3})\b",
     re.I,
 )
+_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+_CLOCK_OR_DATE = re.compile(
+    rf"\b\d{{1,2}}(?:[:.]\d\d)? ?(?:[ap]\.?m\b|uhr\b|h\b)|\b\d{{1,2}}:\d\d\b"
+    rf"|\b\d{{1,2}}\.? (?:de )?(?:{_MONTH})\b|\b(?:{_MONTH}) \d{{1,2}}\b",
+    re.I,
+)
+"""A time or a day counts nothing."""
+_OFFICE = re.compile(
+    r"\b(?:who|wer|qui|quién)(?: is|['’]s| was| ist| war| est| es)"
+    r"(?: the| our| de[rn]| die| unsere?| la| le| l['’]| el)"
+    r" ?(?:new |current |neuen? |aktuellen? |nouve(?:au|lle) |nuev[oa] )?([^?,]{2,40}?)"
+    r"(?: (?:of|at|in|de[rsl]?|du|des|von|vom|im)\b| d['’]|\W*$)",
+    re.I,
+)
+"""Whose name is asked: `managing director` in `Who is the managing director of the Provider?`."""
+_CONTACT = re.compile(
+    r"\b(?:(?:tele)?(?:phone|fax) number|(?:telefon|ruf|fax)nummer|numéro de téléphone"
+    r"|(?:número de )?teléfono|e-?mail address|e?-?mail-?adresse|adresse (?:e-?)?mail|correo electrónico)\b",
+    re.I,
+)
 _HOW_OLD = re.compile(r"\b(?:how old|wie alt|quel âge)\b", re.I)
 _HAS_TIME = re.compile(
     r"\d|\b(?:january|february|march|april|may|june|july|august|september|october|november|december|\w+day"
@@ -143,6 +171,11 @@ _FITTING = [
         ("how old|wie alt|quel âge", _AGE),
         ("how heavy|wie schwer", _WEIGHT),
         ("how long|wie lange?|combien de temps|cuánto tiempo", rf"{_LENGTH}|{_DURATION}"),
+        (
+            "(?:tele)?(?:phone|fax) number|(?:telefon|ruf|fax)nummer|numéro de téléphone|teléfono",
+            r"(?<!\d)\+?\d(?:[ /()-]{0,3}\d){5}",
+        ),
+        ("e-?mail address|e?-?mail-?adresse|adresse (?:e-?)?mail|correo electrónico", "@"),
         ("how often|wie oft|cuántas veces|combien de fois", _FREQUENCY),
     )
 ]
@@ -177,13 +210,19 @@ def is_negated(text: str) -> bool:
 
 
 def asking_words(question: str) -> str:
-    """The words of the question that ask for a number or a time: an answer has that, not the words."""
-    return " ".join(found[0] for kind in (_HOW, _TIME) for found in kind.finditer(question))
+    """The words that ask for a number, a time or an address: an answer has that, not the words."""
+    return " ".join(found[0] for kind in (_HOW, _TIME, _CONTACT) for found in kind.finditer(question))
 
 
 def counted_words(question: str) -> str:
     """What the question asks to count, as the one or two words after `how many`; empty if it does not."""
     found = _COUNTED.search(question)
+    return found[1] if found else ""
+
+
+def office_words(question: str) -> str:
+    """The office or part of the person whose name the question asks for; empty if it asks for none."""
+    found = _OFFICE.search(question)
     return found[1] if found else ""
 
 
@@ -194,6 +233,7 @@ def has_what_is_asked(question: str, text: str) -> bool:
     """
     lowered = text.casefold()
     named = [found[0].casefold() for found in _MEASURES.finditer(question)]
+    named += [found[1].casefold() for found in _EXTREMES.finditer(question)]
     if _ASKS_YES_OR_NO.search(question):
         named += [found[0].casefold() for found in _JUDGEMENT.finditer(question)]
     if any(name not in lowered for name in named) or _has_another_number(question, text):
@@ -207,4 +247,5 @@ def has_what_is_asked(question: str, text: str) -> bool:
     if not (_HOW.search(question) or _AMOUNT.search(question)):
         return True
     amounts = text if _HOW_OLD.search(question) else _YEAR.sub("", text)
+    amounts = _CLOCK_OR_DATE.sub("", amounts) if _COUNTED.search(question) else amounts
     return any(found[0].casefold() not in question.casefold() for found in _HAS_NUMBER.finditer(amounts))

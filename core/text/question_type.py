@@ -165,10 +165,13 @@ _ASKING = (
     r"|bis zu|seit wann|combien|quand|où|qui|quel(?:le)?s?|à|cuánt[oa]s?|cuándo|dónde|quién|qué)\b"
 )
 _BEGINS_TO_ASK = re.compile(rf"[¿\s]*+{_ASKING}", re.I)
+_MARKS = ("?", "？")
+_ASKED = re.compile(r"(?<=[?？])\s+")
 _PARTS = re.compile(rf",? (?:and|und|et|y) (?={_ASKING})", re.I)
 _LISTED_PARTS = re.compile(
     rf"(?:,? (?:and|und|et|y)|,(?! which (?:is|are|was|were|has|have|can|may|must)\b)) (?={_ASKING})", re.I
 )
+_KIND_ASKED_FOR = re.compile(r"\b(?:which|what|welche[rsnm]?|quel(?:le)?s?|qué|cuáles) (\w+)", re.I)
 _REFERS = re.compile(
     r"\b(?:its?|they|them|theirs?|he|him|his|she|hers?|one|er|sie|ihre?|seine?|il|elle|son|sa|su)\b", re.I
 )
@@ -266,8 +269,23 @@ def asked_parts(question: str) -> list[str]:
     A comma separates questions only in a list of them, which begins with one and ends in `and when`:
     elsewhere a relative clause begins there (`, which is ...`), or what follows `Tell me`.
     """
+    asked = _ASKED.split(question.strip())
+    if len(asked) > 1 and all(part.endswith(_MARKS) for part in asked):
+        parts = [part for each in asked for part in _joined_parts(each)]
+        rest = " ".join(parts[MOST_PARTS - 1 :])
+        return [*parts[: MOST_PARTS - 1], *filter(None, [rest])]
+    return _joined_parts(question)
+
+
+def _joined_parts(question: str) -> list[str]:
     is_list = _BEGINS_TO_ASK.match(question) and _PARTS.search(question)
     return (_LISTED_PARTS if is_list else _PARTS).split(question, maxsplit=MOST_PARTS - 1)
+
+
+def kind_asked_for(question: str) -> str:
+    """The word for the things of which it asks which ones, as `sites` in `Which sites ...`, or nothing."""
+    found = _KIND_ASKED_FOR.search(question)
+    return found[1] if found else ""
 
 
 def refers_back(part: str) -> bool:

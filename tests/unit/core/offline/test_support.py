@@ -6,7 +6,10 @@ import pytest
 
 from core.grounding.closest import closest_label
 from core.grounding.sources import FencedSource
+from core.offline.material import Material
 from core.offline.quotes import answer_from
+from core.offline.support import can_answer
+from core.search.bm25 import TextRanking
 
 REPORT = [
     "Income statement\nCost of sales 38,730 37,650 36,100\nRevenue 61,480 57,920 55,000",
@@ -140,3 +143,74 @@ def test_the_number_of_a_clause_is_no_part_of_its_sentence() -> None:
         "4.3 From the third year the rent is adjusted each year by the change of the index."
     )
     assert answer_from("What is the yearly rent?", lease).startswith("4.1 The yearly rent is 46,800 euros")
+
+
+def test_a_condition_does_not_say_what_is_asked_for() -> None:
+    text = (
+        "If a monthly fee is returned unpaid by the bank, the club charges 8 euros. "
+        "The fee of 39 euros is paid each month. Members may use the pool."
+    )
+    fee = "The fee of 39 euros is paid each month. [S1]"
+    assert answer_from("How much is the monthly fee?", sources(text)) == fee
+    asked = "How much is charged if a monthly fee is returned?"
+    assert "the club charges 8 euros" in answer_from(asked, sources(text))
+
+
+def test_one_of_several_days_below_a_heading_is_no_answer() -> None:
+    day = "We meet on Monday at 8:15 at the gate."
+    text = f"School trip\n\n{day} We are back on Friday at 13:00. "
+    asked = "When was the school trip?"
+    assert answer_from(asked, sources(text)).startswith(closest_label("en"))
+    assert answer_from(asked, sources(f"School trip\n\n{day} Bring shoes.")) == f"{day} [S1]"
+
+
+def test_a_text_with_the_words_hides_one_below_a_heading_with_them() -> None:
+    text = (
+        "Inselfähre Corran\nFahrplan Sommer 2025\nGültig vom 1. Mai bis 30. September 2025\n"
+        "Abfahrt Hafen Ankunft Insel Schiff\n06:45 07:30 Corran\n09:15 10:00 Möwe\n13:00 13:45 Corran\n"
+    )
+    found = answer_from("Wann fährt die Corran?", sources(text))
+    assert re.findall(r"\d\d:\d\d", found) == ["06:45", "07:30", "13:00", "13:45"]
+    assert "Mai" not in found
+
+
+def test_who_holds_an_office_is_answered_by_a_text_with_the_office_only() -> None:
+    text = "Entre Inmuebles Ribera SL, arrendadora, y Panadería Alba, arrendataria, se acuerda el alquiler."
+    text += " La renta es de 900 euros." + "".join(f" La planta {n} tiene ventanas." for n in range(8))
+    asked = "¿Quién es el gerente de Inmuebles Ribera?"
+    assert answer_from(asked, sources(text)).startswith(closest_label("es"))
+    named = "El gerente de Inmuebles Ribera es Pablo Gil."
+    assert answer_from(asked, sources(f"{text} {named}")) == f"{named} [S1]"
+
+
+def test_two_figures_that_answer_as_well_are_both_shown() -> None:
+    text = (
+        "Bei Auszug gibt der Mieter die Wohnung besenrein und mit allen fünf Schlüsseln zurück. "
+        "Für jeden fehlenden Schlüssel berechnet die Vermieterin 65 Euro."
+    )
+    found = answer_from("Wie viele Schlüssel müssen zurückgegeben werden?", sources(text))
+    assert cited(found) == [1, 1]
+
+
+def test_a_row_below_a_heading_does_not_say_how() -> None:
+    table = "HomeFlex\nItem HomeFlex pays How often\nDesk 350 EUR 8 years\nChair 400 EUR 6 years"
+    material = Material.read(sources(table))
+    how, what = (
+        TextRanking(f"{asked} HomeFlex?", material.candidates) for asked in ("How do I get", "What is")
+    )
+    assert [can_answer(0, how, material), can_answer(0, what, material)] == [False, True]
+
+
+def test_a_number_to_call_answers_a_question_for_the_phone_number() -> None:
+    text = "Customer service is available on 0800 555 0142. The warranty of the customer is two years."
+    found = answer_from("What is the phone number of customer service?", sources(text))
+    assert found == "Customer service is available on 0800 555 0142. [S1]"
+
+
+def test_questions_one_behind_the_other_are_answered_one_by_one() -> None:
+    text = "Dogs are welcome on Fridays. The deposit is three months' rent. The new rent is 2,900 euros."
+    found = answer_from("Are dogs welcome? What is the rent? Who is the caretaker?", sources(text))
+    assert found == (
+        "Dogs are welcome on Fridays. [S1] The new rent is 2,900 euros. [S1]\n\n"
+        "I could not find an answer to the third part of the question."
+    )

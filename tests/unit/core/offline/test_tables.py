@@ -147,3 +147,45 @@ def test_a_short_row_is_quoted_below_its_header() -> None:
     assert answer("What is the age of the elm?", trees) == "| Tree | Age | [S1]\n| Elm | 7 | [S1]"
     paged = "Tree Age Height\nOak 90 Jahre 12\n4 / 5\n"
     assert "4 / 5" not in answer("Which tree is the oldest of the 5?", paged)
+
+
+BREADS = """Item | Price | Contains nuts | Vegan
+Item: Rye loaf | Price: 3.9 | Contains nuts: no | Vegan: yes
+Item: Walnut bread | Price: 4.6 | Contains nuts: yes | Vegan: yes
+Item: Brioche | Price: 4.2 | Contains nuts: no | Vegan: no
+"""
+FERRY = """Ferry Corran
+Summer timetable
+From port To island Ship
+06:45 07:30 Corran
+09:15 10:00 Skua
+13:00 13:45 Corran
+"""
+ACTIONS = (
+    "## 5. Actions\n\n| Action | Owner |\n| --- | --- |\n| Order swings | Osei |\n| Write letter | Lomax |"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "table", "shown", "hidden"),
+    [
+        ("Which breads are vegan?", BREADS, ["Rye loaf", "Walnut bread"], ["Brioche"]),
+        ("Which breads contain no nuts?", BREADS, ["Rye loaf", "Brioche"], ["Walnut"]),
+        ("Is the brioche vegan?", BREADS, ["Item: Brioche"], []),
+        ("When does the ferry Corran go?", FERRY, ["06:45", "13:00"], ["09:15"]),
+        ("What are the actions?", ACTIONS, ["Order swings", "Write letter"], []),
+    ],
+)
+def test_all_rows_that_answer_are_shown_and_none_that_says_no(
+    question: str, table: str, shown: list[str], hidden: list[str]
+) -> None:
+    found = answer(question, table)
+    assert closest_label("en") not in found
+    assert all(text in found for text in shown)
+    assert not any(text in found for text in hidden)
+
+
+def test_more_rows_than_can_be_shown_are_no_answer() -> None:
+    rows = "".join(f"| Task {number} | Osei |\n" for number in range(1, 10))
+    found = answer("What are the actions?", f"## 5. Actions\n\n| Action | Owner |\n| --- | --- |\n{rows}")
+    assert found.startswith(closest_label("en"))

@@ -202,6 +202,9 @@ def test_a_summary_of_a_topic_is_none_of_a_document(question: str, topic: str | 
         ("What is a fee, which is due, and who pays?", ["What is a fee, which is due", "who pays?"]),
         ("Who is it and why and how and when is it?", ["Who is it", "why", "how", "when is it?"]),
         (" and ".join(["who"] * 8), ["who"] * 5 + ["who and who and who"]),
+        ("Is it new? What is the fee? Who pays?", ["Is it new?", "What is the fee?", "Who pays?"]),
+        ("Is it new? I would like to know.", ["Is it new? I would like to know."]),
+        ("Is it? " * 7, ["Is it?"] * 5 + ["Is it? Is it?"]),
         ("What is the price of salt and pepper?", ["What is the price of salt and pepper?"]),
     ],
 )
