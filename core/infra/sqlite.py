@@ -93,6 +93,22 @@ class Database:
         """Run `work` on a snapshot; it must not write."""
         return await self._run("read", self._readers, "BEGIN", work)
 
+    async def read_here(self, work: Work[Result | None]) -> Result | None:
+        """Run `work`, which takes a millisecond or less, on a snapshot on the event loop.
+
+        None if it returns None, or if it would have to wait.
+        """
+
+        def read(connection: sqlite3.Connection) -> Result | None:
+            connection.execute("BEGIN")
+            try:
+                return work(connection)
+            finally:
+                connection.execute("ROLLBACK")
+
+        await asyncio.sleep(0)  # many in a row leave their turn to others
+        return await self._look(read)
+
     async def execute(self, *statements: Statement) -> int:
         """Run statements with their parameters in one transaction; returns the rows changed by the last."""
 
@@ -106,9 +122,12 @@ class Database:
 
     async def rows(self, query: str, parameters: Parameters = (), *, few: bool = False) -> list[sqlite3.Row]:
         """All rows that a query finds. With `few` it reads them on the event loop: at most FEW, by a key."""
-        if few and (found := await self._rows_here(query, parameters)) is not None:
-            return found
-        return await self.read(lambda connection: connection.execute(query, parameters).fetchall())
+
+        def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
+            return connection.execute(query, parameters).fetchall()
+
+        found = await self._look(work) if few else None
+        return await self.read(work) if found is None else found
 
     async def watch(self) -> CommitWatch:
         """A watch over commits, which is closed with the database."""
@@ -170,14 +189,14 @@ class Database:
         while self._opened:
             self._opened.pop().close()
 
-    async def _rows_here(self, query: str, parameters: Parameters) -> list[sqlite3.Row] | None:
-        """The rows, read on the event loop; None if that cannot be done without waiting."""
+    async def _look(self, work: Work[Result | None]) -> Result | None:
+        """What `work` reads with the connection of the event loop; None if it would have to wait."""
         if self._here is None:
             with _translated():
                 self._here = await asyncio.to_thread(self._connect)
                 self._here.execute("PRAGMA busy_timeout = 0")
         try:
-            return self._here.execute(query, parameters).fetchall()
+            return work(self._here)
         except sqlite3.DatabaseError:  # the file is locked, for one
             return None
 

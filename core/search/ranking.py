@@ -11,11 +11,19 @@ from core.search.bm25 import Counts, Scores, bm25, relative_scores
 from core.search.document_match import reported_periods, score_names, score_periods
 from core.search.expansion import MIN_FIT, figure_share, score_expansions
 from core.search.mentions import by_document, documents_meant, naming_words, only_names
-from core.search.postings import DocumentIndex, collect_terms, with_repaired_spelling, with_similar_words
+from core.search.postings import (
+    DocumentIndex,
+    collect_terms,
+    missing_words,
+    with_repaired_spelling,
+    with_similar_words,
+)
 from core.search.query import Question
 from core.search.statistics import ScopeStatistics
 from core.text.terms import has_digit
 
+BRIEF_WORDS, BRIEF_PASSAGES, BRIEF_PLACES = 30, 1000, 5000
+"""What a question may have and find to be ranked briefly. A missing word is compared with many terms."""
 FULL_PAGE_TERMS = 30
 NAME_SHARE = 0.3
 """Weight of words that only say which document is meant: its first page is found too, but after others."""
@@ -75,6 +83,20 @@ def rank_passages(
         terms = with_similar_words(question, terms)
     elif weights.spelling:
         terms = with_repaired_spelling(question, terms)
+    return rank_scope(question, ScopeStatistics(terms), top_k, weights)
+
+
+def rank_briefly(
+    question: Question, documents: Sequence[DocumentIndex], top_k: int, weights: Weights = DEFAULT_WEIGHTS
+) -> list[Match] | None:
+    """As `rank_passages`; None, without ranking anything, if that may take more than a millisecond or two."""
+    passages = sum(len(document.layout.pages) for document in documents)
+    if question.expansions or len(question.words) > BRIEF_WORDS or passages > BRIEF_PASSAGES:
+        return None
+    terms = collect_terms(question, documents)
+    places = sum(len(found) for document in terms for found in document.positions.values())
+    if places > BRIEF_PLACES or missing_words(question, terms):
+        return None
     return rank_scope(question, ScopeStatistics(terms), top_k, weights)
 
 

@@ -13,7 +13,7 @@ from core.names import Owner
 from core.search.candidates import WIDE
 from core.search.postings import DocumentIndex, InMemoryIndex, Layout, TermPostings, index_passages, integers
 from core.search.query import Period, Question, parse_question
-from core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_passages
+from core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_briefly, rank_passages
 from core.search.vocabulary import Vocabulary, shipped_vocabularies
 from core.storage.sqlite import places
 
@@ -59,6 +59,8 @@ _COPIED_COLUMNS = {
     "search_terms": "term, positions, headings",
     "search_passages": "ordinal, page, start, end, text, heading",
 }
+FEW_DOCUMENTS = 3
+"""The layouts of so many documents can be read on the event loop."""
 _KEY_OF_DOCUMENT = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -140,10 +142,17 @@ class SqlitePassageIndex:
 
         def rank(connection: sqlite3.Connection) -> list[Hit]:
             documents = _open_indexes(connection, document_ids)
-            matches = rank_passages(question, documents, top_k, self._weights, widened=widened)
-            return [_hit(documents[match.document], match) for match in matches]
+            return _hits(documents, rank_passages(question, documents, top_k, self._weights, widened=widened))
 
-        return await self._database.read(rank)
+        def rank_few(connection: sqlite3.Connection) -> list[Hit] | None:
+            documents = _open_indexes(connection, document_ids)
+            matches = rank_briefly(question, documents, top_k, self._weights)
+            return None if matches is None else _hits(documents, matches)
+
+        found = None
+        if len(document_ids) <= FEW_DOCUMENTS and not widened:
+            found = await self._database.read_here(rank_few)
+        return await self._database.read(rank) if found is None else found
 
     async def delete(self, document_id: str) -> None:
         def remove(connection: sqlite3.Connection) -> None:
@@ -247,6 +256,10 @@ def _open_indexes(connection: sqlite3.Connection, document_ids: Sequence[str]) -
         )
         for row in rows
     ]
+
+
+def _hits(documents: Sequence[_StoredIndex], matches: Sequence[Match]) -> list[Hit]:
+    return [_hit(documents[match.document], match) for match in matches]
 
 
 def _hit(document: _StoredIndex, match: Match) -> Hit:

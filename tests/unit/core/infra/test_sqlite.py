@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -172,6 +173,23 @@ async def test_few_rows_are_those_of_the_last_write(database: Database) -> None:
         await each.execute(("INSERT INTO items VALUES (?)", (str(number),)))
         assert len(await database.rows(query, few=True)) == number + 1
     await other.close()
+
+
+async def test_what_is_read_here_is_one_snapshot_that_is_never_written(database: Database) -> None:
+    other = sqlite3.connect(database.path)
+
+    def work(connection: sqlite3.Connection) -> int:
+        before = connection.execute("SELECT count(*) FROM items").fetchone()[0]
+        with other:
+            other.execute("INSERT INTO items VALUES ('b')")
+        assert connection.execute("SELECT count(*) FROM items").fetchone()[0] == before
+        return int(before)
+
+    await database.write(insert)
+    assert await database.read_here(work) == 1
+    await database.read_here(partial(insert, name="c"))
+    assert await names(database) == ["a", "b"]
+    other.close()
 
 
 async def test_writes_of_two_processes_take_turns(database: Database) -> None:

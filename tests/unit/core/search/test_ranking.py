@@ -11,7 +11,10 @@ from core.documents.passages import split_pages
 from core.infra.sqlite import Database
 from core.models import Hit, Page, Passage
 from core.search.hybrid import HybridRetriever, search_in_memory
+from core.search.postings import index_passages
 from core.search.query import parse_question
+from core.search.ranking import BRIEF_PASSAGES, BRIEF_PLACES, BRIEF_WORDS, rank_briefly, rank_passages
+from core.search.vocabulary import shipped_vocabularies
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 from devkit.ranked_pages import rank_pages
 
@@ -256,3 +259,20 @@ async def rows(database: Database) -> dict[str, int]:
         return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
 
     return await database.read(count)
+
+
+def test_a_ranking_is_brief_only_if_little_is_compared() -> None:
+    def briefly(question: str, *documents: list[str]) -> bool:
+        indexes = [index_passages(str(at), passages(str(at), texts)) for at, texts in enumerate(documents)]
+        parsed = parse_question(question, shipped_vocabularies())
+        found = rank_briefly(parsed, indexes, 5)
+        assert found is None or found == rank_passages(parsed, indexes, 5)
+        return found is not None
+
+    assert briefly("What is the deductible?", PLAN, OTHER)
+    assert not briefly("What is the dedoctible?", PLAN), "a misspelt word is compared with many terms"
+    assert not briefly("What was the net income?", ["Net income was 5."]), "a vocabulary adds words"
+    assert not briefly("What is the deductible?", ["deductible " * (BRIEF_PLACES + 1)])
+    assert not briefly("What is the deductible?", ["deductible"] * (BRIEF_PASSAGES + 1))
+    words = " ".join(f"word{number}" for number in range(BRIEF_WORDS + 1))
+    assert not briefly(words, [words])
