@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from core.grounding.signs import (
+    BEHIND_NUMBER,
     DASHES,
     LOSS,
     is_bullet,
@@ -99,6 +100,8 @@ def _canonical(text: str) -> _Canonical:
             _append(" ", index, characters, offsets)
         elif kind == "other":
             other = match[0]
+            if BEHIND_NUMBER.match(text, index):
+                _append(" ", index, characters, offsets)
             folded = other if other.isascii() else normalized("NFKC", other).casefold()
             for character in folded:
                 reduced = _canonical_character(character, text, index)

@@ -10,7 +10,7 @@ from itertools import pairwise, zip_longest
 
 from core.grounding.comparisons import RANGE, in_signs
 from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, SIDE_OF, Sides, sides_of
-from core.grounding.signs import BOUNDS, TICKS, Sign, bracket_sign, one_spelling
+from core.grounding.signs import BEHIND_NUMBER, BOUNDS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
 from core.text.numbers import (
     AMBIGUOUS_NUMBER_WORDS,
@@ -106,7 +106,7 @@ def _cached_tokens(text: str, language: str) -> Sequence[Token]:
 
 
 def _tokens(text: str, language: str) -> list[Token]:
-    clean = in_signs(normalized("NFKC", _LINE_END_HYPHEN.sub("", text)))
+    clean = in_signs(normalized("NFKC", BEHIND_NUMBER.sub(" ", _LINE_END_HYPHEN.sub("", text))))
     read = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
     raw = [each for each, before in zip(read, [None, *read], strict=False) if not _abbreviates(each, before)]
     stemmed = iter(stems([token.stem for token in raw if token.kind == "word"], language))

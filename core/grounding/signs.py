@@ -36,6 +36,10 @@ BOUNDS = {
     for sign in signs.split()
 } | {"≠": "≠"}
 """The words that signs before a number stand for, each with its side of a pair of opposites."""
+BEHIND_NUMBER = re.compile(
+    "(?<=\\d)(?=[\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089\u00bc-\u00be\u2150-\u215e])"
+)
+"""The place between a number and its fraction, exponent or footnote: `3½` is not `31/2`."""
 TICKS = "✓✔✅✗✘✖❌☐☑☒"
 LOSSES = frozenset(
     "loss losses lost deficit deficits negative minus outflow outflows shortfall used paid expense expenses"

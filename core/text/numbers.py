@@ -77,6 +77,7 @@ CURRENCIES = {sign: sign for sign in re.findall(f"[{CURRENCY_SIGNS}]", "".join(m
         ("₽ rub", "RUB"),
         ("₪ ils", "ILS"),
         ("฿ thb", "THB"),
+        *((code.lower(), code) for code in "CHF SEK NOK DKK PLN CZK HUF AUD NZD CNY".split()),
         ("% percent prozent", "%"),
         ("‰ permille promille", "‰"),
     )

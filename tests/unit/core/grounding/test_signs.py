@@ -44,6 +44,9 @@ def is_supported(claim: str, page: str, around: str) -> bool:
         ("Store the fish at 18 °C in the hold", "Store the fish at – 18 °C in the hold"),
         ("Store the fish at 18 °C in the hold", "Store the fish at - 18 °C in the hold"),
         ("Solar panels in Oslo ✓", "Solar panels in Oslo ✗"),
+        ("The pool has 31 lanes in all", "The pool has 3½ lanes in all"),
+        ("The mass is 102 kg in all", "The mass is 10² kg in all"),
+        ("The night costs EUR 50 in Bern", "The night costs CHF 50 in Bern"),
     ],
 )
 def test_another_sign_is_not_supported(claim: str, page: str, around: str) -> None:
@@ -74,6 +77,9 @@ def test_another_sign_is_not_supported(claim: str, page: str, around: str) -> No
         ("Solar panels in Oslo ✔", "Solar panels in Oslo ✓"),
         ("Two cabins face the sea", "■ Two cabins face the sea"),
         ("Net result 5 million in Oslo", "Net result - 5 million in Oslo"),
+        ("The pool has 3 1/2 lanes in all", "The pool has 3½ lanes in all"),
+        ("The hall has 50 m2 in all", "The hall has 50 m² in all"),
+        ("The night costs 50 CHF in Bern", "The night costs CHF 50 in Bern"),
     ],
 )
 def test_the_same_sign_in_another_spelling_is_supported(claim: str, page: str, around: str) -> None:
