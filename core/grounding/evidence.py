@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,12 +12,13 @@ from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
-from core.grounding.opposites import ONLY, Sides, exclude
+from core.grounding.opposites import IN_CASE, ONLY, Sides, exclude
 from core.grounding.quotes import QuoteFinder, Span
 from core.grounding.sentence_facts import (
     Clause,
     Token,
     clauses,
+    condition,
     has_content,
     joined_pairs,
     matches,
@@ -30,7 +31,7 @@ from core.grounding.signs import LOSSES, same_sign
 from core.grounding.sources import Source
 from core.text.sentences import Kind, split_pieces
 from core.text.sentences import sentences as split_sentences
-from core.text.terms import detect_language, words
+from core.text.terms import detect_language, is_stop_word, words
 
 MAX_WINDOW_SENTENCES = 3
 MIN_IN_CLAUSE = 0.7
@@ -95,8 +96,34 @@ class _Unit:
     has_names: bool
     joined: Sides
     asks: bool
+    condition: frozenset[str]
     is_record: bool
     """Whether it is a row of a table, or a label with its value."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """What of a sentence of an answer is compared; `has_condition` also if it breaks off in the middle."""
+
+    parts: list[_Part]
+    stems: frozenset[str]
+    negations: int
+    joined: Sides
+    has_condition: bool
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token]) -> "_Claim":
+        parts = [part for part in map(_Part.of, clauses(tokens)) if part.stems]
+        stems = frozenset[str]().union(*(part.stems for part in parts))
+        breaks_off = bool(tokens) and is_stop_word(tokens[-1].written.casefold())
+        has_condition = breaks_off or any(token.written.casefold() in IN_CASE for token in tokens)
+        return cls(parts, stems, negations(tokens), joined_pairs(tokens), has_condition)
+
+    def leaves_out_condition(self, units: Iterable[_Unit]) -> bool:
+        """Whether it has neither a condition nor a word of one that these sentences have."""
+        return not self.has_condition and any(
+            unit.condition and not unit.condition & self.stems for unit in units
+        )
 
 
 class Evidence:
@@ -168,6 +195,7 @@ class Evidence:
                 has_names=any(token.is_name for token in tokens[1:]),
                 joined=joined_pairs(tokens),
                 asks=text.endswith("?"),
+                condition=condition(tokens),
                 is_record=kind == "row" or _LABELLED.fullmatch(text) is not None,
             )
         return self._units[number]
@@ -176,22 +204,19 @@ class Evidence:
         return tokenize(text, self.language)
 
     def _verbatim(self, claim: str, near: Span, effort: Effort) -> Span | None:
-        wanted = negations(self._tokens(claim))
+        said = _Claim.of(self._tokens(claim))
         for span in _nearest_first(self._quotes.find_all(claim), near, effort):
             first = bisect_right(self.sentences, span.start, key=attrgetter("end"))
             last = bisect_left(self.sentences, span.end, key=attrgetter("start"))
             if not effort.spend(last - first):
                 return None
             units = [self._unit(number) for number in range(first, last)]
-            if sum(unit.negations for unit in units) == wanted and not self._leaves_out(claim, span, units):
+            only_asks = "?" not in claim and any(unit.asks for unit in units)
+            if only_asks or said.leaves_out_condition(units) or is_cut(self._text, span.start):
+                continue
+            if sum(unit.negations for unit in units) == said.negations:
                 return span
         return None
-
-    def _leaves_out(self, claim: str, span: Span, units: Sequence[_Unit]) -> bool:
-        """Whether a claim leaves out the comparison before its first number, or that the page only asks."""
-        if "?" not in claim and any(unit.asks for unit in units):
-            return True
-        return is_cut(self._text, span.start)
 
     def _whole_row(self, claim: str, near: Span, effort: Effort) -> Span | None:
         if sum(token.kind == "number" for token in self._tokens(claim)) < LEAST_IN_ROW:
@@ -200,16 +225,13 @@ class Evidence:
         return found if found in self.sentences else None
 
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
-        tokens = self._tokens(claim)
-        asked, joined = [part for part in map(_Part.of, clauses(tokens)) if part.stems], joined_pairs(tokens)
-        wanted = frozenset[str]().union(*(part.stems for part in asked))
+        said = _Claim.of(self._tokens(claim))
         best: tuple[tuple[bool, int], Span] | None = None
         beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
         for window in self._windows_with(beginnings):
             span = Span(window[0].span.start, window[-1].span.end)
             rank = (not _overlap(span, near), len(window))
-            is_better = best is None or rank < best[0]
-            if is_better and _supports(asked, wanted, window, effort) and not _rejoins(joined, window):
+            if (best is None or rank < best[0]) and _supports(said, window, effort):
                 best = (rank, span)
             if effort.is_spent:
                 break
@@ -312,34 +334,33 @@ def _located_pieces(text: str) -> list[tuple[Span, Kind]]:
     return found
 
 
-def _supports(asked: Sequence[_Part], wanted: frozenset[str], window: list[_Unit], effort: Effort) -> bool:
-    """`wanted` are the words of all that is asked."""
-    missing = len(wanted.difference(*[unit.words for unit in window]))
-    if not effort.spend() or len(wanted) - missing < MIN_IN_WINDOW * len(wanted):
+def _supports(claim: _Claim, window: list[_Unit], effort: Effort) -> bool:
+    missing = len(claim.stems.difference(*[unit.words for unit in window]))
+    if not effort.spend() or len(claim.stems) - missing < MIN_IN_WINDOW * len(claim.stems):
         return False
     places: list[int] = []
-    for part in asked:
+    for part in claim.parts:
         index = next((i for i in range(len(window)) if _holds(part, window, i, effort)), None)
         if index is None:
             return False
         places.append(index)
-    used = set(places)
-    records = {index for index in used if window[index].is_record}
-    for part, index in zip(asked, places, strict=True):
-        if index in records and not _is_of_record(part, [window[i] for i in records - {index}]):
+    used = {index: window[index] for index in places}
+    if claim.leaves_out_condition(used.values()) or not _names_records(claim.parts, places, used):
+        return False
+    if exclude(claim.joined, frozenset[tuple[str, str]]().union(*(unit.joined for unit in window))):
+        return False
+    return sum(unit.negations for unit in used.values()) == sum(part.negations for part in claim.parts)
+
+
+def _names_records(parts: Sequence[_Part], places: Sequence[int], used: Mapping[int, _Unit]) -> bool:
+    """Whether each part from a record says something of a name that the other records lack."""
+    records = {index: unit.words for index, unit in used.items() if unit.is_record}
+    for part, place in zip(parts, places, strict=True):
+        others = [words for index, words in records.items() if index != place]
+        names = {anchor.stem for anchor in part.anchors if anchor.kind not in ("number", "bound")}
+        if place in records and others and not (part.stems - names and all(names - each for each in others)):
             return False
-    return sum(window[index].negations for index in used) == sum(part.negations for part in asked)
-
-
-def _is_of_record(part: _Part, others: list[_Unit]) -> bool:
-    """Whether a part of a claim that combines records says something of a name that the others lack."""
-    names = {anchor.stem for anchor in part.anchors if anchor.kind not in ("number", "bound")}
-    return not others or (bool(part.stems - names) and all(names - unit.words for unit in others))
-
-
-def _rejoins(joined: Sides, window: list[_Unit]) -> bool:
-    """Whether a claim joins words by `and` that the sentences join by `or`, or the other way round."""
-    return exclude(joined, frozenset[tuple[str, str]]().union(*(unit.joined for unit in window)))
+    return True
 
 
 def _holds(part: _Part, window: list[_Unit], index: int, effort: Effort) -> bool:

@@ -19,6 +19,14 @@ ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
 
 ONLY = frozenset("only solely exclusively nur ausschließlich seulement uniquement sólo únicamente".split())
 
+CONDITIONS = frozenset(
+    "if unless except exception exceptions excepted provided wenn falls sofern außer ausnahme ausgenommen si"
+    " sauf hormis salvo excepto siempre".split()
+)
+"""Words before a condition or an exception."""
+IN_CASE = CONDITIONS | frozenset("when whenever case where only fall cas caso cuando lorsque quand".split())
+"""Words with which a claim can keep a condition that it gives in other words."""
+
 _OPPOSITES = (
     "rise rises rose risen rising increase increases increased increasing grew grow grows gained up"
     " | fall falls fell fallen falling decrease decreases decreased decreasing drop dropped decline declined"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise, zip_longest
 
 from core.grounding.comparisons import RANGE, in_signs
-from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, SIDE_OF, Sides, sides_of
+from core.grounding.opposites import ALL_NEGATIONS, CONDITIONS, NEGATIONS, SIDE_OF, Sides, sides_of
 from core.grounding.signs import BEHIND_NUMBER, BOUNDS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
 from core.text.numbers import (
@@ -195,6 +195,17 @@ def sides(clause: Sequence[Token]) -> Sides:
         elif number and before.written.casefold() in _RATES and index - at <= UNITS_LOOKED_AT and token.stem:
             found.add((f"{number} per", token.stem))
     return frozenset(found)
+
+
+def condition(tokens: Sequence[Token]) -> frozenset[str]:
+    """The content words of a sentence's first condition or exception that the rest of it does not have."""
+    first = next((at for at, each in enumerate(tokens) if each.written.casefold() in CONDITIONS), None)
+    if first is None:
+        return frozenset()
+    behind = (at for at, each in enumerate(tokens) if at > first and each.breaks in (",", ";", ":", "|"))
+    end = next(behind, len(tokens))
+    rest = {token.stem for token in (*tokens[:first], *tokens[end:])}
+    return frozenset(token.stem for token in tokens[first + 1 : end] if token.is_content) - rest
 
 
 def joined_pairs(tokens: Sequence[Token]) -> Sides:

@@ -139,7 +139,8 @@ def test_other_numbers_without_words_are_not(numbers: str) -> None:
 POINTS = (
     "5. Selection\nCriterion | Points\nCriterion: Quality of the idea | Points: 30 | Weight: 2\n"
     "Criterion: Work of the community | Points: 35 | Weight: 4\n\n"
-    "City Daily allowance Hotel\nLisbon EUR 46 EUR 135\nOslo EUR 74 EUR 205\n\n"
+    "City Daily allowance Hotel Taxi\nLisbon EUR 46 EUR 135 EUR 30\nOslo EUR 74 EUR 205 EUR 60\n\n"
+    "Item: Guard | Budget 2024 (euros): 29 700 | Budget 2025 (euros): 30 600\n\n"
     "Deputy harbour master: Anna Berg\nHead of the travel desk: Tomas Lind\n"
 )
 
@@ -150,7 +151,8 @@ POINTS = (
         "Criterion: Quality of the idea | Points: 35 | Weight: 4",
         "Quality of the idea: 35 points",
         "Quality of the idea | Points: 2 | Weight: 30",
-        "Lisbon EUR 74 EUR 205",
+        "Lisbon EUR 74 EUR 205 EUR 60",
+        "Item: Guard | Budget 2024 (euros): 30 600 | Budget 2025 (euros): 29 700",
         "Deputy harbour master: Tomas Lind",
     ],
 )
@@ -164,12 +166,44 @@ def test_the_cells_of_another_row_or_label_are_not_supported(claim: str) -> None
         "Criterion: Quality of the idea | Points: 30 | Weight: 2",
         "Criterion: Quality of the idea | Weight: 2 | Points: 30",
         "Quality of the idea: 30 points",
-        "Lisbon has EUR 46 EUR 135 and Oslo has EUR 74 EUR 205",
+        "Lisbon has EUR 46 EUR 135 EUR 30 and Oslo has EUR 74 EUR 205 EUR 60",
+        "Item: Guard | Budget 2025 (euros): 30 600 | Budget 2024 (euros): 29 700",
         "Deputy harbour master: Anna Berg",
     ],
 )
 def test_the_cells_of_one_row_are_supported_in_another_order(claim: str) -> None:
     assert is_supported(claim, POINTS)
+
+
+RULES = (
+    "If the ferry is late by an hour, passengers get a voucher of 12 euros. Dogs may enter the upper deck"
+    " except in July and August. The tenant may end the lease in May if it gives notice in writing."
+    " Bikes travel free."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("Passengers get a voucher of 12 euros.", False),
+        ("passengers get a voucher of 12 euros", False),
+        ("In May the tenant may end the lease.", False),
+        ("Dogs may enter the upper deck.", False),
+        ("Passengers get a voucher of 12 euros: the ferry is late by an hour.", True),
+        ("Passengers get a voucher of 12 euros if it is delayed.", True),
+        ("The tenant may end the lease in May with written notice.", True),
+        ("Dogs may enter the upper deck, but not in July.", False),
+        ("Bikes travel free.", True),
+    ],
+)
+def test_a_condition_or_exception_is_not_left_out(claim: str, expected: bool) -> None:
+    assert is_supported(claim, RULES) is expected
+
+
+def test_a_line_that_breaks_off_needs_no_condition() -> None:
+    page = "We replace the bicycle of the tenant, if it is stolen."
+    assert is_supported("We replace the bicycle of the", page)
+    assert not is_supported("We replace the bicycle of the tenant", page)
 
 
 def long_source(page: str, start: int) -> Source:
