@@ -145,7 +145,7 @@ def _is_odd(segment: str) -> bool:
 def check_segment(segment: str) -> None:
     """Raise UnsafeName unless `segment` is one plain, visible, NFC path segment of at most 255 bytes."""
     if reason := _unsafe(segment):
-        raise UnsafeName(f"The document name {reason}.", field="blob_names")
+        raise UnsafeName(f"The document name {reason}. Rename the document.", field="blob_names")
 
 
 def _unsafe(segment: str) -> str | None:

@@ -53,10 +53,22 @@ _PARTS_NOT_FOUND = {
 }
 """By language: that a part of a question is not answered, for each of the six parts that one can have."""
 
+_NOT_READ = {
+    "en": "Not all documents of this conversation were read for this answer.",
+    "de": "Für diese Antwort wurden nicht alle Dokumente dieser Unterhaltung gelesen.",
+    "fr": "Les documents de cette conversation n'ont pas tous été lus pour cette réponse.",
+    "es": "No se han leído todos los documentos de esta conversación para esta respuesta.",
+}
+"""By language: that an answer about whole documents is not about all of them."""
+
 NOT_FOUND_SENTENCES = frozenset(label[0].casefold() for label in _LABELS.values())
 LABEL_SENTENCES = frozenset(
     sentence.casefold()
-    for sentences in (*(label[1:] for label in _LABELS.values()), *_PARTS_NOT_FOUND.values())
+    for sentences in (
+        *(label[1:] for label in _LABELS.values()),
+        *_PARTS_NOT_FOUND.values(),
+        _NOT_READ.values(),
+    )
     for sentence in sentences
 )
 """What an answer says of itself: it needs no source."""
@@ -77,3 +89,8 @@ def part_not_found(number: int, question: str) -> str:
     """The sentence that part `number` of a question, from 0 to 5, is not answered, in its language."""
     language = detect_language(words(question))
     return _PARTS_NOT_FOUND.get(language, _PARTS_NOT_FOUND["en"])[number]
+
+
+def others_not_read(question: str) -> str:
+    """The sentence that not all documents were read, in the language of the question or in English."""
+    return _NOT_READ.get(detect_language(words(question)), _NOT_READ["en"])

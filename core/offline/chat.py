@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import PurePath
 from typing import Any, NamedTuple
 from xml.sax.saxutils import unescape
 
@@ -23,7 +24,8 @@ from core.text.sentences import split_pieces
 
 LIST, SEARCH, ANALYZE = "documents_list", "semantic_search", "documents_analyze"
 PASSAGES = 8
-MOST_DOCUMENTS = 3
+MOST_DOCUMENTS = 8
+"""Documents that are analyzed for one question: as many calls as a reply may have."""
 FEW_TERMS = 5
 """A question with more terms than this can be understood alone, even if it has pronouns."""
 
@@ -37,6 +39,17 @@ _DEMONSTRATIVE = re.compile(
     r"(?:this|that|these|those)\b(?!\s+(?:document|file|page|text|paper|report|pdf|contract|manual)s?\b)",
     re.I,
 )
+_NAMED = re.compile(
+    r"\b(?:the|this|my|our|de[rmns]|die|das|diese[rmns]?|le|la|cet?te?|el|est[ae])"
+    r" (?!(?:documents?|dokumente?s?|files?|datei|fichier|archivo)\b)([\w-]+(?: [\w-]+){0,2})",
+    re.I,
+)
+_KINDS = (
+    (re.compile(r"\be?-?mails?\b|\bcourriel", re.I), {".eml", ".msg"}),
+    (re.compile(r"\b(?:presentation|slides?|präsentation|folien|présentation)\b", re.I), {".pptx", ".odp"}),
+    (re.compile(r"\b(?:spreadsheet|workbook|tabelle|tableur)\b", re.I), {".xlsx", ".xls", ".ods", ".csv"}),
+)
+"""Words for kinds of documents, and the ends of their names."""
 _ASKED = re.compile(r"^“[^”]*”\s*")
 _WORD = re.compile(r"(?<![\w$€£%.,'’-])[\w$€£%.,'’-]*\w")
 
@@ -187,9 +200,30 @@ def _analyze_all(question: str, done: Sequence[Done]) -> list[Call]:
         return [Call(LIST, {})]
     if any(each.name == ANALYZE for each in done):
         return []
-    listed = _documents_in(_results(done[-1].output)) or []
-    handles = [str(document["document"]) for document in listed if "document" in document]
+    handles = [str(document["document"]) for document in _asked_about(question, done)]
     return [Call(ANALYZE, {"document": handle, "question": question}) for handle in handles[:MOST_DOCUMENTS]]
+
+
+def leaves_out_documents(question: str, done: Sequence[Done], read: Collection[str]) -> bool:
+    """Whether a question about whole documents is about listed ones besides those `read`, given by name."""
+    if asks_about_whole(question) is None or all(each.name != ANALYZE for each in done):
+        return False
+    return any(document.get("filename") not in read for document in _asked_about(question, done))
+
+
+def _asked_about(question: str, done: Sequence[Done]) -> list[dict[str, Any]]:
+    """The listed documents that the question names by a word of their name or their kind; else all."""
+    listed = next((_documents_in(_results(each.output)) for each in done if each.name == LIST), None) or []
+    documents = [document for document in listed if "document" in document]
+    return [each for each in documents if _is_named(question, str(each.get("filename")))] or documents
+
+
+def _is_named(question: str, filename: str) -> bool:
+    name = PurePath(filename)
+    if any(kind.search(question) and name.suffix.lower() in suffixes for kind, suffixes in _KINDS):
+        return True
+    asked = QuestionTerms(" ".join(_NAMED.findall(question)))
+    return not set(asked.terms).isdisjoint(asked.terms_of(name.stem.replace("_", " ")))
 
 
 def _results(content: str) -> list[dict[str, Any]]:

@@ -82,6 +82,13 @@ _AUTHOR_LABEL = re.compile(
     rf"(?:\s*:\s*\S|\s+{_NAME}\W*$)",
     re.I,
 )
+_CLOSING = re.compile(
+    r"(?:(?:kind|best|warm)(?:est)? regards|(?:yours )?(?:sincerely|faithfully)"
+    r"|(?:mit )?(?:freundlich|best|herzlich)\w* grüße?n?|cordialement|(?:un )?(?:cordial saludo|saludos)"
+    r"|atentamente)\b,?",
+    re.I,
+)
+"""The last words of a letter, above the name of its author or before it."""
 _DATE_LABEL = re.compile(
     r"^\W*(?:sent|date|dated|published|issued|released|posted|(?:last )?(?:updated|revised|modified)"
     r"|revision|version"
@@ -225,7 +232,12 @@ def _authors(number: int, pieces: Sequence[Piece]) -> Place | None:
     if lines:
         return Place(number, first, first + len(lines) - 1)
     named = [index for index, piece in enumerate(below) if _is_line(piece) and _is_byline(piece.text)]
-    return Place(number, first + named[0], first + named[0]) if named else None
+    if named:
+        return Place(number, first + named[0], first + named[0])
+    closing = next((i for i, piece in enumerate(pieces) if _CLOSING.match(piece.text)), len(pieces))
+    has_name = closing < len(pieces) and _CLOSING.fullmatch(pieces[closing].text) is None
+    last = closing if has_name else closing + 1
+    return Place(number, closing, last) if last < len(pieces) else None
 
 
 def _dates(number: int, pieces: Sequence[Piece]) -> Place | None:

@@ -19,6 +19,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field, SkipValidation
 
+from core.grounding.closest import others_not_read
 from core.grounding.sources import FencedSource, read_fenced, without_fenced
 from core.llm.messages import (
     ANSWERED,
@@ -30,7 +31,15 @@ from core.llm.messages import (
     read_remembered,
 )
 from core.llm.tokens import TokenCounter
-from core.offline.chat import Call, Done, choose_calls, describe_tool_output, recall, recall_answer
+from core.offline.chat import (
+    Call,
+    Done,
+    choose_calls,
+    describe_tool_output,
+    leaves_out_documents,
+    recall,
+    recall_answer,
+)
 from core.offline.quotes import answer_from
 
 _WORD = re.compile(r"(?<!\s)\s*+\S++(?:\s++$)?")
@@ -167,7 +176,10 @@ class OfflineModel(BaseChatModel):
 def _answer(conversation: Conversation) -> str:
     question = conversation.question
     if conversation.sources:
-        return answer_from(question, conversation.sources)
+        answer = answer_from(question, conversation.sources)
+        read = {source.blob_name for source in conversation.sources}
+        is_partial = leaves_out_documents(question, conversation.done, read)
+        return f"{answer}\n\n{others_not_read(question)}" if is_partial else answer
     if conversation.tool_output is not None:
         return describe_tool_output(conversation.tool_output, question)
     known = recall(question, conversation.earlier) or recall_answer(question, conversation.remembered_answers)

@@ -148,11 +148,11 @@ _ASKS_AUTHOR = re.compile(
     re.I,
 )
 _ASKS_DATE = re.compile(
-    rf"\bwhen (?:was|is|were) {_WHOLE} (?:published|written|issued|released|created|dated)\s*\??$"
+    rf"\bwhen (?:was|is|were) {_WHOLE} (?:published|written|issued|released|created|dated|sent)\s*\??$"
     rf"|\bwhat(?: is|'s) the (?:publication |issue )?date of {_WHOLE}\s*\??$"
     rf"|\bhow (?:old|recent|current) (?:is|are) {_WHOLE}\s*\??$"
     rf"|\bwann (?:wurde|ist|war) {_TEXT_DE} (?:veröffentlicht|geschrieben|verfasst|erschienen|erstellt"
-    r"|herausgegeben)(?: worden)?\s*\??$"
+    r"|herausgegeben|gesendet|verschickt)(?: worden)?\s*\??$"
     rf"|\bvon wann (?:ist|stammt) {_TEXT_DE}\s*\??$"
     rf"|\bquand (?:a été|fut) (?:écrit|publié|rédigé)e? {_TEXT_FR}\s*\??$"
     rf"|\bquand {_TEXT_FR} a(?:-t-(?:il|elle))? été (?:écrit|publié|rédigé)e?\s*\??$"

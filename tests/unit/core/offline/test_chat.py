@@ -1,6 +1,7 @@
 """What the offline model does without sources."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,6 +13,7 @@ from core.offline.chat import (
     Done,
     choose_calls,
     describe_tool_output,
+    leaves_out_documents,
     recall,
     rewrite_question,
 )
@@ -160,3 +162,40 @@ def test_a_tool_that_is_not_offered_is_not_called() -> None:
 def test_a_tool_result_that_is_nested_too_deeply_is_repeated_as_it_is() -> None:
     nested = "[" * 100_000
     assert describe_tool_output(nested, "") == f"The tool returned: {nested}"
+
+
+FILES = ["pump-manual.pdf", "minutes_2024.md", "hello.eml", "figures.xlsx", "Vertrag.docx"]
+
+
+def listed(names: Sequence[str]) -> Done:
+    documents = [{"document": f"d{number}", "filename": name} for number, name in enumerate(names, 1)]
+    return Done(LIST, json.dumps({"documents": documents}))
+
+
+@pytest.mark.parametrize(
+    ("question", "handles"),
+    [
+        ("Summarise the e-mail", ["d3"]),
+        ("Who wrote the e-mail?", ["d3"]),
+        ("Summarise the manual", ["d1"]),
+        ("Give me a summary of the minutes of 2024", ["d2"]),
+        ("Give me an overview of this spreadsheet", ["d4"]),
+        ("Fasse den Vertrag zusammen", ["d5"]),
+        ("Summarise the documents", ["d1", "d2", "d3", "d4", "d5"]),
+        ("Summarise the letter", ["d1", "d2", "d3", "d4", "d5"]),
+    ],
+)
+def test_the_documents_that_a_question_names_are_analyzed(question: str, handles: list[str]) -> None:
+    calls = choose_calls(question, [], [listed(FILES)], ALL)
+    assert [call.arguments["document"] for call in calls] == handles
+
+
+def test_documents_that_were_not_read_are_noticed() -> None:
+    done = [listed([f"{number}.pdf" for number in range(9)]), Done(ANALYZE, "{}")]
+    assert len(choose_calls("Summarise the documents", [], done[:1], ALL)) == 8
+    read = {f"{number}.pdf" for number in range(8)}
+    assert leaves_out_documents("Summarise the documents", done, read)
+    assert not leaves_out_documents("Summarise the documents", done, {*read, "8.pdf"})
+    assert not leaves_out_documents("What is the rent?", done, read)
+    done[0] = listed(FILES)
+    assert not leaves_out_documents("Summarise the manual", done, {"pump-manual.pdf"})

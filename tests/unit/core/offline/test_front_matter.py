@@ -55,6 +55,14 @@ def test_the_authors_of_a_paper_are_between_its_title_and_its_abstract() -> None
             "Quay report\nPrepared by: Harbour Office\nThe quays are safe. All of them.",
             "Prepared by: Harbour",
         ),
+        (
+            "Hill School\n\nDear parents,\n\nthe trip is on 3 May.\n\nKind regards,\nAnn Lee",
+            "Kind regards, Ann Lee",
+        ),
+        (
+            "Schule\n\nDie Fahrt ist am 3. Mai.\n\nMit freundlichen Grüßen\nUte Blum\nRektorin",
+            "Mit freundlichen",
+        ),
         ("The new museum\nLena Marchetti, project director\n12 May 2024", "Lena Marchetti, project director"),
         (
             "Gartenordnung\nVerfasst von: Ute Blum\nDie Hecke ist niedrig. Sie wird geschnitten.",

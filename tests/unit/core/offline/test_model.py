@@ -1,5 +1,6 @@
 """The offline model behind the same interface as a provider's."""
 
+import json
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -8,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import BaseModel
 
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import others_not_read
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
@@ -175,3 +177,20 @@ async def test_sources_of_an_earlier_question_are_not_answered_from(
 async def test_the_conversation_is_remembered(model: ChatModel, budget: CallBudget) -> None:
     messages = [HumanMessage("My name is Ada."), AIMessage("Hello."), HumanMessage("What is my name?")]
     assert "Ada" in await model.complete(messages, budget=budget)
+
+
+@pytest.mark.parametrize(("names", "is_partial"), [(["a.pdf"], False), (["a.pdf", "b.pdf"], True)])
+async def test_an_overview_says_that_listed_documents_were_not_read(
+    names: list[str], is_partial: bool, model: ChatModel, budget: CallBudget
+) -> None:
+    listed = [{"document": f"d{number}", "filename": name} for number, name in enumerate(names)]
+    results = {"documents_list": json.dumps({"documents": listed}), "documents_analyze": fence(SOURCES)}
+    messages: list[BaseMessage] = [HumanMessage("What are these documents about?")]
+    for name, result in results.items():
+        messages += [
+            AIMessage("", tool_calls=[{"name": name, "args": {}, "id": name}]),
+            ToolMessage(result, tool_call_id=name),
+        ]
+    answer = await model.complete(messages, budget=budget)
+    assert "[S7]" in answer
+    assert answer.endswith(others_not_read("")) is is_partial

@@ -159,6 +159,7 @@ def test_a_question_about_one_thing_asks_for_no_overview(question: str) -> None:
         ("Wer ist der Verfasser dieses Berichts?", "author"), ("Von wem stammt dieser Text?", "author"),
         ("Qui a écrit ce rapport ?", "author"), ("¿Quién escribió este informe?", "author"),
         ("When was this published?", "date"), ("How old is this document?", "date"),
+        ("When was the e-mail sent?", "date"), ("Wann wurde die Mail verschickt?", "date"),
         ("What is the date of the report?", "date"), ("Wann wurde das veröffentlicht?", "date"),
         ("Von wann ist dieses Dokument?", "date"), ("De quand date ce rapport ?", "date"),
         ("¿Cuándo se publicó este informe?", "date"), ("Summarize this", "overview"),

@@ -80,6 +80,7 @@ def test_files_that_cannot_be_used_are_named_with_a_reason_and_the_others_are_re
     assert result.exit_code == 0, result.stderr
     assert "broken.pdf:" in result.stderr
     assert "a\\b.txt: The document name contains a slash, a backslash" in result.stderr
+    assert "Rename the document." in result.stderr
     assert "within two hours" in result.stdout
     assert "verified  harbour-handbook.pdf, page 9" in result.stdout
     assert "410 euros" in result.stdout
