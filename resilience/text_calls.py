@@ -38,7 +38,7 @@ from core.grounding.numbers import MAX_FIGURES, NumberConflicts, written_numbers
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
 from core.grounding.safe_markdown import SafeMarkdown
-from core.grounding.sentence_facts import clauses, has_content, same_order, tokenize
+from core.grounding.sentence_facts import clauses, has_content, is_turned, same_order, tokenize
 from core.grounding.sources import (
     FencedSource,
     Source,
@@ -256,7 +256,7 @@ def read_claims(text: str) -> object:
 def compare_order(text: str) -> object:
     """Claims are shorter, and of a longer page only parts are parsed."""
     tokens = tokenize(text[:MAX_PARSED_WHOLE], "en")
-    return same_order(tokens, tokens)
+    return same_order(tokens, tokens), is_turned(tokens, tokens)
 
 
 def analyse(text: str) -> object:

@@ -20,6 +20,7 @@ from core.grounding.sentence_facts import (
     clauses,
     condition,
     has_content,
+    is_turned,
     joined_pairs,
     matches,
     negations,
@@ -394,7 +395,7 @@ def _says(part: _Part, found: _Part, context: AbstractSet[str]) -> bool:
             matches(anchor, token) and part.limits_alike(anchor, token) for token in found.tokens
         ):
             return False
-    if part.says_only and not found.says_only:
+    if (part.says_only and not found.says_only) or is_turned(part.tokens, found.tokens):
         return False
     return same_order(part.anchors, found.tokens) and not exclude(part.sides, found.sides)
 

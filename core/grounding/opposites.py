@@ -20,8 +20,8 @@ ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
 ONLY = frozenset("only solely exclusively nur ausschließlich seulement uniquement sólo únicamente".split())
 
 CONDITIONS = frozenset(
-    "if unless except exception exceptions excepted provided wenn falls sofern außer ausnahme ausgenommen si"
-    " sauf hormis salvo excepto siempre".split()
+    "if unless except excluding exception exceptions excepted provided wenn falls sofern außer ausnahme"
+    " ausgenommen si sauf hormis salvo excepto siempre".split()
 )
 """Words before a condition or an exception."""
 IN_CASE = CONDITIONS | frozenset("when whenever case where only fall cas caso cuando lorsque quand".split())

@@ -2,11 +2,11 @@
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 
 from core.grounding.comparisons import RANGE, in_signs
 from core.grounding.opposites import ALL_NEGATIONS, CONDITIONS, NEGATIONS, SIDE_OF, Sides, sides_of
@@ -347,6 +347,30 @@ def same_order(claim: Sequence[Token], page: Sequence[Token]) -> bool:
         if numbers.compete(one, at, there) or numbers.compete(other, at, there):
             return False
     return True
+
+
+def is_turned(claim: Sequence[Token], page: Sequence[Token]) -> bool:
+    """Whether three words of a claim are in the reverse order on the page: subject, verb and object.
+
+    In another voice (`by`) they may be. Words that one of both repeats are left out.
+    """
+    if len({sum(token.after in AGENTS for token in clause) for clause in (claim, page)}) == 2:
+        return False
+    place_in_claim, place_on_page = _places_of_words(claim), _places_of_words(page)
+    places = [place_on_page[stem] for stem in place_in_claim if stem in place_on_page]
+    highest_before = accumulate(places, max)
+    lowest_behind = reversed(list(accumulate(reversed(places), min)))
+    return any(high > at > low for high, at, low in zip(highest_before, places, lowest_behind, strict=True))
+
+
+def _places_of_words(clause: Sequence[Token]) -> dict[str, int]:
+    """The content words that occur once, with their places."""
+    times = Counter(token.stem for token in clause)
+    return {
+        token.stem: at
+        for at, token in enumerate(clause)
+        if token.is_content and token.kind not in ("number", "bound") and times[token.stem] == 1
+    }
 
 
 def _first_places(claim: Sequence[Token], page: Sequence[Token]) -> list[int | None]:

@@ -24,6 +24,7 @@ def is_supported(claim: str, page: str) -> bool:
             "The daily allowance in Oslo is 50 euros. Bergen is far.",
         ),
         ("Oslo beat Bergen in the final.", "Bergen beat Oslo in the final."),
+        ("The guest calls the cook at night.", "The cook calls the guest at night."),
         ("Flights from Oslo to Bergen cost 50 euros.", "Flights from Bergen to Oslo cost 50 euros."),
         ("Oslo pays 6 euros.", "Oslo pays 5 euros and Bergen pays 6 euros."),
         ("Oslo pays 6 euros.", "Oslo 5 euros, Bergen 6 euros are paid."),

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, SupportsIndex, overload
 
-from core.grounding.sentence_facts import Token, matches, same_order
+import pytest
+
+from core.grounding.sentence_facts import Token, is_turned, matches, same_order, tokenize
 
 UNITS: Sequence[tuple[str, ...]] = ((), ("eur",), ("usd", "million"), ("%",), ("million",))
 
@@ -74,3 +76,20 @@ def test_a_repeated_number_without_a_match_is_looked_up_once() -> None:
     claim = [Token(stem="7", kind="number", near=("usd",))] * count
     assert same_order(claim, page)
     assert page.looks < 10 * count
+
+
+@pytest.mark.parametrize(
+    ("claim", "page", "expected"),
+    [
+        ("The guest calls the cook at night", "The cook calls the guest at night", True),
+        ("The guest was called by the cook", "The cook was called by the guest", True),
+        ("La voisine appelle le cuisinier", "Le cuisinier appelle la voisine", True),
+        ("The guest is called by the cook", "The cook calls the guest", False),
+        ("At night the cook calls the guest", "The cook calls the guest at night", False),
+        ("The cook answers when the guest calls", "When the guest calls, the cook answers", False),
+        ("The guest calls the guest and the cook", "The cook and the guest: the guest calls", False),
+    ],
+)
+def test_subject_and_object_are_not_exchanged_in_one_voice(claim: str, page: str, expected: bool) -> None:
+    language = "fr" if "cuisinier" in page else "en"
+    assert is_turned(tokenize(claim, language), tokenize(page, language)) is expected
