@@ -56,7 +56,7 @@ _TOKEN = re.compile(
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
     rf"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
 )
-_HYPHENATED = re.compile(r"\w[-\u2010\u2011](?=\w)")
+_HYPHENS = frozenset("-\u2010\u2011")
 _APOSTROPHE = re.compile(r"['’]")
 _SYMBOLS = frozenset(CURRENCIES.values())
 _SCALES = frozenset(SCALES.values())
@@ -184,7 +184,8 @@ def sides(clause: Sequence[Token]) -> Sides:
     """
     found: set[tuple[str, str]] = set()
     for token, following in zip_longest(clause, clause[1:]):
-        if token.kind != "number" and not (following and following.negates):
+        is_month = token.written == "May"  # as a verb it begins questions only
+        if token.kind != "number" and not is_month and not (following and following.negates):
             found |= sides_of(token.written.casefold())
     number, at = "", 0
     for index, (before, token) in enumerate(pairwise(clause)):
@@ -234,7 +235,8 @@ def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
     elif match["tick"]:
         yield Token(one_spelling(match["tick"]), "tick")
     else:
-        is_joined = _HYPHENATED.match(text, max(0, match.start() - 2)) is not None
+        before = text[max(0, match.start() - 2) : match.start()]
+        is_joined = before[1:] in _HYPHENS and before[0].isalnum()
         for token in _raw_words(match["word"], text[match.end() : match.end() + 3]):
             token.is_joined, is_joined = is_joined, False
             yield token
@@ -296,10 +298,12 @@ def _mark_bounds(tokens: Sequence[Token]) -> None:
     The code of a currency can be in between.
     """
     for index, token in enumerate(tokens):
+        if token.kind not in ("bound", "range"):
+            continue
         behind = next((each for each in tokens[index + 1 : index + 3] if each.kind == "number"), None)
         if behind and token.kind == "bound":
             behind.bound = token.stem
-        elif behind and token.kind == "range" and index and tokens[index - 1].kind == "number":
+        elif behind and index and tokens[index - 1].kind == "number":
             tokens[index - 1].other_end, behind.other_end = behind.stem, tokens[index - 1].stem
 
 

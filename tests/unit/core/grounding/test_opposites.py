@@ -54,6 +54,7 @@ def test_a_word_that_excludes_that_of_the_page_is_not_supported(
         ("The yearly fee must be paid in Oslo", "The yearly fee will be paid in Oslo."),
         ("Employees can swim in May", "In May employees may swim."),
         ("The income of May is taxed", "Taxes come in May. The income of May is taxed."),
+        ("The fee must be paid by guests in full", "The fee is paid in full by guests in May."),
         ("Managers approve requests", "Only managers approve requests."),
     ],
 )
