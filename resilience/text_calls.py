@@ -29,7 +29,7 @@ from core.grounding.checked_answer import MOST_IN_PLACE
 from core.grounding.checks import check_marker, check_marker_in_brief
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, only_introduces
-from core.grounding.closest import not_found_answer, part_not_found
+from core.grounding.closest import not_found_answer, others_not_read, part_not_found
 from core.grounding.effort import LONGEST_CHECKED
 from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence, page_sentences
 from core.grounding.figures import Statement
@@ -66,7 +66,7 @@ from core.search.fuzzy import edits, misspelling_of, resembles
 from core.search.hybrid import cover, search_in_memory, vector_weight
 from core.search.postings import InMemoryIndex, index_passages
 from core.search.query import cover_period, find_periods, parse_question
-from core.search.ranking import rank_passages
+from core.search.ranking import rank_briefly, rank_passages
 from core.search.vocabulary import shipped_vocabularies
 from core.text import answer_type, question_type
 from core.text.headings import distinctive_headings, find_headings
@@ -361,6 +361,7 @@ TEXT: Mapping[str, Call] = {
     "is_stop_word": is_stop_word,
     "asks_for_explanation": question_type.asks_for_explanation,
     "not_found_answer": not_found_answer,
+    "others_not_read": others_not_read,
     "part_not_found": lambda text: part_not_found(1, text),
     "TiktokenCounter.count": lambda text: TiktokenCounter().count(text),
     "truncate": lambda text: truncate(text, 60, TiktokenCounter()),
@@ -399,6 +400,9 @@ SEARCH: Mapping[str, Call] = {
     "search_in_memory, both": lambda text: rank(asked(text), text),
     "rank_passages, widened": lambda text: widen(QUESTION, text),
     "rank_passages, widened, question": lambda text: widen(asked(text), PAGE),
+    "rank_briefly": lambda text: rank_briefly(
+        parse_question(asked(text), shipped_vocabularies()), [small_index()], 8
+    ),
     "rank_passages, widened, both": lambda text: widen(asked(text), text),
     "parts": cut_into_parts,
     "search page": lambda text: search_tools._page(
@@ -495,6 +499,7 @@ OFFLINE: Mapping[str, Call] = {
     "recall_answer": lambda text: chat.recall_answer(QUESTION, [f"“{text}” {text}"]),
     "rewrite_question": lambda text: chat.rewrite_question("And why?", [text]),
     "rewrite_question, question": lambda text: chat.rewrite_question(asked(text), [QUESTION]),
+    "leaves_out_documents": lambda text: chat.leaves_out_documents(text, [chat.Done(chat.ANALYZE, text)], []),
     "needs_history": lambda text: chat.needs_history(asked(text)),
     "needs_search": lambda text: chat.needs_search(asked(text), [text]),
     "describe_tool_output": lambda text: chat.describe_tool_output(text, asked(text)),
