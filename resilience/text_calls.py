@@ -31,14 +31,16 @@ from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, only_introduces
 from core.grounding.closest import not_found_answer, others_not_read, part_not_found
 from core.grounding.effort import LONGEST_CHECKED
-from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence, page_sentences
+from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence
 from core.grounding.figures import Statement
 from core.grounding.models import Citation, Revision
 from core.grounding.numbers import MAX_FIGURES, NumberConflicts, written_numbers
+from core.grounding.order_of_tokens import is_turned, same_order
+from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
 from core.grounding.safe_markdown import SafeMarkdown
-from core.grounding.sentence_facts import clauses, has_content, is_turned, same_order, tokenize
+from core.grounding.sentence_facts import clauses, has_content, tokenize
 from core.grounding.sources import (
     FencedSource,
     Source,

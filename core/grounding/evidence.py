@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, islice
+from itertools import islice
 from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.opposites import IN_CASE, ONLY, Sides, exclude
+from core.grounding.order_of_tokens import is_turned, same_order
+from core.grounding.page_sentences import located_pieces
 from core.grounding.quotes import QuoteFinder, Span
 from core.grounding.sentence_facts import (
     Clause,
@@ -20,18 +22,15 @@ from core.grounding.sentence_facts import (
     clauses,
     condition,
     has_content,
-    is_turned,
     joined_pairs,
     matches,
     negations,
-    same_order,
     sides,
     tokenize,
 )
 from core.grounding.signs import LOSSES, same_sign
 from core.grounding.sources import Source
-from core.text.sentences import Kind, split_pieces
-from core.text.sentences import sentences as split_sentences
+from core.text.sentences import Kind
 from core.text.terms import detect_language, is_stop_word, words
 
 MAX_WINDOW_SENTENCES = 3
@@ -49,7 +48,6 @@ COUNTED_WORDS, KNOWN_CLAIMS = 512, 32
 READING_COMPARISONS, PARSING_COMPARISONS = 20, 500
 """Comparisons that reading a claim, and parsing a part of a long page, take as long as."""
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
-_VISIBLE_RUN = re.compile(r"\S+")
 _LONG_WORD = re.compile(r"\w{2,}")
 _LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
@@ -157,7 +155,7 @@ class Evidence:
 
     @cached_property
     def _pieces(self) -> list[tuple[Span, Kind]]:
-        return _located_pieces(self._text)
+        return located_pieces(self._text)
 
     @cached_property
     def _with_letters(self) -> dict[str, list[int]]:
@@ -306,33 +304,6 @@ class SourceEvidence:
             return []
         rarest = min(counts, key=lambda word: (counts[word], word))
         return [match.start() for match in islice(re.finditer(re.escape(rarest), self._page), MAX_PLACES)]
-
-
-def page_sentences(text: str) -> list[Span]:
-    """The spans of the sentences, list items, table rows and headings of a text."""
-    return [span for span, _ in _located_pieces(text)]
-
-
-def _located_pieces(text: str) -> list[tuple[Span, Kind]]:
-    words = [match.span() for match in _VISIBLE_RUN.finditer(text)]
-    # The visible characters up to the end of each word: pieces have all of them, and other white space.
-    behind = list(accumulate(end - start for start, end in words))
-
-    def offset(position: int) -> int:
-        """The place in the text of the visible character with this number, from 0."""
-        word = bisect_right(behind, position)
-        return words[word][1] - (behind[word] - position)
-
-    found: list[tuple[Span, Kind]] = []
-    position = 0
-    for piece in split_pieces(text):
-        parts = [piece.text] if piece.kind == "sentence" else split_sentences(piece.text)
-        for part in parts:
-            length = len("".join(part.split()))
-            span = Span(offset(position), offset(position + length - 1) + 1)
-            found.append((span, piece.kind))
-            position += length
-    return found
 
 
 def _supports(claim: _Claim, window: list[_Unit], effort: Effort) -> bool:

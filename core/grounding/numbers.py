@@ -11,9 +11,10 @@ from itertools import accumulate, groupby
 from operator import itemgetter
 
 from core.grounding.effort import LONGEST_CHECKED, Effort
-from core.grounding.evidence import BEGINNING, LANGUAGE_SAMPLE_CHARACTERS, page_sentences
+from core.grounding.evidence import BEGINNING, LANGUAGE_SAMPLE_CHARACTERS
 from core.grounding.figures import Figure, Statement, stems, value_of
 from core.grounding.objections import Objection, contradicted
+from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import Span
 from core.grounding.sentence_facts import Clause, Token, negations, plain_number
 from core.grounding.sources import Source

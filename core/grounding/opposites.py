@@ -19,6 +19,8 @@ ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
 
 ONLY = frozenset("only solely exclusively nur ausschließlich seulement uniquement sólo únicamente".split())
 
+QUANTIFIERS = frozenset("every each several most many few both".split())
+"""Content words that are no names where they begin a sentence."""
 CONDITIONS = frozenset(
     "if unless except excluding exception exceptions excepted provided wenn falls sofern außer ausnahme"
     " ausgenommen si sauf hormis salvo excepto siempre".split()

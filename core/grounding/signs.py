@@ -56,6 +56,7 @@ _WITHOUT_MEANING = frozenset("|©®")
 _SAME = dict(zip("∼≈≦≧⩽⩾✔✅✘✖❌", "~~≤≥≤≥✓✓✗✗✗", strict=True))
 _NEGATIVE = ("minus", "loss", "last")
 _SMALL_OR_YEAR = re.compile(r"\d\d?|(?:19|20)\d\d")
+_AREA_CODE = re.compile(r"0\d*")
 _CELL_BEFORE = re.compile(r"(?:[\d)%|]|^)\s*$")
 _CELL_BEHIND = re.compile(rf"\s*(?:[-\u2212]?[\d(|{CURRENCY_SIGNS}]|thousand|[mb]illion|Mi[ol]|Mrd|Tsd)")
 
@@ -90,6 +91,8 @@ def one_spelling(sign: str) -> str:
 
 def bracket_sign(number: str, before: str, behind: str) -> Sign:
     """What brackets around a number say, from the text before and behind them in the sentence or row."""
+    if _AREA_CODE.fullmatch(number):
+        return "aside"
     if is_currency(before[-1:] or " ") or _CELL_BEHIND.match(behind):
         return "loss"
     if _CELL_BEFORE.search(before) and not behind.strip(" |"):

@@ -13,7 +13,7 @@ from core.analysis.relations import Direction, build_ontology, follow
 from core.documents.places import ALL
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.grounding.evidence import page_sentences
+from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import locate
 from core.llm.errors import ModelMisconfigured
 from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult

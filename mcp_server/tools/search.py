@@ -17,7 +17,7 @@ from core.documents.places import ALL, Accessible
 from core.documents.ports import PlaceRetriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.grounding.evidence import page_sentences
+from core.grounding.page_sentences import page_sentences
 from core.mcp_contract import (
     FoundPage,
     FoundPassage,

@@ -17,8 +17,8 @@ from core.errors import OrcError
 from core.extraction import pdf as reader
 from core.extraction.picture_child import draw_pdf_page
 from core.extraction.pictures import PageDrawer
-from core.grounding.evidence import page_sentences
 from core.grounding.models import Rectangle
+from core.grounding.page_sentences import page_sentences
 from core.grounding.rectangles import rectangles
 from devkit.shared_data import SHARED, needs_shared
 

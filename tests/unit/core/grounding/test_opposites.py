@@ -55,6 +55,7 @@ def test_a_word_that_excludes_that_of_the_page_is_not_supported(
         ("Employees can swim in May", "In May employees may swim."),
         ("The income of May is taxed", "Taxes come in May. The income of May is taxed."),
         ("The fee must be paid by guests in full", "The fee is paid in full by guests in May."),
+        ("Every guest gets a voucher of 12 euros", "All guests get a voucher of 12 euros."),
         ("Managers approve requests", "Only managers approve requests."),
     ],
 )

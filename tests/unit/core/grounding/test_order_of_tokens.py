@@ -7,7 +7,8 @@ from typing import Any, SupportsIndex, overload
 
 import pytest
 
-from core.grounding.sentence_facts import Token, is_turned, matches, same_order, tokenize
+from core.grounding.order_of_tokens import is_turned, same_order
+from core.grounding.sentence_facts import Token, matches, tokenize
 
 UNITS: Sequence[tuple[str, ...]] = ((), ("eur",), ("usd", "million"), ("%",), ("million",))
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.evidence import Evidence, page_sentences
+from core.grounding.evidence import Evidence
+from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import QuoteFinder, Span, locate
 
 PAGE = (

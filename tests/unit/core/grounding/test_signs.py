@@ -77,6 +77,7 @@ def test_another_sign_is_not_supported(claim: str, page: str, around: str) -> No
         ("Solar panels in Oslo ✔", "Solar panels in Oslo ✓"),
         ("Two cabins face the sea", "■ Two cabins face the sea"),
         ("Net result 5 million in Oslo", "Net result - 5 million in Oslo"),
+        ("Call 030 1234567 for help", "Call (030) 1234567 for help"),
         ("The pool has 3 1/2 lanes in all", "The pool has 3½ lanes in all"),
         ("The hall has 50 m2 in all", "The hall has 50 m² in all"),
         ("The night costs 50 CHF in Bern", "The night costs CHF 50 in Bern"),

@@ -1,0 +1,109 @@
+"""Whether the names, numbers and words of a claim have the same relation to each other on the page."""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from core.grounding.sentence_facts import AGENTS, Token, matches
+
+
+def same_order(claim: Sequence[Token], page: Sequence[Token]) -> bool:
+    """Whether the names and numbers of a claim have the same relation to each other on the page.
+
+    Their order may change together with the voice (`by`), or if both keep their prepositions. Between two of
+    them the page may have no other number of the same unit: `Oslo 5, Bergen 6` does not relate Oslo and 6.
+    """
+    places = _first_places(claim, page)
+    numbers = _Numbers(page)
+    for (one, at), (other, there) in pairwise(zip(claim, places, strict=True)):
+        if at is None or there is None or one.stem == other.stem:
+            continue
+        if not _same_relation(one, other, page[at], page[there], reversed_=there < at):
+            return False
+        if numbers.compete(one, at, there) or numbers.compete(other, at, there):
+            return False
+    return True
+
+
+def is_turned(claim: Sequence[Token], page: Sequence[Token]) -> bool:
+    """Whether three words of a claim are in the reverse order on the page: subject, verb and object.
+
+    In another voice (`by`) they may be. Words that one of both repeats are left out.
+    """
+    if len({sum(token.after in AGENTS for token in clause) for clause in (claim, page)}) == 2:
+        return False
+    place_in_claim, place_on_page = _places_of_words(claim), _places_of_words(page)
+    places = [place_on_page[stem] for stem in place_in_claim if stem in place_on_page]
+    highest_before = accumulate(places, max)
+    lowest_behind = reversed(list(accumulate(reversed(places), min)))
+    return any(high > at > low for high, at, low in zip(highest_before, places, lowest_behind, strict=True))
+
+
+def _places_of_words(clause: Sequence[Token]) -> dict[str, int]:
+    """The content words that occur once, with their places."""
+    times = Counter(token.stem for token in clause)
+    return {
+        token.stem: at
+        for at, token in enumerate(clause)
+        if token.is_content and token.kind not in ("number", "bound") and times[token.stem] == 1
+    }
+
+
+def _first_places(claim: Sequence[Token], page: Sequence[Token]) -> list[int | None]:
+    """Where the page has each token of the claim first; None if it does not have it."""
+    by_stem: dict[str, list[int]] = defaultdict(list)
+    for place, token in enumerate(page):
+        by_stem[token.stem].append(place)
+    first: dict[tuple[str, bool, tuple[str, ...]], int | None] = {}
+    places = []
+    for token in claim:
+        # What `matches` looks at: a claim may repeat one token thousands of times.
+        key = token.stem, token.kind == "number", token.near
+        if key not in first:
+            first[key] = next((at for at in by_stem.get(token.stem, ()) if matches(token, page[at])), None)
+        places.append(first[key])
+    return places
+
+
+class _Numbers:
+    """The numbers of a page by their units: a long page is not read again for each pair of a claim."""
+
+    def __init__(self, page: Sequence[Token]) -> None:
+        self._places: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for place, token in enumerate(page):
+            if token.kind == "number":
+                self._places[token.near[:1]].append(place)
+        self._page = page
+        self._ends: dict[tuple[str, ...], list[int]] = {}
+
+    def compete(self, wanted: Token, at: int, there: int) -> bool:
+        """Whether another number of the same unit as this one is between these places."""
+        unit = wanted.near[:1]
+        if wanted.kind != "number" or unit not in self._places:
+            return False
+        places = self._places[unit]
+        index = bisect_right(places, at)
+        if index < len(places) and self._page[places[index]].stem == wanted.stem:
+            index = self._ends_of_runs(unit)[index]
+        return index < len(places) and places[index] < there
+
+    def _ends_of_runs(self, unit: tuple[str, ...]) -> list[int]:
+        """For each number of a unit, the index of the next one that is not the same number."""
+        if unit not in self._ends:
+            stems = [self._page[place].stem for place in self._places[unit]]
+            ends = list(range(1, len(stems) + 1))
+            for index in range(len(stems) - 2, -1, -1):
+                if stems[index] == stems[index + 1]:
+                    ends[index] = ends[index + 1]
+            self._ends[unit] = ends
+        return self._ends[unit]
+
+
+def _same_relation(one: Token, other: Token, at: Token, there: Token, *, reversed_: bool) -> bool:
+    agents = [token.after in AGENTS for token in (one, other, at, there)]
+    voice = sum(agents[:2]) != sum(agents[2:])
+    if reversed_ == voice:
+        return True
+    same = one.after == at.after and other.after == there.after
+    return not voice and same and bool(one.after or other.after)
