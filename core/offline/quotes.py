@@ -22,8 +22,6 @@ MAX_QUOTES = 4
 MAX_ITEMS = 8
 SHARE_OF_BEST = 0.6
 """Further quotes score at least this share of the best one."""
-WORTH_A_QUOTE = 0.1
-"""A further quote adds at least this share of the question, its rare terms counting more."""
 RIVAL = 0.7
 """A rival's score and coverage are at least this share of the best's."""
 LONGEST_EXAMINED = 2000
@@ -196,8 +194,7 @@ def _needed(ranking: TextRanking, material: Material, chosen: list[int]) -> list
         rest = [other for other in needed if other != index]
         if not rest or _is_rival(ranking, material, index, rest):
             continue
-        lost = _covered(ranking, needed) - _covered(ranking, rest)
-        if lost < WORTH_A_QUOTE and answers(ranking, material, rest):
+        if _covered(ranking, rest) >= _covered(ranking, needed) and answers(ranking, material, rest):
             needed = rest
     return needed
 
