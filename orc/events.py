@@ -23,10 +23,7 @@ Milliseconds = Annotated[float, Field(ge=0)]
 
 
 class Event(BaseModel):
-    """Base of the events; `kind` is the SSE event name, the fields are its data.
-
-    Readers are woken at once for an event that `is_urgent`.
-    """
+    """Base of the events; `kind` is the SSE event name, the fields its data. Readers wake if `is_urgent`."""
 
     model_config = ConfigDict(frozen=True)
     kind: ClassVar[str]
@@ -152,7 +149,6 @@ class CitationMarked(Event):
 
     @classmethod
     def of(cls, written: WrittenMark) -> "CitationMarked":
-        """The event of a marker."""
         citation = written.citation.model_copy(update={"rectangles": []})
         return cls(index=written.index, citation=citation, mark=written.mark)
 
