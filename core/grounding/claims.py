@@ -8,7 +8,7 @@ from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES, OPENING
 from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
 from core.grounding.effort import Effort
 from core.grounding.opposites import ALL_NEGATIONS
-from core.grounding.sentence_facts import has_content
+from core.grounding.sentence_facts import has_content, has_row
 from core.text.sentences import sentences, split_pieces
 from core.text.terms import STOP_WORDS
 
@@ -178,7 +178,7 @@ class Claims:
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
                 before.text = f"{before.text} {claim.text}"
-            elif has_content(claim.text):
+            elif has_content(claim.text) or (claim.kind == "row" and has_row(claim.text)):
                 added.append(claim)
             elif re.search(r"\d", claim.text):
                 self._append_number(added, claim)

@@ -22,6 +22,7 @@ from core.grounding.sentence_facts import (
     clauses,
     condition,
     has_content,
+    has_row,
     joined_pairs,
     matches,
     negations,
@@ -37,8 +38,6 @@ MAX_WINDOW_SENTENCES = 3
 MIN_IN_CLAUSE = 0.7
 MIN_IN_WINDOW = 0.7
 MIN_BEGINNINGS = 1 / 2
-LEAST_IN_ROW = 3
-"""Fewer numbers occur on a page by chance."""
 BEGINNING = 3
 LANGUAGE_SAMPLE_CHARACTERS = 1500
 SURROUNDINGS = 3000
@@ -218,7 +217,7 @@ class Evidence:
         return None
 
     def _whole_row(self, claim: str, near: Span, effort: Effort) -> Span | None:
-        if sum(token.kind == "number" for token in self._tokens(claim)) < LEAST_IN_ROW:
+        if not has_row(claim, self.language):
             return None
         found = self._verbatim(claim, near, effort)
         return found if found in self.sentences else None

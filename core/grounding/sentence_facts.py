@@ -42,6 +42,8 @@ LEAST_IN_SENTENCE = 3
 """Words before a point that is no abbreviation."""
 UNITS_LOOKED_AT = 2
 CACHED_NUMBERS = 4096
+LEAST_IN_ROW = 3
+"""Fewer numbers occur together by chance."""
 CONTEXT = 12
 """Characters on each side of a number in brackets that show whether it is one of a row."""
 BEGINNING, CUT_TOKENS = 1000, 5
@@ -172,6 +174,11 @@ def has_content(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Whether a text has a content word; a number alone is none."""
     beginning = tokenize(text[:BEGINNING], language)[:-CUT_TOKENS] if len(text) > BEGINNING else ()
     return any(map(_is_content_word, beginning)) or any(map(_is_content_word, tokenize(text, language)))
+
+
+def has_row(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Whether a text has as many numbers as a row of a table that is checked without content words."""
+    return sum(token.kind == "number" for token in tokenize(text, language)) >= LEAST_IN_ROW
 
 
 def _is_content_word(token: Token) -> bool:

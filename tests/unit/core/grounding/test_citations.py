@@ -151,6 +151,16 @@ def test_a_number_after_a_marker_is_checked_with_the_claim_before_it() -> None:
     assert [citation.verified for citation in writer.citations] == [True, False]
 
 
+@pytest.mark.parametrize(("row", "verified"), [("up to 4.000 138 199", True), ("up to 4.000 138 198", False)])
+def test_a_row_of_numbers_after_a_cited_header_is_checked_as_a_row(row: str, verified: bool) -> None:
+    page = "Purchase price Basic Comfort\nup to 2.500 96 142\nup to 4.000 138 199"
+    source = Source(number=1, document_id="d", blob_name="a.pdf", page=4, start=0, text=page, page_text=page)
+    writer = CitationWriter([source])
+    writer.feed(f"Purchase price Basic Comfort {marker(1)}\n{row} {marker(1)}")
+    writer.finish()
+    assert [citation.verified for citation in writer.citations] == [True, verified]
+
+
 def test_a_marker_without_a_claim_cites_nothing() -> None:
     text, writer = write("[S1] Leave is 25 days a year. [S1]")
     assert text == '\u2060 Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
