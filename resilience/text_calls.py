@@ -40,7 +40,7 @@ from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
 from core.grounding.safe_markdown import SafeMarkdown
-from core.grounding.sentence_facts import clauses, has_content, tokenize
+from core.grounding.sentence_facts import clauses, has_content, has_row, tokenize
 from core.grounding.sources import (
     FencedSource,
     Source,
@@ -429,6 +429,7 @@ GROUNDING: Mapping[str, Call] = {
     "QuoteFinder": lambda text: list(QuoteFinder(text).find_all(text[:20])),
     "tokenize": lambda text: clauses(tokenize(text, "en")),
     "has_content": has_content,
+    "has_row": has_row,
     "same_order": compare_order,
     "only_introduces": only_introduces,
     "Claims": read_claims,
