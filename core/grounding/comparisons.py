@@ -50,13 +50,11 @@ _RANGE = re.compile(
     rf"(?:\s?[-\u2013]\s?|\s(?:to|bis|à|a)\s)(?={_NUMBER}(?!\d){_UNIT}\s?(?:[%°]|[^\W\d_]))"
 )
 _TIME_OF_DAY = re.compile(r"\b([AaPp])\.\s?[Mm]\b\.?")
-_WORKING_DAYS = re.compile(r"\b(?:working|business)[\s-](?=days?\b)", re.I)
 
 
 def in_signs(text: str) -> str:
-    """The text with signs for its comparisons and ranges of numbers, and some units in one spelling."""
+    """The text with signs for its comparisons and ranges of numbers, and times of day in one spelling."""
     text = _TIME_OF_DAY.sub(r"\1m", text)
-    text = _WORKING_DAYS.sub("work", text)
     text = _RANGE.sub(_range, text)
     return _COMPARED.sub(_comparison, text)
 

@@ -52,6 +52,7 @@ CACHED_SENTENCES, LONGEST_CACHED = 256, 500
 """Sentences whose tokens are kept, because each check of a claim reads it again; and their characters."""
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_])")
 _BOUNDS = re.escape("".join(sign for sign in BOUNDS if len(sign) == 1))
+_WORKING_DAYS = r"\b(?i:working|business)[\s-](?i:days?)\b"
 _TOKEN = re.compile(
     rf"(?P<bound>(?<![-=<>])(?:[<>]=|[{_BOUNDS}])"
     rf"(?=\s?(?:[A-Z]{{3}}\s)?(?:[-\u2212(]?[{CURRENCY_SIGNS}]?\s?\d|(?:{'|'.join(NUMBER_WORDS)})\b)))"
@@ -62,7 +63,7 @@ _TOKEN = re.compile(
     r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
     rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)(?P<digits>\d++(?:[.,'’]\d++)*+)"
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
-    rf"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
+    rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
 )
 _HYPHENS = frozenset("-\u2010\u2011")
 _APOSTROPHE = re.compile(r"['’]")
@@ -278,6 +279,9 @@ def _raw_words(written: str, following: str) -> Iterator[Token]:
         yield Token(folded.removesuffix("n't") or "not", after=folded, negates=True)
         return
     if folded == "no" and re.match(r"\.\s?\d", following):
+        return
+    if folded.endswith(("day", "days")) and re.fullmatch(_WORKING_DAYS, written):
+        yield Token("workdays", after="workdays", written=written)
         return
     if folded in CURRENCIES:
         yield Token(folded, after=folded, written=written)

@@ -128,6 +128,13 @@ def test_a_number_of_one_source_is_not_contradicted_by_another() -> None:
     assert contradictions("The fee is 12 euros.", "The fee is 10 euros.", "Later the fee is 12 euros.") == []
 
 
+def test_a_conflict_is_reported_in_the_words_of_the_answer_and_the_source() -> None:
+    answer, page = "Staff have 29 working days of leave.", "Staff have 28 working days of leave."
+    assert contradictions(answer, page) == [
+        "The answer says 29 working days; the source has 28 working days."
+    ]
+
+
 def test_only_unsupported_claims_are_contradicted() -> None:
     writer = CitationWriter([source(1, LEAVE), source(2, "Trainees get 20 days of leave.")])
     writer.feed("Employees are entitled to 25 days of annual leave [S1]. Trainees get 22 days of leave [S2].")
