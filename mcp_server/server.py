@@ -82,10 +82,11 @@ class ToolServer(MCPServer[None]):
 
         The library looks through it for such parameters at each call.
         """
+        if (schema := super()._tool_input_schema(name)) is None:
+            return None
         if name not in self._has_headers:
-            schema = super()._tool_input_schema(name)
             self._has_headers[name] = X_MCP_HEADER_KEY in json.dumps(schema)
-        return super()._tool_input_schema(name) if self._has_headers[name] else None
+        return schema if self._has_headers[name] else None
 
     def _is_allowed(self, name: str) -> bool:
         tool = self._tool_manager.get_tool(name)

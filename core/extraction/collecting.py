@@ -170,7 +170,10 @@ class SecondHalf:
 
     def takes_over(self, pages: int) -> bool:
         """Whether the first child, with so many pages, has just read the first one of this half."""
-        if self._reading is None or not self._has_slot or pages != self.first:
+        if self._reading is None or pages != self.first:
+            return False
+        if not self._has_slot:
+            self._reading.cancel()
             return False
         return not self._reading.done() or self._reading.exception() is None
 

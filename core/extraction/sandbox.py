@@ -55,7 +55,7 @@ EXTRACTION_TIMES = TimeLimits()
 EXTRACTION_MEMORY_BYTES = 1024 * 1024 * 1024
 """Limits of the extraction of one file."""
 EXTRACTION_PROCESSES = 2
-"""Files that one process extracts at the same time."""
+"""Files that one process extracts at the same time; one fewer of them may be read in halves."""
 ATTEMPTS = 3
 """How often a file is read if the child is ended from outside."""
 
@@ -76,6 +76,7 @@ class Extractor:
         self._times = times
         self._memory_bytes = memory_bytes
         self._slots = asyncio.Semaphore(processes)
+        self._halves = asyncio.Semaphore(processes - 1)
         self._command = (sys.executable, *worker)
         self._forks = worker == _WORKER
         self._is_busy = is_busy
@@ -100,7 +101,7 @@ class Extractor:
                 note = progress and counted(progress)
                 collector = Collector(note, on_page)
                 read_rest = partial(self._read_rest, source, file_name, note, on_page)
-                second = SecondHalf(self._slots, self._is_busy, read_rest)
+                second = SecondHalf(self._halves, self._is_busy, read_rest)
                 try:
                     await self._read(source, file_name, collector, second if attempt == 1 else None)
                     break

@@ -11,8 +11,10 @@ _BEFORE_NUMBER = {
     ",mindestens,wenigstens,nicht weniger als,au moins,au minimum,al menos,por lo menos,como mínimo",
     "≤": "at most,no more than,not more than,up to,a maximum of,maximum of,maximum,not exceeding,höchstens"
     ",maximal,bis,nicht mehr als,bis zu,au plus,au maximum,jusqu'à,como máximo,hasta,no más de",
-    ">": "more than,over,above,greater than,exceeding,in excess of,mehr als,über,plus de,más de",
-    "<": "less than,fewer than,under,below,weniger als,unter,moins de,menos de",
+    ">": "more than,over,above,greater than,larger than,older than,heavier than,longer than,higher than"
+    ",exceeding,in excess of,mehr als,über,plus de,más de",
+    "<": "less than,fewer than,under,below,smaller than,younger than,lighter than,shorter than"
+    ",lower than,weniger als,unter,moins de,menos de",
 }
 _BEHIND_NUMBER = {
     "≥": "at least,au moins,al menos,como mínimo,or more,or older,or over"

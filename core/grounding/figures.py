@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.grounding.sentence_facts import Clause, Token, clauses, tokenize
+from core.grounding.signs import IN_BRACKETS
 from core.text.numbers import CURRENCIES, CURRENCY_SIGNS, SCALE_VALUES, SCALES, SPELLED_NUMBERS
 from core.text.terms import has_digit
 
@@ -65,14 +66,16 @@ class Figure:
     def ranges_alike(self, *, roughly: bool) -> Iterator[tuple[float, float]]:
         """The values that a number could have, possibly in thousands or millions, to be this one."""
         tolerance = 1.2 * max(self.half, abs(self.value) * (ROUGH if roughly else 0))
-        tolerance = max(tolerance, abs(self.value) * CLOSE)
+        size = abs(self.value)  # texts are searched for digits, without signs
+        tolerance = max(tolerance, size * CLOSE)
         for factor in {1.0, self.scale, *SCALE_VALUES.values()}:
-            yield (self.value - tolerance) / factor, (self.value + tolerance) / factor
+            yield (size - tolerance) / factor, (size + tolerance) / factor
 
     def may_be(self, other: "Figure", *, roughly: bool) -> bool:
         """Whether this number equals the other one, exactly or rounded. A table may be in millions."""
         tolerance = self.half if other.half < self.half else 0.0
-        off = abs(self.value - other.value)
+        value = abs(self.value) if other.token.sign in IN_BRACKETS else self.value
+        off = min(abs(value - other.value), abs(self.value - other.value))
         is_same = off <= max(tolerance, (ROUGH if roughly else 1e-9) * abs(other.value))
         return is_same or (other.scale == 1 and math.isclose(self.value, other.value * self.scale))
 

@@ -115,7 +115,7 @@ _CONTRASTS = (
     " | month months monthly monat monate monaten mois mes meses"
     " | year years yearly annual annually jahr jahre jahren ans année año años"
     " | decade decades | century centuries siglo siglos siècle siècles",
-    "µg | mg | g gram grams gramm gramme gramos | kg kilogram kilograms kilogramm kilos"
+    "μg | mg | g gram grams gramm gramme gramos | kg kilogram kilograms kilogramm kilos"
     " | t ton tons tonne tonnes tonnen toneladas | pound pounds lb lbs | ounce ounces",
     "mm | cm | m metre metres meter meters mètre mètres metro metros"
     " | km kilometre kilometres kilometer kilometers kilomètres kilómetros | mile miles millas"
@@ -147,6 +147,11 @@ _CONTRASTS = (
     "public öffentlich öffentliche publique público | private privat private privé privado",
     "primary | secondary",
     "same | different",
+    "loss losses deficit deficits | profit profits gain gains surplus surpluses",
+    "positive | negative",
+    "granted grants | denied denies",
+    "asset assets | liability liabilities",
+    "passed | failed",
     "adult adults erwachsene erwachsenen adultes adultos | child children kinder kindern enfants niños",
     "male men man männer hommes hombres | female women woman frauen femmes mujeres",
     "patient patients | doctor doctors physician physicians",
@@ -161,7 +166,7 @@ _MONTH_NAMES = " | ".join(
     " ".join(name for name, number in MONTHS.items() if number == month and name != "may")
     for month in range(1, 13)
 )
-_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "mis", "non")
+PREFIXES = ("un", "in", "im", "il", "ir", "dis", "mis", "non")
 _SHORTEST_PREFIXED = 4
 
 Sides = frozenset[tuple[str, str]]
@@ -178,7 +183,7 @@ for _number, _group in enumerate((*_CONTRASTS, _MONTH_NAMES)):
 def sides_of(word: str) -> Sides:
     """The sides of a word in lower case: `paid` excludes `unpaid`, `must` excludes `may`."""
     found = {(word, ""), *_CONTRASTED.get(word, ())}
-    for prefix in _PREFIXES:
+    for prefix in PREFIXES:
         if word.startswith(prefix) and len(word) >= len(prefix) + _SHORTEST_PREFIXED:
             found.add((word.removeprefix(prefix), prefix))
     return frozenset(found)

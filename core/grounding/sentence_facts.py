@@ -11,6 +11,7 @@ from core.grounding.opposites import (
     ALL_NEGATIONS,
     CONDITIONS,
     NEGATIONS,
+    PREFIXES,
     QUANTIFIERS,
     SIDE_OF,
     Sides,
@@ -59,7 +60,8 @@ _TOKEN = re.compile(
     rf"|(?P<tick>[{TICKS}])|(?P<range>{RANGE})"
     r"|(?P<bracket>\(\s?)?"
     # With a blank behind it, a hyphen is a sign at the start of a cell or before degrees; elsewhere a dash.
-    rf"(?:(?P<sign>(?<!\w)(?:[-\u2212](?=[\d{CURRENCY_SIGNS}])|\u2212\s|(?:(?<=[(|])|(?<=[(|]\s))-\s"
+    rf"(?:(?P<sign>(?<!\w)(?:(?:[-\u2012\u2013\u2212]|(?i:minus)\s)(?=[\d{CURRENCY_SIGNS}])|\u2212\s"
+    r"|(?:(?<=[(|])|(?<=[(|]\s))-\s"
     r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
     rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)(?P<digits>\d++(?:[.,'’]\d++)*+)"
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
@@ -205,6 +207,9 @@ def sides(clause: Sequence[Token]) -> Sides:
     for index, (before, token) in enumerate(pairwise(clause)):
         if token.is_joined and token.stem:
             found.add((f"-{token.stem}", before.written.casefold()))
+            if before.written.casefold() in PREFIXES:
+                found.discard((token.written.casefold(), ""))
+                found.add((token.written.casefold(), before.written.casefold()))
         if before.kind == "number":
             number, at = before.stem, index
         elif number and before.written.casefold() in _RATES and index - at <= UNITS_LOOKED_AT and token.stem:

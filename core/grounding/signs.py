@@ -43,7 +43,7 @@ BEHIND_NUMBER = re.compile(
 TICKS = "✓✔✅✗✘✖❌☐☑☒"
 LOSSES = frozenset(
     "loss losses lost deficit deficits negative minus outflow outflows shortfall used paid expense expenses"
-    " decrease decreased decline declined fell drop dropped reduction repayment repayments purchase purchases"
+    " decrease reduction repayment repayments purchase purchases"
     " depreciation amortization amortisation impairment charge charges verlust verluste fehlbetrag"
     " aufwand aufwendungen abschreibungen auszahlungen rückgang perte pertes déficit négatif baisse"
     " pérdida pérdidas negativo gastos perdita perdite verlies tekort".split()  # prose: data
@@ -54,6 +54,7 @@ _MARKS_OF_UNITS = frozenset("%‰‱°")
 _LIST_MARKS = frozenset(">+→")
 _WITHOUT_MEANING = frozenset("|©®")
 _SAME = dict(zip("∼≈≦≧⩽⩾✔✅✘✖❌", "~~≤≥≤≥✓✓✗✗✗", strict=True))
+IN_BRACKETS = ("loss", "last", "aside")
 _NEGATIVE = ("minus", "loss", "last")
 _SMALL_OR_YEAR = re.compile(r"\d\d?|(?:19|20)\d\d")
 _AREA_CODE = re.compile(r"0\d*")

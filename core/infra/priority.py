@@ -41,7 +41,7 @@ def is_busy(load: Path = _LOAD) -> bool:
     processors = len(os.sched_getaffinity(0))
     try:
         running = int(load.read_text().split()[3].partition("/")[0])
-    except (OSError, ValueError):
+    except (OSError, ValueError, IndexError):
         running = 1
     return processors == 1 or running - 1 > processors
 

@@ -13,6 +13,8 @@ from core.search.vocabulary import Phrase
 
 OPENING_TERMS = 60
 REMEMBERED_LAYOUTS = 32
+MOST_REMEMBERED = 2000
+"""Passages of a layout that is remembered: larger ones would keep too much memory."""
 
 
 class _Pages(NamedTuple):
@@ -66,7 +68,8 @@ class ScopeStatistics:
             self._add(terms.document.layout)
 
     def _add(self, layout: Layout) -> None:
-        pages, before = _pages_of(*(numbers.tobytes() for numbers in layout)), len(self.page_lengths)
+        read = _pages_of if len(layout.pages) <= MOST_REMEMBERED else _pages_of.__wrapped__
+        pages, before = read(*(numbers.tobytes() for numbers in layout)), len(self.page_lengths)
         self._first_passages.append(len(self.page_of))
         self._first_pages.append(before)
         self.passage_lengths += pages.passage_lengths

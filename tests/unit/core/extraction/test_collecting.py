@@ -162,8 +162,23 @@ async def test_a_second_half_that_has_no_process_yet_takes_nothing_over() -> Non
     await asyncio.sleep(0)
     assert not second.takes_over(21)
     slots.release()
-    assert await asyncio.wait_for(second.result(), 5) is rest
-    assert second.takes_over(21) and not second.takes_over(22)
+    with pytest.raises(asyncio.CancelledError):  # the first child is past its beginning
+        await asyncio.wait_for(second.result(), 5)
+    assert not second.takes_over(21)
+    await second.end()
+
+
+async def test_a_second_half_takes_over_at_its_first_page() -> None:
+    rest = Collector(None)
+
+    async def read(_first: int) -> Collector:
+        return rest
+
+    second = SecondHalf(asyncio.Semaphore(1), lambda: False, read)
+    second.begin(40)
+    await asyncio.sleep(0)
+    assert not second.takes_over(20) and second.takes_over(21) and not second.takes_over(22)
+    assert await second.result() is rest
     await second.end()
 
 

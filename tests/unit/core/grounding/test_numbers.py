@@ -128,6 +128,14 @@ def test_a_number_of_one_source_is_not_contradicted_by_another() -> None:
     assert contradictions("The fee is 12 euros.", "The fee is 10 euros.", "Later the fee is 12 euros.") == []
 
 
+@pytest.mark.parametrize("written", ["-118", "–118", "minus 118", "(118)"])
+def test_a_negative_number_is_found_in_the_sources(written: str) -> None:
+    kept = f"The temperature in the hold of the ferry must be kept at {written} degrees at all times."
+    pages = kept, "The temperature in the hold was 4 degrees."
+    assert contradictions("The temperature in the hold was -118 degrees.", *pages) == []
+    assert contradictions("The temperature in the hold was -119 degrees.", *pages) != []
+
+
 def test_a_conflict_is_reported_in_the_words_of_the_answer_and_the_source() -> None:
     answer, page = "Staff have 29 working days of leave.", "Staff have 28 working days of leave."
     assert contradictions(answer, page) == [
