@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES, OPENING_SENTENCES
 from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
-from core.grounding.effort import Effort
+from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.opposites import ALL_NEGATIONS
 from core.grounding.sentence_facts import has_content, has_row
 from core.text.sentences import sentences, split_pieces
@@ -138,6 +138,11 @@ class Claim:
         return is_short and not has_content(self.text)
 
     @property
+    def is_row_of_numbers(self) -> bool:
+        """Whether it is a table row that is checked without content words, and short enough to be checked."""
+        return self.kind == "row" and len(self.text) <= LONGEST_CHECKED and has_row(self.text)
+
+    @property
     def introduces(self) -> bool:
         """Whether it is a heading, or a lead such as `The limits are:`."""
         return self.kind in ("title", "heading") or self.text.endswith(":")
@@ -178,7 +183,7 @@ class Claims:
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
                 before.text = f"{before.text} {claim.text}"
-            elif has_content(claim.text) or (claim.kind == "row" and has_row(claim.text)):
+            elif has_content(claim.text) or claim.is_row_of_numbers:
                 added.append(claim)
             elif re.search(r"\d", claim.text):
                 self._append_number(added, claim)
