@@ -83,10 +83,11 @@ async def test_a_started_server_is_up_while_the_context_is_open(tmp_path: Path) 
 
 
 CHILD = """
-import asyncio, os, re, socket, sys
+import asyncio, os, re, signal, socket, sys
 from core.infra.lifeline import hold_on
 
 async def main():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # processes in the background of a shell ignore it
     hold_on(lambda: os._exit(0), hang_seconds=float(sys.argv[3]))
     with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as connection:
         connection.sendall(f"{os.getpid()} ".encode())
