@@ -8,7 +8,7 @@ from functools import cached_property
 from core.grounding.quotes import QuoteFinder
 from core.models import Page
 from core.text.headings import find_headings
-from core.text.numbers import MONTHS
+from core.text.numbers import MONTH_NAMES
 from core.text.sentences import Piece, split_pieces
 from core.text.terms import TYPESET_MARKS, detect_language, stems, without_marks, words
 
@@ -138,7 +138,7 @@ _LAST_WORD = re.compile(r"[^\W\d_]+$")
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\u00ad\ufffe\u200b\u2060\ufeff]+")
 _PAGE_NUMBER = re.compile(r"(?:(?:page|seite|página|p\.)\s*)?(\d{1,5})(?:\s*(?:/|of|von|de)\s*\d+)?", re.I)
 _ENDS_IN_DAY = re.compile(r"(?<!\d)\d{1,2}\.$")
-_MONTH = re.compile(rf"(?:{'|'.join(MONTHS)})\b", re.I)
+_MONTH = re.compile(rf"(?:{MONTH_NAMES})\b", re.I)
 _PROSE_MARK = re.compile("[,，、。()（）*%：]")
 
 

@@ -2,7 +2,7 @@
 
 import re
 
-from core.text.numbers import CURRENCY_SIGNS, MONTHS, NUMBER_WORDS
+from core.text.numbers import CURRENCY_SIGNS, MONTH_NAMES, NUMBER_WORDS
 
 RANGE = "\u226c"
 """Between the two ends of a range."""
@@ -35,7 +35,7 @@ def _any_of(table: dict[str, str]) -> str:
 
 
 _NUMBER = rf"(?:[A-Z]{{3}}\s)?[{CURRENCY_SIGNS}]?(?:\d(?:[\d.,]{{0,18}}\d)?|(?:{'|'.join(NUMBER_WORDS)})\b)"
-_UNIT = rf"(?!\.?\s?(?i:uhr|h|[ap]m|o'clock|{'|'.join(MONTHS)})\b)"
+_UNIT = rf"(?!\.?\s?(?i:uhr|h|[ap]m|o'clock|{MONTH_NAMES})\b)"
 """Behind a number that is neither a time nor a day."""
 _BEFORE = rf"(?<!\d\s)(?i:\b(?P<before>{_any_of(_BEFORE_NUMBER)})(?:\s(?:{_any_of(_BEFORE_NUMBER)}))?)\s"
 _COMPARED = re.compile(

@@ -162,7 +162,7 @@ _CONTRASTS = (
     "arbeitnehmer salarié salariés empleado | arbeitgeber employeur empleador",
 )
 """Words of one group exclude each other, but a text may leave them out or use others."""
-_MONTH_NAMES = " | ".join(
+_MONTHS = " | ".join(
     " ".join(name for name, number in MONTHS.items() if number == month and name != "may")
     for month in range(1, 13)
 )
@@ -173,7 +173,7 @@ Sides = frozenset[tuple[str, str]]
 """Groups of words that exclude each other, each with the side of it that a text has."""
 
 _CONTRASTED: dict[str, set[tuple[str, str]]] = {}
-for _number, _group in enumerate((*_CONTRASTS, _MONTH_NAMES)):
+for _number, _group in enumerate((*_CONTRASTS, _MONTHS)):
     for _side, _words in enumerate(_group.split("|")):
         for _word in _words.split():
             _CONTRASTED.setdefault(_word, set()).add((str(_number), str(_side)))

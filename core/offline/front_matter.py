@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
 from core.offline.material import ENDS, Material, Place
-from core.text.numbers import MONTHS
+from core.text.numbers import MONTH_NAMES
 from core.text.sentences import Piece
 
 OPENING_PAGES = 5
@@ -27,9 +27,8 @@ LARGEST_GAP = 2
 FIRST_PIECES = 12
 """The pieces at the top of a page among which the kind and the date of a document are looked for."""
 
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DATE = re.compile(
-    rf"\b(?:{_MONTH})\b\.?(?: \d\d?(?:st|nd|rd|th)?(?: ?[-–] ?\d\d?)?,?)?(?: de)? (?:19|20)\d\d\b"
+    rf"\b(?:{MONTH_NAMES})\b\.?(?: \d\d?(?:st|nd|rd|th)?(?: ?[-–] ?\d\d?)?,?)?(?: de)? (?:19|20)\d\d\b"
     r"|\b(?:19|20)\d\d-\d\d-\d\d\b|\b\d\d?[./]\d\d?[./](?:19|20)\d\d\b",
     re.I,
 )

@@ -3,7 +3,7 @@
 import re
 from itertools import accumulate
 
-from core.text.numbers import MONTHS
+from core.text.numbers import MONTH_NAMES
 
 _WORK = re.compile(
     r"\b(?:calculate|compute|work out|add up|extrapolate|round(?:ed)? (?:to|your|off)"
@@ -93,10 +93,9 @@ _NUMBERED = re.compile(
     r" (\d+(?:\.\d+){0,3})\b",
     re.I,
 )
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _CLOCK_OR_DATE = re.compile(
     rf"\b\d{{1,2}}(?:[:.]\d\d)? ?(?:[ap]\.?m\b|uhr\b|h\b)|\b\d{{1,2}}:\d\d\b"
-    rf"|\b\d{{1,2}}\.? (?:de )?(?:{_MONTH})\b|\b(?:{_MONTH}) \d{{1,2}}\b",
+    rf"|\b\d{{1,2}}\.? (?:de )?(?:{MONTH_NAMES})\b|\b(?:{MONTH_NAMES}) \d{{1,2}}\b",
     re.I,
 )
 """A time or a day counts nothing."""

@@ -105,12 +105,13 @@ MONTHS: dict[str, int] = {
     )
     for name in names.split()
 }
-_MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
+MONTH_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
+"""A pattern of the name of a month, in lower case."""
 _DATE = re.compile(
     r"(?<!\d)(?P<year>(?:1[89]|20)\d\d)(?:[-/.](?P<month>\d\d?)[-/.]|年(?P<kanji>\d\d?)月)(?P<day>\d\d?)(?!\d)"
     r"|(?<![\d.])(?P<first>\d\d?)(?P<mark>[./-])(?P<second>\d\d?)(?P=mark)(?P<last>(?:1[89]|20)\d\d)(?!\d|\.\d)"
-    rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<name1>{_MONTH})\.?,?\s(?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d)"
-    rf"|\b(?P<name2>{_MONTH})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
+    rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<name1>{MONTH_NAMES})\.?,?\s(?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d)"
+    rf"|\b(?P<name2>{MONTH_NAMES})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
 )
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _MARKS_BEFORE_YEAR, _MARKS_BEHIND_YEAR = ("-", "/", "."), ("-", "/", ".", "年")
