@@ -64,10 +64,12 @@ def can_answer(index: int, ranking: TextRanking, material: Material) -> bool:
     return not own <= set(question.terms_of(condition[0]))
 
 
-def own_terms(index: int, ranking: TextRanking, material: Material) -> set[str]:
-    """The terms of the question in the text itself, without its headings."""
-    found = ranking.question.terms_of(material.piece(index).text)
-    return set(found).intersection(ranking.question.terms)
+def own_terms(index: int, ranking: TextRanking, material: Material) -> frozenset[str]:
+    """The terms of the question in the text itself, without its headings and the header of its table."""
+    piece, terms = material.piece(index), ranking.scores[index].terms
+    if piece.text != material.candidates[index].text:
+        terms = frozenset(ranking.question.terms_of(piece.text))
+    return terms.intersection(ranking.question.terms)
 
 
 def is_one_of_many(index: int, ranking: TextRanking, material: Material) -> bool:
