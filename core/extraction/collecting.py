@@ -168,8 +168,11 @@ class SecondHalf:
             self.first = pages // 2 + 1
             self._reading = asyncio.create_task(self._run())
 
-    def takes_over(self, pages: int) -> bool:
-        """Whether the first child, with so many pages, has just read the first one of this half."""
+    def take_over(self, pages: int) -> bool:
+        """Whether it continues now: the first child, with so many pages, has read the first one of this half.
+
+        A half that has no process by then is given up.
+        """
         if self._reading is None or pages != self.first:
             return False
         if not self._has_slot:

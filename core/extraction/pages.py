@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from core.errors import UnreadableDocument
+from core.text.numbers import CURRENCY_SIGNS
 
 REASONS = {
     "encrypted": "The file is protected by a password. Save a copy without the password and upload that.",
@@ -207,8 +208,9 @@ def _pages(blocks: list[Block]) -> list[list[Block]]:
 
 
 MAX_HEADER_CHARACTERS = 80
-_SIGN_BEFORE, _SIGN_BEHIND = re.compile("[$€£¥]"), re.compile(r"\)?%?\)?")
-_BEGINS_NUMBER, _ENDS_WITH_DIGIT = re.compile(r"[(\u2212-]?\d|[\u2014\u2013-]$"), re.compile(r"\d%?$")
+_SIGN_BEFORE, _SIGN_BEHIND = re.compile(f"[{CURRENCY_SIGNS}]"), re.compile(r"\)?%?\)?")
+_BEGINS_NUMBER = re.compile(r"[(\u2212-]?\d|[\u2014\u2013-]$")
+_OPEN_NUMBER = re.compile(rf"[{CURRENCY_SIGNS}(\u2212-]*\d[\d.,]*%?")
 _NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
 
 
@@ -255,6 +257,7 @@ def _with_signs(row: Sequence[str], names: Sequence[str]) -> list[str]:
     """The row without the columns that filings give to signs: `$`, `(138` and `)` become `$(138)`.
 
     The number is in its column, or in that of its currency if only that has a name; the other cell is empty.
+    Text in the first column is the label of the row, and two named columns stay two.
     """
     cells = list(row)
 
@@ -263,11 +266,12 @@ def _with_signs(row: Sequence[str], names: Sequence[str]) -> list[str]:
 
     for column, cell in enumerate(row):
         before = cells[column - 1] if column else ""
-        if _SIGN_BEFORE.fullmatch(before) and _BEGINS_NUMBER.match(cell):
+        has_sign = _SIGN_BEFORE.fullmatch(before) and not (is_named(column) and is_named(column - 1))
+        if has_sign and _BEGINS_NUMBER.match(cell):
             kept, emptied = (column, column - 1) if is_named(column) else (column - 1, column)
             cells[kept], cells[emptied] = before + cell, ""
         elif cell and _SIGN_BEHIND.fullmatch(cell):
             place = column - 1 if before else column - 2
-            if place >= 0 and _ENDS_WITH_DIGIT.search(cells[place]):
+            if place > 0 and _OPEN_NUMBER.fullmatch(cells[place]):
                 cells[place], cells[column] = cells[place] + cell, ""
     return cells

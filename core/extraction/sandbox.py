@@ -91,7 +91,8 @@ class Extractor:
     ) -> Extraction:
         """Extract the file at `source`; the extension of `file_name` names its format.
 
-        `on_page` is called with each page as soon as it is read, again if the file is read again.
+        `on_page` is called with each page as soon as it is read: those of both halves of a long PDF in turns,
+        each half numbered from 1 and some pages in both, and all again if the file is read again.
 
         Raises UnsupportedDocument, or UnreadableDocument with a code of errors.py. A file without text is
         no error; a page that takes too long has none. The limits do not include waiting for a free process.
@@ -101,9 +102,9 @@ class Extractor:
                 note = progress and counted(progress)
                 collector = Collector(note, on_page)
                 read_rest = partial(self._read_rest, source, file_name, note, on_page)
-                second = SecondHalf(self._halves, self._is_busy, read_rest)
+                second = SecondHalf(self._halves, self._is_busy, read_rest) if attempt == 1 else None
                 try:
-                    await self._read(source, file_name, collector, second if attempt == 1 else None)
+                    await self._read(source, file_name, collector, second)
                     break
                 except Interrupted as error:
                     if attempt == ATTEMPTS:
@@ -200,7 +201,7 @@ async def _collect(
             watch.pages = len(collector.pages)
             if second is not None:
                 second.begin(collector.pages_of_pdf)
-                if second.takes_over(len(collector.pages)):
+                if second.take_over(len(collector.pages)):
                     return None
         return await process.wait()
     except GarbageOutput as error:

@@ -178,12 +178,13 @@ class Claims:
     def add(self, text: str) -> None:
         """Add the text since the last marker; text without content changes nothing."""
         added: list[Claim] = []
+        begins_line = text.lstrip(" ").startswith("\n")
         for claim in _claims_of(text):
             before = added[-1] if added else None
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
                 before.text = f"{before.text} {claim.text}"
-            elif has_content(claim.text) or claim.is_row_of_numbers:
+            elif has_content(claim.text) or ((added or begins_line) and claim.is_row_of_numbers):
                 added.append(claim)
             elif re.search(r"\d", claim.text):
                 self._append_number(added, claim)

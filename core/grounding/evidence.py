@@ -29,7 +29,7 @@ from core.grounding.sentence_facts import (
     sides,
     tokenize,
 )
-from core.grounding.signs import LOSSES, same_sign
+from core.grounding.signs import LOSSES, SPENDING, same_sign
 from core.grounding.sources import Source
 from core.text.sentences import Kind
 from core.text.terms import detect_language, is_stop_word, words
@@ -65,6 +65,7 @@ class _Part:
     anchors: list[Token]
     names: frozenset[str]
     says_loss: bool
+    spends: bool
     sides: Sides
     says_only: bool
 
@@ -74,12 +75,21 @@ class _Part:
         anchors = [token for token in clause if token.kind != "word" or token.is_name]
         names = frozenset(token.stem for token in clause if token.kind != "number")
         spelled = {token.written.casefold() for token in clause}
-        says_loss, says_only = not spelled.isdisjoint(LOSSES), not spelled.isdisjoint(ONLY)
-        return cls(clause, stems, negations(clause), anchors, names, says_loss, sides(clause), says_only)
+        return cls(
+            clause,
+            stems,
+            negations(clause),
+            anchors,
+            names,
+            says_loss=not spelled.isdisjoint(LOSSES),
+            spends=not spelled.isdisjoint(SPENDING),
+            sides=sides(clause),
+            says_only=not spelled.isdisjoint(ONLY),
+        )
 
     def limits_alike(self, claimed: Token, found: Token) -> bool:
         """Whether a number of a page has the same signs, or this clause has words for them."""
-        if not same_sign(claimed.sign, found.sign, says_loss=self.says_loss):
+        if not same_sign(claimed.sign, found.sign, says_loss=self.says_loss, spends=self.spends):
             return False
         wanted = {found.bound, found.other_end} - {""}
         return wanted <= {anchor.stem for anchor in self.anchors}
@@ -220,7 +230,11 @@ class Evidence:
         if not has_row(claim, self.language):
             return None
         found = self._verbatim(claim, near, effort)
-        return found if found in self.sentences else None
+        if found is None:
+            return None
+        rows = (self._text[span.start : span.end] for span in self.sentences if _overlap(span, found))
+        quoted = self._text[found.start : found.end].strip("| ")
+        return found if [row.strip("| ") for row in rows] == [quoted] else None
 
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
         said = _Claim.of(self._tokens(claim))

@@ -74,8 +74,9 @@ class Figure:
     def may_be(self, other: "Figure", *, roughly: bool) -> bool:
         """Whether this number equals the other one, exactly or rounded. A table may be in millions."""
         tolerance = self.half if other.half < self.half else 0.0
-        value = abs(self.value) if other.token.sign in IN_BRACKETS else self.value
-        off = min(abs(value - other.value), abs(self.value - other.value))
+        off = abs(self.value - other.value)
+        if {self.token.sign, other.token.sign}.intersection(IN_BRACKETS):
+            off = min(off, abs(abs(self.value) - abs(other.value)))
         is_same = off <= max(tolerance, (ROUGH if roughly else 1e-9) * abs(other.value))
         return is_same or (other.scale == 1 and math.isclose(self.value, other.value * self.scale))
 

@@ -147,9 +147,11 @@ _CONTRASTS = (
     "public öffentlich öffentliche publique público | private privat private privé privado",
     "primary | secondary",
     "same | different",
-    "loss losses deficit deficits | profit profits gain gains surplus surpluses",
+    "loss losses deficit deficits verlust verluste perte pertes pérdida | income profit profits gain gains"
+    " surplus surpluses gewinn gewinne bénéfice bénéfices ganancia beneficio",
     "positive | negative",
-    "granted grants | denied denies",
+    "granted grants grant approved accepted genehmigt bewilligt"
+    " | denied denies deny refused refuses rejected abgelehnt",
     "asset assets | liability liabilities",
     "passed | failed",
     "adult adults erwachsene erwachsenen adultes adultos | child children kinder kindern enfants niños",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 
 from core.grounding.comparisons import RANGE, in_signs
 from core.grounding.opposites import (
@@ -60,7 +60,7 @@ _TOKEN = re.compile(
     rf"|(?P<tick>[{TICKS}])|(?P<range>{RANGE})"
     r"|(?P<bracket>\(\s?)?"
     # With a blank behind it, a hyphen is a sign at the start of a cell or before degrees; elsewhere a dash.
-    rf"(?:(?P<sign>(?<!\w)(?:(?:[-\u2012\u2013\u2212]|(?i:minus)\s)(?=[\d{CURRENCY_SIGNS}])|\u2212\s"
+    rf"(?:(?P<sign>(?<!\w)(?:(?:[-\u2212]|(?<!\d\s)[\u2010-\u2014])(?=[\d{CURRENCY_SIGNS}])|\u2212\s"
     r"|(?:(?<=[(|])|(?<=[(|]\s))-\s"
     r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
     rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)(?P<digits>\d++(?:[.,'’]\d++)*+)"
@@ -199,22 +199,27 @@ def sides(clause: Sequence[Token]) -> Sides:
     A compound such as `full-time` excludes other first parts, a rate such as `5 euros a day` other units.
     """
     found: set[tuple[str, str]] = set()
-    for token, following in zip_longest(clause, clause[1:]):
+    for before, token, following in zip([None, *clause], clause, [*clause[1:], None], strict=False):
         is_month = token.written == "May"  # as a verb it begins questions only
         if token.kind != "number" and not is_month and not (following and following.negates):
-            found |= sides_of(token.written.casefold())
+            found |= _sides_of_token(token, before)
     number, at = "", 0
     for index, (before, token) in enumerate(pairwise(clause)):
         if token.is_joined and token.stem:
             found.add((f"-{token.stem}", before.written.casefold()))
-            if before.written.casefold() in PREFIXES:
-                found.discard((token.written.casefold(), ""))
-                found.add((token.written.casefold(), before.written.casefold()))
         if before.kind == "number":
             number, at = before.stem, index
         elif number and before.written.casefold() in _RATES and index - at <= UNITS_LOOKED_AT and token.stem:
             found.add((f"{number} per", token.stem))
     return frozenset(found)
+
+
+def _sides_of_token(token: Token, before: Token | None) -> Sides:
+    """Those of its word, or that of a prefix with a hyphen before it: `non-smoking` is not `smoking`."""
+    word = token.written.casefold()
+    if before and token.is_joined and not before.is_joined and before.written.casefold() in PREFIXES:
+        return frozenset({(word, before.written.casefold())})
+    return sides_of(word)
 
 
 def condition(tokens: Sequence[Token]) -> frozenset[str]:
@@ -286,7 +291,7 @@ def _raw_words(written: str, following: str) -> Iterator[Token]:
     if folded == "no" and re.match(r"\.\s?\d", following):
         return
     if folded.endswith(("day", "days")) and re.fullmatch(_WORKING_DAYS, written):
-        yield Token("workdays", after="workdays", written=written)
+        yield Token("workdays", after="workdays", written=" ".join(written.split()))
         return
     if folded in CURRENCIES:
         yield Token(folded, after=folded, written=written)
@@ -308,6 +313,8 @@ def _mark(tokens: list[Token], language: str) -> None:
             is_spelled = index + 1 < len(tokens) and bool(tokens[index + 1].stem)
         if token.kind == "number" or is_spelled:
             token.near += _units(tokens, spelled, index)
+            if index and spelled[index - 1] == "minus":
+                token.sign = token.sign or "minus"
     for token, folded, before in zip(tokens, spelled, ["", *spelled], strict=False):
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)

@@ -42,14 +42,17 @@ BEHIND_NUMBER = re.compile(
 """The place between a number and its fraction, exponent or footnote: `3½` is not `31/2`."""
 TICKS = "✓✔✅✗✘✖❌☐☑☒"
 LOSSES = frozenset(
-    "loss losses lost deficit deficits negative minus outflow outflows shortfall used paid expense expenses"
-    " decrease reduction repayment repayments purchase purchases"
-    " depreciation amortization amortisation impairment charge charges verlust verluste fehlbetrag"
-    " aufwand aufwendungen abschreibungen auszahlungen rückgang perte pertes déficit négatif baisse"
-    " pérdida pérdidas negativo gastos perdita perdite verlies tekort".split()  # prose: data
+    "loss losses lost deficit deficits negative outflow outflows shortfall decrease reduction verlust"
+    " verluste fehlbetrag rückgang perte pertes déficit négatif baisse pérdida pérdidas negativo perdita"
+    " perdite verlies tekort".split()  # prose: data
 )
-"""Words of a claim that say in place of a minus that a number is negative."""
-
+"""Words of a claim that say in place of a minus or of brackets that a number is negative."""
+SPENDING = frozenset(
+    "used paid expense expenses repayment repayments purchase purchases depreciation amortization"
+    " amortisation impairment charge charges aufwand aufwendungen abschreibungen"
+    " auszahlungen gastos".split()  # prose: data
+)
+"""Words of a claim about amounts that accounts write in brackets; they say nothing of a minus."""
 _MARKS_OF_UNITS = frozenset("%‰‱°")
 _LIST_MARKS = frozenset(">+→")
 _WITHOUT_MEANING = frozenset("|©®")
@@ -101,10 +104,15 @@ def bracket_sign(number: str, before: str, behind: str) -> Sign:
     return "aside" if behind.strip(" .|") or _SMALL_OR_YEAR.fullmatch(number) else "last"
 
 
-def same_sign(claimed: Sign, found: Sign, *, says_loss: bool) -> bool:
-    """Whether a number of a page has the sign of a claim; `says_loss` if a word of the claim is a minus."""
+def same_sign(claimed: Sign, found: Sign, *, says_loss: bool, spends: bool) -> bool:
+    """Whether a number of a page has the sign of a claim.
+
+    `says_loss`: the claim has one of LOSSES instead of the sign; `spends`: it has one of SPENDING.
+    """
     if "either" in (claimed, found):
         return claimed == found
     if claimed in ("minus", "loss"):
         return found in (*_NEGATIVE, "aside")
-    return claimed != "" or found not in _NEGATIVE or says_loss
+    if claimed or found not in _NEGATIVE:
+        return True
+    return says_loss or (spends and found != "minus")

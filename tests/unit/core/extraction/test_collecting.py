@@ -160,12 +160,29 @@ async def test_a_second_half_that_has_no_process_yet_takes_nothing_over() -> Non
     second.begin(40)
     await slots.acquire()  # another file was faster
     await asyncio.sleep(0)
-    assert not second.takes_over(21)
+    assert not second.take_over(21)
     slots.release()
     with pytest.raises(asyncio.CancelledError):  # the first child is past its beginning
         await asyncio.wait_for(second.result(), 5)
-    assert not second.takes_over(21)
+    assert not second.take_over(21)
     await second.end()
+
+
+@linux_only
+async def test_another_file_does_not_wait_for_a_second_half(with_child: WithChild, source: Path) -> None:
+    code = (
+        "if first == 21: pages(21, 22); time.sleep(600)\n"
+        "if len(list(folder.glob('1-*'))) == 1: time.sleep(600)\n"
+        "all_from(first)"
+    )
+    extractor, is_half = with_child(code), asyncio.Event()
+    long = asyncio.create_task(extractor.extract(source, "a.pdf", on_page=lambda _: is_half.set()))
+    async with asyncio.timeout(20):
+        await is_half.wait()
+        other = await extractor.extract(source, "b.pdf")
+    assert [page.text for page in other.pages] == WHOLE
+    long.cancel()
+    await asyncio.gather(long, return_exceptions=True)
 
 
 async def test_a_second_half_takes_over_at_its_first_page() -> None:
@@ -177,7 +194,7 @@ async def test_a_second_half_takes_over_at_its_first_page() -> None:
     second = SecondHalf(asyncio.Semaphore(1), lambda: False, read)
     second.begin(40)
     await asyncio.sleep(0)
-    assert not second.takes_over(20) and second.takes_over(21) and not second.takes_over(22)
+    assert not second.take_over(20) and second.take_over(21) and not second.take_over(22)
     assert await second.result() is rest
     await second.end()
 

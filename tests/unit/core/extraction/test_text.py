@@ -87,6 +87,19 @@ def test_signs_in_separate_columns_join_their_numbers(row: str, text: str) -> No
     assert list(render_rows(rows, header=True))[1] == text
 
 
+@pytest.mark.parametrize(
+    ("names", "row", "text"),
+    [
+        ("Item,Unit,Value", "Interest rate 2020,%,5.4", "Item: Interest rate 2020 | Unit: % | Value: 5.4"),
+        ("Year,Unit,Value", "2020,%,5.4", "Year: 2020 | Unit: % | Value: 5.4"),
+        ("Gas,Unit,Value", "CO2,%,5.4", "Gas: CO2 | Unit: % | Value: 5.4"),
+        ("Item,Currency,Year", "Rent,$,2019", "Item: Rent | Currency: $ | Year: 2019"),
+    ],
+)
+def test_signs_in_columns_with_names_stay_there(names: str, row: str, text: str) -> None:
+    assert list(render_rows([names.split(","), row.split(",")], header=True))[1] == text
+
+
 async def test_csv_is_cut_between_rows(read: Read) -> None:
     content = "id,name,note\n" + "".join(f"{number},n{number},x\n" for number in range(2000))
     extraction = await read("a.csv", content.encode())

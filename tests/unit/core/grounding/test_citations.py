@@ -161,6 +161,15 @@ def test_a_row_of_numbers_after_a_cited_header_is_checked_as_a_row(row: str, ver
     assert [citation.verified for citation in writer.citations] == [True, verified]
 
 
+def test_numbers_after_a_marker_in_its_line_belong_to_its_claim() -> None:
+    page = "The quotas of Oslo are 25, 30, 40 and 50."
+    source = Source(number=1, document_id="d", blob_name="a.pdf", page=4, start=0, text=page, page_text=page)
+    writer = CitationWriter([source])
+    writer.feed(f"The quotas of Oslo are 25 {marker(1)}, 30, 40 and 50 {marker(1)}")
+    writer.finish()
+    assert [citation.verified for citation in writer.citations] == [True, True]
+
+
 def test_a_marker_without_a_claim_cites_nothing() -> None:
     text, writer = write("[S1] Leave is 25 days a year. [S1]")
     assert text == '\u2060 Leave is 25 days a year. [Page 5 of Document "a.pdf"]'

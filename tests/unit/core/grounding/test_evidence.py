@@ -117,6 +117,14 @@ def test_a_whole_row_of_numbers_is_supported(row: str) -> None:
     assert is_supported(row, RATES)
 
 
+def test_the_frame_of_a_row_does_not_count() -> None:
+    page = "| Hedge | Fields | Species |\n| --- | --- | --- |\n| none | 14 | 9.8 | 21 |\n| old | 12 | 9 | 7 |"
+    assert is_supported("| none | 14 | 9.8 | 21 |", page)
+    assert is_supported("none | 14 | 9.8 | 21", page)
+    assert not is_supported("14 | 9.8 | 21", page)
+    assert not is_supported("none | 14 | 9.8 | 7", page)
+
+
 @pytest.mark.parametrize(
     "numbers",
     [

@@ -136,6 +136,12 @@ def test_a_negative_number_is_found_in_the_sources(written: str) -> None:
     assert contradictions("The temperature in the hold was -119 degrees.", *pages) != []
 
 
+def test_brackets_of_an_answer_may_be_a_minus_of_the_source() -> None:
+    page = "The result of Oslo was -118 thousand euros."
+    assert contradictions("The result of Oslo was (118) thousand euros.", page) == []
+    assert contradictions("The result of Oslo was (119) thousand euros.", page) != []
+
+
 def test_a_conflict_is_reported_in_the_words_of_the_answer_and_the_source() -> None:
     answer, page = "Staff have 29 working days of leave.", "Staff have 28 working days of leave."
     assert contradictions(answer, page) == [

@@ -32,6 +32,14 @@ def is_supported(claim: str, page: str) -> bool:
         ("part-time", "full-time", "Each {} employee requests the form at the travel desk."),
         ("in-network", "out-of-network", "The plan pays doctors that are {} in every city."),
         ("will be", "was", "The form of the travel desk {} printed on paper."),
+        ("profit", "loss", "The ferry made a {} of 5 million euros in winter."),
+        ("income", "loss", "Net {} of the ferry was 5 million euros in winter."),
+        ("bénéfice", "perte", "Le {} du bac de la ville est de 5 millions en hiver."),
+        ("granted", "refused", "The request for a berth was {} in winter."),
+        ("refundable", "non-refundable", "The deposit for a berth is {} in winter."),
+        ("5 µg", "5 mg", "Dose: {} twice daily."),
+        ("older than 65", "aged 65", "Guests {} travel free on the ferry in winter."),
+        ("heavier than 30 kg", "lighter than 30 kg", "Boxes {} travel free on the ferry in winter."),
         ("or", "and", "The travel desk pays the taxi {} the hotel."),
         ("and", "or", "Show a passport {} a certificate at the travel desk."),
     ],
@@ -57,6 +65,11 @@ def test_a_word_that_excludes_that_of_the_page_is_not_supported(
         ("The fee must be paid by guests in full", "The fee is paid in full by guests in May."),
         ("Every guest gets a voucher of 12 euros", "All guests get a voucher of 12 euros."),
         ("Managers approve requests", "Only managers approve requests."),
+        ("Members pay 5 euros for a berth", "Members and non-members pay 5 euros for a berth."),
+        (
+            "The sign-in-page of the law is old",
+            "The mother-in-law knows the sign-in-page of the law, it is old.",
+        ),
     ],
 )
 def test_other_words_of_one_side_and_words_left_out_are_supported(claim: str, page: str) -> None:
