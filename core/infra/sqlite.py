@@ -163,8 +163,7 @@ class Database:
 
         Raises DataNotUsable, and changes nothing, if a table lacks a column: it is of an unknown version.
         """
-        lines = (line for script in scripts for line in script.split(";"))
-        statements = [line for line in lines if line.strip()]
+        statements = [statement for script in scripts for statement in _statements(script)]
 
         def work(connection: sqlite3.Connection) -> None:
             _check_tables(connection, statements)
@@ -296,6 +295,18 @@ def damage_of(connection: sqlite3.Connection) -> str:
     except sqlite3.DatabaseError as exc:
         return str(exc)
     return "" if found == ["ok"] else "; ".join(line.strip() for line in found)
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script. The body of a trigger contains semicolons too."""
+    statement = ""
+    for part in script.strip().removesuffix(";").split(";"):
+        statement += f"{part};"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement:
+        yield statement  # SQLite says what is wrong with it
 
 
 def _version_of(connection: sqlite3.Connection) -> int:

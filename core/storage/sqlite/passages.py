@@ -106,11 +106,7 @@ class SqlitePassageIndex:
         return await self._database.read(places.unplaced)
 
     async def place(self, document_id: str, owner: Owner) -> None:
-        def replace(connection: sqlite3.Connection) -> None:
-            places.forget_counts(connection, document_id)
-            places.place_document(connection, document_id, owner)
-
-        await self._database.write(replace)
+        await self._database.write(lambda connection: places.place_document(connection, document_id, owner))
 
     async def candidates(self, query: str, accessible: Accessible) -> list[str]:
         question = self._parse(query)
@@ -155,11 +151,7 @@ class SqlitePassageIndex:
         return await self._database.read(rank) if found is None else found
 
     async def delete(self, document_id: str) -> None:
-        def remove(connection: sqlite3.Connection) -> None:
-            _delete(connection, document_id)
-            places.forget_place(connection, document_id)
-
-        await self._database.write(remove)
+        await self._database.write(lambda connection: _delete(connection, document_id))
 
     def _parse(self, query: str) -> Question:
         vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies
@@ -210,7 +202,6 @@ def _copy(
 
 
 def _delete(connection: sqlite3.Connection, document_id: str) -> None:
-    places.forget_counts(connection, document_id)
     for table in ("search_terms", "search_passages", "search_documents"):
         connection.execute(f"DELETE FROM {table} WHERE document_key = {_KEY_OF_DOCUMENT}", (document_id,))
 

@@ -16,7 +16,9 @@ BATCH = 16
 fewer, a search reads more.
 """
 # The first two tables are of a development version: its documents are placed, and counted, again.
-SCHEMA = """
+# The trigger also fires for an earlier version, which does not know these tables: a document that it indexes
+# again has no place, and is placed when this version starts.
+SCHEMA = f"""
 DROP TABLE IF EXISTS search_counts;
 DROP TABLE IF EXISTS search_places;
 CREATE TABLE IF NOT EXISTS search_owners (
@@ -32,7 +34,11 @@ CREATE TABLE IF NOT EXISTS search_batches (
     document_key INTEGER NOT NULL,
     count INTEGER NOT NULL,
     PRIMARY KEY (batch, term, document_key)
-) WITHOUT ROWID
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS search_document_deleted AFTER DELETE ON search_documents BEGIN
+    DELETE FROM search_batches WHERE batch = old.document_key / {BATCH} AND document_key = old.document_key;
+    DELETE FROM search_owners WHERE document_id = old.document_id;
+END
 """
 _KEY = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
 _OF_DOCUMENT = f"DELETE FROM search_terms WHERE document_key = {_KEY} AND term GLOB char(1) || '*'"
@@ -40,12 +46,9 @@ _ADD = "INSERT INTO search_terms VALUES (?, ?, x'', x'')"
 _NAMED = "SELECT document_key, name, year, quarter FROM search_documents WHERE document_id = ?"
 # A number takes four bytes; a term of a heading or of the document as a whole has no positions.
 _COUNT = f"""
-INSERT INTO search_batches SELECT document_key / {BATCH}, term, document_key, max(1, length(positions) / 4)
+INSERT OR REPLACE INTO search_batches
+SELECT document_key / {BATCH}, term, document_key, max(1, length(positions) / 4)
 FROM search_terms WHERE document_key = {_KEY}
-"""
-_FORGET_COUNTS = f"""
-DELETE FROM search_batches WHERE document_key = {_KEY} AND batch = {_KEY} / {BATCH}
-AND term IN (SELECT term FROM search_terms WHERE document_key = {_KEY})
 """
 _PLACE = "INSERT OR IGNORE INTO search_owners VALUES (?, ?, ?, ?)"
 _UNPLACED = """
@@ -64,10 +67,7 @@ WHERE batch {IN_LIST} AND term {IN_LIST} AND +document_key {IN_LIST}
 
 
 def place_document(connection: sqlite3.Connection, document_id: str, owner: Owner | None) -> None:
-    """Add the terms of the document as a whole, its counts, and where it is stored if that is known.
-
-    It has no counts yet: see forget_counts.
-    """
+    """Add the terms of the document as a whole, its counts, and where it is stored if that is known."""
     key, name, year, quarter = connection.execute(_NAMED, (document_id,)).fetchone()
     cover = None if year is None else Period(year, quarter)
     connection.execute(_OF_DOCUMENT, (document_id,))
@@ -75,16 +75,6 @@ def place_document(connection: sqlite3.Connection, document_id: str, owner: Owne
     connection.execute(_COUNT, (document_id,))
     if owner is not None:
         connection.execute(_PLACE, (*owner.key, document_id))
-
-
-def forget_counts(connection: sqlite3.Connection, document_id: str) -> None:
-    """Remove the counts of a document, before its terms are removed or counted again."""
-    connection.execute(_FORGET_COUNTS, (document_id,) * 3)
-
-
-def forget_place(connection: sqlite3.Connection, document_id: str) -> None:
-    """Remove where a document is stored. It is kept while a document is indexed again."""
-    connection.execute("DELETE FROM search_owners WHERE document_id = ?", (document_id,))
 
 
 def unplaced(connection: sqlite3.Connection) -> list[str]:

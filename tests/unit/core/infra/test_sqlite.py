@@ -434,6 +434,25 @@ async def test_a_database_without_a_version_gets_the_present_one(database: Datab
     await older.close()
 
 
+async def test_a_script_may_have_triggers(database: Database) -> None:
+    script = """
+    CREATE TRIGGER IF NOT EXISTS added AFTER INSERT ON items WHEN new.name = 'a;b' BEGIN
+        INSERT INTO items VALUES ('one;');
+        INSERT INTO items VALUES ('two');
+    END;
+    CREATE TABLE IF NOT EXISTS more (name TEXT)
+    """
+    for _ in range(2):
+        await database.migrate("CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY)", script)
+    await database.execute(("INSERT INTO items VALUES ('a;b')", ()))
+    assert [row["name"] for row in await database.rows("SELECT name FROM items ORDER BY name")] == [
+        "a;b",
+        "one;",
+        "two",
+    ]
+    assert await database.rows("SELECT * FROM more") == []
+
+
 async def test_a_table_of_an_unknown_version_is_refused_before_anything_is_changed(
     database: Database,
 ) -> None:
