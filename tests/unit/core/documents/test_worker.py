@@ -1,7 +1,6 @@
 """How a worker finds jobs. test_ingestion.py tests what it does with them."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from core.bootstrap import open_documents
 from core.documents.ports import ProviderFiles
 from core.documents.worker import LOCAL, REPAIR_SECONDS, TOO_SLOW, Pace, Worker
 from core.errors import DependencyDown
+from core.infra.doorbell import Doorbell
 from core.infra.settings import CoreSettings
 from core.infra.text_processes import TextProcesses
 from core.llm.errors import ModelMisconfigured
@@ -128,8 +128,8 @@ class WatchedQueue(SqliteJobQueue):
         self.finished.set()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems report no changes of files")
-async def test_an_idle_worker_starts_a_new_job_at_once(side: DocumentSide) -> None:
+async def starts_a_new_job_at_once(side: DocumentSide) -> None:
+    """A worker that would poll once in ten minutes does a new job within seconds."""
     queue = WatchedQueue(side.database, clock=side.clock)
     queue.waits, queue.finished = asyncio.Event(), asyncio.Event()
     working = asyncio.create_task(worker_on(side, queue, Pace(600.0, 600.0, 600.0)).run())
@@ -140,6 +140,15 @@ async def test_an_idle_worker_starts_a_new_job_at_once(side: DocumentSide) -> No
     assert await status(side, document) is DocumentStatus.COMPLETED
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
+
+
+async def test_an_idle_worker_starts_a_new_job_at_once(side: DocumentSide) -> None:
+    await starts_a_new_job_at_once(side)
+
+
+async def test_an_idle_worker_polls_if_it_cannot_be_woken(side: DocumentSide, tmp_path: Path) -> None:
+    side.database.bell = Doorbell(tmp_path / "missing" / "bell")
+    await starts_a_new_job_at_once(side)
 
 
 class Hanging:

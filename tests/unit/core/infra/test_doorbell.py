@@ -1,10 +1,11 @@
 """A process that waits hears the others at once, and goes on by itself if it does not."""
 
 import asyncio
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,65 @@ async def test_a_ring_before_the_wait_counts_once(bell: Doorbell) -> None:
     before = time.monotonic()
     await bell.wait(0.2)
     assert time.monotonic() - before > 0.15
+
+
+def remove_file(path: Path) -> None:
+    path.unlink()
+
+
+def replace_file(path: Path) -> None:
+    (path.parent / "other").touch()
+    (path.parent / "other").replace(path)
+
+
+def move_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("moved"))
+    path.parent.mkdir()
+
+
+@linux_only
+@pytest.mark.parametrize("lose", [remove_file, replace_file, move_folder])
+async def test_a_file_that_was_lost_is_made_and_watched_again(
+    lose: Callable[[Path], None], tmp_path: Path
+) -> None:
+    path = tmp_path / "data" / "bell"
+    path.parent.mkdir()
+    bell, before = Doorbell(path), open_files()
+    for _ in range(3):
+        await bell.wait(0)
+        lose(path)
+        await bell.wait(0.1)  # which the loss may end
+        assert path.exists()
+        waiting = asyncio.create_task(bell.wait(LONG))
+        await asyncio.sleep(0)
+        Doorbell(path).ring()
+        async with asyncio.timeout(5):
+            await waiting
+        shutil.rmtree(tmp_path / "moved", ignore_errors=True)
+    bell.close()
+    assert open_files() == before
+
+
+def open_files() -> set[str]:
+    return {entry.name for entry in Path("/proc/self/fd").iterdir()}
+
+
+@linux_only
+async def test_a_folder_that_comes_back_is_watched_again(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "bell"
+    path.parent.mkdir()
+    bell = Doorbell(path)
+    await bell.wait(0)
+    shutil.rmtree(path.parent)
+    await bell.wait(0.1)
+    async with asyncio.timeout(5):
+        await bell.wait(LONG)
+    path.parent.mkdir()
+    await bell.wait(0)
+    before = time.monotonic()
+    await bell.wait(0.2)
+    assert time.monotonic() - before > 0.15, "it watches instead of polling"
+    bell.close()
 
 
 async def test_waiting_ends_without_a_ring(bell: Doorbell) -> None:
