@@ -207,7 +207,8 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
     mcp_server_url: str = Field(
         default="http://127.0.0.1:7072/mcp",
         validation_alias=AliasChoices("MCP_SERVER_URL"),
-        description="address of the tools server",
+        description="address of the tools server, at which `orc serve` starts it; to move it to another port:"
+        " `http://127.0.0.1:PORT/mcp`",
     )
     tool_timeout_seconds: float = Field(default=120.0, description="time limit of one tool call")
     store_turn_traces: bool = Field(

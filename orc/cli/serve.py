@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,9 +184,7 @@ async def _check(settings: Settings) -> None:
 
         build_authenticator(settings)
     await _check_database(settings)
-    tools = urlsplit(settings.mcp_server_url)
-    await _wait_for_port(settings.host, settings.port, "ORC_PORT")
-    await _wait_for_port(tools.hostname or "", port_of(tools), "MCP_SERVER_URL")
+    await _check_ports(settings)
 
 
 async def _check_database(settings: Settings) -> None:
@@ -198,13 +197,52 @@ async def _check_database(settings: Settings) -> None:
             await database.close()
 
 
-async def _wait_for_port(host: str, port: int, setting: str) -> None:
+@dataclass(frozen=True)
+class _Listener:
+    """A server, where it listens, the setting of its host, and a template of the setting of its port."""
+
+    what: str
+    host: str
+    port: int
+    host_setting: str
+    port_setting: str
+
+    def at_another_port(self) -> str:
+        """A value of the setting that works."""
+        return self.port_setting.format(port=free_port(self.host))
+
+
+async def _check_ports(settings: Settings) -> None:
+    url = urlsplit(settings.mcp_server_url)
+    host, name = url.hostname or "", "MCP_SERVER_URL"
+    elsewhere = url._replace(netloc=f"[{host}]:{{port}}" if ":" in host else f"{host}:{{port}}")
+    api = _Listener("The API", settings.host, settings.port, "ORC_HOST", "ORC_PORT={port}")
+    tools = _Listener("The tools server", host, port_of(url), name, f"{name}={elsewhere.geturl()}")
+    for listener in (api, tools):
+        await _wait_for_port(listener)
+    if (api.host, api.port) == (tools.host, tools.port):
+        raise InvalidInput(
+            f"The API and the tools server cannot both listen on port {api.port}. Move one, for example"
+            f" with {tools.at_another_port()}"
+        )
+
+
+async def _wait_for_port(listener: _Listener) -> None:
     """Return once nothing listens there: what a killed Orc leaves behind ends by itself within a second."""
+    what, host, port = listener.what, listener.host, listener.port
     for _ in range(PORT_CHECKS):
         if port_is_free(host, port):
             return
         await asyncio.sleep(PORT_CHECK_SECONDS)
-    raise InvalidInput(f"Port {port} of {host} is in use. Stop what listens there, or set {setting}.")
+    if not port_is_free(host, 0):
+        raise InvalidInput(
+            f"{what} cannot listen on {host}, which is not an address of this machine. Set"
+            f" {listener.host_setting}."
+        )
+    raise InvalidInput(
+        f"{what} cannot listen on port {port} of {host}: it is in use, or this user may not use it. Stop the"
+        f" program that listens there, or choose another port, for example with {listener.at_another_port()}"
+    )
 
 
 def _greet(settings: Settings, console: Console) -> None:

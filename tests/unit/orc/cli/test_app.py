@@ -25,7 +25,7 @@ from core.infra.sqlite import SCHEMA_VERSION
 from core.names import Owner
 from orc import __version__
 from orc.cli.app import app
-from orc.cli.processes import free_port
+from orc.cli.processes import free_port, port_is_free
 from orc.cli.serve import SAMPLE, _greet
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings
@@ -209,14 +209,44 @@ def test_serve_names_the_port_that_it_chose(tmp_path: Path) -> None:
     assert ready.status_code == 200
 
 
+def refusal_of_serve(monkeypatch: pytest.MonkeyPatch, **settings: str) -> str:
+    """What `orc serve` prints on one line as it ends with code 2."""
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    result = orc("serve")
+    assert result.exit_code == 2
+    return " ".join(result.stderr.split())
+
+
 @pytest.mark.slow
-def test_serve_names_the_port_that_is_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_serve_says_how_to_move_from_a_taken_port(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monkeypatch.setenv("ORC_PORT", str(port))
-        result = orc("serve")
-    assert result.exit_code == 2
-    assert f"Port {port} of 127.0.0.1 is in use" in result.stderr
+        free = f"http://127.0.0.1:{free_port()}/mcp"
+        refused = refusal_of_serve(monkeypatch, ORC_PORT=str(port), MCP_SERVER_URL=free)
+        assert f"The API cannot listen on port {port} of 127.0.0.1: it is in use" in refused
+        assert re.search(r"for example with ORC_PORT=\d+$", refused)
+        url = f"http://127.0.0.1:{port}/mcp"
+        refused = refusal_of_serve(monkeypatch, ORC_PORT=str(free_port()), MCP_SERVER_URL=url)
+    assert f"The tools server cannot listen on port {port} of 127.0.0.1: it is in use" in refused
+    advised = re.search(r"for example with MCP_SERVER_URL=http://127\.0\.0\.1:(\d+)/mcp$", refused)
+    assert advised and port_is_free("127.0.0.1", int(advised[1]))
+
+
+def test_serve_refuses_one_port_for_both_servers(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/mcp"
+    refused = refusal_of_serve(monkeypatch, ORC_PORT=str(port), MCP_SERVER_URL=url)
+    assert f"cannot both listen on port {port}" in refused and "MCP_SERVER_URL=http://127.0.0.1:" in refused
+
+
+@pytest.mark.slow
+def test_serve_refuses_the_address_of_another_machine(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = "http://[2001:db8::1]:7072/mcp"
+    refused = refusal_of_serve(monkeypatch, ORC_PORT=str(free_port()), MCP_SERVER_URL=url)
+    assert "not an address of this machine. Set MCP_SERVER_URL." in refused
 
 
 @pytest.mark.parametrize("command", ["serve", "doctor"])
