@@ -68,6 +68,13 @@ _TOKEN = re.compile(
     rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
 )
 _HYPHENS = frozenset("-\u2010\u2011")
+_MAY_NAME = re.compile(r"[^\W\d_]|[A-Z]{2,3}")
+_CODE = re.compile(r"[-\u2010\u2011]?\d")
+_LAST_WORD = re.compile(r"([^\W\d_]+) $")
+_LETTERS_OF_PARTS = frozenset("abcdef")
+"""Directly behind a number: `§ 15a`. Later ones are units, as in `5m`."""
+_ACRONYMS = frozenset({"IT", "UN", "US", "WHO"})
+"""Those that are function words in small letters."""
 _APOSTROPHE = re.compile(r"['’]")
 _SYMBOLS = frozenset(CURRENCIES.values())
 _SCALES = frozenset(SCALES.values())
@@ -81,6 +88,7 @@ class Token:
     `near` are the units of a number, `bound` is the meaning of a sign such as `<` before it. `after` is the
     preposition before a token (during parsing, the word itself), `written` its spelling in the sentence.
     `is_joined`: a hyphen joins it to the word before. `other_end` is the other number of a range.
+    `is_letter`: it names something even if its word is a function word: the `A` of `Class A`.
     """
 
     stem: str
@@ -94,6 +102,7 @@ class Token:
     sign: Sign = ""
     bound: str = ""
     is_joined: bool = False
+    is_letter: bool = False
     other_end: str = ""
 
     @property
@@ -128,6 +137,9 @@ def _tokens(text: str, language: str) -> list[Token]:
     first = next((token for token in raw if token.kind != "mark"), None)
     if first and (is_stop_word(first.after) or first.after in QUANTIFIERS):
         first.is_name = False
+    for token in raw:
+        if token.is_letter and not token.stem and token.kind == "word":
+            token.stem, token.is_name = token.after, True
     _mark(raw, language)
     _mark_bounds(raw)
     return [token for token in raw if token.kind != "range"]
@@ -153,7 +165,7 @@ def clauses(tokens: Sequence[Token]) -> list[Clause]:
             content = 0
         elif not token.breaks:
             found[-1].append(token)
-            content += token.is_content
+            content += token.is_content and not token.is_letter
     if len(found) > 1 and sum(token.is_content for token in found[-1]) < 2:
         found[-2:] = [found[-2] + found[-1]]
     return found
@@ -261,9 +273,27 @@ def _raw(match: re.Match[str], text: str) -> Iterator[Token]:
     else:
         before = text[max(0, match.start() - 2) : match.start()]
         is_joined = before[1:] in _HYPHENS and before[0].isalnum()
+        is_letter = _MAY_NAME.fullmatch(match["word"]) is not None and _names(match, text)
         for token in _raw_words(match["word"], text[match.end() : match.end() + 3]):
             token.is_joined, is_joined = is_joined, False
+            token.is_letter = is_letter
             yield token
+
+
+def _names(match: re.Match[str], text: str) -> bool:
+    """Whether letters that can be a function word name something: `Class A`, `15a`, `(a)`, `the WHO`."""
+    word, behind = match["word"], text[match.end() : match.end() + 2]
+    before = text[max(0, match.start() - CONTEXT) : match.start()]
+    if word.isupper() and (word in _ACRONYMS or _CODE.match(behind)):
+        return True
+    if len(word) > 1:
+        return False
+    if before[-1:].isdigit():
+        return word.casefold() in _LETTERS_OF_PARTS
+    if before[-1:] == "(" and behind[:1] == ")":
+        return not before[-2:-1].isalpha()
+    named = _LAST_WORD.search(before)
+    return word.isupper() and named is not None and not is_stop_word(named[1].casefold())
 
 
 def _number(match: re.Match[str], text: str) -> Token:
@@ -299,7 +329,7 @@ def _raw_words(written: str, following: str) -> Iterator[Token]:
     for original, part in zip(_APOSTROPHE.split(written), folded.split("'"), strict=False):
         if part >= _UNSPACED_FROM:
             yield from (Token(pair, after=pair) for pair in words(part))
-        elif part != "s":
+        elif part != "s" or written == "S":
             yield Token(part, after=part, is_name=original[0].isupper(), written=original)
 
 

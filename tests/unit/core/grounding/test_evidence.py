@@ -184,6 +184,43 @@ def test_the_cells_of_one_row_are_supported_in_another_order(claim: str) -> None
     assert is_supported(claim, POINTS)
 
 
+@pytest.mark.parametrize(
+    ("claimed", "other", "sentence"),
+    [
+        ("A", "B", "The class {} shares have one vote."),
+        ("I", "II", "The phase {} trial ended in Oslo."),
+        ("S", "X", "The model {} cars are sold in Oslo."),
+        ("A", "B", "Die Kabinen der Klasse {} sind im Winter und im Sommer geschlossen."),
+        ("A-101", "B-101", "The article {} costs 5 euros."),
+        ("A101", "B101", "{} costs 5 euros in Oslo."),
+        ("15a", "15b", "Section {} regulates dogs."),
+        ("5(a)", "5(b)", "Clause {} regulates dogs."),
+        ("WHO", "FDA", "The {} approved the vaccine."),
+        ("US", "UK", "The {} signed the treaty in Oslo."),
+    ],
+)
+def test_letters_that_name_something_are_compared_although_they_can_be_function_words(
+    claimed: str, other: str, sentence: str
+) -> None:
+    assert not is_supported(sentence.format(claimed), sentence.format(other))
+    assert is_supported(sentence.format(claimed), f"In winter: {sentence.format(claimed)}")
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("A dog is allowed in the cabin", "Dogs are allowed in the cabin."),
+        ('The rule says "A dog is allowed".', 'The rule says "a dog is allowed".'),
+        ("The option(s) cost 5 euros in Oslo.", "The options cost 5 euros in Oslo."),
+        ("Vitamin A is stored in Oslo.", "Vitamins A and C are stored in Oslo."),
+        ("It's a dog in Oslo.", "It is a dog in Oslo."),
+        ("La hauteur du grand bac est de 5m à Lyon.", "La hauteur du grand bac à Lyon est de 5 m."),
+    ],
+)
+def test_letters_that_name_nothing_are_not_compared(claim: str, page: str) -> None:
+    assert is_supported(claim, page)
+
+
 RULES = (
     "If the ferry is late by an hour, passengers get a voucher of 12 euros. Dogs may enter the upper deck"
     " except in July and August. The tenant may end the lease in May if it gives notice in writing."
