@@ -1,8 +1,9 @@
-"""Comparisons and ranges in words, written as signs: `at least 5 days` as `≥ 5 days`."""
+"""Writes numbers in one way before they are parsed: `at least 5 days` as `≥ 5 days`, `A$5` as `AUD 5`."""
 
 import re
 
-from core.text.numbers import CURRENCY_SIGNS, MONTH_NAMES, NUMBER_WORDS
+from core.grounding.signs import MINUS, SIGN_BEFORE_CODE
+from core.text.numbers import CURRENCY_CODES, CURRENCY_SIGNS, DOLLARS, MONTH_NAMES, NUMBER_WORDS
 
 RANGE = "\u226c"
 """Between the two ends of a range."""
@@ -35,6 +36,7 @@ def _any_of(table: dict[str, str]) -> str:
 
 
 _NUMBER = rf"(?:[A-Z]{{3}}\s)?[{CURRENCY_SIGNS}]?(?:\d(?:[\d.,]{{0,18}}\d)?|(?:{'|'.join(NUMBER_WORDS)})\b)"
+_STARTS_NUMBER = re.compile(_NUMBER)
 _UNIT = rf"(?!\.?\s?(?i:uhr|h|[ap]m|o'clock|{MONTH_NAMES})\b)"
 """Behind a number that is neither a time nor a day."""
 _BEFORE = rf"(?<!\d\s)(?i:\b(?P<before>{_any_of(_BEFORE_NUMBER)})(?:\s(?:{_any_of(_BEFORE_NUMBER)}))?)\s"
@@ -52,17 +54,28 @@ _RANGE = re.compile(
     rf"(?:\s?[-\u2013]\s?|\s(?:to|bis|à|a)\s)(?={_NUMBER}(?!\d){_UNIT}\s?(?:[%°]|[^\W\d_]))"
 )
 _TIME_OF_DAY = re.compile(r"\b([AaPp])\.\s?[Mm]\b\.?")
+_MINUS_BEFORE = re.compile(rf"\b(?i:{'|'.join(MINUS)})\s(?:(?:{CURRENCY_CODES})\s)?$")
+_DOLLAR = re.compile(rf"(?<!\w)({'|'.join(DOLLARS)})\$(?=\s?\d)")
+_NEGATIVE_EXPONENT = re.compile(r"(?<=\d)[eE][-\u2212](?=\d)")
 
 
 def in_signs(text: str) -> str:
-    """The text with signs for its comparisons and ranges of numbers, and times of day in one spelling."""
+    """The text with signs for its comparisons and ranges of numbers, and words for other signs.
+
+    Times of day and dollars of other countries are in one spelling.
+    """
     text = _TIME_OF_DAY.sub(r"\1m", text)
+    text = _DOLLAR.sub(lambda match: f"{DOLLARS[match[1]]} ", text)
+    text = SIGN_BEFORE_CODE.sub("minus ", text)
+    text = _NEGATIVE_EXPONENT.sub(" e -", text)
     text = _RANGE.sub(_range, text)
     return _COMPARED.sub(_comparison, text)
 
 
 def is_cut(text: str, at: int) -> bool:
-    """Whether a comparison, or the first end of a range, belongs to a number here and is before it."""
+    """Whether a comparison, a word for a minus, or the first end of a range belongs to a number here."""
+    if _MINUS_BEFORE.search(text[max(0, at - _AROUND) : at]) and _STARTS_NUMBER.match(text, at):
+        return True
     around = text[max(0, at - _AROUND) : at + _AROUND]
     found = (match for pattern in (_COMPARED, _RANGE) for match in pattern.finditer(around))
     return any(match.end() == min(at, _AROUND) for match in found)

@@ -11,6 +11,7 @@ from core.grounding.signs import (
     BEHIND_NUMBER,
     DASHES,
     LOSS,
+    SIGN_BEFORE_CODE,
     is_bullet,
     is_currency,
     is_sign,
@@ -164,6 +165,8 @@ def _canonical_dash(character: str, text: str, index: int, before: str, after: s
         if not before.isalnum():
             return _MINUS
         return _DASH if before.isdigit() else " "
+    if SIGN_BEFORE_CODE.match(text, index):
+        return _MINUS
     if number := _NUMBER_BEHIND_DASH.match(text, index + 1):
         if character == "\u2212" or text[max(0, index - 2) : index].rstrip()[-1:] in ("(", "|"):
             return _MINUS
@@ -210,7 +213,7 @@ def _joined(text: str, left: int) -> bool:
     if _IS_CJK(one) or _IS_CJK(other):
         return False
     if _goes_before(one) or is_currency(one):
-        return other.isdigit() or is_currency(other)
+        return other.isdigit() or is_currency(other) or (one == _MINUS and other.isalpha())
     if one.isdigit() and (other in (".", ",", _DASH) or is_unit_mark(other) or is_currency(other)):
         return True
-    return (one.isalnum() or one in ".,") and other.isalnum()
+    return (one.isalnum() or one in ".,") and (other.isalnum() or other == "$")

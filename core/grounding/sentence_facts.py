@@ -17,7 +17,7 @@ from core.grounding.opposites import (
     Sides,
     sides_of,
 )
-from core.grounding.signs import BEHIND_NUMBER, BOUNDS, TICKS, Sign, bracket_sign, one_spelling
+from core.grounding.signs import BEHIND_NUMBER, BOUNDS, MINUS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
 from core.text.numbers import (
     AMBIGUOUS_NUMBER_WORDS,
@@ -343,7 +343,8 @@ def _mark(tokens: list[Token], language: str) -> None:
             is_spelled = index + 1 < len(tokens) and bool(tokens[index + 1].stem)
         if token.kind == "number" or is_spelled:
             token.near += _units(tokens, spelled, index)
-            if index and spelled[index - 1] == "minus":
+            signs = spelled[max(0, index - 2) : index]
+            if signs and (signs[-1] in MINUS or (signs[0] in MINUS and signs[-1] in CURRENCIES)):
                 token.sign = token.sign or "minus"
     for token, folded, before in zip(tokens, spelled, ["", *spelled], strict=False):
         _classify(token, folded, denied)

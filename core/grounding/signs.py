@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Literal
 
 from core.grounding.opposites import SIDE_OF
-from core.text.numbers import CURRENCY_SIGNS
+from core.text.numbers import CURRENCY_CODES, CURRENCY_SIGNS
 
 Sign = Literal["", "minus", "either", "loss", "last", "aside"]
 """What is around a number: nothing, a minus, a plus or minus, or brackets.
@@ -37,9 +37,16 @@ BOUNDS = {
 } | {"≠": "≠"}
 """The words that signs before a number stand for, each with its side of a pair of opposites."""
 BEHIND_NUMBER = re.compile(
-    "(?<=\\d)(?=[\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089\u00bc-\u00be\u2150-\u215e])"
+    "(?<=\\d)(?=[\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089\u00bc-\u00be\u2150-\u215e])|(?<=\\w)(?=\u207b)"
 )
-"""The place between a number and its fraction, exponent or footnote: `3½` is not `31/2`."""
+"""The place between a number and its fraction, exponent or footnote, and before the minus of an exponent.
+
+`3½` is not `31/2`, and `10⁻³` not `10³`.
+"""
+MINUS = frozenset("minus negative moins menos".split())
+"""Words that are a sign directly before a number or its currency."""
+SIGN_BEFORE_CODE = re.compile(rf"(?<!\w)(?:[-\u2212]|(?<!\d\s)[\u2010-\u2014])(?=(?:{CURRENCY_CODES})\s?\d)")
+"""The sign of an amount before the code of its currency: `-EUR 5`."""
 TICKS = "✓✔✅✗✘✖❌☐☑☒"
 LOSSES = frozenset(
     "loss losses lost deficit deficits negative outflow outflows shortfall decrease reduction verlust"

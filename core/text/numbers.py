@@ -77,12 +77,23 @@ CURRENCIES = {sign: sign for sign in re.findall(f"[{CURRENCY_SIGNS}]", "".join(m
         ("₽ rub", "RUB"),
         ("₪ ils", "ILS"),
         ("฿ thb", "THB"),
-        *((code.lower(), code) for code in "CHF SEK NOK DKK PLN CZK HUF AUD NZD CNY".split()),
+        *(
+            (code.lower(), code)
+            for code in "CHF SEK NOK DKK PLN CZK HUF AUD NZD CAD HKD SGD TWD BRL MXN CNY".split()
+        ),
         ("% percent prozent", "%"),
         ("‰ permille promille", "‰"),
     )
     for name in names.split()
 }
+
+CURRENCY_CODES = "|".join(sorted(code for code in set(CURRENCIES.values()) if code.isalpha()))
+"""A pattern of the codes of three letters."""
+DOLLARS = dict(
+    pair.split("/")
+    for pair in "US/USD A/AUD AU/AUD NZ/NZD C/CAD CA/CAD HK/HKD S/SGD NT/TWD R/BRL MX/MXN".split()
+)
+"""The codes of the letters directly before a dollar sign: `A$5`."""
 
 MONTHS: dict[str, int] = {
     name: number
