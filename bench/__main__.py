@@ -11,6 +11,7 @@ from bench.deployment import ROOT
 from bench.plan import FULL, QUICK
 from bench.report import busy_warning, write
 from bench.run import measure
+from devkit.system import interrupted_by_sigterm
 
 TABLE_WIDTH = 100
 LATEST = ROOT / "bench" / "results" / "latest.json"
@@ -25,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     output = options.output.resolve()
     console = Console()
     console.width = max(console.width, TABLE_WIDTH)
-    report = measure(QUICK if options.quick else FULL, console, lambda so_far: write(so_far, output))
+    with interrupted_by_sigterm():
+        report = measure(QUICK if options.quick else FULL, console, lambda so_far: write(so_far, output))
     console.print(report.as_table())
     if warning := busy_warning(max(report.load_before, report.load_after)):
         console.print(f"[yellow]{warning}[/]")

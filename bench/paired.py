@@ -40,7 +40,7 @@ from bench.long_document import Case, cited_answer, make_cases, result_of
 from bench.plan import CONCURRENT, FULL
 from bench.turns import per_second
 from core.grounding.sources import read_fenced
-from devkit.system import System
+from devkit.system import System, interrupted_by_sigterm
 
 SETTLE_SECONDS = 0.5
 """Memory and traces are written after the answer."""
@@ -356,7 +356,11 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=TURNS, help="turns in each round")
     parser.add_argument("--processes", type=int, default=1, help="ORC_PROCESSES of this checkout")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, clean_surroundings(Path(name)):
+    with (
+        interrupted_by_sigterm(),
+        tempfile.TemporaryDirectory() as name,
+        clean_surroundings(Path(name)),
+    ):
         asyncio.run(run(options, Path(name)))
 
 

@@ -66,8 +66,8 @@ class System:
         self.wait_until_ready()
 
     def wait_until_ready(self) -> None:
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
+        process, deadline = self.process, time.monotonic() + START_SECONDS
+        while (process is None or process.poll() is None) and time.monotonic() < deadline:
             try:
                 if httpx.get(f"{self.api}/ready", timeout=5).status_code == 200:
                     return
@@ -95,6 +95,16 @@ class System:
         """An HTTP client of this caller (EasyAuth), or of the local user."""
         headers = principal_headers(organization, user) if organization else {}
         return httpx.Client(base_url=self.api, headers=headers, timeout=60, **options)
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM, which `timeout` and CI send, ends the block as Ctrl-C does: servers that it started stop."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def wait_for(url: str) -> None:

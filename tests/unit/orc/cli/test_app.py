@@ -230,7 +230,7 @@ def test_serve_says_how_to_move_from_a_taken_port(data_dir: Path, monkeypatch: p
         refused = refusal_of_serve(monkeypatch, ORC_PORT=str(free_port()), MCP_SERVER_URL=url)
     assert f"The tools server cannot listen on port {port} of 127.0.0.1: it is in use" in refused
     advised = re.search(r"for example with MCP_SERVER_URL=http://127\.0\.0\.1:(\d+)/mcp$", refused)
-    assert advised and port_is_free("127.0.0.1", int(advised[1]))
+    assert advised and int(advised[1]) != port and port_is_free("127.0.0.1", int(advised[1]))
 
 
 def test_serve_refuses_one_port_for_both_servers(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
