@@ -1,5 +1,6 @@
 """The index of decisions matches its files, and the docs name only files and packages that exist."""
 
+import ast
 import json
 import re
 import tomllib
@@ -8,10 +9,14 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from core.errors import OrcError
+from core.extraction.pages import REASONS
 from core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE
 from devkit.shared_data import ROOT
 from mcp_server.settings import Settings as McpSettings
-from orc.api import PREFIX
+from orc import events
+from orc.api import PREFIX, conversation_events
+from orc.events import Event
 from orc.settings import Settings
 
 DECISIONS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
@@ -25,6 +30,12 @@ OWN_PATH = re.compile(
     r"`((?:core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
 )
 OTHER_VARIABLES = {"ORC_REQUIRE_ALL", ADVANCED_VARIABLE}
+NOT_FOR_CLIENTS = {
+    "lease_lost",  # of a job: the worker drops it
+    "model_stores_no_files",  # documents are then sent as text
+    "tool_unavailable",
+    "unknown_tool",  # answers to models
+}
 LINES_OF_THE_PAGE = range(1, 45)
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -102,6 +113,37 @@ def test_a_page_names_only_settings_that_exist(page: Path) -> None:
     named = set(re.findall(r"`(ORC_[A-Z_]*[A-Z])(?:=\S+)?`", page.read_text()))
     of_the_templates = re.findall(r"\$\{(ORC_\w+)=", (ROOT / "infra" / "main.parameters.json").read_text())
     assert named - OTHER_VARIABLES - set(of_the_templates) <= setting_names()
+
+
+def subclasses(base: type[OrcError]) -> set[type[OrcError]]:
+    found = set(base.__subclasses__())
+    return found.union(*map(subclasses, found))
+
+
+def test_every_event_and_its_data_is_documented() -> None:
+    rows = re.findall(r"^\| (`.+?) \| (.+) \|$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    documented = {kind: data for kinds, data in rows for kind in re.findall(r"`(\w+)`", kinds)}
+    defined = [*vars(events).values(), *vars(conversation_events).values()]
+    kinds = {each for each in defined if isinstance(each, type) and issubclass(each, Event)} - {Event}
+    assert len(kinds) >= 20
+    for event in kinds:
+        whole = "data" in vars(event)  # a document, a result or a problem
+        named = [] if whole else event.model_fields
+        assert [each for each in named if f"`{each}`" not in documented[event.kind]] == [], event.kind
+
+
+def test_every_code_of_a_problem_is_documented() -> None:
+    errors = subclasses(OrcError)
+    codes = {vars(each)["code"] for each in errors if "code" in vars(each)} | set(REASONS)
+    raising = {"OrcError", "render", "problem", "model_down", *(each.__name__ for each in errors)}
+    for file in [*(ROOT / "core").rglob("*.py"), *(ROOT / "orc").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in raising:
+                given = [each.value for each in node.keywords if each.arg == "code"]
+                codes |= {str(each.value) for each in given if isinstance(each, ast.Constant)}
+    assert len(codes) > 50
+    text = (ROOT / "docs" / "api.md").read_text()
+    assert {code for code in codes - NOT_FOR_CLIENTS if f"`{code}`" not in text} == set()
 
 
 def setting_names() -> set[str]:

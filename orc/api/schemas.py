@@ -109,7 +109,8 @@ class Choices(Body):
     """Options of a question: the documents to ask about, the tools to switch off, the model to use."""
 
     blob_names: Annotated[list[str | BlobName], Field(max_length=MAX_NAMES)] | None = Field(
-        default=None, description="documents to ask about; duplicates count once"
+        default=None,
+        description="documents to ask about; duplicates count once. Null or []: all of the conversation",
     )
     contexts: list[ContextRef] = Field(
         default=[],
@@ -240,7 +241,7 @@ class DocumentView(View):
     )
     status: DocumentStatus
     readable: bool = Field(description="you can ask about it: its text is extracted, indexed or not")
-    reason_code: str | None = None
+    reason_code: str | None = Field(default=None, description="why it failed, such as `encrypted`")
     reason: str | None = Field(default=None, description="why it failed, and what to do")
     media_type: str = ""
     size: int = Field(description="bytes")
