@@ -1,4 +1,4 @@
-"""Keeps the garbage collector from looking through what a starting process loads and keeps."""
+"""Excludes objects that a process creates at its start from garbage collection."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Collect nothing within, and leave what was made within out of later collections.
+    """Pause the collector inside, and exclude the objects created inside from later collections.
 
     Queued spans of telemetry would otherwise cause full collections of about 0.1 s during turns.
     """

@@ -14,7 +14,7 @@ from core.errors import InvalidInput
 log = logging.getLogger(__name__)
 
 SERVER = "server"
-"""The file with the address. Its lock is held while the server runs, however that ends."""
+"""The file with the address. Its lock is held while the server runs, and released however it ends."""
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class Doorbell:
             self._path.touch()
 
     async def wait(self, seconds: float) -> None:
-        """Return as soon as it has rung since the last call, at the latest after so many seconds.
+        """Return as soon as it has rung since the last call, at the latest after `seconds`.
 
         A file that was removed or replaced since the last call is made and watched again.
         """

@@ -1,4 +1,4 @@
-"""Full disks and limits of the operating system, as errors of ours."""
+"""Translates full disks and limits of the operating system into errors of core/errors.py."""
 
 import errno
 import sqlite3

@@ -21,10 +21,10 @@ _NAMES_ONLY = (AttributeError, ImportError, NameError, NotImplementedError, Recu
 
 
 def keep_content_out() -> None:
-    """Have vendors' libraries write warnings only, and exceptions appear by kind and place.
+    """Limit vendors' libraries to warnings, and log exceptions by kind and place only.
 
-    An exception's own text may quote what it failed over. A record knows the trace that it belongs to,
-    as `trace_id`, and an exception says it. Call this once, as a process starts.
+    The text of an exception may quote content. Each record has the `trace_id` of its trace, which is logged
+    with an exception. Call this once, when a process starts.
     """
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -11,7 +11,7 @@ NICENESS = 5
 """Answers have priority, but people wait for uploads too."""
 _ROOT = Path("/")
 LONG_SECONDS = 2.0
-"""Few ordinary files or texts take longer; of hostile ones several do at the same time."""
+"""Few ordinary files or texts take longer. Several hostile ones can at the same time."""
 
 
 def give_way() -> None:
@@ -34,8 +34,10 @@ def _lower(process: int, of_session: int) -> None:
 
 
 def is_busy(root: Path = _ROOT) -> bool:
-    """Whether another process would take time from others: if more of them want to run now than this one has
-    processors, as far as that is known, or if it has only one.
+    """Whether another process of ours would slow others down.
+
+    It would if this process has one processor only, or if more processes want to run now than it has
+    processors, as far as that is known.
 
     `root`, of the files of the system, is replaced in tests only.
     """
@@ -48,8 +50,10 @@ def is_busy(root: Path = _ROOT) -> bool:
 
 
 def processors(root: Path = _ROOT) -> int:
-    """How many processors this process may use: those to which it is bound, within the quotas of its control
-    groups, rounded down; at least 1.
+    """The number of processors that this process may use, at least 1.
+
+    It is the number to which the process is bound, limited by the CPU quotas of its control groups, rounded
+    down.
     """
     if sys.platform != "linux":
         return os.cpu_count() or 1

@@ -47,7 +47,7 @@ class CircuitBreaker:
     """Makes the calls to one dependency; one per process and dependency.
 
     The circuit opens after five failures in a row: for a second every call fails at once with CircuitOpen.
-    Then one call is let through as a probe. Its success closes the circuit; its failure, or no result
+    Then one call is made as a probe. Its success closes the circuit; its failure, or no result
     within a second, keeps the circuit open for the other calls and lets another probe through.
 
     Only outages are failures: an error answer such as NotFound is a success. A cancelled call, or an
@@ -176,7 +176,7 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0
 
 
 async def pauses(seconds: float) -> AsyncIterator[None]:
-    """Turns of a wait for a write to be seen, further and further apart, for at most this long."""
+    """Yields at growing intervals, for at most `seconds`, while a caller waits to see a write."""
     loop = asyncio.get_running_loop()
     end, pause = loop.time() + seconds, FIRST_PAUSE_SECONDS
     while loop.time() < end:
@@ -192,7 +192,7 @@ RENEWALS_PER_LEASE = 3
 
 @asynccontextmanager
 async def repeated(work: Callable[[], Awaitable[None]], *, seconds: float) -> AsyncIterator[None]:
-    """Call `work` every so many seconds for as long as the context is open.
+    """Call `work` every `seconds` while the context is open.
 
     The task for it is made with the first call: most turns end sooner.
     """

@@ -77,7 +77,7 @@ class _Taker:
 
     @property
     def load(self) -> tuple[int, int]:
-        """Sorts processes: one that does not take what it was passed is busy, or hangs."""
+        """The order in which processes are chosen: one that does not take connections is busy, or hangs."""
         return len(self.untaken), self.open
 
     def note(self, messages: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Questions between the processes that serve one port, such as: is this turn answered by one of you?
+"""Questions between the processes that serve one port, such as: which of you answers this turn?
 
 Each answers at a Unix socket in a folder of their user only, so that messages can be pickles. None ends the
 answers to a question.

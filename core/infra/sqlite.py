@@ -28,7 +28,7 @@ READERS = 4
 SPAN_SECONDS = 0.001
 """A shorter statement gets no separate span in a trace."""
 FEW = 64
-"""So many rows of a kilobyte or so, found by a key, take less time to read than to pass to a thread."""
+"""Reading this many rows of about a kilobyte by a key takes less time than passing the work to a thread."""
 IN_LIST = "IN (SELECT value FROM json_each(?))"
 """A condition with one parameter: a list as JSON, of any length."""
 SCHEMA_VERSION = 1
@@ -52,17 +52,17 @@ log = logging.getLogger(__name__)
 
 
 class CommitWatch:
-    """Says whether there may have been a commit, by any process, in microseconds and without waiting."""
+    """Reports whether any process may have committed, in microseconds and without waiting."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._version: int | None = None
 
     def has_changed(self) -> bool:
-        """Whether there may have been one since the last call."""
+        """Whether a process may have committed since the last call."""
         try:
             (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        except sqlite3.DatabaseError:  # another process has locked the file, for one
+        except sqlite3.DatabaseError:  # for example, another process has locked the file
             return True
         before, self._version = self._version, version
         return bool(version != before)
@@ -94,7 +94,7 @@ class Database:
         return await self._run("read", self._readers, "BEGIN", work)
 
     async def read_here(self, work: Work[Result | None]) -> Result | None:
-        """Run `work`, which takes a millisecond or less, on a snapshot on the event loop.
+        """Run `work`, which takes a few milliseconds at most, on a snapshot on the event loop.
 
         None if it returns None, or if it would have to wait.
         """
@@ -106,7 +106,7 @@ class Database:
             finally:
                 connection.execute("ROLLBACK")
 
-        await asyncio.sleep(0)  # many in a row leave their turn to others
+        await asyncio.sleep(0)  # many reads in a row must let other tasks run
         return await self._look(read)
 
     async def execute(self, *statements: Statement) -> int:
@@ -196,7 +196,7 @@ class Database:
                 self._here.execute("PRAGMA busy_timeout = 0")
         try:
             return work(self._here)
-        except sqlite3.DatabaseError:  # the file is locked, for one
+        except sqlite3.DatabaseError:  # for example, the file is locked
             return None
 
     async def _run(self, what: str, pool: ThreadPoolExecutor, begin: str, work: Work[Result]) -> Result:
@@ -221,7 +221,7 @@ class Database:
                 raise TypeError("a cursor must not leave its thread: return rows, or nothing")
             connection.execute("COMMIT")
         except BaseException:
-            # A full disk, for one, makes SQLite roll back by itself.
+            # SQLite may have rolled back by itself, for example because the disk is full.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -234,7 +234,7 @@ class Database:
             busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
         except (sqlite3.DatabaseError, OSError, DataNotUsable) as exc:
-            # What was deleted is deleted; only its traces stay for a while.
+            # The deletion is done; only the log still has what was deleted.
             log.warning("the database's log was not emptied: %s", type(exc).__name__)
             return False
         return not busy
@@ -259,7 +259,7 @@ class Database:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raise our error for one of SQLite inside."""
+    """Raise an error of core/errors.py for an error of SQLite inside."""
     try:
         yield
     except (sqlite3.DatabaseError, OSError) as exc:

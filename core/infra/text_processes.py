@@ -26,13 +26,13 @@ Arguments = TypeVarTuple("Arguments")
 
 PROCESSES = 3
 WALL_PER_PROCESSOR_SECOND = 4.0
-"""A busy machine gives a process a part of a processor only."""
+"""On a busy machine a process gets only a part of a processor."""
 START_SECONDS = 10.0
 """Importing takes a part of a second, and more on a busy machine."""
 BUFFER_BYTES = 1024 * 1024
 LEAST_SECONDS = 10.0
 CHARACTERS_PER_SECOND = 50_000
-"""Ordinary text takes a sixteenth of that or less."""
+"""A limit: ordinary text is processed at least sixteen times as fast."""
 
 _COMMAND = (sys.executable, "-P", "-X", "utf8", "-m", "core.infra.text_child")
 _ROOT = Path(__file__).parents[2]
@@ -62,7 +62,7 @@ class TextWork(Protocol):
 
 
 class InThread:
-    """Runs functions in a thread, without a deadline, if nothing that hangs can be meant."""
+    """Runs functions in a thread, without a deadline: the default without child processes."""
 
     async def run(
         self,
@@ -234,7 +234,7 @@ class TextProcesses:
 
 @asynccontextmanager
 async def _giving_way(process: Process) -> AsyncIterator[list[int]]:
-    """Lowers the priority of a process that works for long; the list then has its number."""
+    """Lowers the priority of a process that works for a long time; the list then has its id."""
     gave_way: list[int] = []
 
     async def watch() -> None:

@@ -79,7 +79,7 @@ FIRST_SOURCE_BONUS = 0.2
 DEFINITION_BONUS = 0.4
 NUMBER_BONUS = 0.2
 FRAGMENT_FACTOR = 0.7
-"""For what was cut out of a sentence."""
+"""The factor for a candidate that was cut out of a sentence."""
 
 _ASKS_NUMBER = re.compile(
     r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I
@@ -97,7 +97,7 @@ _STATED = re.compile(
     r" (?:(?-i:[A-ZÄÖÜÉ])|[\d$€£¥]|(?:an?|the|eine?|der|die|das|une?|l[ea]s?|el|un[oa]?)\b)",
     re.I,
 )
-"""What a sentence says something of: `The new rent is ...`."""
+"""The thing that a sentence defines or describes: `The new rent is ...`."""
 _ONLY_KANA = re.compile("[\u3040-\u309f]+$")
 _GENERIC_WORDS = frozenset(
     "also find get given go happen help just know let list make many me mean mention most much must my need "
@@ -200,7 +200,7 @@ class TextRanking:
         return coverage(self._weights, terms)
 
     def _is_stated_in(self, text: str) -> bool:
-        """Whether the text says what that is of which the question asks what it is."""
+        """Whether the text says what the thing is, if the question asks what it is."""
         defined = set(self.question.defined)
         return any(defined <= set(self.question.terms_of(found)) for found in _STATED.findall(text))
 

@@ -10,9 +10,9 @@ from core.search.query import Period, Question
 from core.text.terms import stems
 
 WIDE = 200
-"""Documents up to which all are ranked, passage by passage; of more, so many candidates are."""
+"""The most documents of which all passages are ranked. Of more documents, this many candidates are ranked."""
 NAME, PERIOD = "\x01name:", "\x01period:"
-"""Terms of a document's name and of the periods that it reports on begin like this; no word does."""
+"""The prefixes of terms for a document's name and for the periods it reports on; no word has one."""
 OF_DOCUMENT = 2.0
 """The weight of a term about the document as a whole, a word of its text being 1."""
 
@@ -40,9 +40,9 @@ def question_terms(question: Question, languages: Iterable[str]) -> Asked:
 
 
 def best_documents(found: Iterable[tuple[str, int, int]], asked: Asked, total: int, most: int) -> list[int]:
-    """The keys of the best of `total` documents by BM25, at most so many; of equals, the first.
+    """The keys of the best of `total` documents by BM25, at most `most`; of equally good ones, the first.
 
-    `found` has for each term and document how often it occurs there.
+    `found`: term, key of a document, and how often the document has the term.
     """
     occurrences: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for term, key, count in found:

@@ -349,7 +349,7 @@ def search_pages(query: str, pages: Mapping[str, Sequence[Page]], top_k: int) ->
 def search_in_memory(query: str, documents: Sequence[Sequence[Passage]], top_k: int) -> Retrieval:
     """The best of the passages of some documents without a stored index; blocks while it builds one.
 
-    They are judged like those of an index, so that a document does not answer differently once it has one.
+    They are ranked as a stored index ranks them, so that results stay the same when a document is indexed.
     """
     question = parse_question(query, shipped_vocabularies())
     indexes = [index_passages("", passages) for passages in documents]

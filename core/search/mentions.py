@@ -43,12 +43,12 @@ def only_names(asked: Sequence[str], naming: Naming, scope: ScopeStatistics) -> 
 
 
 def by_document(naming: Naming, count: int) -> Mentions:
-    """The naming words of each of so many documents."""
+    """The naming words of each of `count` documents."""
     return [frozenset(word for word, named in naming.items() if each in named) for each in range(count)]
 
 
 def documents_meant(text: str, mentions: Mentions) -> frozenset[int]:
-    """The documents that a question names apart from each other, to get something from each.
+    """The documents that a question names separately because it wants something from each of them.
 
     A document with some of the names of another one is not meant.
     """

@@ -74,7 +74,7 @@ class InMemoryIndex(DocumentIndex):
         return takewhile(lambda term: term.startswith(prefix), terms[bisect_left(terms, prefix) :])
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickled as a few arrays: one for each term takes longer to send than to make."""
+        """Pickled as a few arrays, which takes less time than one array for each term."""
         found = self.postings.values()
         lengths = integers(len(numbers) for postings in found for numbers in postings)
         together = b"".join(numbers for postings in found for numbers in postings)
@@ -174,7 +174,7 @@ class DocumentTerms:
         return set(found[0]).intersection(*found[1:]) if found and all(found) else set()
 
     def has(self, word: str) -> bool:
-        """Whether the document has a word, be it as a stop word."""
+        """Whether the document has a word. Stop words count too."""
         return word in self.positions or word in self.headings or word in self.stop_words
 
 

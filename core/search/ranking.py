@@ -23,10 +23,12 @@ from core.search.statistics import ScopeStatistics
 from core.text.terms import has_digit
 
 BRIEF_WORDS, BRIEF_PASSAGES, BRIEF_PLACES = 30, 1000, 5000
-"""What a question may have and find to be ranked briefly. A missing word is compared with many terms."""
+"""The most words of a question, passages, and places of its words that are ranked on the event loop. A word
+that no document has is compared with many terms.
+"""
 FULL_PAGE_TERMS = 30
 NAME_SHARE = 0.3
-"""Weight of words that only say which document is meant: its first page is found too, but after others."""
+"""The weight of words that only say which document is meant, so that its first page does not come first."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Weights:
     """The weight of each ingredient of a page's score, the question's own words being 1; 0 leaves it out.
 
     `instructions` removes instructions on how to answer from the question, `spelling` repairs its words;
-    `named` is that of words which only say what document is meant; `several` ranks documents that a question
-    compares as if each were alone.
+    `named` is the weight of words that only say which document is meant. `several`: if a question compares
+    documents, each is ranked as if it were alone.
     """
 
     pairs: float = 0.4
@@ -89,7 +91,7 @@ def rank_passages(
 def rank_briefly(
     question: Question, documents: Sequence[DocumentIndex], top_k: int, weights: Weights = DEFAULT_WEIGHTS
 ) -> list[Match] | None:
-    """As `rank_passages`; None, without ranking anything, if that may take more than a millisecond or two."""
+    """As `rank_passages`, on the event loop; None, without ranking, if there is too much to rank."""
     passages = sum(len(document.layout.pages) for document in documents)
     if question.expansions or len(question.words) > BRIEF_WORDS or passages > BRIEF_PASSAGES:
         return None
@@ -130,7 +132,7 @@ class _Ranking:
         self._places = self._score_places()
 
     def best(self, top_k: int) -> list[Match]:
-        """The best passages; of equals, the first in the scope."""
+        """The best passages; of equally good ones, the first in the scope."""
         pages = self._lift(self._score_pages())
         own = self._score_passages()
         pointed_at = self._places.keys() | {p for p, fit in self._expanded.kinds.items() if fit >= MIN_FIT}

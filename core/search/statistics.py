@@ -14,7 +14,7 @@ from core.search.vocabulary import Phrase
 OPENING_TERMS = 60
 REMEMBERED_LAYOUTS = 32
 MOST_REMEMBERED = 2000
-"""Passages of a layout that is remembered: larger ones would keep too much memory."""
+"""The most passages of a layout that is cached; larger ones would take too much memory."""
 
 
 class _Pages(NamedTuple):
@@ -33,7 +33,7 @@ class _Pages(NamedTuple):
 def _pages_of(*layout: bytes) -> _Pages:
     """The pages of a layout, given by its stored numbers. The lists are not changed.
 
-    Remembered, as the same few documents are asked about again and again.
+    It is cached, because the same few documents are asked about repeatedly.
     """
     pages, starts, digits = map(integers, layout)
     first_of_pages = [at for at, (before, page) in enumerate(pairwise((0, *pages))) if page != before]
@@ -112,7 +112,7 @@ class ScopeStatistics:
         return [self._known[key] for key in asked if self._known[key]]
 
     def documents_with(self, phrases: Sequence[Phrase], least: int) -> frozenset[int]:
-        """The documents that have at least so many of these phrases."""
+        """The documents that have at least `least` of these phrases."""
         return frozenset(
             document
             for document, terms in enumerate(self.scope)
@@ -137,7 +137,7 @@ class ScopeStatistics:
         return [{document: 1 for document, at in enumerate(each) if at < OPENING_TERMS} for each in first]
 
     def titled(self, word: str, least_share: float) -> frozenset[int]:
-        """The documents with a word on their first page, if that share of all its uses is theirs."""
+        """The documents with a word on their first page, if they have at least that share of all its uses."""
         uses = [terms.positions.get(word, ()) for terms in self.scope]
         found = [
             document

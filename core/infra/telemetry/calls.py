@@ -82,7 +82,7 @@ class Call:
 
     @property
     def recorded(self) -> bool:
-        """Whether there is a span, so that it is worth while to find out more."""
+        """Whether there is a span: only then are its details computed."""
         return self._span.is_recording()
 
     @property
@@ -146,7 +146,7 @@ _CALL = {"gen_ai.operation.name": "execute_tool", "mcp.method.name": "tools/call
 
 
 def tool_step(name: str | None) -> AbstractContextManager[Span]:
-    """The span of one who calls a tool. None for a name that no tool has: a model may have made it up."""
+    """The span of the caller of a tool. `name` is None if no tool has that name: a model may invent one."""
     if name is None:
         return step("execute_tool", kind=SpanKind.CLIENT, attributes=_CALL)
     shown = {**_CALL, "gen_ai.tool.name": name, "gen_ai.tool.type": "extension"}
@@ -154,11 +154,11 @@ def tool_step(name: str | None) -> AbstractContextManager[Span]:
 
 
 def tool_work() -> AbstractContextManager[Span]:
-    """The span of one who is called, in the trace of the caller; see `name_tool`."""
+    """The span of a tool that is called, in the trace of its caller; see `name_tool`."""
     return span("tools/call", kind=SpanKind.SERVER, attributes=_CALL)
 
 
 def name_tool(begun: Span, name: str) -> None:
-    """Say which tool it was, once it is known that there is one of this name."""
+    """Add the name of the tool, once it is known that there is one of this name."""
     begun.update_name(f"tools/call {name}")
     begun.set_attribute("gen_ai.tool.name", name)

@@ -1,4 +1,4 @@
-"""Makes what records and exports from the settings. Imported only if something is exported."""
+"""Builds the providers and exporters that the settings name. Imported only if something is exported."""
 
 import sys
 import uuid
@@ -28,7 +28,7 @@ Exporters = tuple[SpanExporter, MetricExporter]
 
 
 class Unrecorded(trace.NoOpTracer):
-    """The tracer of others: what it begins leaves our own span the current one, or takes on a caller's."""
+    """The tracer for libraries: it records nothing, and the current span stays ours or that of a caller."""
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]
@@ -49,11 +49,11 @@ class OwnTracers(trace.TracerProvider):
 
     @property
     def resource(self) -> Resource:
-        """Who records; Azure's exporter asks for it."""
+        """The service that records; Azure's exporter reads it."""
         return self._recording.resource
 
     def get_tracer(self, instrumenting_module_name: str, *args: Any, **options: Any) -> trace.Tracer:
-        """A tracer; for others than us one that records nothing."""
+        """Our tracer; for libraries one that records nothing."""
         if instrumenting_module_name != SCOPE:
             return Unrecorded()
         return self._recording.get_tracer(SCOPE, *args, **options)
@@ -67,7 +67,7 @@ class OwnMeters(metrics.MeterProvider):
         self._recording = recording
 
     def get_meter(self, name: str, *args: Any, **options: Any) -> metrics.Meter:
-        """A meter; for others than us one that counts nothing."""
+        """Our meter; for libraries one that counts nothing."""
         return self._recording.get_meter(name, *args, **options) if name == SCOPE else metrics.NoOpMeter(name)
 
 
@@ -76,7 +76,7 @@ def build_providers(
 ) -> tuple[TracerProvider, MeterProvider]:
     """What `service` records with: the exporters of the settings, and what is given."""
     exporters = [_build_exporters(name, settings) for name in dict.fromkeys(settings.telemetry_exporters)]
-    # With an id of the instance: the counts of two workers must not be taken for one's.
+    # The id of the instance keeps the counts of two workers apart.
     about = {
         "service.name": service,
         "service.version": __version__,

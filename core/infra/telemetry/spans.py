@@ -56,7 +56,7 @@ def span(
 def step(
     name: str, *, kind: SpanKind = SpanKind.INTERNAL, attributes: Attributes | None = None
 ) -> AbstractContextManager[Span]:
-    """A span within a trace that is recorded; elsewhere none: what polls would make traces all day."""
+    """A span within a recorded trace; outside of one none, or else polling would create traces all day."""
     if not trace.get_current_span().is_recording():
         return _NOTHING
     return span(name, kind=kind, attributes=attributes)
@@ -68,7 +68,7 @@ def long_step(
 ) -> Iterator[None]:
     """A step without inner steps, which is recorded only if it took long or failed.
 
-    For what is done many times and in no time: each span costs a turn some 0.03 ms.
+    For short steps that are repeated many times: each span costs a turn about 0.03 ms.
     """
     if not trace.get_current_span().is_recording():
         yield
@@ -136,7 +136,7 @@ def fail(failed: Span, error: BaseException) -> None:
 
 
 def kind_of(error: BaseException) -> str:
-    """The code of an error of ours, else the name of its class."""
+    """The code of an OrcError, the name of the class of any other error."""
     return error.code if isinstance(error, OrcError) else type(error).__qualname__
 
 
@@ -146,6 +146,6 @@ def trace_id_of(known: Span) -> str:
 
 
 def current_trace_id() -> str | None:
-    """The trace that is worked for now, if any."""
+    """The id of the current trace, if any."""
     here = trace.get_current_span()
     return trace_id_of(here) if here.get_span_context().is_valid else None
