@@ -15,10 +15,10 @@ MAX_CHARACTERS = 20_000_000
 MAX_PAGES = 50_000
 PDF = "application/pdf"
 MOST_SLOW_PAGES = 3
-"""Pages of a file that may take too long; they stay without text."""
+"""The number of pages of one file that may take too long. They stay without text."""
 READ_IN_HALVES = range(32, 8000)
-"""Pages of a PDF that is read in halves. Starting another child takes as long as reading a few pages, and it
-may have to look up words in all pages of the first half.
+"""The number of pages of a PDF that is read in halves. Starting another child takes as long as reading a few
+pages, and it may have to look up words in all pages of the first half.
 """
 
 OnPage = Callable[[Page], object]
@@ -34,7 +34,7 @@ class Interrupted(Exception):
 
 
 def counted(progress: Progress) -> Progress:
-    """Reports how many pages have been read, whichever these are."""
+    """Progress that counts the pages that have been read and ignores their numbers."""
     numbers = count(1)
 
     def report(_number: int, total: int, what: str) -> None:
@@ -78,11 +78,11 @@ class Collector:
 
     @property
     def pages_of_pdf(self) -> int:
-        """How many pages the PDF has; 0 if it has not been opened, or is none."""
+        """The number of pages of the PDF; 0 if it has not been opened, or if the file is no PDF."""
         return self._total if self._opened == PDF else 0
 
     def complete(self, second: "Collector", first: int) -> None:
-        """Continue from page `first` with what another collector has, which has all that follows."""
+        """Add all pages from page `first` on, which another collector has."""
         self._characters += second._characters
         if self._characters > MAX_CHARACTERS:
             raise unreadable("too_large")
@@ -139,10 +139,10 @@ class Collector:
 
 
 class SecondHalf:
-    """The second half of a PDF, read by another child while the first one reads on from the beginning.
+    """The second half of a PDF, read by another child while the first child reads from the beginning.
 
-    It takes over once the first child arrives there. Until then nothing depends on it: if no process is free,
-    or if it fails, then the first child just reads on.
+    It takes over when the first child arrives at the middle. Until then nothing depends on it: if no process
+    is free, or if it fails, the first child reads on.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class SecondHalf:
         is_busy: Callable[[], bool],
         read: Callable[[int], Awaitable[Collector]],
     ) -> None:
-        """`read`: reads from a page to the end."""
+        """`read`: reads from a page to the end of the file."""
         self.first = 0
         self._slots = slots
         self._is_busy = is_busy
@@ -160,7 +160,10 @@ class SecondHalf:
         self._has_slot = self._is_decided = False
 
     def begin(self, pages: int) -> None:
-        """Start it if the PDF is long, a process free and the machine not busy. The first call decides."""
+        """Start the second child if the PDF is long, a process is free and the machine is not busy.
+
+        The first call decides.
+        """
         if self._is_decided or not pages:
             return
         self._is_decided = True
@@ -169,9 +172,9 @@ class SecondHalf:
             self._reading = asyncio.create_task(self._run())
 
     def take_over(self, pages: int) -> bool:
-        """Whether it continues now: the first child, with so many pages, has read the first one of this half.
+        """Whether the second child continues from here: the first one has read `pages`, up to this half.
 
-        A half that has no process by then is given up.
+        If the half has no process yet, it is cancelled.
         """
         if self._reading is None or pages != self.first:
             return False
@@ -189,7 +192,7 @@ class SecondHalf:
             raise Interrupted(error) from error
 
     async def end(self) -> None:
-        """Stop it if it is still being read."""
+        """Stop the second child if it still reads."""
         if self._reading is not None:
             self._reading.cancel()
             [result] = await asyncio.gather(self._reading, return_exceptions=True)

@@ -17,7 +17,7 @@ FILES_PER_SERVER = 200
 """A new server has another address layout and another hash seed than the children before it."""
 
 ANSWER_SECONDS = 60.0
-"""For importing the readers on a busy machine, too."""
+"""Importing the readers takes long on a busy machine."""
 
 
 class Gone(Exception):
@@ -107,7 +107,7 @@ class ForkServer:
 
     @staticmethod
     def is_possible() -> bool:
-        """Whether this system has what it takes; elsewhere each child is started by itself."""
+        """Whether this system supports a fork server; otherwise each child is started separately."""
         return sys.platform == "linux" and hasattr(os, "pidfd_open")
 
     @property
@@ -116,7 +116,7 @@ class ForkServer:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether another one should take its place, which is possible as soon as it has no children."""
+        """Whether another server should replace it, which is possible as soon as it has no children."""
         return self.forks >= FILES_PER_SERVER and not self._children
 
     async def fork(self) -> ForkedChild:

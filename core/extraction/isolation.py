@@ -1,7 +1,7 @@
-"""Takes files and connections away from a child process, with Linux's Landlock.
+"""Forbids a child process to use files and connections, with Linux's Landlock.
 
-What a hostile file might make of a reader then sees neither the documents of others nor the secrets of the
-parent, whose environment is a file as well.
+A hostile file that takes over a reader can then read neither other documents nor the secrets of the parent,
+whose environment is a file as well.
 """
 
 import ctypes

@@ -37,7 +37,7 @@ def confine(memory_bytes: int, seconds: float) -> None:
 
 
 def allow_processor(seconds: float) -> None:
-    """End this process after so many more seconds of processor time, within the limit of `confine`."""
+    """End this process after this many more seconds of processor time, within the limit of `confine`."""
     if sys.platform == "win32":
         return
     import resource

@@ -21,7 +21,7 @@ REASONS = {
 
 
 def unreadable(code: str) -> UnreadableDocument:
-    """The error for one of these codes."""
+    """The error for a code of REASONS."""
     return UnreadableDocument(REASONS[code], code=code)
 
 
@@ -50,7 +50,7 @@ def count_letters(text: str) -> int:
 
 UNIT_CHARACTERS = 6000
 LONGEST_PAGE = 20_000
-"""Characters of a page of a PDF, or of a slide; no page that people read has more."""
+"""Characters of a page of a PDF, or of a slide; longer pages are split."""
 
 
 class Unit(NamedTuple):

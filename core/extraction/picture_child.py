@@ -1,6 +1,6 @@
 """The child process that draws one page in colour: one line of JSON, and the bytes of a WebP file.
 
-{"bytes": length}          followed by so many bytes; none for a page that cannot be drawn
+{"bytes": length}          followed by this many bytes; 0 for a page that cannot be drawn
 {"error": ...}             a file that cannot be drawn, see protocol.py
 """
 

@@ -1,4 +1,4 @@
-"""Puts the words of lines with figures into the order in which they stand on the page.
+"""Puts the words of lines with figures into the order in which they are on the page.
 
 PDFium returns words as they were drawn. In tables, that can exchange the figures of two columns.
 """
@@ -19,7 +19,7 @@ _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W_]")
 _WORD = re.compile(r"[^\W\d_]{2}")
 _LEAST_SHARED = 0.5
-"""Words stand on one line if they share at least this part of the lower one's height."""
+"""Words are on one line if they share at least this part of the lower one's height."""
 _WORDS_BACK = 4
 """A raised footnote mark shares too little with a word of small letters, but enough with figures."""
 _MOST_COVERED = 0.5

@@ -91,8 +91,9 @@ class Extractor:
     ) -> Extraction:
         """Extract the file at `source`; the extension of `file_name` names its format.
 
-        `on_page` is called with each page as soon as it is read: those of both halves of a long PDF in turns,
-        each half numbered from 1 and some pages in both, and all again if the file is read again.
+        `on_page` is called with each page as soon as it is read. The pages of the two halves of a long
+        PDF alternate; each half is numbered from 1, and some pages are in both. If the file is read again, so
+        are all its pages.
 
         Raises UnsupportedDocument, or UnreadableDocument with a code of errors.py. A file without text is
         no error; a page that takes too long has none. The limits do not include waiting for a free process.

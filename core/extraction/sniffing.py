@@ -134,7 +134,7 @@ _RTF = "an RTF file"
 _IMAGE = "an image"
 _PDF_MARK = b"%PDF-"
 _PDF_LINE = re.compile(rb"%PDF-\d\.\d\s*[\r\n]")
-"""In a file that its name does not call a PDF: other text may mention the mark."""
+"""The mark of a PDF in a file with another extension: other text may mention it."""
 _MAGIC: tuple[tuple[bytes | tuple[bytes, ...], str], ...] = (
     ((b"PK\x03\x04", b"PK\x05\x06"), _ZIP),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _COMPOUND),
@@ -174,7 +174,7 @@ _MAIL = re.compile(
 _SURE_MAIL = re.compile(
     rb"^(?:MIME-Version|Message-ID|Received|Return-Path)[ \t]*:", re.IGNORECASE | re.MULTILINE
 )
-"""What a mail has and a note with "To:" and "Subject:" has not."""
+"""Headers that a mail has, and a note with "To:" and "Subject:" does not."""
 _HTML = re.compile(
     rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )

@@ -29,7 +29,7 @@ class TimeLimits(NamedTuple):
     wall: float = 1800.0
 
     def whole_file(self, pages: int) -> float:
-        """Processor time that a child may have used after so many pages."""
+        """Processor time that a child may have used after reading `pages`."""
         return min(self.page + self.share * pages, self.most)
 
 

@@ -113,7 +113,7 @@ def build_provider_files(
     client = Later(partial(_build_client, provider))
     stored = OpenAIFiles(client, provider, catalog=catalog, blobs=blobs, deployment=deployment, **shared)
     local = LocalProviderFiles(catalog, replacing=stored.forget, **shared)
-    # Also if all goes as text by now: what was sent before has to be deleted all the same.
+    # Also if documents are sent as text now: files that were sent before have to be deleted.
     return Attachments(way, stored, local, blobs)
 
 
@@ -180,7 +180,7 @@ class Attachments:
         return await self._stored.sweep()
 
     async def _attach_all(self, documents: Sequence[Document]) -> list[Attachment] | None:
-        """None if the provider turns out to store no files."""
+        """None if the provider stores no files."""
         budget = _Budget()
         attachments = await asyncio.gather(*(self._attach(document, budget) for document in documents))
         return [each for each in attachments if each is not None] if all(attachments) else None
@@ -214,13 +214,13 @@ class Attachments:
 
 
 class _Budget:
-    """What files may still go along with one request."""
+    """The files that may still be sent with one request."""
 
     def __init__(self) -> None:
         self._bytes = self._pages = 0
 
     def takes(self, document: Document, way: SentAs) -> bool:
-        """Whether this document fits too; if so, its size is subtracted."""
+        """Whether this document fits too. If it does, its size is subtracted."""
         size, pages = self._bytes + document.size, self._pages + document.pages
         if size > MOST_BYTES[way] or pages > MOST_PAGES:
             return False

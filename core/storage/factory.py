@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StorageClients:
-    """What is not None is in use; what no service keeps, `database` does. Opening connects to nothing."""
+    """The clients in use; others are None. `database` keeps what no service keeps. Opening does no I/O."""
 
     credentials: Credentials
     database: Database | None
@@ -188,7 +188,7 @@ Tell = Callable[[str], object]
 Sleep = Callable[[float], Awaitable[None]]
 ROLE_ATTEMPTS = 20
 ROLE_PAUSE_SECONDS = 15.0
-"""Five minutes together."""
+"""Five minutes in total."""
 ROLE_IS_MISSING = frozenset({"dependency_misconfigured", "model_auth"})
 
 
@@ -253,7 +253,7 @@ async def _provision_search(settings: CoreSettings, credentials: Credentials, te
     provider = open_provider(settings, credentials) if settings.embedder_name else None
     if (embedder := build_embedder(settings, TiktokenCounter(), provider)) and provider:
         try:
-            # How many numbers a vector has is the model's to say.
+            # The model decides how many numbers a vector has.
             embeddings = [Embedding(embedder.name, len(await embedder.embed_query("dimension")))]
         finally:
             await provider.aclose()

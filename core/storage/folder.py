@@ -41,7 +41,7 @@ def _in_thread(work: Callable[Parameters, Result]) -> Callable[Parameters, Corou
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """Raise our error for an OSError inside."""
+    """Raise DependencyDown for an OSError inside."""
     try:
         yield
     except OSError as exc:
@@ -54,9 +54,9 @@ class FolderBlobStore:
     """Files at root/organization/user/conversation/file; a symbolic link below the root counts as absent.
 
     Files that others put there are blobs too. file_names.py says how parts that some system cannot store,
-    or that differ by case alone, are named on disk. Everything blocking runs in threads, except a look at
-    one blob on a disk that minds case. `look` is `lstat` that returns None for a missing file; tests replace
-    it by one of a disk that ignores case.
+    or that differ by case alone, are named on disk. Everything blocking runs in threads, except that one
+    blob is looked up on the event loop if the disk distinguishes upper and lower case. `look` is `lstat` that
+    returns None for a missing file; tests replace it by that of a disk that ignores case.
     """
 
     def __init__(self, root: Path, *, look: Look | None = None) -> None:
@@ -281,7 +281,7 @@ def _fill(file: BinaryIO, source: Path) -> None:
     with source.open("rb") as content:
         shutil.copyfileobj(content, file)
     file.flush()
-    # The system's own stamp is coarse: two puts within one tick would look alike.
+    # The time stamp of the system is coarse: two puts within one tick would have the same.
     now = time.time_ns()
     os.utime(file.fileno(), ns=(now, now))
     os.fsync(file.fileno())

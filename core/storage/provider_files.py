@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 MARGIN = timedelta(minutes=5)
-"""Before the provider forgets a file, we do: a request takes a while, and clocks differ."""
+"""How long before a file expires it is no longer used: a request takes a while, and clocks differ."""
 QUICK_SECONDS = 5.0
 SWEEP_SECONDS = 3600.0
 LISTED_AT_ONCE, LISTED, DELETED = 100, 10_000, 200
@@ -232,7 +232,7 @@ class OpenAIFiles:
 
 
 async def read_pdf(blobs: BlobStore, document: Document) -> bytes:
-    """The bytes that the record describes. Raises NotFound if others or none are stored by now."""
+    """The bytes that the record describes. Raises NotFound if others or none are stored now."""
     async with blobs.local_copy(document.path) as copy:
         content = await asyncio.to_thread(copy.read_bytes)
     if (await asyncio.to_thread(hashlib.sha256, content)).hexdigest() != document.sha256:

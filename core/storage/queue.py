@@ -57,13 +57,13 @@ class JsonBlobs(Generic[Value]):
         return present is not None and present.value == value
 
     async def remove(self, name: str, version: Version[Value]) -> bool:
-        """Remove the blob while it is of this version; returns whether it has gone."""
-        # A blob that has gone has no version either: perhaps it went by an attempt whose answer was lost.
+        """Remove the blob if it has this version; returns whether it is absent now."""
+        # A deleted blob has no version: an attempt whose response was lost may have deleted it.
         return await self._delete(name, version.etag) or await self.read(name) is None
 
     @guarded
     async def names(self, prefix: str) -> list[str]:
-        """The names that begin so."""
+        """The names that begin with a prefix."""
         return [name async for name in self._container.list_blob_names(name_starts_with=prefix)]
 
     @guarded
@@ -107,12 +107,12 @@ class Notices:
 
     @guarded
     async def send(self, notice: Notice, delay_seconds: float) -> None:
-        """Have it come up after the delay; twice perhaps, if the first answer was lost."""
+        """Send the message, to be visible after the delay; perhaps twice, if the first response was lost."""
         hidden = max(0, math.ceil(delay_seconds))
         await self._queue.send_message(notice.model_dump_json(), visibility_timeout=hidden)
 
     async def receive(self, seconds: float) -> Received | None:
-        """The next notice; it comes up again after that time unless it is dropped."""
+        """The next message; it is visible again after that time unless it is dropped."""
         hidden = max(1, math.ceil(seconds))
         while True:
             message = await self._breaker.call(lambda: self._queue.receive_message(visibility_timeout=hidden))
@@ -129,7 +129,7 @@ class Notices:
 
     @guarded
     async def drop(self, message_id: str, pop_receipt: str) -> None:
-        """Remove the message, unless it has come up again meanwhile."""
+        """Remove the message, unless it has become visible again meanwhile."""
         try:
             await self._queue.delete_message(message_id, pop_receipt)
         except HttpResponseError as exc:
@@ -138,10 +138,10 @@ class Notices:
 
 
 SAME_BYTES_SECONDS = 1.0
-"""After that a job is tried again whose bytes another one was at work on."""
+"""After this time a job is tried again if another job was processing the same bytes."""
 
 MOST_PASSED_OVER = 32
-"""Notices of busy organizations that one look for a job hides for a while."""
+"""The most messages of busy organizations that one search for a job hides for a while."""
 
 
 def queue_names(prefix: str = "orc") -> dict[JobKind, str]:
@@ -179,12 +179,12 @@ class StorageJobQueue:
         for notices in self._notices.values():
             while passed_over < MOST_PASSED_OVER and (received := await notices.receive(seconds)) is not None:
                 if received.notice.path.owner.organization_id in besides:
-                    # It comes up again when the lease would have ended.
+                    # It is visible again when the lease would have ended.
                     passed_over += 1
                     continue
                 job = await self._take(received.notice, seconds, when_due=True)
                 if job is not None:
-                    # Left in the queue: it comes up when the lease ends, unless the job has by then.
+                    # Left in the queue: it is visible when the lease ends, unless the job has ended then.
                     self._received[job.lease] = received
                     return job
                 await notices.drop(received.message_id, received.pop_receipt)
@@ -286,7 +286,7 @@ class StorageJobQueue:
         return None
 
     async def _announce(self, document_id: str, kind: JobKind, at: float) -> None:
-        """See that a notice comes up at this time, unless one does by then in any case."""
+        """Make sure that a message is visible at this time or before."""
         name = record_name(document_id, kind)
         while (found := await self._records.read(name)) is not None:
             if self._clock() < found.value.noticed_at <= at:
@@ -316,7 +316,7 @@ class StorageJobQueue:
     async def _take_bytes(self, record: JobRecord) -> bool:
         """Take the lease on these bytes; False while another worker holds it.
 
-        The record has its lease by now: who finds that a holder's record has not, knows that it is over.
+        The record has its lease already. So a holder whose record has no lease has ended.
         """
         if not record.sha256:
             return True

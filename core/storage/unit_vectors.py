@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 DIGITS = 7
-"""As many as a number of four bytes holds."""
+"""The digits that a number of four bytes holds."""
 
 Unit = list[float]
 """A vector of length one."""

@@ -67,7 +67,7 @@ class Search:
         return list((await self._ask(self._breaker.call, within, options))["value"])
 
     async def query_once(self, within: str, **options: Any) -> list[Row]:
-        """Like `query`, but never repeated: for what can be done without."""
+        """Like `query`, but never repeated: for results that a caller can do without."""
         return list((await self._ask(self._breaker.call_once, within, options))["value"])
 
     async def write(self, actions: Sequence[Row]) -> None:

@@ -65,7 +65,7 @@ class Embedding(NamedTuple):
 
     @property
     def field(self) -> str:
-        """The field for such vectors, and for no others: what does not compare never meets."""
+        """The field for vectors of this embedder. Vectors that cannot be compared have different fields."""
         return f"{VECTOR_PREFIX}{hashlib.sha256(self.embedder.encode()).hexdigest()[:12]}_{self.dimension}"
 
 
@@ -128,7 +128,7 @@ def define_index(name: str, embeddings: Sequence[Embedding] = ()) -> SearchIndex
 
 
 def _field(name: str, kind: str = "Edm.String", **options: bool | str) -> SearchField:
-    """A field that is returned, and nothing else unless `options` say so."""
+    """A field that is returned, and that has only the other properties in `options`."""
     off = dict.fromkeys(("searchable", "filterable", "sortable", "facetable"), False)
     return SearchField(name=name, type=kind, **{**off, **options})
 
@@ -218,7 +218,7 @@ async def read_marks(search: Search, document_ids: Iterable[str]) -> Marks:
 
 
 async def remove_marks(search: Search, document_id: str, *parts: str) -> None:
-    """Take the document out of the search, before what its marks stand for is touched."""
+    """Exclude the document from searches, before its passages or vectors are changed."""
     await search.write([deleted(key_of(document_id, part)) for part in parts])
 
 

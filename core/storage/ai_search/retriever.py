@@ -161,7 +161,7 @@ class AzureSearchRetriever:
         return _Ranking("hybrid", await self._search.query(asked.within, **asked.options()), note)
 
     async def _nearest(self, asked: "_Asked", top_k: int) -> list[Hit]:
-        """What vectors alone find."""
+        """The hits by vectors alone."""
         options = {**asked.vector, "select": index.PASSAGE_FIELDS, "top": min(top_k, PAGE)}
         return [to_hit(row, similarity(row)) for row in await self._search.query(asked.within, **options)]
 
@@ -217,7 +217,7 @@ class _Asked(NamedTuple):
         return {
             "queryType": "semantic",
             "semanticConfiguration": index.SEMANTIC,
-            # The reranker reads the question itself; nothing in it is taken for an operator there.
+            # The reranker reads the question itself, and no operators.
             "semanticQuery": self.query,
             "semanticErrorHandling": "partial",
             "semanticMaxWaitInMilliseconds": RERANKING_MS,
@@ -225,7 +225,7 @@ class _Asked(NamedTuple):
 
 
 class _Ranking(NamedTuple):
-    """What one query found, in the service's order, and who ranked it."""
+    """The results of one query in the service's order, and what ranked them."""
 
     method: Method
     rows: list[Row]

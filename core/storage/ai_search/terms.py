@@ -33,7 +33,7 @@ def terms_of_name(name: str) -> str:
 
 
 def asked_terms(query: str, languages: Iterable[str]) -> list[str]:
-    """The telling terms of a question as texts in these languages have them; there may be none."""
+    """The significant terms of a question, as texts in these languages have them; there may be none."""
     asked = _query_words(query)
     found = [term for language in sorted(set(languages)) for term in _terms(asked, language)]
     return list(dict.fromkeys([*_dates(query), *found]))[:MOST_TERMS]
@@ -129,7 +129,7 @@ def _similar(query: str) -> Iterator[str]:
 
 
 def _query_words(query: str) -> list[str]:
-    """The telling words of a question, not stemmed; dates apart, which have dashes."""
+    """The significant words of a question, not stemmed, without dates, which have dashes."""
     return [word for word in parse_question(query, []).words if "-" not in word]
 
 

@@ -1,4 +1,4 @@
-"""The vectors of passages in Azure AI Search: they lie in the passages' items, so one query asks both."""
+"""The vectors of passages in Azure AI Search, in the items of the passages: one query searches both."""
 
 import asyncio
 import logging
@@ -96,7 +96,7 @@ class AzureVectorIndex:
         if not is_plain(document_id):
             return
         await index.remove_marks(self._search, document_id, index.VECTORS)
-        # No item goes: a replica that is behind may show one without the text that it has by now.
+        # No item is deleted: a replica that is behind may show an item without the text that it has now.
         filled = "vector_version ne null"
         within = both(equal("document_id", document_id), equal("part", index.PASSAGE), filled)
         emptied = {index.VERSION[index.VECTORS]: None, "vector_field": None}
@@ -143,5 +143,5 @@ def in_field(marks: Mapping[str, index.Mark], field: str) -> dict[str, index.Mar
 
 
 def similarity(row: Row) -> float:
-    """The cosine of a row that a vector alone has found: the service tells 1 / (2 - cosine)."""
+    """The cosine of a row that a vector alone has found: the service returns 1 / (2 - cosine)."""
     return 2 - 1 / float(row[SCORE])

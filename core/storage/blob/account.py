@@ -23,7 +23,7 @@ BLOCK_BYTES = 4 * 1024 * 1024
 """Larger blobs go in blocks of this size, each a request that is done in time."""
 EMULATOR_PORT = 10000
 SKEW = timedelta(minutes=5)
-"""How far the service's clock may be behind ours for a signature to hold at once."""
+"""How far the service's clock may be behind ours, so that a signature is valid at once."""
 SIGNING_KEY_LIFE = timedelta(hours=6)
 
 

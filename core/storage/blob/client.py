@@ -200,5 +200,5 @@ def _found(properties: BlobProperties) -> Found:
 
 
 def plain(etag: str) -> str:
-    """Listings have ETags without the quotes that they wear elsewhere."""
+    """An ETag without quotes: listings have none, other responses have."""
     return etag.strip('"')

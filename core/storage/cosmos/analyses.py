@@ -72,7 +72,7 @@ class CosmosAnalysisStore:
 
     @cosmos.repeated_if_raced
     async def delete(self, document_id: str) -> None:
-        # Until a look finds none: pages may come in before the analysis item has gone.
+        # Until none is found: pages may be added before the analysis item is deleted.
         while ids := await self._ids(document_id):
             # The analysis item comes first: without it, no process adds a page.
             for some in slices(sorted(ids), OPERATIONS_PER_BATCH):
@@ -93,7 +93,7 @@ class CosmosAnalysisStore:
     async def _store(
         self, analysis: DocumentAnalysis, pages: Sequence[cosmos.Item], version: _Version | None
     ) -> bool:
-        """The analysis item in the last batch; those before leave it as it is, but for its ETag."""
+        """The analysis item in the last batch. Earlier batches change only its ETag."""
         head, *pieces = _items(analysis)
         *earlier, last = _batches([cosmos.upsert(item) for item in (*pieces, *pages)])
         write = partial(self._write, analysis.document_id, version)

@@ -139,7 +139,7 @@ class CosmosCatalog:
             return False
         present = Document.model_validate(stored)
         if present == document:
-            # An earlier attempt may have taken effect without our hearing of it.
+            # An earlier attempt may have succeeded although its response was lost.
             return True
         if (present.etag, present.generation) != (document.etag, document.generation):
             return False

@@ -1,4 +1,4 @@
-"""What it takes for a client of Cosmos DB to read its own writes, and its failures in our words."""
+"""Lets a client of Cosmos DB read its own writes, and translates the failures of Cosmos DB."""
 
 import asyncio
 import re
@@ -111,7 +111,7 @@ def _age(token: re.Match[str]) -> tuple[int, int]:
 
 
 def translate(exc: Exception) -> OrcError | None:
-    """Which error of ours a failure of Cosmos DB amounts to."""
+    """The error of core/errors.py for a failure of Cosmos DB."""
     if getattr(exc, "sub_status", None) == SESSION_IS_BEHIND:
         return DependencyDown("Cosmos DB is catching up. Try again shortly.", dependency=STORE)
     return _translate_others(exc)

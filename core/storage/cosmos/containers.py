@@ -40,7 +40,7 @@ CONTAINERS = (
     ContainerDefinition(
         "documents",
         OWNER_KEY,
-        # What queries ask for; the rest would only make writes dearer.
+        # The fields of queries. To index others would only make writes more expensive.
         indexed=(*(f"{path}/?" for path in OWNER_KEY), "/sha256/?", "/readable/?", "/status/?"),
         unindexed=ALL_ELSE,
     ),

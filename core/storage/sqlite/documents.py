@@ -271,7 +271,7 @@ CREATE TABLE IF NOT EXISTS page_boxes (
 
 _SELECT = "SELECT number, label, tokens, text FROM pages WHERE document_id = ?"
 FEW_PAGES = 8
-"""So many pages, of 20,000 characters at most, take less time to read than to pass to a thread."""
+"""Reading this many pages of 20,000 characters takes less time than passing the work to a thread."""
 _COPY = "INSERT INTO pages SELECT ?, number, label, tokens, text FROM pages WHERE document_id = ?"
 _COPY_BOXES = "INSERT INTO page_boxes SELECT ?, number, boxes FROM page_boxes WHERE document_id = ?"
 _DELETE_PAGES = "DELETE FROM pages WHERE document_id = ?"

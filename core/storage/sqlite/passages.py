@@ -60,7 +60,7 @@ _COPIED_COLUMNS = {
     "search_passages": "ordinal, page, start, end, text, heading",
 }
 FEW_DOCUMENTS = 3
-"""The layouts of so many documents can be read on the event loop."""
+"""The layouts of this many documents can be read on the event loop."""
 _KEY_OF_DOCUMENT = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -80,7 +80,7 @@ class SqlitePassageIndex:
         *,
         most_ranked: int = WIDE,
     ) -> None:
-        """`most_ranked`: documents of which all passages are ranked; of more, so many candidates are."""
+        """`most_ranked`: as WIDE of core/search/candidates.py, which tests replace."""
         self._most_ranked = most_ranked
         self._database = database
         self._vocabularies = vocabularies

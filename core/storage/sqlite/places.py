@@ -78,7 +78,7 @@ def place_document(connection: sqlite3.Connection, document_id: str, owner: Owne
 
 
 def unplaced(connection: sqlite3.Connection) -> list[str]:
-    """The documents of the index of which it is not known where they are stored."""
+    """The indexed documents whose place is not known."""
     return [document_id for (document_id,) in connection.execute(_UNPLACED)]
 
 
@@ -93,7 +93,7 @@ def candidates(
     batches = {key // BATCH for key in documents}
     found = connection.execute(_COUNTS, [json.dumps(list(each)) for each in (batches, asked, documents)])
     best = best_documents(found, asked, len(documents), most)
-    # Without any, the words may be misspelled, which the ranking of passages finds out.
+    # If no document has a word of the question, it may be misspelled, which the ranking of passages repairs.
     return sorted(documents[key][0] for key in best or sorted(documents)[:most])
 
 

@@ -98,7 +98,7 @@ class SqliteJobQueue:
         return await self._database.write(work)
 
     async def _has_nothing_new(self, now: float, besides: str) -> bool:
-        """Whether a look that found nothing would find nothing now: workers ask often, mostly for nothing."""
+        """Whether another look would find nothing, as the last one did: workers ask often, mostly in vain."""
         if self._watch is None:
             self._watch = await self._database.watch()
         # Asked before each look, so that no commit during a look is missed.

@@ -60,7 +60,7 @@ class UpstashVector:
         return list(filter(None, found))
 
     async def scan(self, prefix: str) -> AsyncIterator[list[Item]]:
-        """The items whose ids begin so, with their vectors, page by page."""
+        """The items whose ids begin with a prefix, with their vectors, page by page."""
         cursor = "0"
         while cursor:
             wanted = {
