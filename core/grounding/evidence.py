@@ -111,7 +111,7 @@ class _Unit:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """What of a sentence of an answer is compared; `has_condition` also if it breaks off in the middle."""
+    """The facts of a sentence of an answer that are compared; `has_condition` also if it breaks off."""
 
     parts: list[_Part]
     stems: frozenset[str]

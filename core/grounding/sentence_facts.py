@@ -206,7 +206,7 @@ def negations(tokens: Iterable[Token]) -> int:
 
 
 def sides(clause: Sequence[Token]) -> Sides:
-    """What of a clause can exclude another one; a verb before a negation is left out: `may not`, `must not`.
+    """The words of a clause that can exclude others, without a verb before a negation: `may not`, `must not`.
 
     A compound such as `full-time` excludes other first parts, a rate such as `5 euros a day` other units.
     """

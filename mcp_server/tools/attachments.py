@@ -41,7 +41,7 @@ def _block(attached: Attachment) -> dict[Any, Any]:
 
 
 def how_sent(attached: Sequence[Attachment]) -> list[str]:
-    """What of the documents went as files, and why others did not."""
+    """Sentences that say which documents were sent as files, and why others were not."""
     sentences = []
     for way, how in (("file", "by file id"), ("base64", "as a file within the request"), ("text", "as text")):
         names: dict[str, list[str]] = {}

@@ -34,7 +34,7 @@ MAX_PAGE_CHARS = 20_000
 
 @dataclass
 class Pages:
-    """Reads single pages in scope, up to so many characters."""
+    """Reads single pages in scope, up to `characters` of each."""
 
     library: DocumentService
     analyses: AnalysisStore

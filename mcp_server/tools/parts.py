@@ -113,7 +113,7 @@ def plan_parts(
 
 
 def _selected(blocks: Sequence[PageBlock], best: Sequence[Hit], capacity: int) -> list[PageBlock]:
-    """The blocks that the hits overlap, best first, and then others from everywhere, in reading order."""
+    """In reading order: the blocks that overlap the best hits, and others spread over the document."""
     matching = dict.fromkeys(block for hit in best for block in blocks if _overlaps(block, hit.passage))
     chosen = set(take_each_fitting(matching, capacity, lambda block: block.tokens))
     others = [block for block in blocks if block not in chosen]

@@ -1,6 +1,6 @@
 """The documents that a call may use: those that its scope token makes accessible, and no others.
 
-The catalog decides; that a blob was lost is noticed when it is read.
+The catalog decides which documents exist. A lost blob is noticed when it is read.
 """
 
 import asyncio

@@ -130,7 +130,7 @@ class DocumentSearch:
         read = [document.document_id for document in waiting if document.readable]
         if read:
             found = with_more(found, await self.retriever.search(query, read, top_k), top_k)
-        # The catalog has the last word, whatever the index found.
+        # The catalog decides which documents exist, whatever the index found.
         of_hits = list(dict.fromkeys(hit.passage.document_id for hit in found.hits))
         known = await self.library.find_accessible(accessible, of_hits)
         documents = {each.document_id: each for each in [*known, *waiting]}

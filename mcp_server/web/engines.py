@@ -96,7 +96,7 @@ def _page(result: _Result) -> WebPage:
 
 
 def explain_brave(status: int, body: bytes) -> DependencyDown:
-    """What a refusal of Brave's amounts to."""
+    """The error for a refusal by Brave."""
     code = ""
     with suppress(ValidationError):
         refusal = _BraveRefusal.model_validate_json(body)
@@ -112,7 +112,7 @@ def explain_brave(status: int, body: bytes) -> DependencyDown:
 
 GOOGLE = "Google"
 _DAILY = ("per day", "dailylimitexceeded")
-"""How Google's errors tell the quota of a day, which is used up, from that of a minute."""
+"""Words in Google's errors that distinguish the quota of a day from that of a minute."""
 
 
 class _Item(ListedResult):
@@ -158,7 +158,7 @@ class GoogleSearch:
 
 
 def explain_google(status: int, body: bytes) -> DependencyDown:
-    """What a refusal of Google's amounts to."""
+    """The error for a refusal by Google."""
     reason = ""
     with suppress(ValidationError):
         error = _GoogleRefusal.model_validate_json(body).error

@@ -16,7 +16,7 @@ WEB_SEARCH = "web_search"
 """The dependency, as errors name it."""
 AUTH, QUOTA = "web_search_auth", "web_search_quota"
 REFUSED, NOT_IN_PLAN = "web_search_refused", "web_search_plan"
-"""Codes of what will not pass by itself."""
+"""Codes of failures that last until an operator changes something."""
 BUSY = "web_search_busy"
 MOST_BYTES = 2 * 1024 * 1024
 ATTEMPT_SHARE = 0.9
