@@ -56,20 +56,36 @@ _RANGE = re.compile(
 _TIME_OF_DAY = re.compile(r"\b([AaPp])\.\s?[Mm]\b\.?")
 _MINUS_BEFORE = re.compile(rf"\b(?i:{'|'.join(MINUS)})\s(?:(?:{CURRENCY_CODES})\s)?$")
 _DOLLAR = re.compile(rf"(?<!\w)({'|'.join(DOLLARS)})\$(?=\s?\d)")
+_UNITS = {"l": " litre", "s": " sec"}
+"""One letter that can be a function word, and the unit that it is behind a number."""
+_UNIT_LETTER = re.compile(r"(?<=\d) ?(?:l|(?<= )s)(?![\w'’.-])")
+_PER = re.compile(r"(?<=\d)(\s?(?:[μmk]?g|t|m?l|[ck]?m|[kMG]?Wh?|EUR|[$€£]))/(?=[^\W\d_])")
+_DIGIT = re.compile(r"\d")
+_DAY_AND_YEAR = re.compile(r"\d(?:st|nd|rd|th)?,?\s(?:1[89]|20)\d\d\b")
+_MONTH_FIRST = re.compile(
+    rf"\b({MONTH_NAMES})\.?\s(\d\d?)(?:st|nd|rd|th)?,?\s((?:1[89]|20)\d\d)\b", re.IGNORECASE
+)
+_PERCENT = re.compile(r"(?<=\d\sper)\s(?=cent\b)")
 _NEGATIVE_EXPONENT = re.compile(r"(?<=\d)[eE][-\u2212](?=\d)")
 
 
 def in_signs(text: str) -> str:
-    """The text with signs for its comparisons and ranges of numbers, and words for other signs.
-
-    Times of day and dollars of other countries are in one spelling.
-    """
-    text = _TIME_OF_DAY.sub(r"\1m", text)
-    text = _DOLLAR.sub(lambda match: f"{DOLLARS[match[1]]} ", text)
-    text = SIGN_BEFORE_CODE.sub("minus ", text)
-    text = _NEGATIVE_EXPONENT.sub(" e -", text)
+    """The text with signs for comparisons and ranges, and one spelling of what is next to a number."""
+    if _DIGIT.search(text):
+        text = _alike(text)
     text = _RANGE.sub(_range, text)
     return _COMPARED.sub(_comparison, text)
+
+
+def _alike(text: str) -> str:
+    """The text with one spelling of times of day, dates, rates, negative amounts and foreign dollars."""
+    text = _TIME_OF_DAY.sub(r"\1m", text)
+    text = _DOLLAR.sub(lambda match: f"{DOLLARS[match[1]]} ", text)
+    text = _NEGATIVE_EXPONENT.sub(" e -", SIGN_BEFORE_CODE.sub("minus ", text))
+    if _DAY_AND_YEAR.search(text):
+        text = _MONTH_FIRST.sub(r"\2 \1 \3", text)
+    text = _PERCENT.sub("", _PER.sub(r"\1 per ", text))
+    return _UNIT_LETTER.sub(lambda match: _UNITS[match[0].strip()], text)
 
 
 def is_cut(text: str, at: int) -> bool:

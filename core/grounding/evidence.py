@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
-from core.grounding.opposites import IN_CASE, ONLY, Sides, exclude
+from core.grounding.opposites import IN_CASE, ONLY, POSSIBLE, Sides, exclude
 from core.grounding.order_of_tokens import is_turned, same_order
 from core.grounding.page_sentences import located_pieces
 from core.grounding.quotes import QuoteFinder, Span
@@ -26,11 +26,13 @@ from core.grounding.sentence_facts import (
     joined_pairs,
     matches,
     negations,
+    says_maybe,
     sides,
     tokenize,
 )
 from core.grounding.signs import LOSSES, SPENDING, same_sign
 from core.grounding.sources import Source
+from core.text.numbers import CURRENCIES, NUMBER_WORDS
 from core.text.sentences import Kind
 from core.text.terms import detect_language, is_stop_word, words
 
@@ -47,6 +49,8 @@ COUNTED_WORDS, KNOWN_CLAIMS = 512, 32
 READING_COMPARISONS, PARSING_COMPARISONS = 20, 500
 """Comparisons that reading a claim, and parsing a part of a long page, take as long as."""
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
+_WRITTEN_OTHERWISE = CURRENCIES.keys() | NUMBER_WORDS.keys()
+"""Words of a claim for which the page can have a sign or a figure."""
 _LONG_WORD = re.compile(r"\w{2,}")
 _LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
@@ -68,6 +72,8 @@ class _Part:
     spends: bool
     sides: Sides
     says_only: bool
+    says_maybe: bool
+    says_possible: bool
 
     @classmethod
     def of(cls, clause: Clause) -> "_Part":
@@ -85,6 +91,8 @@ class _Part:
             spends=not spelled.isdisjoint(SPENDING),
             sides=sides(clause),
             says_only=not spelled.isdisjoint(ONLY),
+            says_maybe=says_maybe(clause),
+            says_possible=not spelled.isdisjoint(POSSIBLE),
         )
 
     def limits_alike(self, claimed: Token, found: Token) -> bool:
@@ -239,7 +247,8 @@ class Evidence:
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
         said = _Claim.of(self._tokens(claim))
         best: tuple[tuple[bool, int], Span] | None = None
-        beginnings = {word.lower()[:BEGINNING] for word in _CLAIM_WORD.findall(claim)}
+        found_words = map(str.lower, _CLAIM_WORD.findall(claim))
+        beginnings = {word[:BEGINNING] for word in found_words if word not in _WRITTEN_OTHERWISE}
         for window in self._windows_with(beginnings):
             span = Span(window[0].span.start, window[-1].span.end)
             rank = (not _overlap(span, near), len(window))
@@ -379,7 +388,9 @@ def _says(part: _Part, found: _Part, context: AbstractSet[str]) -> bool:
             matches(anchor, token) and part.limits_alike(anchor, token) for token in found.tokens
         ):
             return False
-    if (part.says_only and not found.says_only) or is_turned(part.tokens, found.tokens):
+    if (part.says_only and not found.says_only) or (found.says_maybe and not part.says_possible):
+        return False
+    if is_turned(part.tokens, found.tokens):
         return False
     return same_order(part.anchors, found.tokens) and not exclude(part.sides, found.sides)
 

@@ -135,7 +135,7 @@ def _figures(tokens: Sequence[Token]) -> Iterator[Figure]:
 def _figure(tokens: Sequence[Token], at: int, value: float) -> Figure:
     token = tokens[at]
     factor = math.prod(SCALE_VALUES[unit] for unit in token.near if unit in SCALE_VALUES)
-    decimals = len(token.stem.partition(".")[2])
+    decimals = max(len(token.stem.partition(".")[2]) + token.zeros - ("." not in token.stem), 0)
     fixed = _FIXED.intersection(token.near)
     units = tuple(unit for unit in token.near if unit not in _FIXED and unit not in SCALE_VALUES)
     is_year = not (fixed or token.sign == "minus") and token.stem.isdigit() and int(value) in _YEARS

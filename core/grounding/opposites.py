@@ -7,7 +7,8 @@ from core.text.numbers import MONTHS
 NEGATIONS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
     for language, words in {
-        "en": "not no never without neither nor none nobody nothing nowhere cannot hardly",  # prose: data
+        "en": "not no never without neither nor none nobody nothing nowhere"  # prose: data
+        " cannot hardly lack lacks lacked lacking",
         "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts niemand",
         "fr": "pas jamais aucun aucune sans rien ni personne",
         "es": "no nunca jamás sin ningún ninguna ninguno nada nadie tampoco ni",
@@ -54,7 +55,7 @@ _OPPOSITES = (
     "supplier suppliers provider providers | customer customers client clients",
     "hot hotter warm | cold colder cool",
     "always | sometimes rarely seldom",
-    "daily | weekly | monthly | quarterly | yearly annual annually",
+    "daily | weekly | biweekly fortnightly | monthly | quarterly | yearly annual annually",
 )
 SIDE_OF: dict[str, str] = {
     word: f"{number}.{side}"
@@ -109,19 +110,25 @@ _CONTRASTS = (
     "spring frühling frühjahr printemps primavera | summer sommer été verano"
     " | autumn fall herbst automne otoño | winter hiver invierno",
     # Units.
-    "second seconds sekunde sekunden | minute minutes minuten minuto minutos"
-    " | hour hours hourly stunde stunden heure heures hora horas | day days daily tag tage tagen jour jours"
-    " día días | week weeks weekly woche wochen semaine semaines semana semanas"
+    "ms milliseconds | second seconds sec secs sekunde sekunden"
+    " | minute minutes min mins minuten minuto minutos"
+    " | hour hours hourly h hr hrs stunde stunden heure heures hora horas"
+    " | day days daily tag tage tagen jour jours día días"
+    " | week weeks weekly woche wochen semaine semaines semana semanas"
     " | month months monthly monat monate monaten mois mes meses"
     " | year years yearly annual annually jahr jahre jahren ans année año años"
     " | decade decades | century centuries siglo siglos siècle siècles",
-    "μg | mg | g gram grams gramm gramme gramos | kg kilogram kilograms kilogramm kilos"
-    " | t ton tons tonne tonnes tonnen toneladas | pound pounds lb lbs | ounce ounces",
+    "μg mcg microgram micrograms | mg milligram milligrams | g gram grams gramm gramme gramos"
+    " | kg kilogram kilograms kilogramm kilos | t ton tons tonne tonnes tonnen toneladas"
+    " | pound pounds lb lbs | ounce ounces oz | ml millilitre millilitres milliliter milliliters | cl | dl"
+    " | litre litres liter liters litros | gallon gallons",
     "mm | cm | m metre metres meter meters mètre mètres metro metros"
     " | km kilometre kilometres kilometer kilometers kilomètres kilómetros | mile miles millas"
     " | foot feet | inch inches | yard yards",
     "w watt watts | kw kilowatt kilowatts | mw megawatt megawatts | gw | kwh | mwh | gwh",
-    "ml millilitre millilitres milliliter | litre litres liter liters litros | gallon gallons",
+    "mv | v volt volts | kv",
+    "hz | khz | mhz | ghz",
+    "pa | kpa | mpa | mbar | bar",
     "kb | mb | gb | tb",
     # Direction, size and kind.
     "left links gauche izquierda | right rechts droite derecha",
@@ -150,8 +157,29 @@ _CONTRASTS = (
     "loss losses deficit deficits verlust verluste perte pertes pérdida | income profit profits gain gains"
     " surplus surpluses gewinn gewinne bénéfice bénéfices ganancia beneficio",
     "positive | negative",
-    "granted grants grant approved accepted genehmigt bewilligt"
-    " | denied denies deny refused refuses rejected abgelehnt",
+    "granted grants grant approved accepted agreed genehmigt bewilligt angenommen accordé aprobado"
+    " | denied denies deny refused refuses rejected dismissed abgelehnt refusé rejeté rechazado",
+    "arrive arrives arrived arrival | leave leaves left depart departs departed departure",
+    "double doubles doubled twofold verdoppelt | triple triples tripled threefold"
+    " | halve halves halved halbiert",
+    "mean average | median",
+    "widen widened widens | narrow narrowed narrows shrink shrank shrinks",
+    "debit debits debited | credit credits credited",
+    "plaintiff plaintiffs claimant claimants kläger | defendant defendants beklagter beklagte",
+    "mother mutter mère madre | father vater père padre",
+    "husband | wife",
+    "brother brothers | sister sisters",
+    "son sons | daughter daughters",
+    "mr herr monsieur señor | mrs ms frau madame señora",
+    "cheap cheaper cheapest billiger | expensive dearer teurer",
+    "fast faster fastest schneller | slow slower slowest langsamer",
+    "heavy heavier heaviest | light lighter lightest",
+    "wet | dry",
+    "vertical | horizontal",
+    "acute | chronic",
+    "benign | malignant",
+    "urban | rural",
+    "onshore | offshore",
     "asset assets | liability liabilities",
     "passed | failed",
     "adult adults erwachsene erwachsenen adultes adultos | child children kinder kindern enfants niños",
@@ -169,6 +197,26 @@ _MONTHS = " | ".join(
     for month in range(1, 13)
 )
 PREFIXES = ("un", "in", "im", "il", "ir", "dis", "mis", "non")
+QUALIFIERS = frozenset(
+    "non vice deputy former acting interim assistant alleged attempted ehemalige ehemaliger ehemaligen"
+    " stellvertretende stellvertretender stellvertretenden mutmaßliche mutmaßlicher ancien ancienne".split()
+)
+"""Words that make the next one mean something else, as a prefix does: `vice president`, `non refundable`."""
+DENIALS = dict.fromkeys(
+    "fail fails failed failing failure refuse refuses refused decline declines declined forgot neglected"
+    " unable unlikely".split(),
+    "to",
+) | dict.fromkeys("deny denies denied false untrue".split(), "that")
+"""Words that negate with the next one: `failed to pay`, `denied that he paid`."""
+MAYBE = frozenset(
+    "may might could possibly perhaps probably allegedly reportedly presumably könnte könnten"
+    " möglicherweise vielleicht angeblich vermutlich pourrait pourraient podría podrían quizás".split()
+)
+"""Words of a page that leave open whether its sentence is true; a claim keeps one of them, or of POSSIBLE."""
+POSSIBLE = MAYBE | frozenset(
+    "can able allowed permitted entitled possible option optional likely kann können darf dürfen peut peuvent"
+    " puede pueden erlaubt permis".split()
+)
 _SHORTEST_PREFIXED = 4
 
 Sides = frozenset[tuple[str, str]]

@@ -4,14 +4,17 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from core.grounding.comparisons import RANGE, in_signs
 from core.grounding.opposites import (
     ALL_NEGATIONS,
     CONDITIONS,
+    DENIALS,
+    MAYBE,
     NEGATIONS,
     PREFIXES,
+    QUALIFIERS,
     QUANTIFIERS,
     SIDE_OF,
     Sides,
@@ -88,6 +91,7 @@ class Token:
     `near` are the units of a number, `bound` is the meaning of a sign such as `<` before it. `after` is the
     preposition before a token (during parsing, the word itself), `written` its spelling in the sentence.
     `is_joined`: a hyphen joins it to the word before. `other_end` is the other number of a range.
+    `zeros` are those after the decimal point that the stem of an amount does not have: `5.00`.
     `is_letter`: it names something even if its word is a function word: the `A` of `Class A`.
     """
 
@@ -103,6 +107,7 @@ class Token:
     bound: str = ""
     is_joined: bool = False
     is_letter: bool = False
+    zeros: int = 0
     other_end: str = ""
 
     @property
@@ -205,6 +210,14 @@ def negations(tokens: Iterable[Token]) -> int:
     return sum(token.negates for token in tokens)
 
 
+def says_maybe(clause: Sequence[Token]) -> bool:
+    """Whether a clause has a word of MAYBE; `may not` and the month of May are none."""
+    return any(
+        token.written.casefold() in MAYBE and token.written != "May" and not (following and following.negates)
+        for token, following in zip_longest(clause, clause[1:])
+    )
+
+
 def sides(clause: Sequence[Token]) -> Sides:
     """The words of a clause that can exclude others, without a verb before a negation: `may not`, `must not`.
 
@@ -213,7 +226,8 @@ def sides(clause: Sequence[Token]) -> Sides:
     found: set[tuple[str, str]] = set()
     for before, token, following in zip([None, *clause], clause, [*clause[1:], None], strict=False):
         is_month = token.written == "May"  # as a verb it begins questions only
-        if token.kind != "number" and not is_month and not (following and following.negates):
+        is_word = token.kind != "number" or token.written.isalpha()
+        if is_word and not is_month and not (following and following.negates):
             found |= _sides_of_token(token, before)
     number, at = "", 0
     for index, (before, token) in enumerate(pairwise(clause)):
@@ -227,10 +241,11 @@ def sides(clause: Sequence[Token]) -> Sides:
 
 
 def _sides_of_token(token: Token, before: Token | None) -> Sides:
-    """Those of its word, or that of a prefix with a hyphen before it: `non-smoking` is not `smoking`."""
-    word = token.written.casefold()
-    if before and token.is_joined and not before.is_joined and before.written.casefold() in PREFIXES:
-        return frozenset({(word, before.written.casefold())})
+    """Those of its word, or that of what changes its meaning: `non-smoking`, `vice president`."""
+    word, changes = token.written.casefold(), before.written.casefold() if before else ""
+    is_prefixed = before and token.is_joined and not before.is_joined and changes in PREFIXES
+    if is_prefixed or (changes in QUALIFIERS and token.is_content):
+        return frozenset({(word, changes)})
     return sides_of(word)
 
 
@@ -346,7 +361,13 @@ def _mark(tokens: list[Token], language: str) -> None:
             signs = spelled[max(0, index - 2) : index]
             if signs and (signs[-1] in MINUS or (signs[0] in MINUS and signs[-1] in CURRENCIES)):
                 token.sign = token.sign or "minus"
-    for token, folded, before in zip(tokens, spelled, ["", *spelled], strict=False):
+            if token.stem.count(".") == 1 and not _SYMBOLS.isdisjoint(token.near):
+                shorter = token.stem.rstrip("0").rstrip(".")
+                token.stem, token.zeros = shorter, len(token.stem) - len(shorter)
+    for token, folded, before, behind in zip(
+        tokens, spelled, ["", *spelled], [*spelled[1:], ""], strict=False
+    ):
+        token.negates = token.negates or (behind != "" and DENIALS.get(folded) == behind)
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)
         token.after = before if before in PREPOSITIONS else ""

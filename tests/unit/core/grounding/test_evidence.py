@@ -221,6 +221,26 @@ def test_letters_that_name_nothing_are_not_compared(claim: str, page: str) -> No
     assert is_supported(claim, page)
 
 
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("The fee is 5 euros in Oslo.", "In Oslo the fee is €5."),
+        ("The fee is 5 percent in Oslo.", "In Oslo the fee is 5%."),
+        ("The fee is 5 per cent in Oslo.", "In Oslo the fee is 5%."),
+        ("In Oslo the fee is €14.90.", "The fee is €14.9 in Oslo."),
+        ("In Oslo the fee is €5.00.", "The fee is €5 in Oslo."),
+        ("In Oslo the ferry was sold on 18 June 2023.", "The ferry was sold on June 18, 2023 in Oslo."),
+        ("The car drives 5 km per hour in Oslo.", "In Oslo the car drives 5 km per hour."),
+    ],
+)
+def test_numbers_in_another_spelling_are_supported(claim: str, page: str) -> None:
+    assert is_supported(claim, page)
+
+
+def test_zeros_behind_the_point_count_without_a_currency() -> None:
+    assert not is_supported("The version 2.10 of the pump is old.", "The version 2.1 of the pump is old.")
+
+
 RULES = (
     "If the ferry is late by an hour, passengers get a voucher of 12 euros. Dogs may enter the upper deck"
     " except in July and August. The tenant may end the lease in May if it gives notice in writing."

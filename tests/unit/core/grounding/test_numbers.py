@@ -142,6 +142,12 @@ def test_brackets_of_an_answer_may_be_a_minus_of_the_source() -> None:
     assert contradictions("The result of Oslo was (119) thousand euros.", page) != []
 
 
+def test_zeros_of_an_amount_say_how_exact_it_is() -> None:
+    page = "The fee of Oslo is €5.30."
+    assert contradictions("The fee of Oslo is €5.00.", page) != []
+    assert contradictions("The fee of Oslo is €5.", page) == []
+
+
 def test_a_conflict_is_reported_in_the_words_of_the_answer_and_the_source() -> None:
     answer, page = "Staff have 29 working days of leave.", "Staff have 28 working days of leave."
     assert contradictions(answer, page) == [
