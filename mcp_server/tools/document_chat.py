@@ -65,6 +65,8 @@ from mcp_server.tools.scope_filter import origin_of
 MAX_DOCUMENTS = 50
 
 LONGEST_NAME = 200
+REQUEST_SECONDS = 0.003
+"""A request to the model has been sent by then."""
 MODEL_CALLS = 2
 """One call answers. A second one is made if the model refuses the attached files."""
 
@@ -287,11 +289,16 @@ class DocumentChat:
         content = message_content(question, reading, files, pictures)
         messages = [*before, QuestionMessage(content=content, question=question)]
         writer = CheckedAnswer(reading.sources, question, work.checker)
-        counting = asyncio.create_task(asyncio.to_thread(section_tokens, messages, question, self.counter))
+        counting = asyncio.create_task(self._count(messages, question))
         # Not as a task: the request to the model goes out before what else waits, such as a status line.
         await _write(messages, writer, work)
         work.sizes = await counting
         return reading, writer
+
+    async def _count(self, messages: Sequence[BaseMessage], question: str) -> dict[str, int]:
+        """The tokens of each part of the prompt, counted once the request to the model is on its way."""
+        await asyncio.sleep(REQUEST_SECONDS)
+        return await asyncio.to_thread(section_tokens, messages, question, self.counter)
 
 
 def _none_readable(documents: Sequence[Document], notes: Sequence[str] = ()) -> NoReadableDocument:

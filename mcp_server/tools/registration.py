@@ -37,7 +37,8 @@ from core.mcp_contract import (
 logger = logging.getLogger(__name__)
 
 MIN_SECONDS_BETWEEN_STATUS = 0.25
-
+STATUS_SECONDS = 0.01
+"""How long a status line waits: the work that it announces begins first, such as a request to a model."""
 
 SILENT_SECONDS = 4.0
 """After this long without a notification one is sent: clients give up on calls that are silent."""
@@ -62,6 +63,7 @@ class CallProgress:
         self._now_at = StatusLine(message="Working")
         self._sent = 0
         self._last_status = float("-inf")
+        self._waiting: StatusLine | None = None
         self._pending: set[asyncio.Task[None]] = set()
         self._beat: asyncio.Task[None] | None = None
         self.streaming = bool((context.request_context.meta or {}).get(STREAM_META_KEY))
@@ -72,6 +74,7 @@ class CallProgress:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._waiting = None
         if self._beat is not None:
             self._beat.cancel()
             await asyncio.gather(self._beat, return_exceptions=True)
@@ -86,7 +89,7 @@ class CallProgress:
             await self._send(self._now_at.model_copy(update={"message": line}), line)
 
     def working(self, done: int, total: int, message: str) -> None:
-        """Report a step without waiting; at most four a second are sent."""
+        """Report a step without waiting; at most four a second are sent, each before what follows it."""
         status = StatusLine(
             message=f"{message} ({done} of {total})" if total else message, done=done, total=total
         )
@@ -94,9 +97,19 @@ class CallProgress:
         if now - self._last_status < MIN_SECONDS_BETWEEN_STATUS:
             return
         self._last_status = now
-        task = asyncio.ensure_future(self._send(status, status.message))
+        self._waiting = status
+        task = asyncio.ensure_future(self._send_soon())
         self._pending.add(task)
         task.add_done_callback(self._settle)
+
+    async def _send_soon(self) -> None:
+        await self._sleep(STATUS_SECONDS)
+        await self._send_waiting()
+
+    async def _send_waiting(self) -> None:
+        status, self._waiting = self._waiting, None
+        if status is not None:
+            await self._send(status, status.message)
 
     def _settle(self, task: asyncio.Task[None]) -> None:
         """Forget a notification; the call does not fail if the notification could not be sent."""
@@ -117,6 +130,7 @@ class CallProgress:
                 await self._send(MarkDelta.model_validate(each.model_dump()), "")
 
     async def _send(self, typed: Progress, plain: str) -> None:
+        await self._send_waiting()
         self._sent += 1
         self._last_sent = self._clock()
         message = tool_progress.dump_json(typed).decode() if self.streaming else plain

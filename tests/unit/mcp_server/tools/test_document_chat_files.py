@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,7 +31,7 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor, open_document_side
 from mcp_server.bootstrap import read_prompt
-from mcp_server.tools.document_chat import DEFAULT_OPTIONS, CallOptions, DocumentChat
+from mcp_server.tools.document_chat import DEFAULT_OPTIONS, REQUEST_SECONDS, CallOptions, DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits
 from tests.unit.core.extraction.samples import pdf
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
@@ -414,6 +415,30 @@ async def test_the_model_is_asked_before_a_status_line_is_sent(
     chat = replace(chat, named=lambda _: Asked(model.model, model.counter, name=model.name))
     await ask(side, chat, "a.txt", listener=StatusLater(steps))
     assert steps == ["asked", "shown"]
+
+
+async def test_tokens_are_counted_after_the_request_to_the_model(
+    side: DocumentSide, chat: DocumentChat
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    times: list[float] = []
+    model = chat.named(None)
+
+    class Asked(ChatModel):
+        def stream(
+            self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None
+        ) -> AsyncGenerator[str, None]:
+            times.append(time.monotonic())
+            return model.stream(messages, budget=budget, max_tokens=max_tokens)
+
+    class Counter(WordCounter):
+        def count(self, text: str) -> int:
+            times.append(time.monotonic())
+            return super().count(text)
+
+    asked = Asked(model.model, WordCounter(), name=model.name)
+    await ask(side, replace(chat, named=lambda _: asked, counter=Counter()), "a.txt", listener=Listener())
+    assert times[1] - times[0] > 0.9 * REQUEST_SECONDS
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])

@@ -8,7 +8,7 @@ from typing import Any, cast
 from mcp.server.mcpserver import Context
 
 from core.mcp_contract import STREAM_META_KEY, StatusLine, tool_progress
-from mcp_server.tools.registration import SILENT_SECONDS, CallProgress
+from mcp_server.tools.registration import SILENT_SECONDS, STATUS_SECONDS, CallProgress
 
 
 class Heard:
@@ -30,7 +30,7 @@ class Heard:
         if self.now >= self.until:
             self.ended.set()
             await asyncio.Event().wait()
-        self.now += seconds
+        self.now += max(seconds, 0.001)  # no clock is exact
 
     def progress(self) -> CallProgress:
         return CallProgress(cast("Context[None]", self), clock=lambda: self.now, sleep=self.sleep)
@@ -69,4 +69,43 @@ async def test_nothing_is_sent_after_the_call_has_ended() -> None:
     async with heard.progress():
         pass
     await asyncio.sleep(0)
+    assert heard.messages == []
+
+
+class Asleep(Heard):
+    """A caller whose clock is stopped: what sleeps does not wake up. `slept` has the seconds."""
+
+    def __init__(self) -> None:
+        super().__init__({STREAM_META_KEY: True})
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await asyncio.Event().wait()
+
+
+async def test_a_status_line_waits_until_the_work_has_begun() -> None:
+    heard = Asleep()
+    async with heard.progress() as progress:
+        progress.working(1, 2, "Reading 7 pages")
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert (heard.messages, heard.slept) == ([], [SILENT_SECONDS, STATUS_SECONDS])
+
+
+async def test_a_status_line_comes_before_text_that_does_not_wait_so_long() -> None:
+    heard = Asleep()
+    async with heard.progress() as progress:
+        progress.working(1, 2, "Reading 7 pages")
+        await progress.text("The quay")
+    kinds = [tool_progress.validate_json(message).kind for _, message in heard.messages]
+    assert kinds == ["status", "text"]
+
+
+async def test_a_status_line_that_still_waits_is_not_sent_after_the_call() -> None:
+    heard = Heard()
+    async with heard.progress() as progress:
+        progress.working(1, 2, "Reading 7 pages")
+    for _ in range(9):
+        await asyncio.sleep(0)
     assert heard.messages == []
