@@ -74,10 +74,9 @@ class CallProgress:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._waiting = None
         if self._beat is not None:
             self._beat.cancel()
-            await asyncio.gather(self._beat, return_exceptions=True)
+            await asyncio.gather(self._beat, self._send_waiting(), return_exceptions=True)
 
     async def _repeat_when_silent(self) -> None:
         while True:
