@@ -27,25 +27,25 @@ RANGES = (
 )
 HEAD = (
     "# The tools\n\n"
-    "Written by `python -m scripts.describe_tools` from what the tools server tells its clients; a test "
+    "Written by `python -m scripts.describe_tools` from what the tools server sends its clients; a test "
     "compares.\n\n"
-    "Every tool only reads, inside the scope that the bearer's token names: an id outside of it answers like "
-    "one that does not exist. Results are structured content that fits the output schema. Many clients give "
-    "a model only the text of a result: it names each document and page with its id. A document is named by "
-    "its id or by its file name; a name means a document of the conversation that is in scope. A tool that "
-    "fails "
-    "returns `{code, message, retryable, dependency, retry_after}` as JSON in its text; any tool may end in "
-    "`invalid_input`, `not_authenticated`, `dependency_down`, `model_misconfigured` or `internal`, besides "
-    "its own codes. A call sends progress notifications with its steps, "
-    "and at least one every 5 seconds.\n\n"
-    "`web_search` is there only where the tools server has the key of a search engine (see "
-    "[configuration](configuration.md#the-tools-server)). It reaches no document, and what is searched for "
-    "goes to that engine's company. Pages are quoted by the engine and never fetched. Google's API takes no "
-    "new customers and ends on 1 January 2027; new users need Brave's.\n\n"
-    "A model never sees `document_chat`, which the orchestrator calls. Of the other tools it sees the "
-    "arguments in the last column: what the scope supplies is left out, and documents and pages go by "
-    "handles that hold for one turn (`d1`, `d1.p5`). Results are shown to it the same way, without an "
-    "identifier of a document, a file, a user or a conversation.\n"
+    "The tools only read, and only documents in the scope that the token names. The id of any other "
+    "document gives the same answer as an id that does not exist. A document is named by its id or by its "
+    "file name; a file name means a document of the conversation.\n\n"
+    "Results are structured content that fits the output schema. Their text names each document and page "
+    "with its id, because many clients give a model only the text. A tool that fails returns `{code, "
+    "message, retryable, dependency, retry_after}` as JSON in its text. In addition to its own codes, "
+    "each tool can return `invalid_input`, `not_authenticated`, `dependency_down`, `model_misconfigured` "
+    "and `internal`. A call sends progress notifications with its steps, and at least one every 5 "
+    "seconds.\n\n"
+    "`web_search` is offered if the tools server has the key of a search engine (see "
+    "[configuration](configuration.md#the-tools-server)). It reads no document, and its query is sent to "
+    "the company of that engine. Web pages are quoted by the engine and never fetched. Google's API takes "
+    "no new customers and ends on 1 January 2027; new users need Brave's.\n\n"
+    "A model is not offered `document_chat`, which the orchestrator calls. Of the other tools it is shown "
+    "the arguments in the last column. The scope supplies the others, and documents and pages have "
+    "handles that are valid for one turn (`d1`, `d1.p5`). Results are shown to a model with the same "
+    "handles, without an identifier of a document, a file, a user or a conversation.\n"
 )
 OVERVIEW = (
     "| tool | arguments | result | additional errors | what a model adds |\n| --- | --- | --- | --- | --- |"
@@ -54,7 +54,7 @@ Json = dict[str, Any]
 
 
 async def live_tools() -> list[Tool]:
-    """All tools: as a server lists them that may search the web. No search engine is asked for that."""
+    """All tools, as a server with a web search lists them. No search engine is called."""
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data_dir=Path(folder), web_search="brave", brave_search_key=SecretStr("none"))
         async with (
