@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -85,9 +87,21 @@ class Database:
         self._opened: list[sqlite3.Connection] = []
         self._here: sqlite3.Connection | None = None
 
-    async def write(self, work: Work[Result]) -> Result:
-        """Run `work` in a new transaction; an exception rolls it back."""
-        return await self._run("write", self._writer, "BEGIN IMMEDIATE", work)
+    async def write(self, work: Work[Result], on_result: Callable[[Result], object] | None = None) -> Result:
+        """Run `work` in a new transaction; an exception rolls it back.
+
+        `on_result` is called on the event loop with the result of `work` while that is being stored.
+        """
+        if on_result is None:
+            return await self._run("write", self._writer, "BEGIN IMMEDIATE", work)
+        loop, context = asyncio.get_running_loop(), copy_context()
+
+        def reported(connection: sqlite3.Connection) -> Result:
+            result = work(connection)
+            loop.call_soon_threadsafe(partial(on_result, result), context=context)
+            return result
+
+        return await self._run("write", self._writer, "BEGIN IMMEDIATE", reported)
 
     async def read(self, work: Work[Result]) -> Result:
         """Run `work` on a snapshot; it must not write."""

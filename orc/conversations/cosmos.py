@@ -119,6 +119,7 @@ class CosmosTurnLog:
         *,
         lease_seconds: float,
         history_limit: int = HISTORY_TURNS,
+        on_started: Callable[[Started], object] | None = None,
     ) -> Begun:
         attempt = transitions.new_attempt()
 
@@ -149,7 +150,10 @@ class CosmosTurnLog:
                 head = latest.head if latest and latest.life == conversation.life else head
             return Started(turn=turn, head=head, history=history)
 
-        return await unraced(work)
+        begun = await unraced(work)
+        if on_started is not None and isinstance(begun, Started):
+            on_started(begun)
+        return begun
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
         return await self._change(

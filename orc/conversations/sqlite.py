@@ -103,6 +103,7 @@ class SqliteTurnLog:
         *,
         lease_seconds: float,
         history_limit: int = HISTORY_TURNS,
+        on_started: Callable[[Started], object] | None = None,
     ) -> Begun:
         def work(connection: sqlite3.Connection) -> Begun:
             now = self._clock()
@@ -126,7 +127,11 @@ class SqliteTurnLog:
             found = [Turn.model_validate_json(item) for (item,) in rows]
             return Started(turn=turn, head=head, history=transitions.history_of(found, now))
 
-        return await self._database.write(work)
+        def report(begun: Begun) -> None:
+            if on_started is not None and isinstance(begun, Started):
+                on_started(begun)
+
+        return await self._database.write(work, report)
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
         return await self._change(

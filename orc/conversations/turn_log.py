@@ -1,6 +1,6 @@
 """The port of the turn log, which stores hold."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from core.names import Owner
@@ -10,6 +10,7 @@ from orc.conversations.models import (
     Feedback,
     Head,
     NewTurn,
+    Started,
     TitleBy,
     Turn,
     TurnOutcome,
@@ -36,8 +37,12 @@ class TurnLog(Protocol):
         *,
         lease_seconds: float,
         history_limit: int = HISTORY_TURNS,
+        on_started: Callable[[Started], object] | None = None,
     ) -> Begun:
         """Store the question as a pending turn, durably, before this returns.
+
+        `on_started` is called once with what this returns, unless that is Replayed or an error. The turn may
+        still be about to be stored: prepare what it needs, but show and ask nothing.
 
         Atomic: the turn with its seq, and the head with its `turn_count`, its version, and a title from the
         question if it has none. An absent conversation is made in the same write. A known key gives Replayed

@@ -16,7 +16,10 @@ for longer, and what a reader does with an event would come before the model is 
 
 
 class EventLog:
-    """Append-only. Events are numbered from `after` + 1."""
+    """Append-only. Events are numbered from `after` + 1.
+
+    `allowance`: what is left of the user's messages after a new turn.
+    """
 
     def __init__(
         self,
@@ -25,16 +28,14 @@ class EventLog:
         conversation_id: str = "",
         turn_id: str = "",
         after: int = 0,
-        allowance: Taken | None = None,
         restart: Event | None = None,
     ) -> None:
-        """`allowance`: what is left of the user's messages after a new turn.
+        """`restart` comes first for a reader of events before these, which are of another attempt.
 
-        `restart` comes first for a reader of events before these, which are of another attempt. It has the
-        number `after`.
+        It has the number `after`.
         """
         self.conversation_id, self.turn_id = conversation_id, turn_id
-        self.allowance = allowance
+        self.allowance: Taken | None = None
         self._restart = restart
         self._events = list(events)
         self._numbered_after = after

@@ -30,7 +30,6 @@ from orc.events import (
     whole_text,
 )
 from orc.graphs.models import ConversationState
-from orc.limits.window import Taken
 from orc.lookups import LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
@@ -260,7 +259,7 @@ def before_attempt(turn: Turn) -> int:
     return (turn.attempt_number - 1) * ATTEMPT_NUMBERS
 
 
-def live_log(turn: Turn, events: Sequence[Event], allowance: Taken | None = None) -> EventLog:
+def live_log(turn: Turn, events: Sequence[Event]) -> EventLog:
     """The log of the turn's present attempt, which withdraws the text of an earlier one from its reader."""
     is_first = turn.attempt_number == 1
     return EventLog(
@@ -268,7 +267,6 @@ def live_log(turn: Turn, events: Sequence[Event], allowance: Taken | None = None
         conversation_id=turn.conversation_id,
         turn_id=turn.turn_id,
         after=0 if is_first else before_attempt(turn) + 1,
-        allowance=allowance,
         restart=None if is_first else Reset(reason="The question is being answered again."),
     )
 

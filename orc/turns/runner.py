@@ -47,7 +47,7 @@ from orc.turns.event_log import EventLog
 from orc.turns.named_documents import contexts_named, name_for
 from orc.turns.requests import TurnRequest
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
-from orc.turns.running_turn import RunningTurn
+from orc.turns.running_turn import RunningTurn, in_background
 from orc.turns.spans import observe
 from orc.turns.stopping import POLL_SECONDS, StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS, Suggestions
@@ -130,14 +130,16 @@ class TurnRunner:
         log: EventLog,
         scope: TurnScope | None,
     ) -> RunningTurn:
-        """The turn with what records and limits it."""
+        """The turn with what records and limits it; what its graph needs is read meanwhile."""
         parts, turn = self._parts, begun.turn
         budget = CallBudget(max_calls=parts.settings.max_model_calls)
         ids = TurnIds(trace_id=request.trace_id, turn_id=turn.turn_id, attempt=turn.attempt, **asdict(owner))
         recorder = TurnRecorder(
             log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
         )
-        return RunningTurn(request, owner, caller, begun, documents, recorder, budget, log, scope)
+        running = RunningTurn(request, owner, caller, begun, documents, recorder, budget, log, scope)
+        running.inputs = in_background(self._inputs(running))
+        return running
 
     async def run(self, running: RunningTurn) -> None:
         """Answer the turn until its `stop` is asked. Its log always ends, so that no reader waits forever."""
@@ -236,7 +238,8 @@ class TurnRunner:
             )
             return await self._with_contexts(running, result, outcome, None)
 
-    async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
+    async def _inputs(self, running: RunningTurn) -> tuple[ConversationState, Deps]:
+        """What the graph starts with."""
         if running.documents or running.is_in_new_conversation:
             accessible, memory = running.documents, await self._memory(running)
         else:
@@ -250,8 +253,11 @@ class TurnRunner:
         state = await contexts.state_with_contexts(
             state, running.scope, scope.accessible, parts.library, parts.counter
         )
-        deps = self._deps(running, scope)
-        final = await run_graph(parts.graph, state, deps)
+        return state, self._deps(running, scope)
+
+    async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
+        state, deps = await running.inputs
+        final = await run_graph(self._parts.graph, state, deps)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)
         events = running.log.so_far()

@@ -1,7 +1,9 @@
 """A turn that is being answered."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from core.llm.chat_model import CallBudget
 from core.models import Document
@@ -9,6 +11,7 @@ from core.names import Owner
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Started, Turn
 from orc.conversations.session_contexts import Range
+from orc.graphs.models import ConversationState, Deps
 from orc.graphs.origins import Origins
 from orc.identity import Principal
 from orc.memory.models import Memory
@@ -17,13 +20,15 @@ from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.stopping import Stop
 
+Result = TypeVar("Result")
+
 
 @dataclass
 class RunningTurn:
     """One turn that has begun: its request, owner, caller, documents, events, model usage and user's stop.
 
     `scope` are its contexts, if there are any, and `origins` where the material in its prompts came from.
-    `memory` is set once it was read, and `answered` once the answer is stored.
+    `inputs` reads what the graph starts with, `memory` among it. `answered` is set once the answer is stored.
     """
 
     request: TurnRequest
@@ -37,6 +42,7 @@ class RunningTurn:
     scope: TurnScope | None
     stop: Stop = field(default_factory=Stop)
     origins: Origins = field(default_factory=Origins)
+    inputs: asyncio.Task[tuple[ConversationState, Deps]] = field(init=False)
     memory: Memory | None = None
     answered: Turn | None = None
 
@@ -54,3 +60,27 @@ class RunningTurn:
     def blocked(self) -> Sequence[Range]:
         """The earlier turns that no model is shown."""
         return self.scope.blocked if self.scope else ()
+
+
+class Preparation:
+    """The preparation of a turn, which starts while its question is being stored."""
+
+    def __init__(self, prepare: Callable[[Started], Coroutine[Any, Any, RunningTurn]]) -> None:
+        self._prepare = prepare
+        self._task: asyncio.Task[RunningTurn] | None = None
+
+    def start(self, begun: Started) -> None:
+        """Prepare this turn."""
+        self._task = in_background(self._prepare(begun))
+
+    async def result(self) -> RunningTurn:
+        """The turn, once it is prepared. Raises what its preparation raised."""
+        assert self._task is not None, "a turn that has begun is prepared"
+        return await self._task
+
+
+def in_background(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
+    """A task whose error is raised to whom awaits it; nobody may, if the question could not be stored."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return task

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import ExitStack
+from functools import partial
 
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from core.infra.siblings import Siblings
@@ -21,7 +22,7 @@ from orc.turns.named_documents import name_for, named_documents, with_named_docu
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import TurnDependencies, TurnRunner, unexpected
-from orc.turns.running_turn import RunningTurn
+from orc.turns.running_turn import Preparation, RunningTurn
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
@@ -103,23 +104,36 @@ class TurnService:
             if scope is not None:
                 named = {"contexts": scope.named(request.contexts), "used": scope.used}
                 new = new.model_copy(update=named)
-            started, allowance = await self._begin_counted(new, owner, principal)
+            preparing = Preparation(partial(self._prepare, request, owner, principal, documents, scope))
+            started, allowance = await self._begin_counted(new, owner, principal, preparing)
             turn = started.turn
             if isinstance(started, Replayed):
                 known = self._in_memory(owner, turn)
                 return await self._shown(principal, owner, turn, 0, request.trace_id, known)
             try:
-                scope = await self._scope_begun(scope, request, principal, started)
-                log = live_log(turn, [begun_event(turn)], allowance)
-                running = self._runner.prepare(request, owner, principal, started, documents, log, scope)
+                running = await preparing.result()
             except Exception as exc:
                 await self._fail(owner, principal, turn, exc)
                 raise
             # From here on, the turn's own task ends its log.
-            self._recent.add(owner, turn.turn_id, turn.attempt, log)
+            running.log.allowance = allowance
+            self._recent.add(owner, turn.turn_id, turn.attempt, running.log)
             # The place is taken until the turn has ended, whether or not its client stays.
             self._run(running, place.pop_all())
-        return log
+        return running.log
+
+    async def _prepare(
+        self,
+        request: TurnRequest,
+        owner: Owner,
+        principal: Principal,
+        documents: list[Document],
+        scope: TurnScope | None,
+        started: Started,
+    ) -> RunningTurn:
+        scope = await self._scope_begun(scope, request, principal, started)
+        log = live_log(started.turn, [begun_event(started.turn)])
+        return self._runner.prepare(request, owner, principal, started, documents, log, scope)
 
     async def _fail(self, owner: Owner, principal: Principal, turn: Turn, cause: Exception) -> None:
         """Store that a turn failed before its answer was begun. It does not count as a message."""
@@ -288,21 +302,23 @@ class TurnService:
         return await scopes.of_turn(principal, request.contexts, head)
 
     async def _begin_counted(
-        self, new: NewTurn, owner: Owner, principal: Principal
+        self, new: NewTurn, owner: Owner, principal: Principal, preparing: Preparation
     ) -> tuple[Started | Replayed, Taken | None]:
         """Begin the turn, which counts as a message of the user's only if it is a new one."""
         limit = self._parts.messages
         async with limit.counted(principal) as allowance:
-            started = await self._begin(new, owner)
+            started = await self._begin(new, owner, preparing)
         if isinstance(started, Replayed):
             await limit.give_back(principal)
         return started, allowance
 
-    async def _begin(self, new: NewTurn, owner: Owner) -> Started | Replayed:
+    async def _begin(self, new: NewTurn, owner: Owner, preparing: Preparation) -> Started | Replayed:
         settings = self._parts.settings
         lease, limit = settings.turn_lease_seconds, settings.history_turns
         try:
-            return await self._parts.log.begin(owner, new, lease_seconds=lease, history_limit=limit)
+            return await self._parts.log.begin(
+                owner, new, lease_seconds=lease, history_limit=limit, on_started=preparing.start
+            )
         except TurnInFlight as exc:
             exc.conversation_id, exc.turn_id = owner.conversation_id, new.key
             raise

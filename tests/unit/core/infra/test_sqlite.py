@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,8 @@ import pytest
 
 from core.errors import DataNotUsable, DependencyDown, DiskFull
 from core.infra.sqlite import LOG_BYTES, READERS, SCHEMA_VERSION, Database
+
+caller: ContextVar[str] = ContextVar("caller")
 
 
 @pytest.fixture
@@ -88,6 +91,41 @@ async def test_a_write_that_raises_is_rolled_back_whole(database: Database) -> N
     assert await names(database) == []
     await database.write(insert)
     assert await names(database) == ["a"]
+
+
+async def test_a_result_is_reported_while_it_is_being_stored(database: Database) -> None:
+    caller.set("ada")
+    found: list[tuple[str, str, list[str]]] = []
+
+    def report(result: str) -> None:
+        with closing(sqlite3.connect(database.path)) as other:
+            found.append((result, caller.get(), other.execute("SELECT name FROM items").fetchall()))
+        reported.set()
+
+    def work(connection: sqlite3.Connection) -> str:
+        insert(connection)
+        return "inserted"
+
+    def storing(_connection: object, statement: str) -> None:
+        if statement == "COMMIT":
+            assert reported.wait(5)
+
+    reported = threading.Event()
+    await database.write(lambda connection: connection.set_trace_callback(partial(storing, None)))
+    assert await database.write(work, report) == "inserted"
+    assert found == [("inserted", "ada", [])]
+    assert await names(database) == ["a"]
+
+
+async def test_a_write_that_raises_reports_no_result(database: Database) -> None:
+    def work(_connection: sqlite3.Connection) -> None:
+        raise KeyError("ours")
+
+    found: list[object] = []
+    with pytest.raises(KeyError, match="ours"):
+        await database.write(work, found.append)
+    await asyncio.sleep(0)
+    assert found == []
 
 
 async def test_a_commit_that_fails_does_not_block_the_next_write(database: Database) -> None:

@@ -22,7 +22,7 @@ from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
 from orc.conversations import sqlite
-from orc.conversations.models import Turn, TurnOutcome, TurnStatus
+from orc.conversations.models import Begun, NewTurn, Turn, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.events import Done, Failed
 from orc.graphs.graph import Channels, TurnGraph, compile_graph
@@ -33,7 +33,7 @@ from orc.limits import sqlite as limits_sqlite
 from orc.limits.models import RateLimit
 from orc.limits.sqlite import SqliteLimitStore
 from orc.limits.window import Window
-from orc.memory.models import ConversationMemory
+from orc.memory.models import ConversationMemory, Memory
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc.turns.event_log import EventLog
@@ -83,11 +83,20 @@ class Log(SqliteTurnLog):
     commit_error: Exception | None = None
     confirmation_error: Exception | None = None
     fail_error: Exception | None = None
+    begin_error: Exception | None = None
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self.may_commit = asyncio.Event()
+        self.may_begin, self.may_commit = asyncio.Event(), asyncio.Event()
+        self.may_begin.set()
         self.may_commit.set()
+
+    async def begin(self, owner: Owner, new: NewTurn, **options: Any) -> Begun:
+        begun = await super().begin(owner, new, **options)
+        await self.may_begin.wait()
+        if self.begin_error:
+            raise self.begin_error
+        return begun
 
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         await self.may_commit.wait()
@@ -202,6 +211,49 @@ async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools:
     assert turn.status is TurnStatus.PENDING
     tools.may_answer.set()
     await ending(events)
+
+
+class WatchedMemory(ConversationMemory):
+    """A memory that reports when it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_read = asyncio.Event()
+
+    async def read(self, *words: Any, **options: Any) -> Memory:
+        self.was_read.set()
+        return await super().read(*words, **options)
+
+
+async def test_a_turn_is_prepared_while_its_question_is_stored_and_runs_afterwards(
+    log: Log, tools: SlowTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.may_begin.clear()
+    memory, changed = WatchedMemory(), asyncio.Event()
+    service = TurnService(replace(turn_service(log, tools)._parts, memory=memory))
+    monkeypatch.setattr(service.changes, "happened", lambda _owner: changed.set())
+    starting = asyncio.create_task(service.start(asking("a.pdf"), CALLER))
+    await asyncio.wait_for(memory.was_read.wait(), 5)
+    await asyncio.sleep(0.05)
+    [turn] = await log.turns(OWNER)
+    assert service._recent.find(OWNER, turn.turn_id, turn.attempt) is None
+    assert not (tools.calls or changed.is_set() or starting.done())
+    log.may_begin.set()
+    assert isinstance(await ending(await starting), Done)
+    assert tools.calls and changed.is_set()
+
+
+async def test_a_turn_whose_question_could_not_be_stored_does_not_run(log: Log, tools: SlowTools) -> None:
+    log.begin_error = DependencyDown("The database cannot be used.", dependency="store")
+    memory = WatchedMemory()
+    parts = turn_service(log, tools, turns_per_user=1)._parts
+    service = TurnService(replace(parts, memory=memory))
+    for _ in range(2):
+        with pytest.raises(DependencyDown):
+            await service.start(asking("a.pdf"), CALLER)
+    await asyncio.wait_for(memory.was_read.wait(), 5)
+    await asyncio.sleep(0.05)
+    assert not (tools.calls or service._running)
 
 
 async def test_an_answer_that_cannot_be_stored_is_never_reported_as_done(log: Log, tools: SlowTools) -> None:
