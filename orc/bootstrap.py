@@ -130,6 +130,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         documents = await stack.enter_async_context(open_documents(settings))
         models = _build_models(settings, documents)
         gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
+        stack.push_async_callback(gateway.close)
         limits, log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         scopes = TurnScopes(contexts := await open_context_store(documents.clients))
@@ -157,7 +158,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         parts = override(parts) if override else parts
         turn_service = TurnService(parts)
         exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
-        for each in (gateway, exports, turn_service):
+        for each in (exports, turn_service):
             stack.push_async_callback(each.close)
         yield App(
             settings,

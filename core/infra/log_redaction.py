@@ -12,7 +12,7 @@ from typing import Any
 from core.infra.telemetry.spans import current_trace_id
 
 TALKATIVE = """
-    azure httpcore httpcore2 httpx httpx2 langchain langchain_core langchain_openai langgraph
+    aiohttp azure httpcore httpcore2 httpx httpx2 langchain langchain_core langchain_openai langgraph
     langsmith mcp msal openai opentelemetry sse_starlette urllib3
 """.split()
 """Loggers that write whole requests and answers, headers included, below the level of a warning."""

@@ -8,10 +8,10 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
+from urllib.request import getproxies
 
-import httpx2
+import aiohttp
 from pydantic import BaseModel, ValidationError
 
 from core.errors import DependencyDown, InvalidInput, OrcError, error_named
@@ -35,6 +35,7 @@ Result = TypeVar("Result", bound=BaseModel)
 
 SCHEMAS_KEPT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
+KEPT_OPEN_SECONDS = 30.0
 LISTING_SECONDS = 5.0
 RESTART_SECONDS = 4.0
 """How long calls wait for a lost server; later calls fail at once until it answers."""
@@ -56,21 +57,6 @@ def _schema_of(tool: ListedTool) -> ToolSchema:
     )
 
 
-class _Transport(httpx2.AsyncHTTPTransport):
-    """Reports a proxy without a server, and a reset connection, as a connection that could not be made."""
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        try:
-            response = await super().handle_async_request(request)
-        except AttributeError as exc:
-            # With uvloop, anyio reports a connection that was reset right after it was accepted like this.
-            raise httpx2.ConnectError("the connection was reset as it was made", request=request) from exc
-        if response.status_code in _PROXY_WITHOUT_SERVER:
-            await response.aclose()
-            raise httpx2.ConnectError(f"a proxy answered with {response.status_code}", request=request)
-        return response
-
-
 class McpToolGateway:
     """ToolGateway over streamable HTTP.
 
@@ -86,17 +72,16 @@ class McpToolGateway:
         listing_seconds: float = LISTING_SECONDS,
         kept_seconds: float = SCHEMAS_KEPT_SECONDS,
     ) -> None:
-        # The client would parse a text for each call.
-        self._url = httpx2.URL(url)
+        self._url = url
         self._timeout_seconds = timeout_seconds
         self._listing_seconds = listing_seconds
         self._kept_seconds = kept_seconds
-        limits = httpx2.Limits(max_connections=None, keepalive_expiry=30)
-        self._http = httpx2.AsyncClient(
-            transport=_Transport(limits=limits),
-            timeout=httpx2.Timeout(timeout_seconds, connect=CONNECT_SECONDS),
-            # The client serves all callers: a proxy would take them for one, and send them to one server.
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_OPEN_SECONDS),
+            timeout=aiohttp.ClientTimeout(sock_read=timeout_seconds, sock_connect=CONNECT_SECONDS),
+            # The session serves all callers: a proxy would take them for one, and send them to one server.
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=bool(getproxies()),  # it would look for one at each call
         )
         self._breaker = CircuitBreaker("mcp_server", lambda _exc: None)
         self._lost_at: float | None = None
@@ -158,10 +143,11 @@ class McpToolGateway:
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the server answers."""
-        health = str(self._url).removesuffix("/mcp") + "/health"
+        health = self._url.removesuffix("/mcp") + "/health"
         try:
-            (await self._http.get(health, timeout=CONNECT_SECONDS)).raise_for_status()
-        except httpx2.HTTPError as exc:
+            async with asyncio.timeout(CONNECT_SECONDS), self._http.get(health) as response:
+                response.raise_for_status()
+        except (aiohttp.ClientError, TimeoutError) as exc:
             raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
 
     async def _until_back(self) -> None:
@@ -182,7 +168,7 @@ class McpToolGateway:
 
     async def close(self) -> None:
         """Close the pool."""
-        await self._http.aclose()
+        await self._http.close()
 
     async def _ask(
         self,
@@ -204,7 +190,10 @@ class McpToolGateway:
         self, request: McpRequest, token: str, on_progress: OnProgress | None
     ) -> dict[str, Any]:
         body, headers = request.body, request.headers(token)
-        async with self._http.stream("POST", self._url, content=body, headers=headers) as response:
+        post = self._http.post(self._url, data=body, headers=headers, allow_redirects=False)
+        async with post as response:
+            if response.status in _PROXY_WITHOUT_SERVER:
+                raise aiohttp.ClientConnectionError(f"a proxy answered with {response.status}")
             messages = messages_of(response)
             async for message in messages:
                 if on_progress is not None and message.progress is not None:
@@ -212,7 +201,7 @@ class McpToolGateway:
                 if (found := message.response) is not None:
                     await _read_to_end(messages)
                     return found
-        raise httpx2.RemoteProtocolError("the response ended before the result")
+        raise aiohttp.ClientPayloadError("the response ended before the result")
 
     @asynccontextmanager
     async def _counted(self) -> AsyncIterator[None]:
@@ -228,7 +217,7 @@ class McpToolGateway:
 
 
 _FAILURES = (
-    httpx2.HTTPError,
+    aiohttp.ClientError,
     RefusedRequest,
     ValidationError,
     RuntimeError,
@@ -265,7 +254,7 @@ def _translated(cause: Exception, seconds: float) -> OrcError:
     if _is_too_slow(cause):
         message = f"The tools server did not answer within {seconds:.0f} s."
         return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
-    if isinstance(cause, httpx2.TransportError):
+    if isinstance(cause, aiohttp.ClientError):
         return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
     # Only a bug of ours has its traceback logged: messages of others may contain content.
     ours = cause if isinstance(cause, RuntimeError) else None
@@ -275,7 +264,7 @@ def _translated(cause: Exception, seconds: float) -> OrcError:
 
 def _is_too_slow(cause: Exception) -> bool:
     """Whether a server that accepted the connection did not answer in time: a retry would take as long."""
-    return isinstance(cause, (TimeoutError, httpx2.ReadTimeout, httpx2.WriteTimeout))
+    return isinstance(cause, TimeoutError) and not isinstance(cause, aiohttp.ConnectionTimeoutError)
 
 
 class _BrokenOff(DependencyDown):

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import aiohttp
 import httpx2
 from opentelemetry.propagate import inject
 from pydantic import BaseModel, Field
@@ -26,6 +27,8 @@ CLIENT = {
 }
 """What the `_meta` of each request says of its client."""
 JSON, EVENT_STREAM = "application/json", "text/event-stream"
+_EVENTS, _ASKED = {"content-type": EVENT_STREAM}, httpx2.Request("POST", "http://tools")
+"""The parser of events takes a response of the same library, with its headers and its request."""
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -89,20 +92,21 @@ class McpMessage(BaseModel):
         return self.result
 
 
-async def messages_of(response: httpx2.Response) -> AsyncIterator[McpMessage]:
+async def messages_of(response: aiohttp.ClientResponse) -> AsyncIterator[McpMessage]:
     """The messages in a response. Raises RefusedRequest or ValidationError if it has something else.
 
     Events of other types, such as those that keep a connection open, are left out.
     """
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == JSON:
-        yield McpMessage.model_validate_json(await response.aread())
+        yield McpMessage.model_validate_json(await response.read())
     elif media_type == EVENT_STREAM:
-        async for event in httpx2.EventSource(response, max_event_size=None):
+        read = httpx2.Response(200, headers=_EVENTS, content=response.content.iter_any(), request=_ASKED)
+        async for event in httpx2.EventSource(read, max_event_size=None):
             if event.event == "message" and event.data:
                 yield McpMessage.model_validate_json(event.data)
     else:
-        raise RefusedRequest(f"status {response.status_code} and no JSON")
+        raise RefusedRequest(f"status {response.status} and no JSON")
 
 
 class _Part(BaseModel):

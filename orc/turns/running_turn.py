@@ -80,7 +80,7 @@ class Preparation:
 
 
 def in_background(work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-    """A task whose error is raised to whom awaits it; nobody may, if the question could not be stored."""
+    """A task whose error is raised where it is awaited, and nowhere if the question could not be stored."""
     task = asyncio.create_task(work)
     task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     return task

@@ -14,7 +14,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -104,9 +104,9 @@ async def tools(port: int) -> AsyncIterator[FailingApp]:
 
 @asynccontextmanager
 async def gateway_to(
-    port: int, *, timeout_seconds: float = CALL_SECONDS, **how: float
+    port: int, *, host: str = "127.0.0.1", timeout_seconds: float = CALL_SECONDS, **how: Any
 ) -> AsyncIterator[McpToolGateway]:
-    gateway = McpToolGateway(f"http://127.0.0.1:{port}/mcp", timeout_seconds=timeout_seconds, **how)
+    gateway = McpToolGateway(f"http://{host}:{port}/mcp", timeout_seconds=timeout_seconds, **how)
     try:
         yield gateway
     finally:
@@ -120,7 +120,7 @@ async def echo(gateway: McpToolGateway) -> dict[str, Any]:
 @pytest.mark.slow
 async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
     port = free_port()
-    patient = {"timeout_seconds": 60, "listing_seconds": 1, "kept_seconds": 0}
+    patient: dict[str, Any] = {"timeout_seconds": 60, "listing_seconds": 1, "kept_seconds": 0}
     async with tools(port) as server, gateway_to(port, **patient) as gateway:
         server.answer = hang
         with pytest.raises(DependencyDown, match="within") as slow:
@@ -365,8 +365,28 @@ async def test_a_cookie_of_one_call_is_not_sent_with_the_next() -> None:
         seen.append(Request(scope).headers.get("cookie"))
         await JSONResponse(RESULT, headers={"set-cookie": "affinity=1; Path=/"})(scope, receive, send)
 
-    async with tools(port) as app, gateway_to(port) as gateway:
+    # The client keeps no cookies of hosts that have no name.
+    async with tools(port) as app, gateway_to(port, host="localhost") as gateway:
         app.answer = answer
         for _ in range(2):
             await echo(gateway)
     assert seen == [None, None]
+
+
+async def test_a_redirect_is_not_followed() -> None:
+    port, other_port = free_port(), free_port()
+    async with tools(port) as app, tools(other_port) as other, gateway_to(port) as gateway:
+        app.answer = RedirectResponse(f"http://127.0.0.1:{other_port}/mcp", 307)
+        with pytest.raises(DependencyDown) as raised:
+            await echo(gateway)
+    assert (raised.value.code, other.calls) == ("tool_refused", 0)
+
+
+async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    async with tools(port):
+        for proxy, is_reached in (("", False), (f"http://127.0.0.1:{port}", True)):
+            monkeypatch.setenv("http_proxy", proxy)
+            async with gateway_to(80, host="tools.invalid") as gateway:
+                [error] = await asyncio.gather(gateway.ping(), return_exceptions=True)
+                assert (error is None) is is_reached
