@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from pydantic import BaseModel
 
 from core.errors import OrcError
 from core.extraction.pages import REASONS
+from core.grounding.models import Citation
 from core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE
 from devkit.shared_data import ROOT
 from mcp_server.settings import Settings as McpSettings
@@ -120,8 +122,13 @@ def subclasses(base: type[OrcError]) -> set[type[OrcError]]:
     return found.union(*map(subclasses, found))
 
 
+def section_of_api(heading: str) -> str:
+    return (ROOT / "docs" / "api.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
 def test_every_event_and_its_data_is_documented() -> None:
-    rows = re.findall(r"^\| (`.+?) \| (.+) \|$", (ROOT / "docs" / "api.md").read_text(), re.M)
+    sections = section_of_api("Streams") + section_of_api("Events of a conversation")
+    rows = re.findall(r"^\| (`.+?) \| (.+) \|$", sections, re.M)
     documented = {kind: data for kinds, data in rows for kind in re.findall(r"`(\w+)`", kinds)}
     defined = [*vars(events).values(), *vars(conversation_events).values()]
     kinds = {each for each in defined if isinstance(each, type) and issubclass(each, Event)} - {Event}
@@ -130,6 +137,12 @@ def test_every_event_and_its_data_is_documented() -> None:
         whole = "data" in vars(event)  # a document, a result or a problem
         named = [] if whole else event.model_fields
         assert [each for each in named if f"`{each}`" not in documented[event.kind]] == [], event.kind
+
+
+@pytest.mark.parametrize("model", [events.TurnResult, events.TurnMetadata, Citation])
+def test_every_field_of_a_result_is_documented(model: type[BaseModel]) -> None:
+    section = section_of_api("Results")
+    assert [name for name in model.model_fields if f"`{name}`" not in section] == []
 
 
 def test_every_code_of_a_problem_is_documented() -> None:
