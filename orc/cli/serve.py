@@ -218,8 +218,9 @@ async def _check_ports(settings: Settings) -> None:
     elsewhere = url._replace(netloc=f"[{host}]:{{port}}" if ":" in host else f"{host}:{{port}}")
     api = _Listener("The API", settings.host, settings.port, "ORC_HOST", "ORC_PORT={port}")
     tools = _Listener("The tools server", host, port_of(url), name, f"{name}={elsewhere.geturl()}")
-    for listener in (api, tools):
-        await _wait_for_port(listener)
+    problems = await asyncio.gather(_problem_with(api), _problem_with(tools))
+    if any(problems):
+        raise InvalidInput("\n".join(filter(None, problems)))
     if (api.host, api.port) == (tools.host, tools.port):
         raise InvalidInput(
             f"The API and the tools server cannot both listen on port {api.port}. Move one, for example"
@@ -227,21 +228,24 @@ async def _check_ports(settings: Settings) -> None:
         )
 
 
-async def _wait_for_port(listener: _Listener) -> None:
-    """Return once nothing listens there: what a killed Orc leaves behind ends by itself within a second."""
+async def _problem_with(listener: _Listener) -> str:
+    """Why the server cannot listen, and what to do about it; "" if it can.
+
+    What a killed Orc leaves behind ends by itself within a second.
+    """
     what, host, port = listener.what, listener.host, listener.port
     for _ in range(PORT_CHECKS):
         if port_is_free(host, port):
-            return
+            return ""
         await asyncio.sleep(PORT_CHECK_SECONDS)
     if not port_is_free(host, 0):
-        raise InvalidInput(
+        return (
             f"{what} cannot listen on {host}, which is not an address of this machine. Set"
             f" {listener.host_setting}."
         )
-    raise InvalidInput(
+    return (
         f"{what} cannot listen on port {port} of {host}: it is in use, or this user may not use it. Stop the"
-        f" program that listens there, or choose another port, for example with {listener.at_another_port()}"
+        f" program that listens there, or choose another port, for example {listener.at_another_port()}"
     )
 
 

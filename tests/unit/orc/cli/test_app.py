@@ -225,12 +225,22 @@ def test_serve_says_how_to_move_from_a_taken_port(data_dir: Path, monkeypatch: p
         free = f"http://127.0.0.1:{free_port()}/mcp"
         refused = refusal_of_serve(monkeypatch, ORC_PORT=str(port), MCP_SERVER_URL=free)
         assert f"The API cannot listen on port {port} of 127.0.0.1: it is in use" in refused
-        assert re.search(r"for example with ORC_PORT=\d+$", refused)
+        assert re.search(r"for example ORC_PORT=\d+$", refused)
         url = f"http://127.0.0.1:{port}/mcp"
         refused = refusal_of_serve(monkeypatch, ORC_PORT=str(free_port()), MCP_SERVER_URL=url)
     assert f"The tools server cannot listen on port {port} of 127.0.0.1: it is in use" in refused
-    advised = re.search(r"for example with MCP_SERVER_URL=http://127\.0\.0\.1:(\d+)/mcp$", refused)
+    advised = re.search(r"for example MCP_SERVER_URL=http://127\.0\.0\.1:(\d+)/mcp$", refused)
     assert advised and int(advised[1]) != port and port_is_free("127.0.0.1", int(advised[1]))
+
+
+@pytest.mark.slow
+def test_serve_names_both_ports_that_are_taken(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        url = f"http://127.0.0.1:{port}/mcp"
+        refused = refusal_of_serve(monkeypatch, ORC_PORT=str(port), MCP_SERVER_URL=url)
+    assert refused.count(f"cannot listen on port {port} of 127.0.0.1") == 2
+    assert re.search(r"ORC_PORT=\d+ The tools server .* MCP_SERVER_URL=http", refused)
 
 
 def test_serve_refuses_one_port_for_both_servers(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
