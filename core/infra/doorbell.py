@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _ATTRIBUTES = 0x4
-"""What inotify calls a change of the times of a file, or of the number of its names."""
+"""The event of inotify for a change of the times of a file, or of the number of its names."""
 _EVENT_BYTES = 4096
 SECONDS_WITHOUT = 0.03
 """How long `wait` takes at most if the file cannot be watched, as on systems without inotify."""

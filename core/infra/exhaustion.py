@@ -14,7 +14,7 @@ _NO_DESCRIPTORS = {
 }
 _FULL_DATABASE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
 DEPTH = 10
-"""How many causes of an exception are looked at."""
+"""The number of causes of an exception that are examined."""
 TEMPORARY = "the temporary folder", "temporary_files"
 
 

@@ -61,7 +61,7 @@ class ModelFacts(Record):
 DEFAULT_CHAT_MODEL = "gpt-5.1"
 DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
 DEFAULT_TITLE_MODEL = "gpt-4.1-nano"
-"""What is used with a key of OpenAI and no other setting. Facts about models are in core/llm/models.toml."""
+"""The models that are used with a key of OpenAI and no other setting, see core/llm/models.toml."""
 OPENAI_HOST = "api.openai.com"
 OFF = "off"
 

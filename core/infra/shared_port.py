@@ -18,7 +18,7 @@ from core.errors import DependencyDown, InvalidInput
 log = logging.getLogger(__name__)
 
 PASSED, TAKEN, CLOSED = b"p", b"t", b"c"
-"""What the two processes send about a connection; TAKEN before anything is read from it."""
+"""The messages of the two processes about a connection. TAKEN is sent before anything is read from it."""
 POLL_SECONDS = 0.05
 NOT_ON_THIS_MACHINE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 BACKLOG = 2048

@@ -203,7 +203,7 @@ class Database:
             self._opened.pop().close()
 
     async def _look(self, work: Work[Result | None]) -> Result | None:
-        """What `work` reads with the connection of the event loop; None if it would have to wait."""
+        """The result of `work` on the connection of the event loop; None if it would have to wait."""
         if self._here is None:
             with _translated():
                 self._here = await asyncio.to_thread(self._connect)

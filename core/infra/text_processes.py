@@ -55,7 +55,7 @@ class TextWork(Protocol):
         seconds: float,
         whose: str = "",
     ) -> Result:
-        """What the function returns or raises. Raises Overdue after `seconds` of processor time.
+        """Run the function; returns or raises what it does. Raises Overdue after `seconds` of processor time.
 
         `whose` is the organization that the work is for: none may use all processes.
         """
@@ -71,7 +71,7 @@ class InThread:
         seconds: float,  # noqa: ARG002
         whose: str = "",  # noqa: ARG002
     ) -> Result:
-        """What the function returns or raises."""
+        """Run the function; returns or raises what it does."""
         return await asyncio.to_thread(function, *arguments)
 
 
@@ -148,8 +148,11 @@ class TextProcesses:
         seconds: float,
         whose: str = "",
     ) -> Result:
-        """What the function returns or raises. Raises Overdue after `seconds` of processor time, or four
-        times as long on the clock, and Unavailable if no process can be started."""
+        """Run the function; returns or raises what it does.
+
+        Raises Overdue after `seconds` of processor time, or four times as long on the clock, and Unavailable
+        if no process can be started.
+        """
         wall = self._start_seconds + seconds * WALL_PER_PROCESSOR_SECOND
         limits = (seconds, 2 * wall)
         request = pickle.dumps((function, arguments, *limits), pickle.HIGHEST_PROTOCOL)

@@ -46,7 +46,7 @@ class Model:
 
     @property
     def attributes(self) -> dict[str, str]:
-        """What a call's span and its metrics have in common."""
+        """The attributes that a call's span and its metrics have in common."""
         return {
             "gen_ai.operation.name": self.operation,
             "gen_ai.provider.name": self.provider,

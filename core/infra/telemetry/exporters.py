@@ -74,7 +74,7 @@ class OwnMeters(metrics.MeterProvider):
 def build_providers(
     settings: CoreSettings, service: str, processors: Sequence[SpanProcessor], readers: Sequence[MetricReader]
 ) -> tuple[TracerProvider, MeterProvider]:
-    """What `service` records with: the exporters of the settings, and what is given."""
+    """The providers of `service`: the exporters of the settings, and these processors and readers."""
     exporters = [_build_exporters(name, settings) for name in dict.fromkeys(settings.telemetry_exporters)]
     # The id of the instance keeps the counts of two workers apart.
     about = {
