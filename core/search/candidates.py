@@ -28,7 +28,7 @@ def document_terms(name: str, cover: Period | None) -> list[str]:
 
 
 def question_terms(question: Question, languages: Iterable[str]) -> Asked:
-    """What a question asks for, as documents in these languages have it."""
+    """The weighted terms of a question, as documents in these languages have them."""
     asked = {NAME + part: OF_DOCUMENT for part in joined_words(question.text)}
     asked |= {PERIOD + _spelled(period): OF_DOCUMENT for period in question.periods}
     for word, weight in _words(question):

@@ -25,7 +25,7 @@ MIN_FIT = 0.5
 
 
 class ExpansionScores(NamedTuple):
-    """What a question's expansions find, in the documents that use the vocabulary of their field.
+    """The results of a question's expansions in the documents that use the vocabulary of their field.
 
     `concepts` are counts by passage, `kinds` the fit of pages to the kinds looked for, `asides` the fit to
     kinds that only lead to other pages; `measures` are words of the question that the concepts and kinds

@@ -18,7 +18,7 @@ MOST_REMEMBERED = 2000
 
 
 class _Pages(NamedTuple):
-    """What a document's layout says of its passages, and of its pages, which are counted from 0."""
+    """The layout of a document by passage and by page; pages are counted from 0."""
 
     passage_lengths: list[int]
     page_of: list[int]

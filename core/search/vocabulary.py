@@ -69,7 +69,7 @@ class _File(BaseModel):
 
 
 class QueryExpansion(NamedTuple):
-    """What a `domain` adds to a question: concepts to find, each by any of its phrases, and kinds of pages.
+    """The additions of a `domain` to a question: concepts, found by any of their phrases, and kinds of pages.
 
     It applies to documents that have some of the phrases in `known_by`. `asides` are the kinds of pages
     that only lead to others, unless the question asks for them. `measures` are the question's words for
