@@ -1,4 +1,4 @@
-"""How the model receives documents in full: as files if it accepts them, otherwise as text."""
+"""Sends whole documents to the model: as files if it accepts them, otherwise as text."""
 
 import asyncio
 import logging
@@ -102,7 +102,7 @@ def build_provider_files(
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ttl_seconds: int = FILE_TTL_SECONDS,
 ) -> ProviderFiles:
-    """What the settings ask for: text if no provider is set, or none that is known to take files."""
+    """The adapter for the settings: for text if there is no provider, or none that is known to take files."""
     way = way_of(settings, provider.endpoint if provider else None)
     if provider is None or (way == "text" and settings.provider_files == "auto"):
         return LocalProviderFiles(catalog, ttl_seconds=ttl_seconds, clock=clock)
@@ -130,7 +130,7 @@ def _build_client(provider: Provider) -> "AsyncOpenAI":
 
 
 def way_of(settings: CoreSettings, endpoint: Endpoint | None) -> SentAs:
-    """How PDFs are to reach the model of this provider."""
+    """The form in which PDFs are sent to the model of this provider."""
     if endpoint is None:
         return "text"
     if settings.provider_files == "auto":

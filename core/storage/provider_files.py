@@ -24,7 +24,7 @@ MARGIN = timedelta(minutes=5)
 QUICK_SECONDS = 5.0
 SWEEP_SECONDS = 3600.0
 LISTED_AT_ONCE, LISTED, DELETED = 100, 10_000, 200
-"""What one sweep looks at and deletes at most."""
+"""The most files that one sweep lists at once, lists in total, and deletes."""
 
 Purpose = Literal["assistants", "user_data"]
 

@@ -25,7 +25,7 @@ Value = TypeVar("Value", bound=BaseModel)
 
 
 class Version(NamedTuple, Generic[Value]):
-    """What a blob held when it was read."""
+    """The value in a blob, and the ETag with which it was read."""
 
     value: Value
     etag: str
@@ -41,7 +41,7 @@ class JsonBlobs(Generic[Value]):
 
     @guarded
     async def read(self, name: str) -> Version[Value] | None:
-        """What the blob holds; None only if the service says that there is none."""
+        """The value in the blob; None only if the service reports that there is none."""
         with absence_allowed():
             stream = await self._blob(name).download_blob()
             value = self._kind.model_validate_json(await stream.readall())

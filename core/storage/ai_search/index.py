@@ -58,7 +58,7 @@ _PROFILE = _ALGORITHM = "exact"
 
 
 class Embedding(NamedTuple):
-    """What makes vectors, and how many numbers they have."""
+    """An embedder, and how many numbers its vectors have."""
 
     embedder: str
     dimension: int

@@ -36,7 +36,7 @@ from core.text.terms import STOP_WORDS, detect_language, words
 
 READINGS = 4
 READING_PAUSE_SECONDS = 0.1
-"""How often, and how far apart, a document is read that is being replaced meanwhile."""
+"""How often, and after which pause, a document that is being replaced is read again."""
 
 
 class AzurePassageIndex:

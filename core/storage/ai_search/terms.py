@@ -79,7 +79,7 @@ class Expansion(NamedTuple):
 
 
 def expand(query: str, languages: Iterable[str]) -> list[Expansion]:
-    """What the product's vocabularies add to a question, as texts in these languages have it."""
+    """The expansions of a question by the product's vocabularies, as texts in these languages have them."""
     spoken = sorted(set(languages))
     found = parse_question(query, shipped_vocabularies()).expansions
     return [made for each in found if (made := _expansion(each, spoken)).phrases or made.titles]

@@ -36,7 +36,7 @@ class Changed(Exception):
 
 
 class Found(NamedTuple):
-    """What the service says of a blob; the ETag without its quotes."""
+    """The properties of a blob as the service reports them; the ETag without its quotes."""
 
     name: str
     etag: str
@@ -69,7 +69,7 @@ class Blobs:
 
     @guarded
     async def head(self, name: str) -> Found | None:
-        """What the service says of the blob, or None if there is none."""
+        """The properties of the blob, or None if there is none."""
         with absence_allowed():
             return _found(await self._container.get_blob_client(name).get_blob_properties())
         return None

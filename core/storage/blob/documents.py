@@ -225,7 +225,7 @@ class BlobPageStore:
         await self._blobs.delete(_name(document_id))
 
     async def _read(self, name: str, wanted: Wanted) -> list[tuple[Entry, bytes]]:
-        """What is wanted of one version; nothing if it has no pages."""
+        """The wanted entries and bytes, all of one version; none if there are no pages."""
         for _ in range(ATTEMPTS):
             known = self._known.pop(name, None)
             # An index that was remembered may say that a page is absent which has been saved since.

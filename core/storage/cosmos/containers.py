@@ -20,7 +20,7 @@ EXPIRING_WHERE_ITEMS_SAY_SO = -1
 
 @dataclass(frozen=True)
 class ContainerDefinition:
-    """What a container is made with. A path that fits `indexed` and `unindexed` is as the longer one says."""
+    """The settings of a container. If a path fits `indexed` and `unindexed`, the longer entry applies."""
 
     name: str
     partition_key: tuple[str, ...]
