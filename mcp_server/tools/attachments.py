@@ -63,7 +63,7 @@ def file_statuses(
     created: Set[str],
     origins: Mapping[str, DocumentOrigin],
 ) -> list[FileStatus]:
-    """What became of each document; `attached` are those that the model got, by id, as are `origins`.
+    """The outcome for each document; `attached` are those that the model got, by id, as are `origins`.
 
     `created` are the ids of the references that were created for this answer.
     """

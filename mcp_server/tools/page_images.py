@@ -62,7 +62,7 @@ class DocumentImages:
         question: str,
         documents: Sequence[Document],
     ) -> AllowedImages:
-        """What may be sent; nothing if the caller allows no pictures or the model reads none."""
+        """The pictures that may be sent; none if the caller allows none or the model reads none."""
         if limits is None:
             return AllowedImages()
         facts = self.catalogue.facts(model)

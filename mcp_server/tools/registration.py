@@ -176,7 +176,7 @@ ContextName = Annotated[
         " or the handle of one, such as `c1`",
     ),
 ]
-"""What a call selects of the contexts in its scope. It adds none: see Accessible.narrowed."""
+"""The contexts that a call selects in its scope. It cannot add any: see Accessible.narrowed."""
 MAX_ID_CHARACTERS = 300
 """Enough for the longest file name with a page number."""
 

@@ -105,7 +105,7 @@ async def test_a_blob_is_looked_at_while_all_threads_are_busy(
     folder: FolderBlobStore, write: Callable[[bytes], Path]
 ) -> None:
     put = await folder.put(PATH, write(b"hello"))
-    assert await folder.head(PATH) == put  # the first look finds out whether the disk minds case
+    assert await folder.head(PATH) == put  # the first call finds out whether the disk ignores case
     go_on, pool = threading.Event(), ThreadPoolExecutor(1)
     asyncio.get_running_loop().set_default_executor(pool)
     busy = asyncio.create_task(asyncio.to_thread(go_on.wait))
