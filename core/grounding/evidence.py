@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
@@ -32,6 +32,7 @@ from core.grounding.sentence_facts import (
 )
 from core.grounding.signs import LOSSES, SPENDING, same_sign
 from core.grounding.sources import Source
+from core.grounding.table_rows import COST, NEUTRAL, cells_of, says
 from core.text.numbers import CURRENCIES, NUMBER_WORDS
 from core.text.sentences import Kind
 from core.text.terms import detect_language, is_stop_word, words
@@ -115,6 +116,8 @@ class _Unit:
     condition: frozenset[str]
     is_record: bool
     """Whether it is a row of a table, or a label with its value."""
+    row: Sequence[Token]
+    """The tokens of a row with labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +159,17 @@ class Evidence:
         """The sentences that support `claim`, preferably inside `near`; None if there are none.
 
         Either they contain the claim word for word and negate as often, or for each of its clauses they have
-        one with the same names, numbers, units, opposites and negations, and most of its words. A claim
-        without a content word, such as `2019 138 199`, has to be a whole row of a table.
+        one with the same names, numbers, units, opposites and negations, and most of its words, or they are a
+        row of a table with a value of the claim and its label. A claim without a content word, such as
+        `2019 138 199`, has to be a whole row of a table.
         """
         effort = effort or Effort()
         if not has_content(claim, self.language):
             return self._whole_row(claim, near, effort)
         if any(self._quotes.find(quoted) is None for quoted in _QUOTED.findall(claim)):
             return None
-        return self._verbatim(claim, near, effort) or self._paraphrased(claim, near, effort)
+        found = self._verbatim(claim, near, effort) or self._said_by_row(claim, near, effort)
+        return found or self._paraphrased(claim, near, effort)
 
     @cached_property
     def sentences(self) -> list[Span]:
@@ -213,6 +218,7 @@ class Evidence:
                 asks=text.endswith("?"),
                 condition=condition(tokens),
                 is_record=kind == "row" or _LABELLED.fullmatch(text) is not None,
+                row=tokens if kind == "row" and any(token.breaks == ":" for token in tokens) else (),
             )
         return self._units[number]
 
@@ -247,9 +253,7 @@ class Evidence:
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
         said = _Claim.of(self._tokens(claim))
         best: tuple[tuple[bool, int], Span] | None = None
-        found_words = map(str.lower, _CLAIM_WORD.findall(claim))
-        beginnings = {word[:BEGINNING] for word in found_words if word not in _WRITTEN_OTHERWISE}
-        for window in self._windows_with(beginnings):
+        for window in self._windows_with(_beginnings(claim)):
             span = Span(window[0].span.start, window[-1].span.end)
             rank = (not _overlap(span, near), len(window))
             if (best is None or rank < best[0]) and _supports(said, window, effort):
@@ -257,6 +261,28 @@ class Evidence:
             if effort.is_spent:
                 break
         return best[1] if best else None
+
+    def _said_by_row(self, claim: str, near: Span, effort: Effort) -> Span | None:
+        if all(kind != "row" for _, kind in self._pieces):
+            return None
+        said, best = self._tokens(claim), None
+        wanted = {token.stem for token in said if token.is_content} - NEUTRAL
+        windows = self._windows_with(_beginnings(claim) - {COST[:BEGINNING]})
+        for unit in (window[0] for window in takewhile(lambda each: len(each) == 1, windows)):
+            if not effort.spend():
+                break
+            is_near = _overlap(unit.span, near)
+            if (best is None or is_near) and wanted <= unit.words and says(said, cells_of(unit.row)):
+                best = unit.span
+            if best and is_near:
+                break
+        return best
+
+
+def _beginnings(claim: str) -> set[str]:
+    """The beginnings of its longer words, without those that a page may write as a sign or a figure."""
+    found = map(str.lower, _CLAIM_WORD.findall(claim))
+    return {word[:BEGINNING] for word in found if word not in _WRITTEN_OTHERWISE}
 
 
 class SourceEvidence:
@@ -361,7 +387,7 @@ def _holds(part: _Part, window: list[_Unit], index: int, effort: Effort) -> bool
     """Whether one clause of a sentence says the same as `part`.
 
     A clause without names may refer to the names before it in its sentence, and a sentence without names to
-    those of the sentences before; a row of a table does not.
+    those of the sentences before; a row of a table does not, and a cell has to have all words of `part`.
     """
     unit = window[index]
     if unit.asks or not effort.spend(len(unit.parts)):
@@ -372,7 +398,8 @@ def _holds(part: _Part, window: list[_Unit], index: int, effort: Effort) -> bool
     context = set[str]().union(*(each.names for each in before))
     for number, found in enumerate(unit.parts):
         has_own = any(token.is_name for token in (found.tokens[1:] if number == 0 else found.tokens))
-        if _says(part, found, frozenset() if has_own else context):
+        is_whole = not unit.row or part.stems <= found.stems
+        if is_whole and _says(part, found, frozenset() if has_own else context):
             return True
         context |= found.names
     return False

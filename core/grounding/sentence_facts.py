@@ -406,12 +406,13 @@ def _units(tokens: list[Token], spelled: list[str], index: int) -> tuple[str, ..
     found: list[str] = []
     if index and (code := CURRENCIES.get(spelled[index - 1])):
         found.append(code)
-    following = slice(index + 1, index + 1 + UNITS_LOOKED_AT)
-    for token, folded in zip(tokens[following], spelled[following], strict=True):
+    for at in range(index + 1, min(index + 1 + UNITS_LOOKED_AT, len(tokens))):
+        token, folded = tokens[at], spelled[at]
         if token.breaks or token.kind in ("number", "bound") or not (token.stem or folded in CURRENCIES):
             break
-        belongs_to_next = folded in CURRENCIES and bool(found) and found[0] in _SYMBOLS
-        if not belongs_to_next:
+        is_next_number = tokens[at + 1 : at + 2] and tokens[at + 1].kind == "number"
+        belongs_to_next = found and (found[0] in _SYMBOLS or is_next_number)
+        if folded not in CURRENCIES or not belongs_to_next:
             found.append(SCALES.get(folded) or CURRENCIES.get(folded) or token.stem)
     return tuple(found)
 

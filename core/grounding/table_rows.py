@@ -1,0 +1,157 @@
+"""Compares a sentence with a row of a table: `B-200 costs EUR 7` with `Article: B-200 | Price EUR: 7`."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
+from core.grounding.sentence_facts import Clause, Token, joined_pairs
+from core.grounding.signs import same_sign
+from core.text.numbers import CURRENCIES
+
+_FIXED = frozenset(CURRENCIES.values())
+_PRICE, COST = "price", "cost"
+"""Stems: a sentence with `costs` has the label `Price`."""
+NEUTRAL = frozenset({COST, "amount", "come", "equal", "give", "list", "record", "show", "state"})
+"""Stems of words that a sentence needs and a row does not have."""
+_LIMITING = CONDITIONS | MAYBE | ONLY
+_DIRECTIONS = frozenset(
+    "from to by until before after between through von nach aus bis durch zwischen de à par desde hasta por"
+    " da van naar door".split()  # prose: data
+)
+"""Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
+_WORDS_OF_SUBJECT = 2
+MOST_WORDS, MOST_CELLS = 40, 100
+"""Of a sentence and a row that are compared: each cell is looked for at each word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a row: the words of its label, and those of its value."""
+
+    label: Clause
+    value: Clause
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The stems of its label, without currencies."""
+        return _stems(self.label)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its value has no words."""
+        return all(token.kind == "number" for token in self.value if token.is_content)
+
+    @property
+    def length(self) -> int:
+        """The number of content words of its value."""
+        return sum(token.is_content for token in self.value)
+
+    def place_in(self, said: Sequence[Token]) -> int | None:
+        """Where the content words of a sentence have the whole value, which may have the label's currency."""
+        written = {each.written.casefold() for each in self.label}
+        codes = frozenset(code for name, code in CURRENCIES.items() if name in written)
+        wanted = [token for token in self.value if token.is_content]
+        places = range(len(said) - len(wanted) + 1) if wanted else ()
+        pairs = ((at, zip(said[at:], wanted, strict=False)) for at in places)
+        return next((at for at, each in pairs if all(_same(one, other, codes) for one, other in each)), None)
+
+
+def cells_of(tokens: Sequence[Token]) -> list[Cell]:
+    """The cells of a row; none if there are fewer than two, or one without a label."""
+    found: list[Cell] = []
+    rows: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.breaks == "|":
+            rows.append([])
+        else:
+            rows[-1].append(token)
+    for cell in filter(None, rows):
+        end = next((at for at, token in enumerate(cell) if token.breaks == ":"), None)
+        if end is None:
+            return []
+        found.append(
+            Cell(*([t for t in part if t.breaks in ("", "and")] for part in (cell[:end], cell[end + 1 :])))
+        )
+    return found if len(found) > 1 else []
+
+
+def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
+    """Whether the row says what the claim says: one value by its label, and which row it is.
+
+    The claim has to have the label of one cell and its whole value, and the whole value of the first cell, or
+    of another one with two words. All its other words have to be among these.
+    """
+    said = [token for token in claim if token.is_content]
+    if not row or len(said) > MOST_WORDS or len(row) > MOST_CELLS:
+        return False
+    named = _named(row, said)
+    if named is None or _limits(claim) or not _is_next(named, row, said):
+        return False
+    whole = [cell for cell in row if cell is not named and cell.place_in(said) is not None]
+    known = [token for cell in (named, *whole) for token in (*cell.label, *cell.value)]
+    if any(token.negates for token in (*claim, *known)) or any(token.breaks == "|" for token in claim):
+        return False
+    if exclude(joined_pairs(claim), joined_pairs(known)):
+        return False
+    is_subject = any(cell is row[0] or len(_words(cell.value)) >= _WORDS_OF_SUBJECT for cell in whole)
+    return is_subject and _all_known(said, known, whole)
+
+
+def _named(row: Sequence[Cell], said: Sequence[Token]) -> Cell | None:
+    """The only cell whose label a claim has, besides that of the first one: `article B-200`."""
+    stems = _stems(said) | ({_PRICE} if COST in _stems(said) else frozenset())
+    named = [cell for cell in row if cell.labels and cell.labels <= stems]
+    named = [cell for cell in named if not any(cell.labels < other.labels for other in named)]
+    named = [cell for cell in named if cell is not row[0]]
+    return named[0] if len(named) == 1 else None
+
+
+def _is_next(named: Cell, row: Sequence[Cell], said: Sequence[Token]) -> bool:
+    """Whether a claim has the value of a cell, and no number of another cell as close to its label.
+
+    A number within the words of a cell, such as `Station 4711`, is neither, and one of the label no value.
+    """
+    own = named.place_in(said)
+    if own is None:
+        return False
+    labels = [at for at, token in enumerate(said) if token.stem in named.labels | {COST}]
+    found = [(cell, cell.place_in(said)) for cell in row if cell is not named]
+    places = [(cell, at) for cell, at in found if at is not None]
+    in_words = {
+        at for cell, first in places if not cell.is_number for at in range(first, first + cell.length)
+    }
+    numbers = [at for cell, at in places if cell.is_number and at not in in_words]
+    distance, *others = (min(abs(at - label) for label in labels) for at in (own, *numbers))
+    return own not in {*in_words, *labels} and all(distance < other for other in others)
+
+
+def _all_known(said: Sequence[Token], known: Sequence[Token], whole: Sequence[Cell]) -> bool:
+    """Whether all words of a claim are among those of the cells, and no value of `whole` has a direction."""
+    stems = _stems(known) | NEUTRAL
+    directed = _stems(token for token in said if token.after in _DIRECTIONS)
+    values = _stems(token for cell in whole for token in cell.value)
+    return all(token.stem in stems for token in said) and directed.isdisjoint(values)
+
+
+def _limits(claim: Sequence[Token]) -> bool:
+    return any(token.written.casefold() in _LIMITING and token.written != "May" for token in claim)
+
+
+def _same(claimed: Token, found: Token, codes: frozenset[str]) -> bool:
+    """Whether a claim has a word or number of a value; `codes` are the currencies of its label."""
+    if claimed.stem != found.stem or claimed.kind != found.kind:
+        return False
+    if claimed.kind != "number":
+        return True
+    fixed, own = _FIXED.intersection(claimed.near), _FIXED.intersection(found.near)
+    if not own <= fixed <= own | codes or claimed.other_end != found.other_end:
+        return False
+    return same_sign(claimed.sign, found.sign, says_loss=False, spends=False)
+
+
+def _words(clause: Clause) -> list[Token]:
+    return [token for token in clause if token.is_content and token.kind == "word"]
+
+
+def _stems(tokens: Iterable[Token]) -> frozenset[str]:
+    return frozenset(token.stem for token in tokens if token.is_content)

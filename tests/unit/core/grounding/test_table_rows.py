@@ -1,0 +1,118 @@
+"""Sentences about one row of a table: the value under its label, for the row that the sentence names."""
+
+import pytest
+
+from core.grounding.evidence import Evidence
+from core.grounding.quotes import Span
+
+PRICES = (
+    "Article | Description | Unit | Price EUR | Discount from 10\n"
+    "Article: A-100 | Description: Steel bolt M8 | Unit: 100 pcs | Price EUR: 14.9 | Discount from 10: 5 %\n"
+    "Article: B-200 | Description: Hex nut M8 | Unit: 100 pcs | Price EUR: 7.25 | Discount from 10: none"
+)
+LIMITS = (
+    "City: Lisbon | Daily allowance: EUR 46 | Hotel limit per night: EUR 135 | Taxi limit per day: EUR 30\n"
+    "City: Oslo | Daily allowance: EUR 74 | Hotel limit per night: EUR 205 | Taxi limit per day: EUR 60"
+)
+COSTS = (
+    "Item: Training | 2022 (EUR): 12,400 | 2023 (EUR): 15,800\n"
+    "Item: Travel | 2022 (EUR): 8,150 | 2023 (EUR): 6,900"
+)
+STATIONS = (
+    "station_id: 4711 | name: Station 4711 | city: Lima | bikes: 11 | opened: 2017-05-11\n"
+    "station_id: 4712 | name: Station 4712 | city: Lyon | bikes: 18 | opened: 2018-05-11"
+)
+FERRY = "Departure: Oslo | Arrival: New York | Price: 5 | Seller: Ann | Buyer: Bob"
+OTHERS = "Ferry: Anna Berg | Open from: 5 | Trip: 3–5 days | Budget: 8 | Budget 2025: 9"
+MATCHES = (
+    "Player: Ann | Wins: 5 | Losses: 7 | Result EUR: (138)\n"
+    "Player: Bob | Wins: 7 | Losses: 5 | Result EUR: 138"
+)
+
+
+def is_supported(claim: str, page: str) -> bool:
+    return Evidence(page).find(claim, Span(0, len(page))) is not None
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("The hex nut M8 (B-200) costs EUR 7.25 per 100 pcs.", PRICES),
+        ("The price of the hex nut M8 is EUR 7.25.", PRICES),
+        ("Article B-200 costs EUR 7.25.", PRICES),
+        ("A steel bolt M8 costs 14.90 euros.", PRICES),
+        ("The discount from 10 for the steel bolt M8 is 5 %.", PRICES),
+        ("The hotel limit in Lisbon is EUR 135 per night.", LIMITS),
+        ("In Oslo, the taxi limit per day is EUR 60.", LIMITS),
+        ("Training cost EUR 15,800 in 2023.", COSTS),
+        ("In 2022, training cost 12,400 euros.", COSTS),
+        ("Station 4711 has 11 bikes.", STATIONS),
+        ("Station 4711 was opened on 2017-05-11.", STATIONS),
+        ("Station 4711 is in the city of Lima.", STATIONS),
+        ("Ann has 5 wins.", MATCHES),
+        ("The result of Ann was EUR -138.", MATCHES),
+        ("The points for cost and budget are 20.", "Criterion: Cost and budget | Points: 20"),
+        ("The Anna Berg is open from 5.", OTHERS),
+        ("The trip of the Anna Berg is 3 to 5 days.", OTHERS),
+        ("The budget 2025 of the Anna Berg is 9.", OTHERS),
+    ],
+)
+def test_a_value_under_its_label_in_the_row_that_a_sentence_names_is_supported(claim: str, page: str) -> None:
+    assert is_supported(claim, page)
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("The hex nut M8 (B-200) costs 14.9.", PRICES),
+        ("Article A-100 costs EUR 7.25.", PRICES),
+        ("The steel bolt M10 costs 14.90 euros.", PRICES),
+        ("The daily allowance in Lisbon is EUR 135.", LIMITS),
+        ("The daily allowance in Lisbon is EUR 74.", LIMITS),
+        ("The taxi limit in Lisbon is EUR 30 per night.", LIMITS),
+        ("Training cost 15,800 in 2022.", COSTS),
+        ("Travel cost 15,800 in 2023.", COSTS),
+        ("Training cost 15,800 in 2022 and 12,400 in 2023.", COSTS),
+        ("Station 4711 has 18 bikes.", STATIONS),
+        ("Station 11 has 4711 bikes.", STATIONS),
+        ("Station 4711 has 4711 bikes.", STATIONS),
+        ("Station 4711 is in the city of Lyon.", STATIONS),
+        ("Station 4711 was opened on 2017-11-05.", STATIONS),
+        ("Ann has 7 wins.", MATCHES),
+        ("Ann has 7 wins and 5 losses.", MATCHES),
+        ("The wins of Station 12 are 22.", "Name: Station 12 | Wins: 12 | Bikes: 22"),
+        ("The budget of the Anna Berg is 9.", OTHERS),
+        ("The weight of Steel bolt M10 is 10.", "Name: Steel bolt M10 | Weight: 7 | Length: 10"),
+    ],
+)
+def test_a_value_of_another_cell_is_not_supported(claim: str, page: str) -> None:
+    assert not is_supported(claim, page)
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("The price is 7.25 euros.", PRICES),
+        ("The hex nut M8 costs USD 7.25.", PRICES),
+        ("The hex nut M8 costs 7.25 million euros.", PRICES),
+        ("The hex nut M8 costs at least 7.25.", PRICES),
+        ("The hex nut M8 does not cost 7.25.", PRICES),
+        ("Only the hex nut M8 costs 7.25.", PRICES),
+        ("The hex nut M8 may cost 7.25.", PRICES),
+        ("The hex nut M8 costs EUR 7.25 per 500 pcs.", PRICES),
+        ("The lowest price is that of the hex nut M8, EUR 7.25.", PRICES),
+        ("The average price of the hex nut M8 is 7.25.", PRICES),
+        ("The daily allowance in Lisbon is 46.", LIMITS),
+        ("Training cost rose to 15,800 in 2023.", COSTS),
+        ("The result of Ann was EUR 138.", MATCHES),
+        ("The price from New York is 5.", FERRY),
+        ("The price from New York to Oslo is 5.", FERRY),
+        ("The buyer in Oslo is Ann.", FERRY),
+        ("Criterion: Cost or budget | Points: 20", "Criterion: Cost and budget | Points: 20 | Weight: 2"),
+        ("The points for cost or budget are 20.", "Criterion: Cost and budget | Points: 20"),
+        ("The Anna Berg is open until 5.", OTHERS),
+        ("The trip of the Anna Berg is 3 and 5 days.", OTHERS),
+    ],
+)
+def test_a_sentence_that_says_more_or_less_than_the_row_is_not_supported(claim: str, page: str) -> None:
+    assert not is_supported(claim, page)
