@@ -9,6 +9,7 @@ from typing import Any
 
 import uvicorn
 
+from core.errors import InvalidInput
 from core.infra.collector import collector_paused
 from core.infra.http_server import LimitedHttp, Server
 from core.infra.lifeline import hold_on
@@ -54,7 +55,12 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
             hold_on(stop)
         if siblings:
             await stack.enter_async_context(siblings.answered(calls.answer))
-        await server.serve()
+        try:
+            await server.serve()
+        except SystemExit as exc:  # uvicorn has logged the reason
+            address = f"port {settings.mcp_port} of {settings.mcp_host}"
+            message = f"The tools server cannot listen on {address}. Set ORC_MCP_PORT to another one."
+            raise InvalidInput(message) from exc
 
 
 class LimitedTools(LimitedHttp):
