@@ -40,7 +40,7 @@ from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
 from core.grounding.safe_markdown import SafeMarkdown
-from core.grounding.sentence_facts import clauses, has_content, has_row, tokenize
+from core.grounding.sentence_facts import clauses, has_content, has_row
 from core.grounding.sources import (
     FencedSource,
     Source,
@@ -52,6 +52,8 @@ from core.grounding.sources import (
     without_fenced,
     without_markers,
 )
+from core.grounding.table_rows import cells_of, says
+from core.grounding.tokens import tokenize
 from core.llm.messages import memory_message, read_remembered
 from core.llm.replies import repair
 from core.llm.tokens import TiktokenCounter, truncate, truncate_words
@@ -261,6 +263,15 @@ def compare_order(text: str) -> object:
     return same_order(tokens, tokens), is_turned(tokens, tokens)
 
 
+def compare_rows(text: str) -> object:
+    """A sentence about a value of a row, which has the text as its first cell, and one that has the text."""
+    claim = tokenize("The price of the quay is 7.", "en")
+    read = tokenize(text[:LONGEST_CHECKED], "en")
+    rows = (f"Name: {text[:MAX_PARSED_WHOLE]} | Price: 7", "Name: Quay | Price: 7")
+    first, second = (cells_of(tokenize(row, "en")) for row in rows)
+    return says(claim, first), says(read, first), says(claim, second), says(read, second)
+
+
 def analyse(text: str) -> object:
     pages = [page_of(text)]
     context = DocumentContext.of(pages)
@@ -431,6 +442,7 @@ GROUNDING: Mapping[str, Call] = {
     "has_content": has_content,
     "has_row": has_row,
     "same_order": compare_order,
+    "says": compare_rows,
     "only_introduces": only_introduces,
     "Claims": read_claims,
     "Statement": read_statement,

@@ -3,43 +3,32 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice, takewhile
 from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
-from core.grounding.opposites import IN_CASE, ONLY, POSSIBLE, Sides, exclude
-from core.grounding.order_of_tokens import is_turned, same_order
 from core.grounding.page_sentences import located_pieces
+from core.grounding.paraphrases import ClaimParts, PageSentence, Part, supports
 from core.grounding.quotes import QuoteFinder, Span
 from core.grounding.sentence_facts import (
-    Clause,
-    Token,
     clauses,
     condition,
     has_content,
     has_row,
     joined_pairs,
-    matches,
     negations,
-    says_maybe,
-    sides,
-    tokenize,
 )
-from core.grounding.signs import LOSSES, SPENDING, same_sign
 from core.grounding.sources import Source
 from core.grounding.table_rows import COST, NEUTRAL, cells_of, says
+from core.grounding.tokens import Token, tokenize
 from core.text.numbers import CURRENCIES, NUMBER_WORDS
 from core.text.sentences import Kind
-from core.text.terms import detect_language, is_stop_word, words
+from core.text.terms import detect_language, words
 
 MAX_WINDOW_SENTENCES = 3
-MIN_IN_CLAUSE = 0.7
-MIN_IN_WINDOW = 0.7
 MIN_BEGINNINGS = 1 / 2
 BEGINNING = 3
 LANGUAGE_SAMPLE_CHARACTERS = 1500
@@ -57,94 +46,6 @@ _LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A clause with what comparisons need.
-
-    `anchors` are its names and numbers. `names` are the words that a name of another clause may repeat.
-    """
-
-    tokens: Clause
-    stems: frozenset[str]
-    negations: int
-    anchors: list[Token]
-    names: frozenset[str]
-    says_loss: bool
-    spends: bool
-    sides: Sides
-    says_only: bool
-    says_maybe: bool
-    says_possible: bool
-
-    @classmethod
-    def of(cls, clause: Clause) -> "_Part":
-        stems = frozenset(token.stem for token in clause if token.is_content)
-        anchors = [token for token in clause if token.kind != "word" or token.is_name]
-        names = frozenset(token.stem for token in clause if token.kind != "number")
-        spelled = {token.written.casefold() for token in clause}
-        return cls(
-            clause,
-            stems,
-            negations(clause),
-            anchors,
-            names,
-            says_loss=not spelled.isdisjoint(LOSSES),
-            spends=not spelled.isdisjoint(SPENDING),
-            sides=sides(clause),
-            says_only=not spelled.isdisjoint(ONLY),
-            says_maybe=says_maybe(clause),
-            says_possible=not spelled.isdisjoint(POSSIBLE),
-        )
-
-    def limits_alike(self, claimed: Token, found: Token) -> bool:
-        """Whether a number of a page has the same signs, or this clause has words for them."""
-        if not same_sign(claimed.sign, found.sign, says_loss=self.says_loss, spends=self.spends):
-            return False
-        wanted = {found.bound, found.other_end} - {""}
-        return wanted <= {anchor.stem for anchor in self.anchors}
-
-
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    span: Span
-    parts: list[_Part]
-    words: frozenset[str]
-    negations: int
-    has_names: bool
-    joined: Sides
-    asks: bool
-    condition: frozenset[str]
-    is_record: bool
-    """Whether it is a row of a table, or a label with its value."""
-    row: Sequence[Token]
-    """The tokens of a row with labels."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """The facts of a sentence of an answer that are compared; `has_condition` also if it breaks off."""
-
-    parts: list[_Part]
-    stems: frozenset[str]
-    negations: int
-    joined: Sides
-    has_condition: bool
-
-    @classmethod
-    def of(cls, tokens: Sequence[Token]) -> "_Claim":
-        parts = [part for part in map(_Part.of, clauses(tokens)) if part.stems]
-        stems = frozenset[str]().union(*(part.stems for part in parts))
-        breaks_off = bool(tokens) and is_stop_word(tokens[-1].written.casefold())
-        has_condition = breaks_off or any(token.written.casefold() in IN_CASE for token in tokens)
-        return cls(parts, stems, negations(tokens), joined_pairs(tokens), has_condition)
-
-    def leaves_out_condition(self, units: Iterable[_Unit]) -> bool:
-        """Whether it has neither a condition nor a word of one that these sentences have."""
-        return not self.has_condition and any(
-            unit.condition and not unit.condition & self.stems for unit in units
-        )
-
-
 class Evidence:
     """A part of a page; its sentences are parsed once for all claims."""
 
@@ -152,7 +53,7 @@ class Evidence:
         self._text = text
         self._folded = text.lower()
         self._quotes = QuoteFinder(text)
-        self._units: dict[int, _Unit] = {}
+        self._units: dict[int, PageSentence] = {}
         self.language = detect_language(words(text[:LANGUAGE_SAMPLE_CHARACTERS]))
 
     def find(self, claim: str, near: Span, effort: Effort | None = None) -> Span | None:
@@ -189,7 +90,7 @@ class Evidence:
                 found[letters].append(number)
         return found
 
-    def _windows_with(self, beginnings: set[str]) -> Iterator[list[_Unit]]:
+    def _windows_with(self, beginnings: set[str]) -> Iterator[list[PageSentence]]:
         """Runs of sentences that may have a good part of the words with these beginnings."""
         having = [0] * len(self.sentences)
         for bit, beginning in enumerate(beginnings):
@@ -203,14 +104,14 @@ class Evidence:
                 if found.bit_count() >= MIN_BEGINNINGS * len(beginnings):
                     yield [self._unit(number) for number in range(first, first + size)]
 
-    def _unit(self, number: int) -> _Unit:
+    def _unit(self, number: int) -> PageSentence:
         if number not in self._units:
             span, kind = self._pieces[number]
             text = self._text[span.start : span.end]
             tokens = self._tokens(text)
-            self._units[number] = _Unit(
+            self._units[number] = PageSentence(
                 span,
-                parts=list(map(_Part.of, clauses(tokens))),
+                parts=list(map(Part.of, clauses(tokens))),
                 words=frozenset(token.stem for token in tokens if token.is_content),
                 negations=negations(tokens),
                 has_names=any(token.is_name for token in tokens[1:]),
@@ -226,7 +127,7 @@ class Evidence:
         return tokenize(text, self.language)
 
     def _verbatim(self, claim: str, near: Span, effort: Effort) -> Span | None:
-        said = _Claim.of(self._tokens(claim))
+        said = ClaimParts.of(self._tokens(claim))
         for span in _nearest_first(self._quotes.find_all(claim), near, effort):
             first = bisect_right(self.sentences, span.start, key=attrgetter("end"))
             last = bisect_left(self.sentences, span.end, key=attrgetter("start"))
@@ -251,12 +152,12 @@ class Evidence:
         return found if [row.strip("| ") for row in rows] == [quoted] else None
 
     def _paraphrased(self, claim: str, near: Span, effort: Effort) -> Span | None:
-        said = _Claim.of(self._tokens(claim))
+        said = ClaimParts.of(self._tokens(claim))
         best: tuple[tuple[bool, int], Span] | None = None
         for window in self._windows_with(_beginnings(claim)):
             span = Span(window[0].span.start, window[-1].span.end)
             rank = (not _overlap(span, near), len(window))
-            if (best is None or rank < best[0]) and _supports(said, window, effort):
+            if (best is None or rank < best[0]) and supports(said, window, effort):
                 best = (rank, span)
             if effort.is_spent:
                 break
@@ -352,74 +253,6 @@ class SourceEvidence:
             return []
         rarest = min(counts, key=lambda word: (counts[word], word))
         return [match.start() for match in islice(re.finditer(re.escape(rarest), self._page), MAX_PLACES)]
-
-
-def _supports(claim: _Claim, window: list[_Unit], effort: Effort) -> bool:
-    missing = len(claim.stems.difference(*[unit.words for unit in window]))
-    if not effort.spend() or len(claim.stems) - missing < MIN_IN_WINDOW * len(claim.stems):
-        return False
-    places: list[int] = []
-    for part in claim.parts:
-        index = next((i for i in range(len(window)) if _holds(part, window, i, effort)), None)
-        if index is None:
-            return False
-        places.append(index)
-    used = {index: window[index] for index in places}
-    if claim.leaves_out_condition(used.values()) or not _names_records(claim.parts, places, used):
-        return False
-    if exclude(claim.joined, frozenset[tuple[str, str]]().union(*(unit.joined for unit in window))):
-        return False
-    return sum(unit.negations for unit in used.values()) == sum(part.negations for part in claim.parts)
-
-
-def _names_records(parts: Sequence[_Part], places: Sequence[int], used: Mapping[int, _Unit]) -> bool:
-    """Whether each part from a record says something of a name that the other records lack."""
-    records = {index: unit.words for index, unit in used.items() if unit.is_record}
-    for part, place in zip(parts, places, strict=True):
-        others = [words for index, words in records.items() if index != place]
-        names = {anchor.stem for anchor in part.anchors if anchor.kind not in ("number", "bound")}
-        if place in records and others and not (part.stems - names and all(names - each for each in others)):
-            return False
-    return True
-
-
-def _holds(part: _Part, window: list[_Unit], index: int, effort: Effort) -> bool:
-    """Whether one clause of a sentence says the same as `part`.
-
-    A clause without names may refer to the names before it in its sentence, and a sentence without names to
-    those of the sentences before; a row of a table does not, and a cell has to have all words of `part`.
-    """
-    unit = window[index]
-    if unit.asks or not effort.spend(len(unit.parts)):
-        return False
-    before = (
-        [] if unit.has_names or unit.is_record else [each for other in window[:index] for each in other.parts]
-    )
-    context = set[str]().union(*(each.names for each in before))
-    for number, found in enumerate(unit.parts):
-        has_own = any(token.is_name for token in (found.tokens[1:] if number == 0 else found.tokens))
-        is_whole = not unit.row or part.stems <= found.stems
-        if is_whole and _says(part, found, frozenset() if has_own else context):
-            return True
-        context |= found.names
-    return False
-
-
-def _says(part: _Part, found: _Part, context: AbstractSet[str]) -> bool:
-    """`context` are the words of the sentence and of those before it that names may be among."""
-    if part.negations != found.negations or len(part.stems & found.stems) < MIN_IN_CLAUSE * len(part.stems):
-        return False
-    for anchor in part.anchors:
-        is_before = anchor.is_name and anchor.stem in context
-        if not is_before and not any(
-            matches(anchor, token) and part.limits_alike(anchor, token) for token in found.tokens
-        ):
-            return False
-    if (part.says_only and not found.says_only) or (found.says_maybe and not part.says_possible):
-        return False
-    if is_turned(part.tokens, found.tokens):
-        return False
-    return same_order(part.anchors, found.tokens) and not exclude(part.sides, found.sides)
 
 
 def _nearest_first(found: Iterator[Span], near: Span, effort: Effort) -> Iterator[Span]:

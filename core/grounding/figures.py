@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from core.grounding.sentence_facts import Clause, Token, clauses, tokenize
+from core.grounding.sentence_facts import clauses
 from core.grounding.signs import IN_BRACKETS
+from core.grounding.tokens import Clause, Token, tokenize
 from core.text.numbers import CURRENCIES, CURRENCY_SIGNS, SCALE_VALUES, SCALES, SPELLED_NUMBERS
 from core.text.terms import has_digit
 

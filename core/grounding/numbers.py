@@ -16,8 +16,9 @@ from core.grounding.figures import Figure, Statement, stems, value_of
 from core.grounding.objections import Objection, contradicted
 from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import Span
-from core.grounding.sentence_facts import Clause, Token, negations, plain_number
+from core.grounding.sentence_facts import negations
 from core.grounding.sources import Source
+from core.grounding.tokens import Clause, Token, plain_number
 from core.text.numbers import SPELLED_NUMBERS
 from core.text.terms import detect_language, words
 

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from core.grounding.sentence_facts import AGENTS, Token, matches
+from core.grounding.tokens import AGENTS, Token, matches
 
 
 def same_order(claim: Sequence[Token], page: Sequence[Token]) -> bool:

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
-from core.grounding.sentence_facts import Clause, Token, joined_pairs
+from core.grounding.sentence_facts import joined_pairs
 from core.grounding.signs import same_sign
+from core.grounding.tokens import Clause, Token
 from core.text.numbers import CURRENCIES
 
 _FIXED = frozenset(CURRENCIES.values())

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex, overload
 import pytest
 
 from core.grounding.order_of_tokens import is_turned, same_order
-from core.grounding.sentence_facts import Token, matches, tokenize
+from core.grounding.tokens import Token, matches, tokenize
 
 UNITS: Sequence[tuple[str, ...]] = ((), ("eur",), ("usd", "million"), ("%",), ("million",))
 

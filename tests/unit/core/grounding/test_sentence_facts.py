@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from core.grounding.sentence_facts import BEGINNING, has_content, tokenize
+from core.grounding.sentence_facts import BEGINNING, has_content
+from core.grounding.tokens import tokenize
 
 FUNCTION_WORDS = "of the " * BEGINNING
 NO_CONTENT = FUNCTION_WORDS + "7"
