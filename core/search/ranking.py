@@ -137,12 +137,15 @@ class _Ranking:
         own = self._score_passages()
         pointed_at = self._places.keys() | {p for p, fit in self._expanded.kinds.items() if fit >= MIN_FIT}
         on_these = (passage for passage, page in enumerate(self._scope.page_of) if page in pointed_at)
-        scores = {
-            passage: pages[self._scope.page_of[passage]] + self._weights.passage * own.get(passage, 0.0)
+        page_of, weight = self._scope.page_of, self._weights.passage
+        scored = (
+            (-(pages[page_of[passage]] + weight * own.get(passage, 0.0)), passage)
             for passage in own.keys() | set(on_these)
-        }
-        best = heapq.nsmallest(top_k, scores, key=lambda passage: (-scores[passage], passage))
-        return [Match(*self._scope.locate(passage), scores[passage]) for passage in best]
+        )
+        return [
+            Match(*self._scope.locate(passage), -negated)
+            for negated, passage in heapq.nsmallest(top_k, scored)
+        ]
 
     def _lift(self, pages: Scores) -> Scores:
         """The scores, with those of documents that the question compares raised to the same best one."""
@@ -174,9 +177,11 @@ class _Ranking:
         found = [(weight, part) for weight, part in parts if part]
         documents = self._score_documents()
         figures = weights.figures if self._question.is_numeric or expanded.is_numeric else 0.0
-        scores: Scores = {}
-        for page in set().union(*(part for _, part in found)):
-            scores[page] = sum(weight * part.get(page, 0.0) for weight, part in found)
+        scores: Scores = dict.fromkeys(chain(*(part for _, part in found)), 0.0)
+        for weight, part in found:
+            for page, score in part.items():
+                scores[page] += weight * score
+        for page in scores:
             scores[page] += documents[scope.document_of(page)]
             scores[page] += figures * figure_share(scope, page, FULL_PAGE_TERMS)
         return scores

@@ -1,7 +1,7 @@
 """Term counts over the documents of a search; passages and pages are numbered across all of them."""
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
@@ -20,6 +20,7 @@ MOST_REMEMBERED = 2000
 class _Pages(NamedTuple):
     """The layout of a document by passage and by page; pages are counted from 0."""
 
+    passage_starts: list[int]
     passage_lengths: list[int]
     page_of: list[int]
     numbers: list[int]
@@ -39,6 +40,7 @@ def _pages_of(*layout: bytes) -> _Pages:
     first_of_pages = [at for at, (before, page) in enumerate(pairwise((0, *pages))) if page != before]
     spans = list(pairwise([*first_of_pages, len(pages)]))
     return _Pages(
+        passage_starts=list(starts),
         passage_lengths=[end - start - 1 for start, end in pairwise(starts)],
         page_of=[page for page, (first, end) in enumerate(spans) for _ in range(first, end)],
         numbers=[pages[first] for first, _ in spans],
@@ -56,6 +58,7 @@ class ScopeStatistics:
         self.scope = scope
         self._first_passages: list[int] = []
         self._first_pages: list[int] = []
+        self._passage_starts: list[list[int]] = []
         self.page_of: list[int] = []
         self.page_numbers: list[int] = []
         self.page_starts: list[int] = []
@@ -72,6 +75,7 @@ class ScopeStatistics:
         pages, before = read(*(numbers.tobytes() for numbers in layout)), len(self.page_lengths)
         self._first_passages.append(len(self.page_of))
         self._first_pages.append(before)
+        self._passage_starts.append(pages.passage_starts)
         self.passage_lengths += pages.passage_lengths
         self.page_of += [before + page for page in pages.page_of] if before else pages.page_of
         self.page_numbers += pages.numbers
@@ -157,8 +161,7 @@ class ScopeStatistics:
         )
 
     def _passage_at(self, document: int, position: int) -> int:
-        starts = self.scope[document].document.layout.starts
-        return self._first_passages[document] + bisect_right(starts, position) - 1
+        return self._first_passages[document] + bisect_right(self._passage_starts[document], position) - 1
 
     def by_page(self, counts_by_passage: Iterable[Counts]) -> list[Counts]:
         """Counts by passage, added up by page."""
@@ -175,8 +178,8 @@ class ScopeStatistics:
     def first_offsets(self, phrase: Phrase, documents: Collection[int]) -> dict[int, int]:
         """The pages that have a phrase, and how many terms of the page come before it."""
         found: dict[int, int] = {}
-        for first, terms in self._among(documents):
-            starts, next_page = terms.document.layout.starts, 0
+        for first, terms, starts in self._among(documents):
+            next_page = 0
             for place in terms.find_phrase(phrase):
                 if place >= next_page:
                     page = self.page_of[first + bisect_right(starts, place) - 1]
@@ -188,21 +191,24 @@ class ScopeStatistics:
         """The pages with a passage that has all words of a phrase in its heading."""
         return {
             self.page_of[first + passage]
-            for first, terms in self._among(documents)
+            for first, terms, _ in self._among(documents)
             for passage in terms.headed_by(phrase)
         }
 
-    def _among(self, documents: Collection[int] | None) -> list[tuple[int, DocumentTerms]]:
-        """The first passage and the terms of each of these documents (None: all)."""
-        every = zip(self._first_passages, self.scope, strict=True)
-        return [pair for document, pair in enumerate(every) if documents is None or document in documents]
+    def _among(self, documents: Collection[int] | None) -> "list[_Terms]":
+        """The terms of each of these documents (None: all)."""
+        every = zip(self._first_passages, self.scope, self._passage_starts, strict=True)
+        return [terms for document, terms in enumerate(every) if documents is None or document in documents]
 
 
-def _count(phrases: Sequence[Phrase], among: Iterable[tuple[int, DocumentTerms]]) -> Counts:
+_Terms = tuple[int, DocumentTerms, list[int]]
+"""The number of a document's first passage, its terms, and where its passages start."""
+
+
+def _count(phrases: Sequence[Phrase], among: Iterable[_Terms]) -> Counts:
     """How often each passage has any of these phrases."""
-    counts: Counter[int] = Counter()
-    for first, terms in among:
-        starts = terms.document.layout.starts
+    counts: dict[int, int] = defaultdict(int)
+    for first, terms, starts in among:
         for phrase in phrases:
             end = 0
             for place in terms.find_phrase(phrase):
