@@ -174,11 +174,13 @@ def ask(
 ) -> None:
     """Ask one question about documents and print the answer with its citations. Nothing is stored."""
     files, question = [Path(word) for word in words[:-1]], words[-1]
-    if missing := [str(path) for path in files if not _is_file(path)]:
+    if folders := [path for path in files if _is(Path.is_dir, path)]:
+        _fail(f'{folders[0]} is a folder. Name the files: orc ask {folders[0] / "*"} "What is ...?"')
+    if missing := [str(path) for path in files if not _is(Path.is_file, path)]:
         _fail(
             f"There is no file {', '.join(missing)}. Give the documents first, then the question in quotes."
         )
-    if not files or _is_file(Path(question)):
+    if not files or _is(Path.is_file, Path(question)):
         _fail('Give the documents first, then the question in quotes: orc ask report.pdf "What is ...?"')
     from orc.cli.ask import ask_once
 
@@ -332,9 +334,9 @@ async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | 
         return documents.tokens.mint(scope, seconds=seconds)
 
 
-def _is_file(path: Path) -> bool:
+def _is(kind: Callable[[Path], bool], path: Path) -> bool:
     try:
-        return path.is_file()
+        return kind(path)
     except OSError:  # a question may be longer than any file name
         return False
 

@@ -166,7 +166,8 @@ function Withdrawn({ turn }) {
 function Trouble({ turn }) {
   const { state, problem, turnId } = turn.value;
   if (state === "stopped") {
-    const isPartly = turn.value.citations.some((each) => each?.verified);
+    const { found, missing } = countsOf(turn.value.citations.filter(Boolean));
+    const isPartly = found + missing > 0;
     return h(Note, { kind: "stopped" }, t(isPartly ? "turn.stopped.partly" : "turn.stopped.note"));
   }
   if (!["failed", "interrupted"].includes(state)) return null;

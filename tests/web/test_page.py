@@ -10,6 +10,7 @@ import pytest
 
 from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.doubles.openai_talk import default_reply
+from devkit.page_scenes import FALSE
 from devkit.shared_data import HANDBOOK, ROOT
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
@@ -261,6 +262,24 @@ async def test_a_stopped_answer_is_kept_and_can_be_asked_again(visit: Visit) -> 
     # The model wrote no more of the answer that was stopped.
     assert asked.emitted == emitted < 100
     assert not asked.finished
+
+
+@pytest.mark.parametrize(
+    ("sentence", "note"),
+    [
+        (f"{FALSE} ", "You stopped this answer. Only its numbered quotes were checked."),
+        ("The quay opens at seven. ", "You stopped this answer. It was not checked."),
+    ],
+)
+async def test_a_stopped_answer_says_how_far_it_was_checked(visit: Visit, sentence: str, note: str) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.script = Script(text=sentence * 20, tokens=100, delay_ms=30)
+    await visit.write(QUESTION)
+    await visit.page.press("Enter")
+    await visit.page.until("document.querySelector('.turn.is-streaming .text')?.textContent.length > 200")
+    await visit.page.value(STOPPED)
+    await visit.page.until("document.querySelector('.turn.is-stopped .note')")
+    assert await visit.texts(".turn.is-stopped .note") == [note]
 
 
 async def test_after_a_stop_no_model_call_begins_and_the_partial_answer_is_kept(visit: Visit) -> None:

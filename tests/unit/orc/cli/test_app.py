@@ -48,6 +48,12 @@ def test_a_missing_file_is_named(data_dir: Path) -> None:
     assert "There is no file nowhere.pdf" in result.stderr
 
 
+def test_a_folder_in_place_of_a_file_is_named(data_dir: Path, tmp_path: Path) -> None:
+    result = orc("ask", tmp_path, "What is it?")
+    assert result.exit_code == 2
+    assert f"{tmp_path} is a folder. Name the files: orc ask {tmp_path}/*" in result.stderr.replace("\n", " ")
+
+
 def test_a_forgotten_question_is_explained(data_dir: Path, handbook: Path) -> None:
     result = orc("ask", handbook)
     assert result.exit_code == 2
