@@ -16,6 +16,7 @@ from core.grounding.quotes import QuoteFinder, Span
 from core.grounding.sentence_facts import (
     clauses,
     condition,
+    excepts,
     has_content,
     has_row,
     joined_pairs,
@@ -118,6 +119,7 @@ class Evidence:
                 joined=joined_pairs(tokens),
                 asks=text.endswith("?"),
                 condition=condition(tokens),
+                excepts=excepts(tokens),
                 is_record=kind == "row" or _LABELLED.fullmatch(text) is not None,
                 row=tokens if kind == "row" and any(token.breaks == ":" for token in tokens) else (),
             )

@@ -27,6 +27,11 @@ CONDITIONS = frozenset(
     " ausgenommen si sauf hormis salvo excepto siempre".split()
 )
 """Words before a condition or an exception."""
+EXCEPTIONS = frozenset(
+    "except excluding exception exceptions excepted außer ausnahme ausgenommen sauf hormis salvo"
+    " excepto".split()
+)
+"""Words before an exception, which begins with the next content word."""
 IN_CASE = CONDITIONS | frozenset("when whenever case where only fall cas caso cuando lorsque quand".split())
 """Words with which a claim can keep a condition that it gives in other words."""
 
@@ -157,8 +162,24 @@ _CONTRASTS = (
     "loss losses deficit deficits verlust verluste perte pertes pérdida | income profit profits gain gains"
     " surplus surpluses gewinn gewinne bénéfice bénéfices ganancia beneficio",
     "positive | negative",
-    "granted grants grant approved accepted agreed genehmigt bewilligt angenommen accordé aprobado"
-    " | denied denies deny refused refuses rejected dismissed abgelehnt refusé rejeté rechazado",
+    "granted grants grant approved accepted agreed adopted genehmigt bewilligt angenommen stattgegeben"
+    " accordé aprobado | denied denies deny refused refuses rejected dismissed withdrawn abgelehnt"
+    " abgewiesen refusé rejeté rechazado",
+    "gestattet erlaubt zulässig autorisé permis permitido | untersagt verboten unzulässig interdit prohibido",
+    "beginnt beginnen begann commence commencent empieza comienza | endet enden endete termine terminent"
+    " termina acaba",
+    "inklusive inkl einschließlich | zuzüglich zzgl exklusive exkl",
+    "compris comprise comprises | hors",
+    "cover covers covered include includes included | exclude excludes excluded",
+    "for für pour | against gegen contre contra",
+    "on | off",
+    "born birth | died dead death deceased",
+    "improve improves improved | worsen worsens worsened deteriorate deteriorated",
+    "supported | deprecated unsupported",
+    "advance | arrears",
+    "clockwise | counterclockwise anticlockwise",
+    "licensor | licensee",
+    "assignor | assignee",
     "arrive arrives arrived arrival | leave leaves left depart departs departed departure",
     "double doubles doubled twofold verdoppelt | triple triples tripled threefold"
     " | halve halves halved halbiert",

@@ -77,6 +77,7 @@ class PageSentence:
     joined: Sides
     asks: bool
     condition: frozenset[str]
+    excepts: bool
     is_record: bool
     """Whether it is a row of a table, or a label with its value."""
     row: Sequence[Token]
@@ -103,9 +104,13 @@ class ClaimParts:
         return cls(parts, stems, negations(tokens), joined_pairs(tokens), has_condition)
 
     def leaves_out_condition(self, units: Iterable[PageSentence]) -> bool:
-        """Whether it has neither a condition nor a word of one that these sentences have."""
+        """Whether it has neither a condition nor a word of one that these sentences have.
+
+        The word of an exception counts only in a claim that negates: `dogs pay, but not in May`.
+        """
         return not self.has_condition and any(
-            unit.condition and not unit.condition & self.stems for unit in units
+            unit.condition and (not unit.condition & self.stems or (unit.excepts and not self.negations))
+            for unit in units
         )
 
 

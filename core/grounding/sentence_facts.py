@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, zip_longest
 
-from core.grounding.opposites import CONDITIONS, MAYBE, PREFIXES, QUALIFIERS, Sides, sides_of
+from core.grounding.opposites import CONDITIONS, EXCEPTIONS, MAYBE, PREFIXES, QUALIFIERS, Sides, sides_of
 from core.grounding.tokens import UNITS_LOOKED_AT, Clause, Token, tokenize
 from core.text.terms import DEFAULT_LANGUAGE
 
 _JOINING = dict.fromkeys("and und et y e en".split(), "and") | dict.fromkeys("or oder ou o of".split(), "or")
+_BY_OR_TO = frozenset({"um", "auf"})
 _RATES = frozenset("a an per each every je pro par por".split())
 
 LEAST_IN_SENTENCE = 3
@@ -96,6 +97,8 @@ def sides(clause: Sequence[Token]) -> Sides:
     for index, (before, token) in enumerate(pairwise(clause)):
         if token.is_joined and token.stem:
             found.add((f"-{token.stem}", before.written.casefold()))
+        if token.kind == "number" and before.written.casefold() in _BY_OR_TO:
+            found.add((f"by {token.stem}", before.written.casefold()))
         if before.kind == "number":
             number, at = before.stem, index
         elif number and before.written.casefold() in _RATES and index - at <= UNITS_LOOKED_AT and token.stem:
@@ -113,14 +116,24 @@ def _sides_of_token(token: Token, before: Token | None) -> Sides:
 
 
 def condition(tokens: Sequence[Token]) -> frozenset[str]:
-    """The content words of a sentence's first condition or exception that the rest of it does not have."""
+    """The content words of a sentence's first condition that the rest of it does not have.
+
+    Of an exception, which can end without a mark, only the first one.
+    """
     first = next((at for at, each in enumerate(tokens) if each.written.casefold() in CONDITIONS), None)
     if first is None:
         return frozenset()
     behind = (at for at, each in enumerate(tokens) if at > first and each.breaks in (",", ";", ":", "|"))
     end = next(behind, len(tokens))
+    if tokens[first].written.casefold() in EXCEPTIONS:
+        return frozenset([token.stem for token in tokens[first + 1 : end] if token.is_content][:1])
     rest = {token.stem for token in (*tokens[:first], *tokens[end:])}
     return frozenset(token.stem for token in tokens[first + 1 : end] if token.is_content) - rest
+
+
+def excepts(tokens: Sequence[Token]) -> bool:
+    """Whether a sentence has an exception."""
+    return any(token.written.casefold() in EXCEPTIONS for token in tokens)
 
 
 def joined_pairs(tokens: Sequence[Token]) -> Sides:

@@ -48,6 +48,8 @@ _TOKEN = re.compile(
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
     rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
 )
+_FREE = frozenset({"free", "frei"})
+"""Behind a hyphen, as in `gluten-free`, they negate."""
 _HYPHENS = frozenset("-\u2010\u2011")
 _MAY_NAME = re.compile(r"[^\W\d_]|[A-Z]{2,3}")
 _CODE = re.compile(r"[-\u2010\u2011]?\d")
@@ -226,7 +228,8 @@ def _mark(tokens: list[Token], language: str) -> None:
     for token, folded, before, behind in zip(
         tokens, spelled, ["", *spelled], [*spelled[1:], ""], strict=False
     ):
-        token.negates = token.negates or (behind != "" and DENIALS.get(folded) == behind)
+        denies = DENIALS.get(folded, " ") == behind or (token.is_joined and folded in _FREE)
+        token.negates = token.negates or denies
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)
         token.after = before if before in PREPOSITIONS else ""

@@ -244,7 +244,7 @@ def test_zeros_behind_the_point_count_without_a_currency() -> None:
 RULES = (
     "If the ferry is late by an hour, passengers get a voucher of 12 euros. Dogs may enter the upper deck"
     " except in July and August. The tenant may end the lease in May if it gives notice in writing."
-    " Bikes travel free."
+    " Bikes travel free. All employees except trainees get 28 days of leave."
 )
 
 
@@ -260,6 +260,9 @@ RULES = (
         ("The tenant may end the lease in May with written notice.", True),
         ("Dogs may enter the upper deck, but not in July.", False),
         ("Bikes travel free.", True),
+        ("All employees get 28 days of leave.", False),
+        ("Trainees get 28 days of leave.", False),
+        ("All employees, except for trainees, get 28 days of leave.", True),
     ],
 )
 def test_a_condition_or_exception_is_not_left_out(claim: str, expected: bool) -> None:
