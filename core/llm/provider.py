@@ -168,6 +168,8 @@ def _entra_token(credentials: Credentials) -> Key:
 
 
 def _open_http(settings: CoreSettings) -> "AsyncClient":
+    from urllib.request import getproxies
+
     from httpx2 import (
         AsyncClient,
         ConnectError,
@@ -178,6 +180,8 @@ def _open_http(settings: CoreSettings) -> "AsyncClient":
         Timeout,
         WriteTimeout,
     )
+
+    from core.infra.http_client import WholeRequests
 
     class Client(AsyncClient):
         async def send(self, request: Request, **options: Any) -> Response:
@@ -195,9 +199,12 @@ def _open_http(settings: CoreSettings) -> "AsyncClient":
             return response
 
     seconds = settings.model_timeout_seconds
+    # As the provider's library has them.
+    limits = Limits(max_connections=1000, max_keepalive_connections=100)
     return Client(
         timeout=Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-        # As the provider's library has them.
-        limits=Limits(max_connections=1000, max_keepalive_connections=100),
+        limits=limits,
+        # For a proxy the client makes the transport itself.
+        transport=None if getproxies() else WholeRequests(limits),
         follow_redirects=True,
     )

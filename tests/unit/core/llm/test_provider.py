@@ -1,5 +1,6 @@
 """Which provider the settings name, and how this process proves to it who it is."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
@@ -149,3 +150,23 @@ def test_azure_without_a_key_can_be_described(make_settings: MakeSettings) -> No
     endpoint = endpoint_of(given)
     assert endpoint is not None
     assert (endpoint.url, endpoint.key) == ("https://team.openai.azure.com/openai/v1/", None)
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
+async def test_requests_go_through_a_proxy_that_the_environment_names(
+    make_settings: MakeSettings, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    asked: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1") as proxy:
+        monkeypatch.setenv(variable, f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+        provider = open_provider(make_settings(openai_base_url="http://model.example/v1"))
+        assert provider is not None
+        await provider.ping()
+        await provider.aclose()
+    assert asked == [b"GET http://model.example/v1/models HTTP/1.1\r\n"]
