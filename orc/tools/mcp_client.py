@@ -8,8 +8,8 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from http import HTTPStatus
 from typing import Any, TypeVar
-from urllib.request import getproxies
 
 import aiohttp
 from pydantic import BaseModel, ValidationError
@@ -78,10 +78,9 @@ class McpToolGateway:
         self._kept_seconds = kept_seconds
         self._http = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_OPEN_SECONDS),
-            timeout=aiohttp.ClientTimeout(sock_read=timeout_seconds, sock_connect=CONNECT_SECONDS),
+            timeout=aiohttp.ClientTimeout(sock_read=timeout_seconds, connect=CONNECT_SECONDS),
             # The session serves all callers: a proxy would take them for one, and send them to one server.
             cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=bool(getproxies()),  # it would look for one at each call
         )
         self._breaker = CircuitBreaker("mcp_server", lambda _exc: None)
         self._lost_at: float | None = None
@@ -145,8 +144,10 @@ class McpToolGateway:
         """Raise DependencyDown unless the server answers."""
         health = self._url.removesuffix("/mcp") + "/health"
         try:
-            async with asyncio.timeout(CONNECT_SECONDS), self._http.get(health) as response:
-                response.raise_for_status()
+            get = self._http.get(health, allow_redirects=False)
+            async with asyncio.timeout(CONNECT_SECONDS), get as response:
+                if response.status != HTTPStatus.OK:
+                    raise aiohttp.ClientConnectionError(f"status {response.status}")
         except (aiohttp.ClientError, TimeoutError) as exc:
             raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
 

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from core.errors import DependencyDown, InvalidInput
 from core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
 from core.mcp_contract import MODEL_META_KEY, STREAM_META_KEY, Progress, TextDelta
 from orc.cli.processes import free_port
+from orc.tools import mcp_client
 from orc.tools.mcp_client import RESTART_SECONDS, McpToolGateway
 from orc.tools.ports import OnProgress
 
@@ -84,6 +86,7 @@ def tools_app(stopped: asyncio.Event) -> Starlette:
 
     app = server.streamable_http_app(stateless_http=True)
     app.router.routes.append(Route("/health", health))
+    app.router.routes.append(Route("/moved/health", RedirectResponse("/health")))
     return app
 
 
@@ -382,11 +385,35 @@ async def test_a_redirect_is_not_followed() -> None:
     assert (raised.value.code, other.calls) == ("tool_refused", 0)
 
 
-async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_health_check_that_is_redirected_is_no_answer() -> None:
     port = free_port()
-    async with tools(port):
-        for proxy, is_reached in (("", False), (f"http://127.0.0.1:{port}", True)):
-            monkeypatch.setenv("http_proxy", proxy)
-            async with gateway_to(80, host="tools.invalid") as gateway:
-                [error] = await asyncio.gather(gateway.ping(), return_exceptions=True)
-                assert (error is None) is is_reached
+    async with tools(port), gateway_to(port) as gateway:
+        gateway._url = gateway._url.replace("/mcp", "/moved/mcp")
+        with pytest.raises(DependencyDown):
+            await gateway.ping()
+
+
+async def test_proxies_and_passwords_of_the_environment_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    port, other_port = free_port(), free_port()
+    (tmp_path / "netrc").write_text("default login ann password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.delenv("no_proxy", raising=False)
+    for name in ("http_proxy", "all_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{other_port}")
+    async with tools(port), tools(other_port) as proxy, gateway_to(port) as gateway:
+        assert await echo(gateway) == {"text": "hello"}
+        assert proxy.calls == 0
+
+
+async def test_a_name_that_is_not_resolved_in_time_is_a_lost_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def resolve(*_words: object, **_options: object) -> list[object]:
+        await asyncio.sleep(60)
+        return []
+
+    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
+    monkeypatch.setattr(mcp_client, "CONNECT_SECONDS", 0.05)
+    async with gateway_to(80, host="tools.invalid", timeout_seconds=60) as gateway, asyncio.timeout(5):
+        with pytest.raises(DependencyDown, match="Is it running"):
+            await gateway.list_tools("token")
