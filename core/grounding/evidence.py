@@ -45,6 +45,17 @@ _WRITTEN_OTHERWISE = CURRENCIES.keys() | NUMBER_WORDS.keys()
 _LONG_WORD = re.compile(r"\w{2,}")
 _LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')
+_KINDS = (
+    "document text source file page passage excerpt handbook contract agreement report policy manual guide"
+    " guideline minutes table Dokument Text Vertrag Handbuch Bericht Auszug document texte contrat rapport"
+    " documento texto contrato informe".replace(" ", "|")
+)
+_ATTRIBUTION = re.compile(
+    r"\s*(?:(?i:according to|as (?:stated|described|specified) in|per|laut|gemäß|selon|d'après|según)"
+    rf"\s(?i:the|this|dem|diesem|le|la|ce|el|este)\s(?:[a-z]+\s)?(?i:{_KINDS})s?\b,?"
+    rf"|(?i:the|this)\s(?i:{_KINDS})\s(?:states|says|specifies|notes|mentions|explains|shows|indicates)\sthat)\s+"
+)
+"""What names the source of a sentence before it: `According to the handbook,`, `The document states that`."""
 
 
 class Evidence:
@@ -66,6 +77,8 @@ class Evidence:
         `2019 138 199`, has to be a whole row of a table.
         """
         effort = effort or Effort()
+        if named := _ATTRIBUTION.match(claim):
+            claim = claim[named.end() :]
         if not has_content(claim, self.language):
             return self._whole_row(claim, near, effort)
         if any(self._quotes.find(quoted) is None for quoted in _QUOTED.findall(claim)):

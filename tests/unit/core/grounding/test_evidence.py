@@ -241,6 +241,32 @@ def test_zeros_behind_the_point_count_without_a_currency() -> None:
     assert not is_supported("The version 2.10 of the pump is old.", "The version 2.1 of the pump is old.")
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("According to the handbook, every", True),
+        ("According to the attached document, every", True),
+        ("As stated in the contract, every", True),
+        ("The document states that every", True),
+        ("According to Ann Berg, every", False),
+        ("According to the law of 1950, every", False),
+        ("The report denies that every", False),
+        ("The report does not state that every", False),
+        ("According to the handbook, no", False),
+    ],
+)
+def test_what_names_the_kind_of_the_source_needs_no_support(source: str, expected: bool) -> None:
+    page = "Every full-time employee has 28 working days of annual leave."
+    claim = f"{source} full-time employee has 28 working days of annual leave."
+    assert is_supported(claim, page) is expected
+    assert not is_supported(claim.replace("28", "29"), page)
+
+
+def test_the_source_is_named_in_german_without_a_comma() -> None:
+    page = "Der Mieter zahlt im Mai eine Kaution von drei Kaltmieten."
+    assert is_supported("Laut dem Vertrag zahlt der Mieter eine Kaution von drei Kaltmieten.", page)
+
+
 RULES = (
     "If the ferry is late by an hour, passengers get a voucher of 12 euros. Dogs may enter the upper deck"
     " except in July and August. The tenant may end the lease in May if it gives notice in writing."
