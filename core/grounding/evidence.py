@@ -50,12 +50,21 @@ _KINDS = (
     " guideline minutes table Dokument Text Vertrag Handbuch Bericht Auszug document texte contrat rapport"
     " documento texto contrato informe".replace(" ", "|")
 )
-_ATTRIBUTION = re.compile(
-    r"\s*(?:(?i:according to|as (?:stated|described|specified) in|per|laut|gemäß|selon|d'après|según)"
-    rf"\s(?i:the|this|dem|diesem|le|la|ce|el|este)\s(?:[a-z]+\s)?(?i:{_KINDS})s?\b,?"
-    rf"|(?i:the|this)\s(?i:{_KINDS})\s(?:states|says|specifies|notes|mentions|explains|shows|indicates)\sthat)\s+"
+_LINKS = (
+    "yes no correct however therefore thus hence additionally moreover furthermore also finally overall"
+    " specifically note_that in_addition in_summary in_short in_other_words ja nein jedoch außerdem zudem"
+    " daher somit zusammengefasst oui non cependant toutefois donc de_plus en_outre sí sin_embargo además"
+    " por_lo_tanto"
 )
-"""What names the source of a sentence before it: `According to the handbook,`, `The document states that`."""
+_OPENING = re.compile(
+    rf"\s*(?:(?i:{_LINKS.replace(' ', '|').replace('_', ' ')})(?:[,:;.!]|\s[-–—])\s(?!\d)"
+    r"|(?:(?i:according to|based on|as (?:stated|described|specified) in|per|laut|gemäß|selon|d'après|según)"
+    rf"\s(?i:the|this|dem|diesem|le|la|ce|el|este)\s(?:[a-z]+\s)?(?i:{_KINDS})s?\b,?"
+    rf"|(?i:the|this)\s(?i:{_KINDS})\s(?:states|says|specifies|notes|mentions|explains|shows|indicates)"
+    r"(?:\sthat|:))\s)"
+)
+"""What links a sentence or names the kind of its source: `No,`, `According to the text,`."""
+_MOST_OPENINGS = 3
 
 
 class Evidence:
@@ -77,8 +86,7 @@ class Evidence:
         `2019 138 199`, has to be a whole row of a table.
         """
         effort = effort or Effort()
-        if named := _ATTRIBUTION.match(claim):
-            claim = claim[named.end() :]
+        claim = _without_opening(claim)
         if not has_content(claim, self.language):
             return self._whole_row(claim, near, effort)
         if any(self._quotes.find(quoted) is None for quoted in _QUOTED.findall(claim)):
@@ -193,6 +201,15 @@ class Evidence:
             if best and is_near:
                 break
         return best
+
+
+def _without_opening(claim: str) -> str:
+    for _ in range(_MOST_OPENINGS):
+        opening = _OPENING.match(claim)
+        if opening is None:
+            break
+        claim = claim[opening.end() :]
+    return claim
 
 
 def _beginnings(claim: str) -> set[str]:

@@ -248,6 +248,16 @@ def test_zeros_behind_the_point_count_without_a_currency() -> None:
         ("According to the attached document, every", True),
         ("As stated in the contract, every", True),
         ("The document states that every", True),
+        ("Based on the documents, every", True),
+        ("The handbook says: every", True),
+        ("Yes, every", True),
+        ("No, every", True),
+        ("Yes. According to the handbook, every", True),
+        ("Yes – every", True),
+        ("However, every", True),
+        ("In summary, every", True),
+        ("No every", False),
+        ("Yes, no", False),
         ("According to Ann Berg, every", False),
         ("According to the law of 1950, every", False),
         ("The report denies that every", False),
@@ -255,11 +265,16 @@ def test_zeros_behind_the_point_count_without_a_currency() -> None:
         ("According to the handbook, no", False),
     ],
 )
-def test_what_names_the_kind_of_the_source_needs_no_support(source: str, expected: bool) -> None:
+def test_what_links_a_sentence_or_names_its_source_needs_no_support(source: str, expected: bool) -> None:
     page = "Every full-time employee has 28 working days of annual leave."
     claim = f"{source} full-time employee has 28 working days of annual leave."
     assert is_supported(claim, page) is expected
     assert not is_supported(claim.replace("28", "29"), page)
+
+
+def test_the_number_of_a_thing_is_no_opening() -> None:
+    assert not is_supported("No. 5 is closed in winter.", "No. 6 is closed in winter.")
+    assert is_supported("No. 5 is closed.", "In winter No. 5 is closed.")
 
 
 def test_the_source_is_named_in_german_without_a_comma() -> None:
