@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from core.search.vocabulary import Phrase, QueryExpansion, Vocabulary
 from core.text.numbers import find_dates
-from core.text.terms import detect_language, question_words, words
+from core.text.terms import detect_language, has_digit, question_words, words
 
 CENTURY_TURN = 70
 COVER_CHARACTERS = 3000
@@ -116,6 +116,8 @@ class Period(NamedTuple):
 
 def find_periods(text: str) -> list[Period]:
     """The distinct periods that a text names, in order: `FY22`, `Q3 2023`, `3Q23`, `2023_Q1`, `2021/22`."""
+    if not has_digit(text):
+        return []
     folded = text.casefold().replace("_", " ")
     return list(dict.fromkeys(_period(match) for match in _PERIOD.finditer(folded)))
 
@@ -168,7 +170,10 @@ def parse_question(
 ) -> Question:
     """Take a question apart, without its instructions on how to answer, and expand it by vocabularies."""
     periods = find_periods(text)
-    asked = _PAGE.sub(" ", _INSTRUCTIONS.sub(" ", text) if without_instructions else text)
+    asked = _INSTRUCTIONS.sub(" ", text) if without_instructions else text
+    pages = list(_PAGE.finditer(text)) if has_digit(text) else []
+    if pages:
+        asked = _PAGE.sub(" ", asked)
     dates = find_dates(text)
     significant = question_words(asked)
     spelled = words(asked)
@@ -182,7 +187,7 @@ def parse_question(
         words=[*significant, *(word for word in [*dict.fromkeys(years), *dates] if word not in known)],
         is_numeric=_ASKS_FOR_NUMBER.search(text) is not None,
         periods=periods,
-        pages=frozenset(int(number) for match in _PAGE.finditer(text) for number in match.groups() if number),
+        pages=frozenset(int(number) for match in pages for number in match.groups() if number),
         places=list(dict.fromkeys([*places, *((date,) for date in dates)])),
         expansions=[expansion for expansion in expansions if expansion],
     )
