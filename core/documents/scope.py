@@ -139,8 +139,10 @@ class ScopeTokens:
 def _expiry_of(claims: Mapping[str, object]) -> int:
     """When a token with these claims expires (epoch seconds). Raises ValueError if it is not one of ours."""
     issued_at, expires_at = claims["iat"], claims["exp"]
-    if not isinstance(issued_at, int) or not isinstance(expires_at, int) or issued_at > time.time():
-        raise ValueError("no times, or issued in the future")
+    if not isinstance(issued_at, int) or not isinstance(expires_at, int) or "nbf" in claims:
+        raise ValueError("no times, or another one that this version does not read")
+    if issued_at > time.time():
+        raise ValueError("issued in the future")
     if (claims["iss"], claims["aud"]) != (ISSUER, AUDIENCE):
         raise ValueError("of another issuer, or for another audience")
     return expires_at

@@ -35,7 +35,8 @@ Result = TypeVar("Result", bound=BaseModel)
 
 SCHEMAS_KEPT_SECONDS = 60.0
 CONNECT_SECONDS = 5.0
-KEPT_OPEN_SECONDS = 30.0
+KEPT_OPEN_SECONDS = 4.0
+"""Less than the tools server keeps an idle connection, so that no call is sent as the server closes it."""
 LISTING_SECONDS = 5.0
 RESTART_SECONDS = 4.0
 """How long calls wait for a lost server; later calls fail at once until it answers."""

@@ -24,7 +24,7 @@ from core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
 from core.mcp_contract import MODEL_META_KEY, STREAM_META_KEY, Progress, TextDelta
 from orc.cli.processes import free_port
 from orc.tools import mcp_client
-from orc.tools.mcp_client import RESTART_SECONDS, McpToolGateway
+from orc.tools.mcp_client import KEPT_OPEN_SECONDS, RESTART_SECONDS, McpToolGateway
 from orc.tools.ports import OnProgress
 
 CALL_SECONDS = 0.5
@@ -417,3 +417,7 @@ async def test_a_name_that_is_not_resolved_in_time_is_a_lost_server(monkeypatch:
     async with gateway_to(80, host="tools.invalid", timeout_seconds=60) as gateway, asyncio.timeout(5):
         with pytest.raises(DependencyDown, match="Is it running"):
             await gateway.list_tools("token")
+
+
+def test_a_connection_is_closed_before_the_tools_server_closes_it() -> None:
+    assert uvicorn.Config(tools_app(asyncio.Event())).timeout_keep_alive > KEPT_OPEN_SECONDS
