@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
 from core.grounding.sentence_facts import joined_pairs
@@ -12,7 +13,7 @@ from core.text.numbers import CURRENCIES
 _FIXED = frozenset(CURRENCIES.values())
 _PRICE, COST = "price", "cost"
 """Stems: a sentence with `costs` has the label `Price`."""
-NEUTRAL = frozenset({COST, "amount", "come", "equal", "give", "list", "record", "show", "state"})
+NEUTRAL = frozenset({COST, "amount", "come", "equal", "list", "record", "show", "state"})
 """Stems of words that a sentence needs and a row does not have."""
 _LIMITING = CONDITIONS | MAYBE | ONLY
 _DIRECTIONS = frozenset(
@@ -20,7 +21,15 @@ _DIRECTIONS = frozenset(
     " da van naar door".split()  # prose: data
 )
 """Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
-_WORDS_OF_SUBJECT = 2
+_OF = frozenset("of de du des von van di da do".split())  # prose: data
+_JOINING = frozenset("y e o".split())  # prose: data
+_IN = frozenset("in at im en à".split())  # prose: data
+_NAMES = frozenset(
+    "name names product item article description designation bezeichnung beschreibung"
+    " artikel nom désignation"  # prose: data
+    " produit nombre descripción producto artículo".split()  # prose: data
+)
+"""Words of the label of a cell that names the row as the first one does: `Article: B-200 | Name: Nut`."""
 MOST_WORDS, MOST_CELLS = 40, 100
 """Of a sentence and a row that are compared: each cell is looked for at each word."""
 
@@ -36,6 +45,11 @@ class Cell:
     def labels(self) -> frozenset[str]:
         """The stems of its label, without currencies."""
         return _stems(self.label)
+
+    @property
+    def names_row(self) -> bool:
+        """Whether its label says that its value is a name of the row; most columns name something else."""
+        return bool(self.label) and all(token.written.casefold() in _NAMES for token in self.label)
 
     @property
     def is_number(self) -> bool:
@@ -80,7 +94,7 @@ def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
     """Whether the row says what the claim says: one value by its label, and which row it is.
 
     The claim has to have the label of one cell and its whole value, and the whole value of the first cell, or
-    of another one with two words. All its other words have to be among these.
+    of another one that names the row. All its other words have to be among these.
     """
     said = [token for token in claim if token.is_content]
     if not row or len(said) > MOST_WORDS or len(row) > MOST_CELLS:
@@ -92,10 +106,14 @@ def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
     known = [token for cell in (named, *whole) for token in (*cell.label, *cell.value)]
     if any(token.negates for token in (*claim, *known)) or any(token.breaks == "|" for token in claim):
         return False
-    if exclude(joined_pairs(claim), joined_pairs(known)):
+    if exclude(joined_pairs(claim), joined_pairs(known)) or _joins(claim) > _joins(known):
         return False
-    is_subject = any(cell is row[0] or len(_words(cell.value)) >= _WORDS_OF_SUBJECT for cell in whole)
-    return is_subject and _all_known(said, known, whole)
+    subject = next((cell for cell in whole if cell is row[0] or cell.names_row), None)
+    if subject is None or not _in_order(whole, said) or _is_turned(subject, named, claim):
+        return False
+    if not named.is_number and any(cell.is_number for cell in whole if cell is not subject):
+        return False  # `Ann's manager Bob earns 5`
+    return _all_known(said, known, whole)
 
 
 def _named(row: Sequence[Cell], said: Sequence[Token]) -> Cell | None:
@@ -126,6 +144,47 @@ def _is_next(named: Cell, row: Sequence[Cell], said: Sequence[Token]) -> bool:
     return own not in {*in_words, *labels} and all(distance < other for other in others)
 
 
+def _in_order(cells: Sequence[Cell], said: Sequence[Token]) -> bool:
+    """Whether a claim has names of different columns in the order of these: `Oslo-Bergen`.
+
+    A name of the row, or one with a number, can be anywhere: `the hex nut (B-200)`.
+    """
+    names = [cell for cell in cells if not cell.names_row and all(t.kind == "word" for t in cell.value)]
+    places = [cell.place_in(said) or 0 for cell in names]
+    return places == sorted(places)
+
+
+def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
+    """Whether a claim may turn round a value that can be a name: `Ann manages Bob` of `Manager: Bob`.
+
+    It does not if the value comes after the subject and not after `of` (except as in `is in the city of
+    Lima`), or if it comes first, as in `Bob is the manager of Ann`.
+    """
+    if named.is_number and not subject.is_number:
+        return False
+    if not _spelled(named.label) <= _spelled(claim):
+        return True
+    content = [at for at, token in enumerate(claim) if token.is_content]
+    said = [claim[at] for at in content]
+    first, value = subject.place_in(said), named.place_in(said)
+    label = next(at for at, token in enumerate(said) if token.stem in named.labels)
+    assert first is not None and value is not None, "both were found before"
+    own = _before(claim, content[first]), _before(claim, content[value])
+    if first < value:
+        return not own[1].isdisjoint(_OF) and _before(claim, content[label]).isdisjoint(_IN)
+    return not (value < label < first) or own[0].isdisjoint(_OF)
+
+
+def _joins(tokens: Iterable[Token]) -> int:
+    return sum(token.written.casefold() in _JOINING or token.breaks == "and" for token in tokens)
+
+
+def _before(claim: Sequence[Token], at: int) -> frozenset[str]:
+    """The function words directly before a word."""
+    found = takewhile(lambda token: not token.is_content, reversed(claim[:at]))
+    return frozenset(token.written.casefold() for token in found)
+
+
 def _all_known(said: Sequence[Token], known: Sequence[Token], whole: Sequence[Cell]) -> bool:
     """Whether all words of a claim are among those of the cells, and no value of `whole` has a direction."""
     stems = _stems(known) | NEUTRAL
@@ -150,8 +209,8 @@ def _same(claimed: Token, found: Token, codes: frozenset[str]) -> bool:
     return same_sign(claimed.sign, found.sign, says_loss=False, spends=False)
 
 
-def _words(clause: Clause) -> list[Token]:
-    return [token for token in clause if token.is_content and token.kind == "word"]
+def _spelled(tokens: Iterable[Token]) -> frozenset[str]:
+    return frozenset(token.written.casefold() for token in tokens if token.is_content)
 
 
 def _stems(tokens: Iterable[Token]) -> frozenset[str]:

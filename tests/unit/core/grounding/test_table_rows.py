@@ -23,6 +23,11 @@ STATIONS = (
     "station_id: 4712 | name: Station 4712 | city: Lyon | bikes: 18 | opened: 2018-05-11"
 )
 FERRY = "Departure: Oslo | Arrival: New York | Price: 5 | Seller: Ann | Buyer: Bob"
+PEOPLE = (
+    "Name: Ann Lee | Role: Engineer | Salary EUR: 52000 | Start: 2019-03-01 | Manager: Bob Ray\n"
+    "Name: Bob Ray | Role: Director | Salary EUR: 91000 | Start: 2015-07-15 | Manager: Cy Dow"
+)
+FARES = "From: Oslo | To: Bergen | Adult fare EUR: 49\nFrom: Bergen | To: Oslo | Adult fare EUR: 59"
 OTHERS = "Ferry: Anna Berg | Open from: 5 | Trip: 3–5 days | Budget: 8 | Budget 2025: 9"
 MATCHES = (
     "Player: Ann | Wins: 5 | Losses: 7 | Result EUR: (138)\n"
@@ -52,6 +57,11 @@ def is_supported(claim: str, page: str) -> bool:
         ("Ann has 5 wins.", MATCHES),
         ("The result of Ann was EUR -138.", MATCHES),
         ("The points for cost and budget are 20.", "Criterion: Cost and budget | Points: 20"),
+        ("The salary of Bob Ray is EUR 91,000.", PEOPLE),
+        ("Ann Lee's manager is Bob Ray.", PEOPLE),
+        ("The manager of Ann Lee is Bob Ray.", PEOPLE),
+        ("Bob Ray is the manager of Ann Lee.", PEOPLE),
+        ("The Oslo-Bergen adult fare is EUR 49.", FARES),
         ("The Anna Berg is open from 5.", OTHERS),
         ("The trip of the Anna Berg is 3 to 5 days.", OTHERS),
         ("The budget 2025 of the Anna Berg is 9.", OTHERS),
@@ -116,3 +126,34 @@ def test_a_value_of_another_cell_is_not_supported(claim: str, page: str) -> None
 )
 def test_a_sentence_that_says_more_or_less_than_the_row_is_not_supported(claim: str, page: str) -> None:
     assert not is_supported(claim, page)
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("Bob Ray's salary is EUR 52,000.", PEOPLE),
+        ("Bob Ray has a salary of EUR 52,000.", PEOPLE),
+        ("The role of Bob Ray is Engineer.", PEOPLE),
+        ("The start of Bob Ray was 2019-03-01.", PEOPLE),
+        ("Ann Lee and Bob Ray have a salary of EUR 52,000.", PEOPLE),
+        ("Ann Lee's manager Bob Ray has EUR 52,000.", PEOPLE),
+        ("The quantity of invoice 17 is 18.", "Invoice: 18 | Quantity: 17"),
+        ("The Bergen-Oslo adult fare is EUR 49.", FARES),
+        ("The seller Ann Lee gives Bob Ray 5.", "Buyer: Ann Lee | Seller: Bob Ray | Price: 5"),
+    ],
+)
+def test_a_name_in_another_column_is_not_the_row(claim: str, page: str) -> None:
+    assert not is_supported(claim, page)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The manager of Bob Ray is Ann Lee.",
+        "Ann Lee is the manager of Bob Ray.",
+        "Bob Ray's manager is Ann Lee.",
+        "Ann Lee manages Bob Ray.",
+    ],
+)
+def test_a_relation_is_not_turned_around(claim: str) -> None:
+    assert not is_supported(claim, PEOPLE)
