@@ -146,8 +146,10 @@ _CONTRASTS = (
     "large larger big größer groß grand | small smaller kleiner klein petit",
     "long longer länger | short shorter kürzer",
     "old older oldest | new newer newest | young younger youngest",
-    "steigt stieg erhöht erhöhte augmente augmenté aumenta aumentó hausse aumento"
-    " | sinkt sank senkt verringert diminue diminué disminuye disminuyó baisse disminución",
+    "steigt stieg erhöht erhöhte augmente augmenté aumenta aumentó aumentaron hausse aumento"
+    " | sinkt sank senkt verringert diminue diminué disminuye disminuyó disminuyeron baisse disminución",
+    "täglich quotidien diario | wöchentlich hebdomadaire semanal | monatlich mensuel mensual"
+    " | vierteljährlich trimestriel trimestral | jährlich annuel anual",
     "better best besser mieux mejor | worse worst schlechter pire peor",
     "red rot rote roten rouge rojo roja | green grün grüne grünen vert verte verde"
     " | blue blau blaue blauen bleu bleue azul | yellow gelb gelbe gelben jaune amarillo"
@@ -227,8 +229,8 @@ DENIALS = dict.fromkeys(
     "fail fails failed failing failure refuse refuses refused decline declines declined forgot neglected"
     " unable unlikely".split(),
     "to",
-) | dict.fromkeys("deny denies denied false untrue".split(), "that")
-"""Words that negate with the next one: `failed to pay`, `denied that he paid`."""
+) | dict.fromkeys("deny denies denied denying false untrue".split(), "that")
+"""Words that negate with the next one: `failed to pay`, `denied that he paid`, see denies."""
 MAYBE = frozenset(
     "may might could possibly perhaps probably allegedly reportedly presumably könnte könnten"
     " möglicherweise vielleicht angeblich vermutlich pourrait pourraient podría podrían quizás".split()
@@ -248,6 +250,12 @@ for _number, _group in enumerate((*_CONTRASTS, _MONTHS)):
     for _side, _words in enumerate(_group.split("|")):
         for _word in _words.split():
             _CONTRASTED.setdefault(_word, set()).add((str(_number), str(_side)))
+
+
+def denies(word: str, following: str) -> bool:
+    """Whether a word negates what follows: `failed to pay`, `denied that he paid`, `denied paying`."""
+    wanted = DENIALS.get(word)
+    return wanted is not None and (following == wanted or (wanted == "that" and following.endswith("ing")))
 
 
 @lru_cache(4096)

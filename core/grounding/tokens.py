@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.grounding.comparisons import RANGE, in_signs
-from core.grounding.opposites import ALL_NEGATIONS, DENIALS, NEGATIONS, QUANTIFIERS, SIDE_OF
+from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, QUANTIFIERS, SIDE_OF, denies
 from core.grounding.signs import BEHIND_NUMBER, BOUNDS, MINUS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
 from core.text.numbers import (
@@ -228,8 +228,8 @@ def _mark(tokens: list[Token], language: str) -> None:
     for token, folded, before, behind in zip(
         tokens, spelled, ["", *spelled], [*spelled[1:], ""], strict=False
     ):
-        denies = DENIALS.get(folded, " ") == behind or (token.is_joined and folded in _FREE)
-        token.negates = token.negates or denies
+        negates = denies(folded, behind) or (token.is_joined and folded in _FREE)
+        token.negates = token.negates or negates
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)
         token.after = before if before in PREPOSITIONS else ""

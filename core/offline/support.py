@@ -51,9 +51,6 @@ def answers(ranking: TextRanking, material: Material, chosen: Sequence[int]) -> 
     )
 
 
-_HEAD = re.compile(r"(?i:what (?:is|are|was|were) the ([a-z]+(?: [a-z]+)?) (?:of|for)\b)")
-
-
 def can_answer(index: int, ranking: TextRanking, material: Material) -> bool:
     """False for a condition, and for a row of which only headings have a term if `how` or `why` is asked."""
     question, piece = ranking.question, material.piece(index)
@@ -104,10 +101,6 @@ def _is_covered(ranking: TextRanking, candidates: Sequence[Candidate], best: int
     for candidate, scored in zip(candidates, ranking.scores, strict=True):
         if candidate.source == candidates[best].source:
             nearby |= scored.covered
-    head = _HEAD.match(ranking.question.text.strip())
-    known = nearby.union(*(scored.covered for scored in ranking.scores))
-    if head and not known.issuperset(ranking.question.terms_of(head[1])):
-        return False
     if len(nearby) < SOURCE_TERMS * len(ranking.question.terms):
         return False
     return ranking.coverage(own.covered | own.document_terms | stated) >= COVERED
