@@ -129,8 +129,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
     async with AsyncExitStack() as stack:
         documents = await stack.enter_async_context(open_documents(settings))
         models = _build_models(settings, documents)
-        gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
-        stack.push_async_callback(gateway.close)
+        gateway = _open_gateway(settings, stack)
         limits, log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         scopes = TurnScopes(contexts := await open_context_store(documents.clients))
@@ -185,6 +184,12 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             documents.analyses,
             suggestions,
         )
+
+
+def _open_gateway(settings: Settings, stack: AsyncExitStack) -> McpToolGateway:
+    gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
+    stack.push_async_callback(gateway.close)
+    return gateway
 
 
 def _build_models(settings: Settings, documents: Documents) -> ChatModels:

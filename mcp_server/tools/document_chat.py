@@ -63,7 +63,6 @@ from mcp_server.tools.registration import CallProgress, CallScope, ContextName, 
 from mcp_server.tools.scope_filter import origin_of
 
 MAX_DOCUMENTS = 50
-
 LONGEST_NAME = 200
 REQUEST_SECONDS = 0.003
 """A request to the model has been sent by then."""
