@@ -145,6 +145,8 @@ def test_a_token_of_the_release_before_is_valid(tokens: ScopeTokens, claim: dict
         pytest.param(signed(algorithm="HS512"), id="other-algorithm"),
         pytest.param(signed(exp=int(time.time()) - 1), id="expired"),
         pytest.param(signed(exp="soon"), id="expires-at-no-time"),
+        pytest.param(signed(exp=float("inf")), id="expires-at-infinity"),
+        pytest.param(signed(iat=float("-inf")), id="issued-at-infinity"),
         pytest.param(signed(iat=int(time.time()) + 3600), id="issued-in-the-future"),
         pytest.param(signed(nbf=int(time.time()) + 3600), id="not-yet-valid"),
         pytest.param(jwt.api_jws.encode(b"[]", KEY, ALGORITHM), id="no-claims"),
