@@ -168,8 +168,6 @@ def _entra_token(credentials: Credentials) -> Key:
 
 
 def _open_http(settings: CoreSettings) -> "AsyncClient":
-    from urllib.request import getproxies
-
     from httpx2 import (
         AsyncClient,
         ConnectError,
@@ -180,8 +178,6 @@ def _open_http(settings: CoreSettings) -> "AsyncClient":
         Timeout,
         WriteTimeout,
     )
-
-    from core.infra.http_client import WholeRequests
 
     class Client(AsyncClient):
         async def send(self, request: Request, **options: Any) -> Response:
@@ -199,12 +195,9 @@ def _open_http(settings: CoreSettings) -> "AsyncClient":
             return response
 
     seconds = settings.model_timeout_seconds
-    # As the provider's library has them.
-    limits = Limits(max_connections=1000, max_keepalive_connections=100)
     return Client(
         timeout=Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
-        limits=limits,
-        # For a proxy the client makes the transport itself.
-        transport=None if getproxies() else WholeRequests(limits),
+        # As the provider's library has them.
+        limits=Limits(max_connections=1000, max_keepalive_connections=100),
         follow_redirects=True,
     )
