@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
+from core.grounding.opposites import SIDE_OF
 from core.grounding.page_sentences import located_pieces
 from core.grounding.paraphrases import ClaimParts, PageSentence, Part, supports
 from core.grounding.quotes import QuoteFinder, Span
@@ -40,8 +41,8 @@ COUNTED_WORDS, KNOWN_CLAIMS = 512, 32
 READING_COMPARISONS, PARSING_COMPARISONS = 20, 500
 """Comparisons that reading a claim, and parsing a part of a long page, take as long as."""
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
-_WRITTEN_OTHERWISE = CURRENCIES.keys() | NUMBER_WORDS.keys()
-"""Words of a claim for which the page can have a sign or a figure."""
+_WRITTEN_OTHERWISE = CURRENCIES.keys() | NUMBER_WORDS.keys() | SIDE_OF.keys()
+"""Words of a claim for which the page can have a sign, a figure or another word: `yearly` for `annual`."""
 _LONG_WORD = re.compile(r"\w{2,}")
 _LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
 _QUOTED = re.compile(r'["\u201c]([^"\u201c\u201d]{12,})["\u201d]')

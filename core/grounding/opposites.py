@@ -150,6 +150,8 @@ _CONTRASTS = (
     " | sinkt sank senkt verringert diminue diminué disminuye disminuyó disminuyeron baisse disminución",
     "täglich quotidien diario | wöchentlich hebdomadaire semanal | monatlich mensuel mensual"
     " | vierteljährlich trimestriel trimestral | jährlich annuel anual",
+    "raise raises raised raising | lower lowers lowered lowering",
+    "recover recovers recovered survive survives survived | die dies died",
     "better best besser mieux mejor | worse worst schlechter pire peor",
     "red rot rote roten rouge rojo roja | green grün grüne grünen vert verte verde"
     " | blue blau blaue blauen bleu bleue azul | yellow gelb gelbe gelben jaune amarillo"
@@ -221,8 +223,9 @@ _MONTHS = " | ".join(
 )
 PREFIXES = ("un", "in", "im", "il", "ir", "dis", "mis", "non")
 QUALIFIERS = frozenset(
-    "non vice deputy former acting interim assistant alleged attempted ehemalige ehemaliger ehemaligen"
-    " stellvertretende stellvertretender stellvertretenden mutmaßliche mutmaßlicher ancien ancienne".split()
+    "non ex vice deputy former acting interim assistant alleged attempted ehemalige ehemaliger ehemaligen"
+    " stellvertretende stellvertretender stellvertretenden mutmaßliche mutmaßlicher ancien ancienne"
+    " antiguo antigua".split()
 )
 """Words that make the next one mean something else, as a prefix does: `vice president`, `non refundable`."""
 DENIALS = dict.fromkeys(
@@ -233,7 +236,8 @@ DENIALS = dict.fromkeys(
 """Words that negate with the next one: `failed to pay`, `denied that he paid`, see denies."""
 MAYBE = frozenset(
     "may might could possibly perhaps probably allegedly reportedly presumably könnte könnten"
-    " möglicherweise vielleicht angeblich vermutlich pourrait pourraient podría podrían quizás".split()
+    " möglicherweise vielleicht angeblich vermutlich peut-être pourrait pourraient"
+    " podría podrían quizás".split()
 )
 """Words of a page that leave open whether its sentence is true; a claim keeps one of them, or of POSSIBLE."""
 POSSIBLE = MAYBE | frozenset(

@@ -1,14 +1,14 @@
 """What code can compare of a parsed sentence: its clauses, opposites, conditions and negations."""
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 
 from core.grounding.opposites import CONDITIONS, EXCEPTIONS, MAYBE, PREFIXES, QUALIFIERS, Sides, sides_of
 from core.grounding.tokens import UNITS_LOOKED_AT, Clause, Token, tokenize
 from core.text.terms import DEFAULT_LANGUAGE
 
 _JOINING = dict.fromkeys("and und et y e en".split(), "and") | dict.fromkeys("or oder ou o of".split(), "or")
-_BY_OR_TO = frozenset({"um", "auf"})
+_TO_NUMBER = frozenset({"um", "auf", "from", "to"})
 _RATES = frozenset("a an per each every je pro par por".split())
 
 LEAST_IN_SENTENCE = 3
@@ -77,9 +77,15 @@ def negations(tokens: Iterable[Token]) -> int:
 def says_maybe(clause: Sequence[Token]) -> bool:
     """Whether a clause has a word of MAYBE; `may not` and the month of May are none."""
     return any(
-        token.written.casefold() in MAYBE and token.written != "May" and not (following and following.negates)
-        for token, following in zip_longest(clause, clause[1:])
+        _written(token, before) in MAYBE and token.written != "May" and not (following and following.negates)
+        for before, token, following in zip([None, *clause], clause, [*clause[1:], None], strict=False)
     )
+
+
+def _written(token: Token, before: Token | None) -> str:
+    """The word in small letters, with the one that a hyphen joins it to: `peut-être`."""
+    word = token.written.casefold()
+    return f"{before.written.casefold()}-{word}" if before and token.is_joined else word
 
 
 def sides(clause: Sequence[Token]) -> Sides:
@@ -97,7 +103,7 @@ def sides(clause: Sequence[Token]) -> Sides:
     for index, (before, token) in enumerate(pairwise(clause)):
         if token.is_joined and token.stem:
             found.add((f"-{token.stem}", before.written.casefold()))
-        if token.kind == "number" and before.written.casefold() in _BY_OR_TO:
+        if token.kind == "number" and before.written.casefold() in _TO_NUMBER:
             found.add((f"by {token.stem}", before.written.casefold()))
         if before.kind == "number":
             number, at = before.stem, index
