@@ -1,6 +1,7 @@
 """Unicode normal forms, in time that grows with the text alone."""
 
 import re
+import sys
 import unicodedata
 from functools import cache
 from typing import Literal
@@ -13,6 +14,7 @@ SHORT = 1000
 """Characters that are normalised within a thousandth of a second whatever they are."""
 _WITHOUT_MARKS = range(0x3400, 0xA000), range(0xAC00, 0xD800)
 _LAST_MARK = 0x1F000
+_HIGH = "\U00010000"
 
 
 def normalized(form: Form, text: str) -> str:
@@ -40,7 +42,9 @@ def _long_runs() -> re.Pattern[str]:
         point for point in range(0x300, _LAST_MARK) if not any(point in each for each in _WITHOUT_MARKS)
     )
     marks = "".join(filter(is_mark, map(chr, points)))
-    return re.compile(f"[{marks}]{{{LONGEST_RUN}}}")
+    few = "".join(mark for mark in marks if mark < _HIGH)
+    # A set with ranges above U+FFFF is compared range by range, at every character: 80 times slower.
+    return re.compile(f"[{few}{_HIGH}-{chr(sys.maxunicode)}](?<=[{marks}])[{marks}]{{{LONGEST_RUN - 1}}}")
 
 
 def is_mark(character: str) -> bool:
