@@ -151,23 +151,25 @@ def test_a_number_after_a_marker_is_checked_with_the_claim_before_it() -> None:
     assert [citation.verified for citation in writer.citations] == [True, False]
 
 
+def verified_on(page: str, answer: str) -> list[bool | None]:
+    """Whether each citation of the answer is verified, with this page as its only source."""
+    source = Source(number=1, document_id="d", blob_name="a.pdf", page=4, start=0, text=page, page_text=page)
+    writer = CitationWriter([source])
+    writer.feed(answer)
+    writer.finish()
+    return [citation.verified for citation in writer.citations]
+
+
 @pytest.mark.parametrize(("row", "verified"), [("up to 4.000 138 199", True), ("up to 4.000 138 198", False)])
 def test_a_row_of_numbers_after_a_cited_header_is_checked_as_a_row(row: str, verified: bool) -> None:
     page = "Purchase price Basic Comfort\nup to 2.500 96 142\nup to 4.000 138 199"
-    source = Source(number=1, document_id="d", blob_name="a.pdf", page=4, start=0, text=page, page_text=page)
-    writer = CitationWriter([source])
-    writer.feed(f"Purchase price Basic Comfort {marker(1)}\n{row} {marker(1)}")
-    writer.finish()
-    assert [citation.verified for citation in writer.citations] == [True, verified]
+    answer = f"Purchase price Basic Comfort {marker(1)}\n{row} {marker(1)}"
+    assert verified_on(page, answer) == [True, verified]
 
 
 def test_numbers_after_a_marker_in_its_line_belong_to_its_claim() -> None:
-    page = "The quotas of Oslo are 25, 30, 40 and 50."
-    source = Source(number=1, document_id="d", blob_name="a.pdf", page=4, start=0, text=page, page_text=page)
-    writer = CitationWriter([source])
-    writer.feed(f"The quotas of Oslo are 25 {marker(1)}, 30, 40 and 50 {marker(1)}")
-    writer.finish()
-    assert [citation.verified for citation in writer.citations] == [True, True]
+    answer = f"The quotas of Oslo are 25 {marker(1)}, 30, 40 and 50 {marker(1)}"
+    assert verified_on("The quotas of Oslo are 25, 30, 40 and 50.", answer) == [True, True]
 
 
 def test_a_marker_without_a_claim_cites_nothing() -> None:
