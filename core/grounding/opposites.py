@@ -36,9 +36,10 @@ IN_CASE = CONDITIONS | frozenset("when whenever case where only fall cas caso cu
 """Words with which a claim can keep a condition that it gives in other words."""
 
 _OPPOSITES = (
-    "rise rises rose risen rising increase increases increased increasing grew grow grows gained up"
+    "raise raises raised raising rise rises rose risen rising increase increases increased increasing grew"
+    " grow grows gained up"
     " | fall falls fell fallen falling decrease decreases decreased decreasing drop dropped decline declined"
-    " declines shrank down reduced",
+    " declines shrank down reduced reduces reducing cut cuts lower lowers lowered lowering",
     "minimum least lowest smallest min | maximum most highest largest max",
     "before earlier | after later",
     "above over more greater exceeds | below under less fewer",
@@ -150,7 +151,6 @@ _CONTRASTS = (
     " | sinkt sank senkt verringert diminue diminué disminuye disminuyó disminuyeron baisse disminución",
     "täglich quotidien diario | wöchentlich hebdomadaire semanal | monatlich mensuel mensual"
     " | vierteljährlich trimestriel trimestral | jährlich annuel anual",
-    "raise raises raised raising | lower lowers lowered lowering",
     "recover recovers recovered survive survives survived | die dies died",
     "better best besser mieux mejor | worse worst schlechter pire peor",
     "red rot rote roten rouge rojo roja | green grün grüne grünen vert verte verde"
@@ -225,7 +225,7 @@ PREFIXES = ("un", "in", "im", "il", "ir", "dis", "mis", "non")
 QUALIFIERS = frozenset(
     "non ex vice deputy former acting interim assistant alleged attempted ehemalige ehemaliger ehemaligen"
     " stellvertretende stellvertretender stellvertretenden mutmaßliche mutmaßlicher ancien ancienne"
-    " antiguo antigua".split()
+    " anciens anciennes antiguo antigua antiguos antiguas".split()
 )
 """Words that make the next one mean something else, as a prefix does: `vice president`, `non refundable`."""
 DENIALS = dict.fromkeys(

@@ -21,12 +21,14 @@ _DIRECTIONS = frozenset(
     " da van naar door".split()  # prose: data
 )
 """Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
-_OF = frozenset("of de du des von van di da do".split())  # prose: data
+_OF = frozenset("of de du des von van di da do to for with over für zu pour para".split())  # prose: data
+"""Prepositions that connect a relation with its other end: `the manager of Ann`."""
 _JOINING = frozenset("y e o".split())  # prose: data
 _IN = frozenset("in at im en à".split())  # prose: data
+_AS = frozenset("as als comme como".split())  # prose: data
 _NAMES = frozenset(
-    "name names product item article description designation bezeichnung beschreibung"
-    " artikel nom désignation"  # prose: data
+    "name names full title employee customer part product item article description designation bezeichnung"
+    " beschreibung mitarbeiter kunde artikel nom désignation client"  # prose: data
     " produit nombre descripción producto artículo".split()  # prose: data
 )
 """Words of the label of a cell that names the row as the first one does: `Article: B-200 | Name: Nut`."""
@@ -48,7 +50,7 @@ class Cell:
 
     @property
     def names_row(self) -> bool:
-        """Whether its label says that its value is a name of the row; most columns name something else."""
+        """Whether its label says that its value is a name of the row."""
         return bool(self.label) and all(token.written.casefold() in _NAMES for token in self.label)
 
     @property
@@ -157,8 +159,9 @@ def _in_order(cells: Sequence[Cell], said: Sequence[Token]) -> bool:
 def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     """Whether a claim may turn round a value that can be a name: `Ann manages Bob` of `Manager: Bob`.
 
-    It does not if the value comes after the subject and not after `of` (except as in `is in the city of
-    Lima`), or if it comes first, as in `Bob is the manager of Ann`.
+    A number cannot be a name, and without its whole label nothing says what the value is. The claim keeps the
+    order if the value comes after the subject and its label and not after `of` (except as in `is in the city
+    of Lima`), or if it comes first, as in `Bob is the manager of Ann`.
     """
     if named.is_number and not subject.is_number:
         return False
@@ -171,6 +174,9 @@ def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     assert first is not None and value is not None, "both were found before"
     own = _before(claim, content[first]), _before(claim, content[value])
     if first < value:
+        is_last = label > value and not named.is_number  # `Ann is Bob's manager`
+        if is_last and _before(claim, content[label]).isdisjoint(_AS):
+            return True
         return not own[1].isdisjoint(_OF) and _before(claim, content[label]).isdisjoint(_IN)
     return not (value < label < first) or own[0].isdisjoint(_OF)
 

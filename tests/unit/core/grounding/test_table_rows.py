@@ -27,6 +27,7 @@ PEOPLE = (
     "Name: Ann Lee | Role: Engineer | Salary EUR: 52000 | Start: 2019-03-01 | Manager: Bob Ray\n"
     "Name: Bob Ray | Role: Director | Salary EUR: 91000 | Start: 2015-07-15 | Manager: Cy Dow"
 )
+STAFF = "ID: 7 | Employee: Ann Lee | Salary EUR: 52000\nID: 8 | Employee: Bob Ray | Salary EUR: 91000"
 FARES = "From: Oslo | To: Bergen | Adult fare EUR: 49\nFrom: Bergen | To: Oslo | Adult fare EUR: 59"
 OTHERS = "Ferry: Anna Berg | Open from: 5 | Trip: 3–5 days | Budget: 8 | Budget 2025: 9"
 MATCHES = (
@@ -61,6 +62,8 @@ def is_supported(claim: str, page: str) -> bool:
         ("Ann Lee's manager is Bob Ray.", PEOPLE),
         ("The manager of Ann Lee is Bob Ray.", PEOPLE),
         ("Bob Ray is the manager of Ann Lee.", PEOPLE),
+        ("Ann Lee has Bob Ray as manager.", PEOPLE),
+        ("The salary of Bob Ray is EUR 91,000.", STAFF),
         ("The Oslo-Bergen adult fare is EUR 49.", FARES),
         ("The Anna Berg is open from 5.", OTHERS),
         ("The trip of the Anna Berg is 3 to 5 days.", OTHERS),
@@ -153,6 +156,8 @@ def test_a_name_in_another_column_is_not_the_row(claim: str, page: str) -> None:
         "Ann Lee is the manager of Bob Ray.",
         "Bob Ray's manager is Ann Lee.",
         "Ann Lee manages Bob Ray.",
+        "Ann Lee is Bob Ray's manager.",
+        "Ann Lee is the manager for Bob Ray.",
     ],
 )
 def test_a_relation_is_not_turned_around(claim: str) -> None:
