@@ -42,6 +42,9 @@ class _Pipe:
             os.close(self._descriptor)
             self._descriptor = None
 
+    async def wait_closed(self) -> None:
+        """Nothing to wait for."""
+
 
 class ForkedChild:
     """A process that the fork server has started; a signal never reaches another one with its number."""

@@ -147,6 +147,7 @@ class Children:
             spare, self._spare = self._spare, None
             if (process := await take_child(spare)).returncode is None:
                 return process
+            await end_child(process)
         return await self._spawn(command, settings)
 
     async def _spawn(

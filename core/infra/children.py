@@ -17,6 +17,8 @@ class Input(Protocol):
 
     def close(self) -> None: ...
 
+    async def wait_closed(self) -> None: ...
+
 
 class Child(Protocol):
     """A child process as asyncio has it."""
@@ -72,6 +74,9 @@ async def end_child(process: Child) -> None:
             while process.stdout is not None and await process.stdout.read(_CHUNK_BYTES):
                 pass
             await process.wait()
+            if process.stdin is not None:
+                with suppress(ConnectionError):  # not all that was written has been read
+                    await process.stdin.wait_closed()
         except asyncio.CancelledError as error:
             cancelled = error
         else:

@@ -98,3 +98,23 @@ async def test_a_child_that_has_just_started_is_ended_if_its_caller_is_cancelled
     with pytest.raises(asyncio.CancelledError):
         await taking
     assert child.returncode == -9
+
+
+HOLDER = (
+    "import subprocess, sys, time;"
+    "subprocess.Popen(['sleep', '0.3'], stdout=subprocess.DEVNULL);"
+    "print(flush=True);"
+    "time.sleep(60)"
+)
+"""Its own child holds the pipe of the request for some time, as one that is just starting does."""
+
+
+async def test_the_pipe_of_an_unread_request_is_closed_when_the_child_has_ended() -> None:
+    child = await asyncio.create_subprocess_exec(sys.executable, "-c", HOLDER, stdin=PIPE, stdout=PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(b"x" * 1_000_000)
+    await child.stdout.readline()
+    await end_child(child)
+    pipe = child.stdin.transport.get_extra_info("pipe")
+    assert pipe.closed
