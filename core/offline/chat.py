@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import unescape
 
 from core.grounding.closest import not_found_answer
+from core.offline.support import has_only_names
 from core.search.bm25 import QuestionTerms, coverage, floored, idf_of_terms
 from core.text.question_type import (
     RECALL_COVERAGE,
@@ -95,7 +96,9 @@ def _best_matches(asked: QuestionTerms, texts: Sequence[str]) -> list[str]:
     weights = floored(idf_of_terms(asked.terms, [covered[text] for text in texts]))
     shares = {terms: coverage(weights, terms) for terms in set(covered.values())}
     best = max([RECALL_COVERAGE, *shares.values()])
-    return [text for text in texts if shares[covered[text]] == best]
+    return [
+        text for text in texts if shares[covered[text]] == best and not has_only_names(asked, covered[text])
+    ]
 
 
 def rewrite_question(question: str, earlier: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from core.offline.chat import with_subject_of
 from core.offline.closest import MOST_CLOSEST, best_of_pages
 from core.offline.material import ENDS, Material, Place
 from core.offline.overview import about_documents, asks_about_documents
-from core.offline.support import answers, asks_figure, can_answer, is_one_of_many, own_terms
+from core.offline.support import answers, asks_figure, can_answer, has_only_names, is_one_of_many, own_terms
 from core.offline.tables import asks_to_count_rows, extreme_row, rows_alike
 from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.text.answer_type import asks_yes_or_no, counted_words, is_negated
@@ -100,11 +100,12 @@ def _answering(question: str, material: Material) -> list[Place]:
 
 
 def _covering(part: str, places: list[Place], material: Material) -> list[Place]:
-    """The places if they have at least half of the terms of this part, as it is asked."""
+    """The places if they have at least half of the terms of this part, as it is asked, and not only names."""
     terms = QuestionTerms(part)
     pieces = [piece for place in places for piece in material.around(place)[place.first : place.last + 1]]
     known = set(terms.terms_of(" ".join(f"{piece.heading} {piece.text}" for piece in pieces)))
-    return places if 2 * len(known.intersection(terms.terms)) >= max(1, len(terms.terms)) else []
+    has_half = 2 * len(known.intersection(terms.terms)) >= max(1, len(terms.terms))
+    return places if has_half and not has_only_names(terms, known) else []
 
 
 def _direct(question: str, material: Material) -> list[Place]:

@@ -1,18 +1,19 @@
 """Whether quotes answer a question, or only come close to it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from core.grounding.claims import PREDICATES
 from core.grounding.sources import FencedSource
 from core.offline.material import Material
-from core.search.bm25 import Candidate, TextRanking
+from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.text.answer_type import (
     asking_words,
     counted_words,
     has_what_is_asked,
     must_be_worked_out,
     office_words,
+    owners_of_office,
 )
 from core.text.question_type import asks_for_explanation
 from core.text.terms import detect_language, words
@@ -28,7 +29,9 @@ _CONDITIONAL = (
 )
 _CONDITION = re.compile(rf"{_CONDITIONAL}\b[^,]{{0,300}},", re.I)
 _HAS_CONDITION = re.compile(rf"\s{_CONDITIONAL}\b", re.I)
-_NAME = re.compile(r"(?<=[\w,;'’\"“(] )[A-ZÄÖÜÉ][\w-]{2,}")
+_CAPITALISED = r"[A-ZÄÖÜÉ][\w-]{2,}"
+_NAME = re.compile(rf"(?<=[\w,;'’\"“(] ){_CAPITALISED}")
+_NAMES_IN_ROW = re.compile(rf"{_NAME.pattern}(?: {_CAPITALISED})+")
 _NUMBER = re.compile(r"\d")
 
 
@@ -47,6 +50,7 @@ def answers(ranking: TextRanking, material: Material, chosen: Sequence[int]) -> 
         and has_what_is_asked(question, candidates[index].text)
         and (not counted or counted & ranking.scores[index].terms)
         and office <= ranking.scores[index].covered
+        and not _is_office_of_another(ranking, candidates[index].text)
         for index in chosen
     )
 
@@ -92,10 +96,22 @@ def asks_figure(question: str) -> bool:
     return not has_what_is_asked(question, "")
 
 
+def has_only_names(asked: QuestionTerms, found: Collection[str]) -> bool:
+    """Whether the terms that were found are those of names only, and the question has others.
+
+    A signature has all the words of a name and says nothing of a salary.
+    """
+    named_or_asking = f"{' '.join(_names(asked.text))} {asking_words(asked.text)}"
+    others = set(asked.terms).difference(asked.terms_of(named_or_asking))
+    return bool(others) and others.isdisjoint(found)
+
+
 def _is_covered(ranking: TextRanking, candidates: Sequence[Candidate], best: int) -> bool:
     """Whether the best quote has enough of the question, by weight, and its source enough of the terms."""
     own = ranking.scores[best]
     stated = _permissions(ranking, candidates[best].text)
+    if has_only_names(ranking.question, own.covered | own.document_terms | stated):
+        return False
     stated.update(ranking.question.terms_of(asking_words(ranking.question.text)))
     nearby = stated | own.document_terms
     for candidate, scored in zip(candidates, ranking.scores, strict=True):
@@ -117,12 +133,23 @@ def _permissions(ranking: TextRanking, text: str) -> set[str]:
     }
 
 
+def _is_office_of_another(ranking: TextRanking, text: str) -> bool:
+    """Whether the text names who holds the office that the question asks for, but elsewhere only."""
+    terms_of, asked = ranking.question.terms_of, ranking.question.terms
+    owners = owners_of_office(ranking.question.text, text)
+    return bool(owners) and all(set(asked).isdisjoint(terms_of(owner)) for owner in owners)
+
+
+def _names(question: str) -> list[str]:
+    """The words of the names in a question; German writes every noun with a capital."""
+    is_german = detect_language(words(question)) == "de"
+    return words(" ".join((_NAMES_IN_ROW if is_german else _NAME).findall(question)))
+
+
 def _is_about_the_same(question: str, sources: Sequence[FencedSource]) -> bool:
     """Whether the sources, those of the quotes, have the names and numbers of the question."""
-    asked = words(question)
-    numbers = [word for word in asked if _NUMBER.search(word)]
-    # German writes every noun with a capital.
-    names = [] if detect_language(asked) == "de" else words(" ".join(_NAME.findall(question)))
+    numbers = [word for word in words(question) if _NUMBER.search(word)]
+    names = _names(question)
     if not numbers and not names:
         return True
     known = {word for source in sources for word in words(f"{source.blob_name} {source.text}")}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from core.text.terms import detect_language, has_digit, question_words, stems, words
+from core.text.terms import base_stems, detect_language, has_digit, question_words, words
 
 K1 = 1.2
 B = 0.75
@@ -110,11 +110,6 @@ _GENERIC_WORDS = frozenset(
 Terms = frozenset[str]
 
 
-def content_stems(spelled: Iterable[str], language: str) -> list[str]:
-    """The stems of words that are no stop words of the language, in order and with repetitions."""
-    return [stem for stem in stems(list(spelled), language) if stem]
-
-
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A piece of text to rank. `source` counts its source from 0, best first; `document` is a file name."""
@@ -147,8 +142,8 @@ class QuestionTerms:
         self.language = detect_language(words(text))
         asked = question_words(text)
         specific = [word for word in asked if word not in _GENERIC_WORDS and not _ONLY_KANA.match(word)]
-        about = content_stems(specific, self.language)
-        in_order = about or content_stems(asked, self.language)
+        about = self._stems(specific)
+        in_order = about or self._stems(asked)
         self.terms = tuple(dict.fromkeys(in_order))
         self.is_specific = bool(about)
         self.pairs = frozenset(pairwise(in_order))
@@ -158,7 +153,10 @@ class QuestionTerms:
 
     def terms_of(self, text: str) -> list[str]:
         """The terms of a text, stemmed as the question's are, in order and with repetitions."""
-        return content_stems(words(text), self.language)
+        return self._stems(words(text))
+
+    def _stems(self, spelled: list[str]) -> list[str]:
+        return [stem for stem in base_stems(spelled, self.language) if stem]
 
 
 def coverage(weights: Mapping[str, float], terms: Iterable[str]) -> float:

@@ -8,7 +8,6 @@ from typing import Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from core.search.bm25 import content_stems
 from core.text.terms import stems, words
 
 SUFFIX = ".toml"
@@ -160,7 +159,7 @@ class Vocabulary:
             phrase: name
             for name, term in self._terms.items()
             for said in term.says
-            if (phrase := tuple(content_stems(words(said), language)))
+            if (phrase := tuple(filter(None, stems(words(said), language))))
         }
         return names, max(map(len, names), default=0)
 

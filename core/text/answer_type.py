@@ -99,11 +99,14 @@ _CLOCK_OR_DATE = re.compile(
     re.I,
 )
 """A time or a day counts nothing."""
+_OF = r" (?:of|at|in|de[rsl]?|du|des|von|vom|im)\b| d['’]"
+_ARTICLE = r"(?:the|our|de[rnms]|die|das|la|les?|el|los)\b"
+_OWNER = r"([\w&.-]+(?-i:(?: [A-ZÄÖÜÉ][\w&.-]*)*))"
 _OFFICE = re.compile(
     r"\b(?:who|wer|qui|quién)(?: is|['’]s| was| ist| war| est| es)"
     r"(?: the| our| de[rn]| die| unsere?| la| le| l['’]| el)"
     r" ?(?:new |current |neuen? |aktuellen? |nouve(?:au|lle) |nuev[oa] )?([^?,]{2,40}?)"
-    r"(?: (?:of|at|in|de[rsl]?|du|des|von|vom|im)\b| d['’]|\W*$)",
+    rf"(?:({_OF})|\W*$)",
     re.I,
 )
 """Whose name is asked: `managing director` in `Who is the managing director of the Provider?`."""
@@ -209,8 +212,8 @@ def is_negated(text: str) -> bool:
 
 
 def asking_words(question: str) -> str:
-    """The words that ask for a number, a time or an address: an answer has that, not the words."""
-    return " ".join(found[0] for kind in (_HOW, _TIME, _CONTACT) for found in kind.finditer(question))
+    """The words that ask for a number, a share, a time or an address: an answer has that, not the words."""
+    return " ".join(found[0] for kind in (_HOW, _TIME, _SHARE, _CONTACT) for found in kind.finditer(question))
 
 
 def counted_words(question: str) -> str:
@@ -223,6 +226,21 @@ def office_words(question: str) -> str:
     """The office or part of the person whose name the question asks for; empty if it asks for none."""
     found = _OFFICE.search(question)
     return found[1] if found else ""
+
+
+def owners_of_office(question: str, text: str) -> list[str]:
+    """Whose office a text names, as `Norva Ltd` in `the director of Norva Ltd`.
+
+    Empty unless the question asks who holds that office of something.
+    """
+    asked = _OFFICE.search(question)
+    if asked is None or asked[2] is None:
+        return []
+    office = re.escape(asked[1])
+    found = re.finditer(
+        rf"([\w&.-]+)['’]s? {office}\b|\b{office}(?:{_OF})(?: ?{_ARTICLE})? ?{_OWNER}", text, re.I
+    )
+    return [owner[1] or owner[2] for owner in found]
 
 
 def has_what_is_asked(question: str, text: str) -> bool:

@@ -84,6 +84,27 @@ _INSTRUCTION_WORDS = frozenset(
     "mentioned stated shown given following document documents file files page pages text".split()
 )
 
+_FORMS = (
+    "arise arose arisen;become became;begin began begun;bind bound;break broke broken;bring brought;"
+    "build built;buy bought;catch caught;choose chose chosen;come came;deal dealt;draw drew drawn;"
+    "drive drove driven;eat ate eaten;fall fell fallen;feed fed;feel felt;fight fought;find found;"
+    "fly flew flown;forbid forbade forbidden;forget forgot forgotten;freeze froze frozen;"
+    "get got gotten;give gave given;go went gone;grow grew grown;hear heard;hide hid hidden;"
+    "hold held;keep kept;know knew known;lay laid;lead led;leave left;lend lent;lose lost;make made;"
+    "mean meant;meet met;pay paid payable;ride rode ridden;ring rang rung;rise rose risen;run ran;"
+    "say said;see seen;seek sought;sell sold;send sent;shake shook shaken;show shown;sing sang sung;"
+    "sink sank sunk;sit sat;sleep slept;speak spoke spoken;spend spent;stand stood;"
+    "steal stole stolen;strike struck;swim swam swum;take took taken;teach taught;tear tore torn;"
+    "tell told;think thought;throw threw thrown;understand understood;"  # prose: data
+    "undertake undertook undertaken;"
+    "wear wore worn;win won;withdraw withdrew withdrawn;write wrote written;child children;foot feet;"
+    "man men;person people;tooth teeth;woman women"
+)
+_BASES = {form: base for base, *forms in map(str.split, _FORMS.split(";")) for form in forms}
+"""English words with the word that they are irregular forms of."""
+_PARTICIPLE = re.compile(r"(ab|an|auf|aus|ein|mit|nach|vor|zu)?ge(\w{4,}?)e?t")
+"""A German participle such as `gegrillt` or `abgerechnet`."""
+
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
@@ -182,6 +203,21 @@ def stems(spelled: list[str], language: str) -> list[str]:
         _stemmers.by_language[language] = Stemmer.Stemmer(language).stemWords
     stemmed = _stemmers.by_language[language](spelled)
     return ["" if word in stop_words else stem for word, stem in zip(spelled, stemmed, strict=True)]
+
+
+def base_stems(spelled: list[str], language: str) -> list[str]:
+    """Stems as `stems` has them, but equal for forms of a verb: `paid` and `pay`, `gegrillt` and `grillen`.
+
+    They compare a question with texts; an index of passages has those of `stems`.
+    """
+    if language == "en":
+        spelled = [_BASES.get(word, word) for word in spelled]
+    if language == "de":
+        spelled = [
+            f"{found[1] or ''}{found[2]}en" if (found := _PARTICIPLE.fullmatch(word)) else word
+            for word in spelled
+        ]
+    return stems(spelled, language)
 
 
 def has_digit(term: str) -> bool:

@@ -17,7 +17,7 @@ from core.text.numbers import find_dates
 from core.text.question_type import is_small_talk
 from core.text.requests import asks_something
 from core.text.sentences import sentences
-from core.text.terms import detect_language, has_digit, stems, words
+from core.text.terms import base_stems, detect_language, has_digit, words
 from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind
 
@@ -39,10 +39,10 @@ FORGOTTEN = 0.05
 """An open question below this freshness is deleted."""
 
 _NAMING = frozenset(
-    "call name nam heisst heiss heis lautet genannt appel nomm prénom nom llam llamo nombr".split()
+    "call name nam heisst heiss heis lautet nann appel nomm prénom nom llam llamo nombr".split()
 )
 _FILLERS = frozenset(
-    "again now current exact actual told tell said say mention earlier rememb remind still am"  # prose: data
+    "again now current exact actual tell say mention earlier rememb remind still am"  # prose: data
     " uns unser mein ich wir nochmal noch gerad eigent bin gesagt mal"
     " notr mon dit déjà encor rappel suis nuestr dije dich record".split()
 )
@@ -103,7 +103,7 @@ class Asked:
 @lru_cache(CACHED_TEXTS)
 def terms_in(text: str, language: str) -> Terms:
     """The terms of a text, stemmed like those of a question in this language."""
-    return frozenset(NAME if stem in _NAMING else stem for stem in stems(words(text), language) if stem)
+    return frozenset(NAME if stem in _NAMING else stem for stem in base_stems(words(text), language) if stem)
 
 
 @lru_cache(CACHED_TEXTS)

@@ -83,6 +83,15 @@ def test_other_tool_output_is_shown_unchanged() -> None:
     assert describe_tool_output("[]", "") == "The tool returned: []"
 
 
+def test_a_statement_with_nothing_of_the_question_but_a_name_is_not_recalled() -> None:
+    walls = [f"My wall {number} is painted in another colour." for number in range(20)]
+    earlier = ["My boss is Jens Petersen.", *walls]
+    assert recall("What is the salary of Jens Petersen?", earlier) is None
+    assert recall("Who is Jens Petersen?", earlier) == (
+        "Earlier in this conversation you said: “My boss is Jens Petersen.”"
+    )
+
+
 def test_the_newest_matching_statement_is_recalled() -> None:
     earlier = ["Hi! My name is Ada. I live in Paris.", "What can you do?", "Sorry, my name is Eve."]
     assert "“Sorry, my name is Eve.”" in (recall("What is my name?", earlier) or "")

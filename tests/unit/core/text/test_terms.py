@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.text.terms import STOP_WORDS, detect_language, has_digit, question_words, stems, words
+from core.text.terms import STOP_WORDS, base_stems, detect_language, has_digit, question_words, stems, words
 
 
 @pytest.mark.parametrize(
@@ -93,6 +93,26 @@ def test_a_question_of_instructions_only_keeps_its_words() -> None:
 
 def test_question_words_drop_stop_words_of_their_language() -> None:
     assert question_words("Wann war der Krieg, in dem man so viel will?") == ["wann", "krieg", "viel", "will"]
+
+
+@pytest.mark.parametrize(
+    ("language", "forms"),
+    [
+        ("en", "take took taken taking"),
+        ("en", "pays paid payable"),
+        ("en", "child children"),
+        ("de", "grillen gegrillt"),
+        ("de", "abrechnen abgerechnet"),
+        ("de", "melden gemeldet"),
+    ],
+)
+def test_forms_of_a_word_have_one_base(language: str, forms: str) -> None:
+    assert len(set(base_stems(forms.split(), language))) == 1
+
+
+def test_stop_words_have_no_base() -> None:
+    assert base_stems(["the", "rent"], "en") == ["", "rent"]
+    assert base_stems(["die", "miete"], "de") == ["", "miet"]
 
 
 def test_terms_with_digits_are_recognised() -> None:
