@@ -79,9 +79,9 @@ def stored(text: str) -> dict[str, Any]:
 def turns_of(text: str) -> object:
     """A turn from its question to its views: begun, answered, shown, replayed, rated, withheld."""
     new = NewTurn(key="t", request_hash="h", question=asked(text))
-    head, turn = transitions.begin_turn(HEAD, None, new, "a", LEASE_SECONDS, NOW)
+    head, turn = transitions.begin_turn(HEAD, None, new, LEASE_SECONDS, NOW)
     outcome = TurnOutcome(answer=text, result=stored(text))
-    head, turn = transitions.commit_turn(head, turn, "a", outcome, NOW + timedelta(seconds=1))
+    head, turn = transitions.commit_turn(head, turn, turn.attempt, outcome, NOW + timedelta(seconds=1))
     feedback = Feedback(rating="down", comment=text[:1000], given_at=NOW)
     turn = transitions.rate_turn(transitions.as_read(turn, NOW), feedback, NOW)
     replayed = replay_log(turn, after=0, trace_id="t")

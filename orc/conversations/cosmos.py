@@ -121,8 +121,6 @@ class CosmosTurnLog:
         history_limit: int = HISTORY_TURNS,
         on_started: Callable[[Started], object] | None = None,
     ) -> Begun:
-        attempt = transitions.new_attempt()
-
         async def work() -> Begun:
             now = self._clock()
             conversation = await self._find(owner)
@@ -133,7 +131,7 @@ class CosmosTurnLog:
             if new.replaces is not None and stored is None:
                 replaced = await self._last_version(conversation, new.replaces)
             head, turn = transitions.begin_turn(
-                conversation.head, before, new, attempt, lease_seconds, now, replaced and replaced.turn
+                conversation.head, before, new, lease_seconds, now, replaced and replaced.turn
             )
             if turn.status.has_result:
                 return Replayed(turn=turn)

@@ -1,5 +1,6 @@
 """The models of a conversation (head, turn, message) and the port of the turn log."""
 
+import uuid
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -132,11 +133,13 @@ class Feedback(Record):
 class NewTurn(Record):
     """A question to be answered. `request_hash` distinguishes a retry from a reused key.
 
+    `attempt` names this attempt at an answer before anything is written, so that it knows its own writes.
     `replaces` names an earlier turn of which this one is a new version. `recalls` and `sent_history` are as
     in the request.
     """
 
     key: str = Field(min_length=1, max_length=KEY_CHARACTERS, description="the idempotency key")
+    attempt: str = Field(default_factory=lambda: uuid.uuid4().hex)
     request_hash: str
     question: str
     blob_names: list[str] = []

@@ -113,8 +113,7 @@ class SqliteTurnLog:
             replaced = None
             if new.replaces is not None and stored is None:
                 replaced = _last_version(connection, owner, new.replaces)
-            attempt = transitions.new_attempt()
-            head, turn = transitions.begin_turn(head, stored, new, attempt, lease_seconds, now, replaced)
+            head, turn = transitions.begin_turn(head, stored, new, lease_seconds, now, replaced)
             if turn.status.has_result:
                 return Replayed(turn=turn)
             if head is not known:

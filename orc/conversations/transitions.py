@@ -1,6 +1,5 @@
 """What may become of a turn and its head: the rules that every adapter of the turn log applies."""
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -34,37 +33,30 @@ def first_head(owner: Owner, now: datetime, file: str = "") -> Head:
     return Head(**asdict(owner), created_at=now, updated_at=now, **(titled if file else {}))
 
 
-def new_attempt() -> str:
-    """Names one attempt at an answer, before anything is written: so that it knows its own writes."""
-    return uuid.uuid4().hex
-
-
 def begin_turn(
     head: Head,
     stored: Turn | None,
     new: NewTurn,
-    attempt: str,
     lease_seconds: float,
     now: datetime,
     replaced: Turn | None = None,
 ) -> tuple[Head, Turn]:
-    """The turn that is pending under this attempt: a new one, or the stored one with this key.
+    """The turn that is pending under the attempt of `new`: a new one, or the stored one with this key.
 
     `replaced` is the last version of the turn that a new one replaces.
     """
     if stored is not None:
-        turn = reopen_turn(stored, new, attempt, lease_seconds, now)
-        is_begun_again = turn.attempt == attempt != stored.attempt
+        turn = reopen_turn(stored, new, lease_seconds, now)
+        is_begun_again = turn.attempt == new.attempt != stored.attempt
         return (_with_retried(head, turn, now) if is_begun_again else head), turn
     if new.retry is not None:
         raise missing_turn()
-    return open_turn(head, new, attempt, lease_seconds, now, replaced)
+    return open_turn(head, new, lease_seconds, now, replaced)
 
 
 def open_turn(
     head: Head,
     new: NewTurn,
-    attempt: str,
     lease_seconds: float,
     now: datetime,
     replaced: Turn | None = None,
@@ -75,7 +67,7 @@ def open_turn(
         turn_id=new.key,
         conversation_id=head.conversation_id,
         seq=seq,
-        attempt=attempt,
+        attempt=new.attempt,
         request_hash=new.request_hash,
         question=new.question,
         blob_names=new.blob_names,
@@ -108,7 +100,7 @@ def retitle_head(head: Head | None, title: str, by: TitleBy) -> Head:
     return _next_version(head, head.updated_at, title=title, title_by=by, title_words=searchable(title))
 
 
-def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, now: datetime) -> Turn:
+def reopen_turn(turn: Turn, new: NewTurn, lease_seconds: float, now: datetime) -> Turn:
     """The stored turn, pending again under this attempt; unchanged if it has a result or is this attempt's.
 
     Raises KeyReused for another request, TurnInFlight while the present attempt holds its lease.
@@ -116,7 +108,7 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
     if new.retry is None and turn.request_hash != new.request_hash:
         raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
     turn = as_read(turn, now)
-    if turn.attempt == attempt or (turn.status.has_result and _is_repeated(turn, new)):
+    if turn.attempt == new.attempt or (turn.status.has_result and _is_repeated(turn, new)):
         return turn
     if _is_held(turn, now):
         raise TurnInFlight("This question is still being answered.")
@@ -125,7 +117,7 @@ def reopen_turn(turn: Turn, new: NewTurn, attempt: str, lease_seconds: float, no
     return turn.model_copy(
         update={
             "status": TurnStatus.PENDING,
-            "attempt": attempt,
+            "attempt": new.attempt,
             "attempt_number": turn.attempt_number + 1,
             "earlier": _answer_of(turn),
             "assistant": None,

@@ -44,6 +44,8 @@ class TurnLog(Protocol):
         `on_started` is called once with what this returns, unless that is Replayed or an error. The turn may
         still be about to be stored: prepare what it needs, but show and ask nothing.
 
+        The attempt of `new` may begin again if it does not know whether it was stored: it gets the same turn.
+
         Atomic: the turn with its seq, and the head with its `turn_count`, its version, and a title from the
         question if it has none. An absent conversation is made in the same write. A known key gives Replayed
         if its turn is committed or stopped; if it failed or its lease ran out, the turn is pending again

@@ -66,6 +66,8 @@ COMMIT_WAIT_SECONDS = (0.1, 0.5)
 """The shortest and the longest wait before an answer is stored again."""
 TRACE_SECONDS = 5.0
 """The time limit for storing a trace."""
+INTERRUPTED_SECONDS = 2.0
+"""The time limit for storing that a turn was interrupted, while the process stops."""
 
 
 def unexpected() -> OrcError:
@@ -144,8 +146,7 @@ class TurnRunner:
     async def run(self, running: RunningTurn) -> None:
         """Answer the turn until its `stop` is asked. Its log always ends, so that no reader waits forever."""
         request, begun = running.request, running.begun
-        interrupted = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
-        ending: Event = Failed(problem=problem_of(interrupted, request.trace_id))
+        ending: Event | None = None
         try:
             title = self._titles.begin(running.owner, begun, running.log.publish)
             self._changed(running.owner)
@@ -155,11 +156,20 @@ class TurnRunner:
                 self._suggest(running, ending),
             )
         finally:
+            ending = ending or await self._interrupted(running)
             running.recorder.emit(ending)
             self._changed(running.owner)
             # Concurrently, so that neither store delays the other.
             remembered = [self._remember(running)] if isinstance(ending, Done) else []
             await asyncio.gather(self._keep_trace(running), *remembered)
+
+    async def _interrupted(self, running: RunningTurn) -> Event:
+        """The end of a turn whose task is cancelled: it can be asked again at once, not after its lease."""
+        error = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(INTERRUPTED_SECONDS):
+                return await self._failure(running, error)
+        return Failed(problem=problem_of(error, running.request.trace_id))
 
     async def _suggest(self, running: RunningTurn, ending: Event) -> None:
         """Emit suggestions if they were asked for; they are left out if they take long."""

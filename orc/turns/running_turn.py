@@ -9,7 +9,7 @@ from core.llm.chat_model import CallBudget
 from core.models import Document
 from core.names import Owner
 from orc.contexts.turn_scope import TurnScope
-from orc.conversations.models import Started, Turn
+from orc.conversations.models import NewTurn, Started, Turn
 from orc.conversations.session_contexts import Range
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.origins import Origins
@@ -21,6 +21,18 @@ from orc.turns.requests import TurnRequest
 from orc.turns.stopping import Stop
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question that is about to be stored, with its documents and contexts resolved."""
+
+    request: TurnRequest
+    owner: Owner
+    caller: Principal
+    documents: list[Document]
+    scope: TurnScope | None
+    new: NewTurn
 
 
 @dataclass

@@ -1,8 +1,10 @@
 """The service that starts turns and lets callers follow or replay them."""
 
 import asyncio
-from contextlib import ExitStack
+from collections.abc import Coroutine
+from contextlib import ExitStack, suppress
 from functools import partial
+from typing import Any
 
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from core.infra.siblings import Siblings
@@ -22,7 +24,7 @@ from orc.turns.named_documents import name_for, named_documents, with_named_docu
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import TurnDependencies, TurnRunner, unexpected
-from orc.turns.running_turn import Preparation, RunningTurn
+from orc.turns.running_turn import Asked, Preparation, RunningTurn
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
@@ -104,57 +106,76 @@ class TurnService:
             if scope is not None:
                 named = {"contexts": scope.named(request.contexts), "used": scope.used}
                 new = new.model_copy(update=named)
-            preparing = Preparation(partial(self._prepare, request, owner, principal, documents, scope))
-            started, allowance = await self._begin_counted(new, owner, principal, preparing)
-            turn = started.turn
-            if isinstance(started, Replayed):
-                known = self._in_memory(owner, turn)
-                return await self._shown(principal, owner, turn, 0, request.trace_id, known)
+            asked = Asked(request, owner, principal, documents, scope, new)
             try:
-                running = await preparing.result()
-            except Exception as exc:
-                await self._fail(owner, principal, turn, exc)
+                return await self._begin_asked(asked, place)
+            except asyncio.CancelledError:
+                # The question may be stored, and its turn would be pending until its lease ends.
+                self._keep_running(self._finish_beginning(asked, place.pop_all()))
                 raise
-            # From here on, the turn's own task ends its log.
-            running.log.allowance = allowance
-            self._recent.add(owner, turn.turn_id, turn.attempt, running.log)
-            # The place is taken until the turn has ended, whether or not its client stays.
-            self._run(running, place.pop_all())
+
+    async def _begin_asked(self, asked: Asked, place: ExitStack) -> EventLog:
+        """Store the question and run its turn; repeated for the same attempt, it continues that one."""
+        request, owner, principal = asked.request, asked.owner, asked.caller
+        preparing = Preparation(partial(self._prepare, asked))
+        started, allowance = await self._begin_counted(asked.new, owner, principal, preparing)
+        turn = started.turn
+        if isinstance(started, Replayed):
+            known = self._in_memory(owner, turn)
+            return await self._shown(principal, owner, turn, 0, request.trace_id, known)
+        try:
+            running = await preparing.result()
+        except Exception as exc:
+            await self._fail(asked, exc)
+            await self._parts.messages.give_back(principal)
+            raise
+        # From here on, the turn's own task ends its log.
+        running.log.allowance = allowance
+        self._recent.add(owner, turn.turn_id, turn.attempt, running.log)
+        # The place is taken until the turn has ended, whether or not its client stays.
+        self._run(running, place.pop_all())
         return running.log
 
-    async def _prepare(
-        self,
-        request: TurnRequest,
-        owner: Owner,
-        principal: Principal,
-        documents: list[Document],
-        scope: TurnScope | None,
-        started: Started,
-    ) -> RunningTurn:
-        scope = await self._scope_begun(scope, request, principal, started)
-        log = live_log(started.turn, [begun_event(started.turn)])
-        return self._runner.prepare(request, owner, principal, started, documents, log, scope)
+    async def _finish_beginning(self, asked: Asked, place: ExitStack) -> None:
+        """Begin and run a turn whose request was cancelled meanwhile; what cannot be begun is failed."""
+        with place:
+            try:
+                await self._begin_asked(asked, place)
+            except Exception as exc:
+                with suppress(OrcError):
+                    await self._fail(asked, exc)
 
-    async def _fail(self, owner: Owner, principal: Principal, turn: Turn, cause: Exception) -> None:
-        """Store that a turn failed before its answer was begun. It does not count as a message."""
+    async def _prepare(self, asked: Asked, started: Started) -> RunningTurn:
+        scope = await self._scope_begun(asked.scope, asked.request, asked.caller, started)
+        log = live_log(started.turn, [begun_event(started.turn)])
+        return self._runner.prepare(
+            asked.request, asked.owner, asked.caller, started, asked.documents, log, scope
+        )
+
+    async def _fail(self, asked: Asked, cause: Exception) -> None:
+        """Store that a turn failed before its answer was begun."""
         known = cause if isinstance(cause, OrcError) else unexpected()
-        await self._parts.log.fail(owner, turn.turn_id, turn.attempt, known.code, known.message)
-        await self._parts.messages.give_back(principal)
+        new = asked.new
+        await self._parts.log.fail(asked.owner, new.key, new.attempt, known.code, known.message)
 
     def _run(self, running: RunningTurn, place: ExitStack) -> None:
         """Answer the turn in a separate task, and then leave the place."""
         stop, key = running.stop, (running.owner, running.turn.turn_id)
 
-        def ended(task: asyncio.Task[None]) -> None:
-            self._running.discard(task)
+        def ended(_task: asyncio.Task[None]) -> None:
             place.close()
             if self._stops.get(key) is stop:
                 del self._stops[key]
 
         self._stops[key] = stop
-        task = asyncio.create_task(self._runner.run(running))
+        self._keep_running(self._runner.run(running)).add_done_callback(ended)
+
+    def _keep_running(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """A task that `close` waits for."""
+        task = asyncio.create_task(work)
         self._running.add(task)
-        task.add_done_callback(ended)
+        task.add_done_callback(self._running.discard)
+        return task
 
     async def stop(self, owner: Owner, turn_id: str) -> Turn:
         """Ask a running turn to end with what is written of its answer; returns the turn as it is now.
@@ -246,11 +267,14 @@ class TurnService:
             await self._shared.forget(owner)
 
     async def close(self, grace_seconds: float = 10.0) -> None:
-        """Wait for running turns for a while, then cancel them."""
+        """Wait for running turns for a while, and for those that begin meanwhile, then cancel them."""
         if self._shared:
             self._shared.close()
-        if self._running:
-            await asyncio.wait(self._running, timeout=grace_seconds)
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + grace_seconds
+        while self._running and clock() < ends_at:
+            await asyncio.wait(self._running, timeout=ends_at - clock())
+        await asyncio.sleep(0)  # a task that is cancelled before its first step would leave its turn pending
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

@@ -184,6 +184,18 @@ async def test_a_turn_is_reported_once_while_it_is_begun(log: TurnLog) -> None:
     assert reported == [started]
 
 
+async def test_an_attempt_that_begins_again_gets_the_same_turn(log: TurnLog) -> None:
+    await ask(log, "k1")
+    new = question("k2")
+    started = await begin(log, new)
+    assert isinstance(started, Started)
+    again = await begin(log, new)
+    assert isinstance(again, Started)
+    assert (again.turn, again.head) == (started.turn, started.head)
+    assert [turn.turn_id for turn in again.history] == ["k1"]
+    assert len(await log.turns(OWNER)) == 2
+
+
 async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock) -> None:
     log = await open_log()
     citation = Citation(

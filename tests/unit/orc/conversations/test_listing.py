@@ -17,7 +17,7 @@ HEAD = first_head(Owner("acme", "ada", "c-1"), NOW)
 
 
 def open_question(head: Head, key: str) -> tuple[Head, Turn]:
-    return open_turn(head, NewTurn(key=key, request_hash="h", question=f"{key}?"), "attempt", 60, NOW)
+    return open_turn(head, NewTurn(key=key, request_hash="h", question=f"{key}?"), 60, NOW)
 
 
 def answer(head: Head, turn: Turn, outcome: TurnOutcome) -> tuple[Head, Turn]:

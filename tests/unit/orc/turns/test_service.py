@@ -21,8 +21,9 @@ from core.models import BlobProperties, Document, FileRef, Page
 from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
+from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations import sqlite
-from orc.conversations.models import Begun, NewTurn, Turn, TurnOutcome, TurnStatus
+from orc.conversations.models import Begun, NewTurn, Turn, TurnContext, TurnOutcome, TurnStatus
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.events import Done, Failed
 from orc.graphs.graph import Channels, TurnGraph, compile_graph
@@ -87,11 +88,15 @@ class Log(SqliteTurnLog):
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self.may_begin, self.may_commit = asyncio.Event(), asyncio.Event()
-        self.may_begin.set()
-        self.may_commit.set()
+        self.may_store, self.may_begin = asyncio.Event(), asyncio.Event()
+        self.may_commit, self.may_fail = asyncio.Event(), asyncio.Event()
+        for each in (self.may_store, self.may_begin, self.may_commit, self.may_fail):
+            each.set()
+        self.is_asked = asyncio.Event()
 
     async def begin(self, owner: Owner, new: NewTurn, **options: Any) -> Begun:
+        self.is_asked.set()
+        await self.may_store.wait()
         begun = await super().begin(owner, new, **options)
         await self.may_begin.wait()
         if self.begin_error:
@@ -108,6 +113,7 @@ class Log(SqliteTurnLog):
         return committed
 
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
+        await self.may_fail.wait()
         if self.fail_error:
             raise self.fail_error
         return await super().fail(owner, turn_id, attempt, code, message)
@@ -223,6 +229,19 @@ class WatchedMemory(ConversationMemory):
     async def read(self, *words: Any, **options: Any) -> Memory:
         self.was_read.set()
         return await super().read(*words, **options)
+
+
+class SlowScopes(TurnScopes):
+    """Contexts of a turn that are found when the test allows it."""
+
+    def __init__(self) -> None:
+        self.is_asked, self.may_find = asyncio.Event(), asyncio.Event()
+        self.may_find.set()
+
+    async def of_turn(self, *words: Any, **options: Any) -> TurnScope | None:
+        self.is_asked.set()
+        await self.may_find.wait()
+        return None
 
 
 async def test_a_turn_is_prepared_while_its_question_is_stored_and_runs_afterwards(
@@ -431,6 +450,60 @@ async def test_shutdown_ends_the_stream_of_a_running_turn(log: Log, tools: SlowT
     failed = await ending(events)
     assert isinstance(failed, Failed)
     assert (failed.problem.status, failed.problem.code) == (503, "interrupted")
+    [turn] = await log.turns(OWNER)
+    assert (turn.status, turn.failure and turn.failure.code) == (TurnStatus.FAILED, "interrupted")
+
+
+async def test_a_shutdown_does_not_wait_for_a_store_that_hangs(log: Log, tools: SlowTools) -> None:
+    tools.may_answer.clear()
+    log.may_fail.clear()
+    running = turn_service(log, tools)
+    events = await running.start(asking("a.pdf"), CALLER)
+    await asyncio.wait_for(running.close(grace_seconds=0.05), 5)
+    assert isinstance(await ending(events), Failed)
+
+
+async def test_a_shutdown_while_an_answer_is_stored_does_not_fail_it(log: Log, tools: SlowTools) -> None:
+    running = turn_service(log, tools)
+    log.confirmation_error = asyncio.CancelledError()  # type: ignore[assignment]
+    events = await running.start(asking("a.pdf"), CALLER)
+    assert isinstance(await ending(events), Done)
+    [turn] = await log.turns(OWNER)
+    assert turn.status is TurnStatus.COMMITTED
+
+
+@pytest.mark.parametrize("moment", ["before", "while", "after"])
+async def test_a_turn_whose_request_is_cancelled_around_its_storage_is_answered_once(
+    log: Log, tools: SlowTools, moment: str
+) -> None:
+    """Cancelled before the question was stored, while it was, or while the turn was prepared."""
+    scopes = SlowScopes()
+    service = TurnService(replace(turn_service(log, tools, turns_per_user=1)._parts, contexts=scopes))
+    held, reached = {
+        "before": (log.may_store, log.is_asked),
+        "while": (log.may_begin, scopes.is_asked),
+        "after": (scopes.may_find, scopes.is_asked),
+    }[moment]
+    held.clear()
+    elsewhere = TurnContext(type="project", id="elsewhere")
+    request = asking("a.pdf").model_copy(update={"idempotency_key": "key", "contexts": [elsewhere]})
+    starting = asyncio.create_task(service.start(request, CALLER))
+    await asyncio.wait_for(reached.wait(), 5)
+    if moment == "after":
+        await log.turns(OWNER)  # the question is stored
+        await asyncio.sleep(0.05)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    with pytest.raises(TooMany):
+        await asyncio.wait_for(service.start(asking("a.pdf"), CALLER), 5)
+    held.set()
+    await asyncio.wait_for(service.close(), 5)
+    [turn] = await log.turns(OWNER)
+    assert (turn.status, turn.attempt_number, len(tools.calls)) == (TurnStatus.COMMITTED, 1, 1)
+    # The place of the user is free, and the key leads to the stored answer.
+    assert isinstance(await ending(await service.start(request, CALLER)), Done)
+    assert len(tools.calls) == 1
 
 
 async def test_a_turn_without_documents_never_restores_older_references(log: Log, tools: SlowTools) -> None:
