@@ -129,6 +129,7 @@ class Page:
     _waiting: dict[int, asyncio.Future[Any]] = field(default_factory=dict)
     _loads: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     _reply: dict[str, Any] = field(default_factory=dict)
+    _held_method: str = ""
     _replying: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def begin(self) -> None:
@@ -224,6 +225,15 @@ class Page:
         """Let the server answer again."""
         await self._call("Fetch.disable")
 
+    @asynccontextmanager
+    async def hold(self, method: str, pattern: str) -> AsyncIterator[None]:
+        """Keep the responses to requests of a method and matching addresses back until this ends."""
+        self._held_method = method
+        await self._call("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"}])
+        yield
+        self._held_method = ""
+        await self._call("Fetch.disable")
+
     async def call(self, method: str, **params: Any) -> Any:
         """Anything else of the protocol."""
         return await self._call(method, **params)
@@ -245,7 +255,7 @@ class Page:
     def _note(self, method: str, reply: dict[str, Any]) -> None:
         if method == "Page.lifecycleEvent" and reply["name"] == "load":
             self._loads[reply["loaderId"]].set()
-        elif method == "Fetch.requestPaused":
+        elif method == "Fetch.requestPaused" and self._held_method != reply["request"]["method"]:
             task = asyncio.create_task(self._answer(reply["requestId"]))
             self._replying.add(task)
             task.add_done_callback(self._replying.discard)
@@ -271,7 +281,9 @@ class Page:
             self.posts.append((request["url"], request["postData"]))
 
     async def _answer(self, request: str) -> None:
-        if self._reply:
+        if self._held_method:
+            await self._call("Fetch.continueRequest", requestId=request)
+        elif self._reply:
             await self._call("Fetch.fulfillRequest", requestId=request, **self._reply)
         else:
             await self._call("Fetch.failRequest", requestId=request, errorReason="ConnectionRefused")
