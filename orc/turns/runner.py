@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
+from opentelemetry.trace import Span
+
 from core.documents.not_searched import NotSearched
 from core.documents.pictures import PagePictures
 from core.documents.scope import Scope, ScopeTokens
@@ -34,7 +36,6 @@ from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.graphs.sources import PageTexts
-from orc.identity import Principal
 from orc.limits.models import RateLimit
 from orc.memory.models import ConversationMemory, Memory, Recalled
 from orc.problems import problem_of
@@ -45,9 +46,8 @@ from orc.traces.trace import TurnRecorder
 from orc.turns import contexts
 from orc.turns.event_log import EventLog
 from orc.turns.named_documents import contexts_named, name_for
-from orc.turns.requests import TurnRequest
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
-from orc.turns.running_turn import RunningTurn, in_background
+from orc.turns.running_turn import Asked, RunningTurn, in_background
 from orc.turns.spans import observe
 from orc.turns.stopping import POLL_SECONDS, StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS, Suggestions
@@ -123,23 +123,18 @@ class TurnRunner:
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
     def prepare(
-        self,
-        request: TurnRequest,
-        owner: Owner,
-        caller: Principal,
-        begun: Started,
-        documents: list[Document],
-        log: EventLog,
-        scope: TurnScope | None,
+        self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
     ) -> RunningTurn:
         """The turn with what records and limits it; what its graph needs is read meanwhile."""
-        parts, turn = self._parts, begun.turn
+        parts, turn, request, owner = self._parts, begun.turn, asked.request, asked.owner
         budget = CallBudget(max_calls=parts.settings.max_model_calls)
         ids = TurnIds(trace_id=request.trace_id, turn_id=turn.turn_id, attempt=turn.attempt, **asdict(owner))
         recorder = TurnRecorder(
             log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
         )
-        running = RunningTurn(request, owner, caller, begun, documents, recorder, budget, log, scope)
+        running = RunningTurn(
+            request, owner, asked.caller, begun, asked.documents, recorder, budget, log, scope, span
+        )
         running.inputs = in_background(self._inputs(running))
         return running
 
@@ -150,7 +145,7 @@ class TurnRunner:
         try:
             title = self._titles.begin(running.owner, begun, running.log.publish)
             self._changed(running.owner)
-            ending = await observe(begun.turn, self._ending(running))
+            ending = await observe(running.span, self._ending(running))
             await asyncio.gather(
                 title.settle(WAIT_SECONDS if request.stream and not isinstance(ending, Stopped) else 0),
                 self._suggest(running, ending),

@@ -3,8 +3,11 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from opentelemetry.trace import INVALID_SPAN, Span, use_span
+
+from core.infra.telemetry.spans import fail
 from core.llm.chat_model import CallBudget
 from core.models import Document
 from core.names import Owner
@@ -18,6 +21,7 @@ from orc.memory.models import Memory
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
+from orc.turns.spans import begin_turn_span
 from orc.turns.stopping import Stop
 
 Result = TypeVar("Result")
@@ -40,7 +44,8 @@ class RunningTurn:
     """One turn that has begun: its request, owner, caller, documents, events, model usage and user's stop.
 
     `scope` are its contexts, if there are any, and `origins` where the material in its prompts came from.
-    `inputs` reads what the graph starts with, `memory` among it. `answered` is set once the answer is stored.
+    `span` is the turn in the trace. `inputs` reads what the graph starts with, `memory` among it. `answered`
+    is set once the answer is stored.
     """
 
     request: TurnRequest
@@ -52,6 +57,7 @@ class RunningTurn:
     budget: CallBudget
     log: EventLog
     scope: TurnScope | None
+    span: Span
     stop: Stop = field(default_factory=Stop)
     origins: Origins = field(default_factory=Origins)
     inputs: asyncio.Task[tuple[ConversationState, Deps]] = field(init=False)
@@ -75,15 +81,30 @@ class RunningTurn:
 
 
 class Preparation:
-    """The preparation of a turn, which starts while its question is being stored."""
+    """The preparation of a turn, which starts while its question is being stored.
 
-    def __init__(self, prepare: Callable[[Started], Coroutine[Any, Any, RunningTurn]]) -> None:
+    An exception in its context, such as that the question could not be stored, ends it and the turn's span.
+    """
+
+    def __init__(self, prepare: Callable[[Started, Span], Coroutine[Any, Any, RunningTurn]]) -> None:
         self._prepare = prepare
         self._task: asyncio.Task[RunningTurn] | None = None
+        self._span: Span = INVALID_SPAN
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if error is not None and self._task is not None:
+            self._task.cancel()
+            fail(self._span, error)
+            self._span.end()
 
     def start(self, begun: Started) -> None:
-        """Prepare this turn."""
-        self._task = in_background(self._prepare(begun))
+        """Prepare this turn, inside its span."""
+        self._span = begin_turn_span(begun.turn)
+        with use_span(self._span):
+            self._task = in_background(self._prepare(begun, self._span))
 
     async def result(self) -> RunningTurn:
         """The turn, once it is prepared. Raises what its preparation raised."""

@@ -6,6 +6,8 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from typing import Any
 
+from opentelemetry.trace import Span
+
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from core.infra.siblings import Siblings
 from core.models import Document
@@ -117,18 +119,18 @@ class TurnService:
     async def _begin_asked(self, asked: Asked, place: ExitStack) -> EventLog:
         """Store the question and run its turn; repeated for the same attempt, it continues that one."""
         request, owner, principal = asked.request, asked.owner, asked.caller
-        preparing = Preparation(partial(self._prepare, asked))
-        started, allowance = await self._begin_counted(asked.new, owner, principal, preparing)
-        turn = started.turn
-        if isinstance(started, Replayed):
-            known = self._in_memory(owner, turn)
-            return await self._shown(principal, owner, turn, 0, request.trace_id, known)
-        try:
-            running = await preparing.result()
-        except Exception as exc:
-            await self._fail(asked, exc)
-            await self._parts.messages.give_back(principal)
-            raise
+        with Preparation(partial(self._prepare, asked)) as preparing:
+            started, allowance = await self._begin_counted(asked.new, owner, principal, preparing)
+            turn = started.turn
+            if isinstance(started, Replayed):
+                known = self._in_memory(owner, turn)
+                return await self._shown(principal, owner, turn, 0, request.trace_id, known)
+            try:
+                running = await preparing.result()
+            except Exception as exc:
+                await self._fail(asked, exc)
+                await self._parts.messages.give_back(principal)
+                raise
         # From here on, the turn's own task ends its log.
         running.log.allowance = allowance
         self._recent.add(owner, turn.turn_id, turn.attempt, running.log)
@@ -145,12 +147,10 @@ class TurnService:
                 with suppress(OrcError):
                     await self._fail(asked, exc)
 
-    async def _prepare(self, asked: Asked, started: Started) -> RunningTurn:
+    async def _prepare(self, asked: Asked, started: Started, span: Span) -> RunningTurn:
         scope = await self._scope_begun(asked.scope, asked.request, asked.caller, started)
         log = live_log(started.turn, [begun_event(started.turn)])
-        return self._runner.prepare(
-            asked.request, asked.owner, asked.caller, started, asked.documents, log, scope
-        )
+        return self._runner.prepare(asked, started, log, scope, span)
 
     async def _fail(self, asked: Asked, cause: Exception) -> None:
         """Store that a turn failed before its answer was begun."""

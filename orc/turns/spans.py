@@ -7,7 +7,7 @@ from opentelemetry import metrics
 from opentelemetry.trace import Span, StatusCode
 
 from core.documents.image_limits import ImageCounts
-from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, span
+from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_span, within
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, Stopped, TurnMetadata
 
@@ -24,8 +24,8 @@ _ERRORS = _METER.create_counter(
 )
 
 
-async def observe(turn: Turn, answering: Awaitable[Event]) -> Event:
-    """Await the end of the turn inside its span and record it."""
+def begin_turn_span(turn: Turn) -> Span:
+    """The span of a turn, which is prepared in it and then answered."""
     attributes = {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": "orc",
@@ -33,9 +33,14 @@ async def observe(turn: Turn, answering: Awaitable[Event]) -> Event:
         "gen_ai.conversation.id": turn.conversation_id,
         "orc.turn.id": turn.turn_id,
     }
+    return begin_span("invoke_agent orc", attributes)
+
+
+async def observe(begun: Span, answering: Awaitable[Event]) -> Event:
+    """Await the end of a turn inside its span, record the end, and end the span."""
     began, failure = time.perf_counter(), INTERRUPTED
     try:
-        with span("invoke_agent orc", attributes=attributes) as begun:
+        with within(begun):
             ending = await answering
             _record(begun, ending)
         failure = ending.problem.code if isinstance(ending, Failed) else ""

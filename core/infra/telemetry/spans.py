@@ -35,13 +35,22 @@ _NOTHING = nullcontext(INVALID_SPAN)
 _TRACE_CONTEXT = TraceContextTextMapPropagator()
 
 
-@contextmanager
 def span(
     name: str, *, kind: SpanKind = SpanKind.INTERNAL, attributes: Attributes | None = None
-) -> Iterator[Span]:
+) -> AbstractContextManager[Span]:
     """The current span while the context is open, below the previous one; without one a trace begins."""
+    return within(_TRACER.start_span(name, kind=kind, attributes=attributes))
+
+
+def begin_span(name: str, attributes: Attributes) -> Span:
+    """A new span below the current one, which the caller ends."""
+    return _TRACER.start_span(name, attributes=attributes)
+
+
+@contextmanager
+def within(begun: Span) -> Iterator[Span]:
+    """The span is the current one while the context is open, and ends with it."""
     # Not `start_as_current_span`, which is four context managers one in the other.
-    begun = _TRACER.start_span(name, kind=kind, attributes=attributes)
     token = context.attach(trace.set_span_in_context(begun))
     try:
         yield begun

@@ -15,11 +15,13 @@ from core.documents.scope import ScopeTokens
 from core.errors import DependencyDown, NotFound, OrcError, TooMany
 from core.infra.settings import ModelFacts
 from core.infra.sqlite import Database
+from core.infra.telemetry.spans import span, step
 from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import BlobProperties, Document, FileRef, Page
 from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
+from devkit.recorded_telemetry import Recorded
 from orc.bootstrap import load_prompts
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations import sqlite
@@ -44,6 +46,7 @@ from orc.turns.service import TurnService
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
+ELSEWHERE = TurnContext(type="project", id="elsewhere")
 OWNER = CALLER.owner_of(CONVERSATION)
 POLICY = TurnSettings(
     max_tool_rounds=2,
@@ -228,6 +231,8 @@ class WatchedMemory(ConversationMemory):
 
     async def read(self, *words: Any, **options: Any) -> Memory:
         self.was_read.set()
+        with step("read memory"):
+            pass
         return await super().read(*words, **options)
 
 
@@ -240,7 +245,8 @@ class SlowScopes(TurnScopes):
 
     async def of_turn(self, *words: Any, **options: Any) -> TurnScope | None:
         self.is_asked.set()
-        await self.may_find.wait()
+        with step("find contexts"):
+            await self.may_find.wait()
         return None
 
 
@@ -273,6 +279,31 @@ async def test_a_turn_whose_question_could_not_be_stored_does_not_run(log: Log, 
     await asyncio.wait_for(memory.was_read.wait(), 5)
     await asyncio.sleep(0.05)
     assert not (tools.calls or service._running)
+
+
+async def test_what_prepares_a_turn_is_inside_of_its_span(
+    log: Log, tools: SlowTools, recorded: Recorded
+) -> None:
+    parts = turn_service(log, tools)._parts
+    service = TurnService(replace(parts, memory=WatchedMemory(), contexts=SlowScopes()))
+    request = asking("a.pdf").model_copy(update={"contexts": [ELSEWHERE]})
+    with span("POST /api/orc"):
+        assert isinstance(await ending(await service.start(request, CALLER)), Done)
+    await service.close()
+    [turn] = [each for each in recorded.spans if each.name == "invoke_agent orc"]
+    for name in ("find contexts", "read memory", "plan_query"):
+        parent = recorded.span(name).parent
+        assert parent is not None and parent.span_id == turn.context.span_id, name
+    assert turn.parent == recorded.span("POST /api/orc").context
+
+
+async def test_the_span_of_a_question_that_could_not_be_stored_has_failed(
+    log: Log, tools: SlowTools, recorded: Recorded
+) -> None:
+    log.begin_error = DependencyDown("The database cannot be used.", dependency="store")
+    with pytest.raises(DependencyDown):
+        await turn_service(log, tools).start(asking("a.pdf"), CALLER)
+    assert recorded.attributes("invoke_agent orc")["error.type"] == "dependency_down"
 
 
 async def test_an_answer_that_cannot_be_stored_is_never_reported_as_done(log: Log, tools: SlowTools) -> None:
@@ -485,8 +516,7 @@ async def test_a_turn_whose_request_is_cancelled_around_its_storage_is_answered_
         "after": (scopes.may_find, scopes.is_asked),
     }[moment]
     held.clear()
-    elsewhere = TurnContext(type="project", id="elsewhere")
-    request = asking("a.pdf").model_copy(update={"idempotency_key": "key", "contexts": [elsewhere]})
+    request = asking("a.pdf").model_copy(update={"idempotency_key": "key", "contexts": [ELSEWHERE]})
     starting = asyncio.create_task(service.start(request, CALLER))
     await asyncio.wait_for(reached.wait(), 5)
     if moment == "after":

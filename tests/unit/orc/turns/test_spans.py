@@ -11,7 +11,7 @@ from devkit.recorded_telemetry import Recorded
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, LazyCounts, TurnMetadata, TurnResult
 from orc.problems import problem_of
-from orc.turns.spans import INTERRUPTED, observe
+from orc.turns.spans import INTERRUPTED, begin_turn_span, observe
 
 TURN = Turn(
     turn_id="t1", conversation_id="c1", seq=1, attempt="a", request_hash="h", question="Where is the quokka?",
@@ -29,7 +29,7 @@ async def test_the_span_of_a_turn_has_its_ids_and_usage(recorded: Recorded) -> N
     done = Done(
         result=TurnResult(conversation_id="c1", turn_id="t1", answer="The quokka.", metadata=metadata)
     )
-    assert await observe(TURN, ending(done)) is done
+    assert await observe(begin_turn_span(TURN), ending(done)) is done
     assert recorded.attributes("invoke_agent orc") == {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.provider.name": "orc",
@@ -52,7 +52,7 @@ async def test_the_span_of_a_turn_has_its_route_budgets_memory_and_lazy_counts(r
         lazy=LazyCounts(pages=4, summary_tokens=300, deferred_tokens=2000, pages_read=1),
     )
     result = TurnResult(conversation_id="c1", turn_id="t1", answer="The quokka.", metadata=metadata)
-    await observe(TURN, ending(Done(result=result)))
+    await observe(begin_turn_span(TURN), ending(Done(result=result)))
     expected = {
         "orc.route.intent": "factual_lookup", "orc.route.model": "gpt-4o", "orc.route.retriever": "summaries",
         "orc.context.retrieval": 500, "orc.context.total": 900,
@@ -67,7 +67,7 @@ async def test_the_span_of_a_turn_has_its_route_budgets_memory_and_lazy_counts(r
 async def test_a_turn_that_failed_is_counted_by_its_code(recorded: Recorded) -> None:
     before = recorded.counted("orc.turn.errors", error__type="deadline_exceeded")
     failed = Failed(problem=problem_of(DeadlineExceeded("No quokka in time."), "t"))
-    assert await observe(TURN, ending(failed)) is failed
+    assert await observe(begin_turn_span(TURN), ending(failed)) is failed
     assert recorded.attributes("invoke_agent orc")["error.type"] == "deadline_exceeded"
     assert recorded.counted("orc.turn.errors", error__type="deadline_exceeded") == before + 1
     assert "quokka" not in recorded.span("invoke_agent orc").to_json()
@@ -75,7 +75,7 @@ async def test_a_turn_that_failed_is_counted_by_its_code(recorded: Recorded) -> 
 
 async def test_a_turn_that_was_stopped_counts_as_interrupted(recorded: Recorded) -> None:
     before = recorded.counted("orc.turn.duration", error__type=INTERRUPTED)
-    never = asyncio.create_task(observe(TURN, asyncio.Event().wait()))  # type: ignore[arg-type]
+    never = asyncio.create_task(observe(begin_turn_span(TURN), asyncio.Event().wait()))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     never.cancel()
     with pytest.raises(asyncio.CancelledError):
