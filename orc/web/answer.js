@@ -116,6 +116,10 @@ const checksOf = (turn) => turn.metadata?.critic_summary ?? {};
 const lookedUp = ({ files, metadata }) => files.length > 0 || (metadata?.retrieval_mode ?? "none") !== "none"
   || (metadata?.lookups ?? []).some((each) => each.tool && each.status === "ok");
 
+/** Whether the answer is only a list of the documents, which the server neither checks nor expects to have sources. @param {TurnView} turn */
+const onlyLists = ({ files, metadata }) => !files.length && (metadata?.retrieval_mode ?? "none") === "none"
+  && !("checked" in (metadata?.critic_summary ?? {})) && (metadata?.lookups ?? []).every((each) => !each.tool || each.tool === "documents_list");
+
 /** Whether the answer says that nothing was found: nothing in it would need a source. @param {TurnView} turn */
 function saysNotFound(turn) {
   if (turn.kind === "not_found") return true;
@@ -130,7 +134,7 @@ function doubts(turn, isPartial) {
   if (saysNotFound(turn)) return [["none", t(isPartial ? "kind.not_found.partial" : "kind.not_found")]];
   if (checks.checked === false) return [["warn", t("kind.unchecked")]];
   /** @type {[string, string][]} */
-  const notes = !turn.citations.length && lookedUp(turn) ? [["warn", t("kind.no_sources")]] : [];
+  const notes = !turn.citations.length && lookedUp(turn) && !onlyLists(turn) ? [["warn", t("kind.no_sources")]] : [];
   if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: contradictions(checks) })], ...notes];
   const { missing, unchecked, pictured } = countsOf(turn.citations.filter(Boolean));
   const found = [];

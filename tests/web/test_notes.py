@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
-from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script
+from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script, ToolCall
 from devkit.doubles.openai_talk import default_reply
 from devkit.page_scenes import CONTRADICTION, FALSE, LEAVE, quoting, withdraw
 from devkit.shared_data import HANDBOOK
@@ -106,6 +106,14 @@ async def test_an_answer_without_a_source_ends_in_words_of_the_page(visit: Visit
     assert text == "Employees have a good life at the quay. no source"
     await in_german(visit)
     await visit.page.until("document.querySelector('.text .marker').innerText === 'keine Quelle'")
+
+
+async def test_a_list_of_the_documents_that_says_more_has_a_warning(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    called = Reply(tool_calls=[ToolCall(name="documents_list")])
+    visit.model.script.replies.extend([called, Reply(text="harbour-handbook.pdf, with 99 rules.")])
+    await visit.ask("Which documents do I have?")
+    assert "names no source" in "".join(await visit.texts(".turn .note.is-warn"))
 
 
 async def test_nothing_found_is_not_said_of_what_was_not_searched(visit: Visit, tmp_path: Path) -> None:

@@ -68,3 +68,11 @@ async def test_without_a_model_answers_are_made_again_and_what_is_not_there_is_s
     await offline.ask("Xylophone zebra quasar?", answers=2)
     assert len(await offline.texts(".turn.is-last .note.is-none")) == 1, await offline.texts(".turn")
     assert await offline.texts(".turn.is-last .marker") == []
+
+
+async def test_without_a_model_a_list_of_the_documents_has_no_warning(offline: Visit) -> None:
+    await offline.attach(HANDBOOK)
+    await offline.ask("Which documents do I have?")
+    [text] = await offline.texts(".turn .text")
+    assert "harbour-handbook.pdf" in text
+    assert await offline.texts(".turn .note") == []
