@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import AliasChoices, Field, SecretStr
 
 from core.infra.setting_section import Section
-from core.infra.settings import CoreSettings
+from core.infra.settings import CoreSettings, tools_url
 
 
 class ReadingSettings(Section):
@@ -66,15 +66,8 @@ class WebSearchSettings(Section):
 
 
 class Settings(ReadingSettings, WebSearchSettings, CoreSettings):
-    """Where the server listens, the scope of a stdio session, reading limits and web search."""
+    """The address for clients, the scope of a stdio session, reading limits and web search."""
 
-    mcp_host: str = Field(default="127.0.0.1", description="address on which `python -m mcp_server` listens")
-    mcp_port: int = Field(
-        default=7072,
-        ge=0,
-        le=65535,
-        description="port on which `python -m mcp_server` listens; `orc serve` uses MCP_SERVER_URL instead",
-    )
     mcp_public_url: str | None = Field(
         default=None,
         description="address of the tools server for its clients, if it differs from where it listens",
@@ -88,4 +81,4 @@ class Settings(ReadingSettings, WebSearchSettings, CoreSettings):
 
     @property
     def mcp_url(self) -> str:
-        return self.mcp_public_url or f"http://{self.mcp_host}:{self.mcp_port}/mcp"
+        return self.mcp_public_url or tools_url(self.mcp_host, self.mcp_port)

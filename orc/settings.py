@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field
 
 from core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
 from core.infra.setting_section import Section
-from core.infra.settings import CoreSettings, WindowSettings, load_settings
+from core.infra.settings import CoreSettings, WindowSettings, load_settings, tools_url
 from orc.intents import Intent
 
 MESSAGES_PER_HOUR = 20
@@ -205,10 +205,10 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         " 1 GiB, and no limit in `local` mode",
     )
     mcp_server_url: str = Field(
-        default="http://127.0.0.1:7072/mcp",
+        default_factory=lambda known: tools_url(known["mcp_host"], known["mcp_port"]),
         validation_alias=AliasChoices("MCP_SERVER_URL"),
-        description="address of the tools server, at which `orc serve` starts it; to move it to another port:"
-        " `http://127.0.0.1:PORT/mcp`",
+        description="address of the tools server, at which `orc serve` starts it; default:"
+        " `http://ORC_MCP_HOST:ORC_MCP_PORT/mcp`",
     )
     tool_timeout_seconds: float = Field(default=120.0, description="time limit of one tool call")
     store_turn_traces: bool = Field(
@@ -219,6 +219,11 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         default="/usr/share/fonts",
         description="folder of fonts for PDF exports, for characters that the fonts of Orc lack",
     )
+
+    @property
+    def names_tools_url(self) -> bool:
+        """Whether MCP_SERVER_URL is set; else the address follows from ORC_MCP_HOST and ORC_MCP_PORT."""
+        return "mcp_server_url" in self.model_fields_set
 
     @property
     def most_messages(self) -> int:

@@ -124,7 +124,7 @@ def _limits(field: FieldInfo) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.default in (None, [], {}):
+    if field.default_factory is not None or field.default in (None, [], {}):
         return "none"
     return f"`{str(field.default).lower() if isinstance(field.default, bool) else field.default}`"
 

@@ -327,7 +327,27 @@ class TelemetrySettings(Section):
         return split_commas(value)
 
 
-class CoreSettings(StorageSettings, ModelSettings, IngestionSettings, TelemetrySettings, BaseSettings):
+class ToolsServerSettings(Section):
+    """Where the tools server listens."""
+
+    mcp_host: str = Field(default="127.0.0.1", description="address on which the tools server listens")
+    mcp_port: int = Field(
+        default=7072,
+        ge=0,
+        le=65535,
+        description="port on which the tools server listens; 0: a free one. `orc serve` starts the tools"
+        " server at MCP_SERVER_URL instead, if that is set",
+    )
+
+
+def tools_url(host: str, port: int) -> str:
+    """The address of a tools server that listens there."""
+    return f"http://[{host}]:{port}/mcp" if ":" in host else f"http://{host}:{port}/mcp"
+
+
+class CoreSettings(
+    ToolsServerSettings, StorageSettings, ModelSettings, IngestionSettings, TelemetrySettings, BaseSettings
+):
     """The settings of every process."""
 
     model_config = SettingsConfigDict(

@@ -54,7 +54,7 @@ async def examine(settings: Settings, console: Console) -> bool:
     Unless the settings name a tools server, it is that of the `orc serve` that runs on this data directory.
     """
     tools = announced_tools(settings.data_dir)
-    if tools and "mcp_server_url" not in settings.model_fields_set:
+    if tools and settings.model_fields_set.isdisjoint({"mcp_server_url", "mcp_host", "mcp_port"}):
         settings = settings.model_copy(update={"mcp_server_url": tools})
     findings = await asyncio.to_thread(inspect_database, settings.database_path)
     if any(finding.blocks for finding in findings):

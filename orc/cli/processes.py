@@ -137,7 +137,9 @@ def _error_of_binding(family: int, address: tuple[Any, ...]) -> int | None:
 
 def port_of(address: SplitResult) -> int:
     """The port that a URL means, named or not."""
-    return address.port or (443 if address.scheme == "https" else 80)
+    if address.port is not None:
+        return address.port
+    return 443 if address.scheme == "https" else 80
 
 
 @dataclass(frozen=True)

@@ -57,14 +57,27 @@ _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 async def serve(settings: Settings, console: Console) -> None:
-    """Serve until a signal arrives, at a free port if ORC_PORT is 0.
+    """Serve until a signal arrives, at free ports instead of ports 0.
 
     Raises InvalidInput for settings that cannot work.
     """
     await _check(settings)
-    settings = settings.model_copy(update={"port": settings.port or free_port(settings.host)})
+    settings = _with_free_ports(settings)
     with announced(settings.data_dir, settings.mcp_server_url):
         await (_serve_here if settings.processes == 1 else _serve_in_children)(settings, console)
+
+
+def _with_free_ports(settings: Settings) -> Settings:
+    changes: dict[str, object] = {"port": settings.port or free_port(settings.host)}
+    url = urlsplit(settings.mcp_server_url)
+    if port_of(url) == 0:
+        host = str(url.hostname)
+        changes["mcp_server_url"] = url._replace(netloc=_netloc(host, free_port(host))).geturl()
+    return settings.model_copy(update=changes)
+
+
+def _netloc(host: str, port: int | str) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 async def _serve_here(settings: Settings, console: Console) -> None:
@@ -81,7 +94,8 @@ async def _serve_here(settings: Settings, console: Console) -> None:
 
 
 async def _serve_in_children(settings: Settings, console: Console) -> None:
-    api = Server("the API", ["-m", "orc", "api"], environment_of(settings), stop_seconds=API_STOP_SECONDS)
+    environment = environment_of(settings, MCP_SERVER_URL=settings.mcp_server_url)
+    api = Server("the API", ["-m", "orc", "api"], environment, stop_seconds=API_STOP_SECONDS)
     # The API ends first: its turns need the tools server.
     with _ended_by_signals():
         async with AsyncExitStack() as others, AsyncExitStack() as first:
@@ -214,14 +228,16 @@ class _Listener:
 
 async def _check_ports(settings: Settings) -> None:
     url = urlsplit(settings.mcp_server_url)
-    host, name = url.hostname or "", "MCP_SERVER_URL"
-    elsewhere = url._replace(netloc=f"[{host}]:{{port}}" if ":" in host else f"{host}:{{port}}")
+    host, host_setting, port_setting = url.hostname or "", "ORC_MCP_HOST", "ORC_MCP_PORT={port}"
+    if settings.names_tools_url:
+        host_setting = "MCP_SERVER_URL"
+        port_setting = f"MCP_SERVER_URL={url._replace(netloc=_netloc(host, '{port}')).geturl()}"
     api = _Listener("The API", settings.host, settings.port, "ORC_HOST", "ORC_PORT={port}")
-    tools = _Listener("The tools server", host, port_of(url), name, f"{name}={elsewhere.geturl()}")
+    tools = _Listener("The tools server", host, port_of(url), host_setting, port_setting)
     problems = await asyncio.gather(_problem_with(api), _problem_with(tools))
     if any(problems):
         raise InvalidInput("\n".join(filter(None, problems)))
-    if (api.host, api.port) == (tools.host, tools.port):
+    if api.port and (api.host, api.port) == (tools.host, tools.port):
         raise InvalidInput(
             f"The API and the tools server cannot both listen on port {api.port}. Move one, for example"
             f" with {tools.at_another_port()}"

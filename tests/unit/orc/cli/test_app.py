@@ -198,8 +198,9 @@ def test_the_example_after_the_start_is_a_command_that_a_shell_finds(
 
 
 @pytest.mark.slow
-def test_serve_names_the_port_that_it_chose(tmp_path: Path) -> None:
-    settings = {"ORC_PORT": "0", "MCP_SERVER_URL": f"http://127.0.0.1:{free_port()}/mcp"}
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_serve_names_the_ports_that_it_chose(tmp_path: Path, processes: str) -> None:
+    settings = {"ORC_PORT": "0", "ORC_MCP_PORT": "0", "ORC_PROCESSES": processes}
     with subprocess.Popen(
         [sys.executable, "-m", "orc", "serve"],
         env={**os.environ, "ORC_DATA_DIR": str(tmp_path), **settings},
@@ -208,11 +209,13 @@ def test_serve_names_the_port_that_it_chose(tmp_path: Path) -> None:
     ) as server:
         assert server.stdout is not None
         try:
-            base = next(found[1] for line in server.stdout if (found := re.search(r"serves (http\S+)", line)))
+            served = r"serves (http\S+) .* tools: http://127\.0\.0\.1:(\d+)/mcp"
+            base, port = next(found.groups() for line in server.stdout if (found := re.search(served, line)))
             ready = httpx.get(f"{base}/ready", timeout=30)
         finally:
             server.terminate()
     assert ready.status_code == 200
+    assert int(port) > 0
 
 
 def refusal_of_serve(monkeypatch: pytest.MonkeyPatch, **settings: str) -> str:
@@ -247,6 +250,21 @@ def test_serve_names_both_ports_that_are_taken(data_dir: Path, monkeypatch: pyte
         refused = refusal_of_serve(monkeypatch, ORC_PORT=str(port), MCP_SERVER_URL=url)
     assert refused.count(f"cannot listen on port {port} of 127.0.0.1") == 2
     assert re.search(r"ORC_PORT=\d+ The tools server .* MCP_SERVER_URL=http", refused)
+
+
+@pytest.mark.slow
+def test_serve_moves_the_tools_server_by_its_port_setting(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = refusal_of_serve(monkeypatch, ORC_PORT=str(free_port()), ORC_MCP_PORT=str(port))
+        assert f"The tools server cannot listen on port {port} of 127.0.0.1: it is in use" in refused
+        assert re.search(r"for example ORC_MCP_PORT=\d+$", refused)
+        # MCP_SERVER_URL counts if both are set.
+        url = f"http://127.0.0.1:{port}/mcp"
+        refused = refusal_of_serve(monkeypatch, ORC_MCP_PORT=str(free_port()), MCP_SERVER_URL=url)
+        assert f"The tools server cannot listen on port {port}" in refused and "MCP_SERVER_URL=" in refused
 
 
 def test_serve_refuses_one_port_for_both_servers(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,6 +335,9 @@ def test_the_doctor_finds_the_tools_of_the_server_that_runs_on_its_data(
         assert "    where: http://127.0.0.1:2/mcp" in orc("doctor").stdout.splitlines()
     monkeypatch.delenv("MCP_SERVER_URL")
     assert "http://127.0.0.1:1/mcp" not in orc("doctor").stdout
+    with announced(data_dir, "http://127.0.0.1:1/mcp"):
+        monkeypatch.setenv("ORC_MCP_PORT", "3")
+        assert "    where: http://127.0.0.1:3/mcp" in orc("doctor").stdout.splitlines()
 
 
 def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
