@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
+from core.documents.unknown_files import UnknownFile
 from core.grounding.models import Citation, Mark, WrittenMark, written_marks
 from core.grounding.objections import Objected
 from core.mcp_contract import FileStatus
@@ -300,12 +301,10 @@ class TurnMetadata(BaseModel):
     not_searched: NotSearched = Field(
         default=NotSearched(), description="what a turn without named documents looked up without"
     )
+    unknown_files: list[UnknownFile] = []
     usage: Usage = Usage()
     timings_ms: dict[str, float] = {}
-    timeline: list[TimelineStep] = Field(
-        default=[],
-        description="what happened up to the answer, in order: plan, tools, models, text, verdicts",
-    )
+    timeline: list[TimelineStep] = Field(default=[], description="what happened up to the answer, in order")
     tools: list[ToolStep] = Field(default=[], description="the calls of tools, in the order of their end")
     critiques: list[Critique] = Field(default=[], description="the verdicts on all attempts, in order")
     withdrawn: list[str] = Field(default=[], description="why text that was shown was withdrawn, each time")

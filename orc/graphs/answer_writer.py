@@ -5,8 +5,11 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from core.documents.unknown_files import unknown_files_note
 from core.grounding.rectangles import with_rectangles
-from orc.events import Citations
+from core.grounding.safe_markdown import made_safe
+from core.grounding.sources import without_markers
+from orc.events import Citations, Token
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import sources_prompt
@@ -51,12 +54,18 @@ async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str,
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Emit the citations, with the places of their quotes on the page."""
-    attempt = state.attempt
+    """Say which files of the question are not there, and emit the citations with their places on the page."""
+    deps, attempt = runtime.context, state.attempt
+    if state.unknown_files:
+        note = unknown_files_note(state.unknown_files, state.question)
+        # Names of files come from users: they neither link nor imitate a citation.
+        note = f"\n\n{made_safe(without_markers(note))}"
+        attempt = attempt.model_copy(update={"answer": f"{attempt.answer}{note}"})
+        deps.emit(Token(text=note))
     if attempt.grounding is None:
-        return {}
+        return changes(attempt=attempt)
     citations = attempt.citations
     if attempt.sources:
-        citations = await with_rectangles(citations, attempt.sources, runtime.context.page_boxes)
-    runtime.context.emit(Citations(citations=citations))
+        citations = await with_rectangles(citations, attempt.sources, deps.page_boxes)
+    deps.emit(Citations(citations=citations))
     return changes(attempt=attempt.model_copy(update={"citations": citations}))

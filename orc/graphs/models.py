@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
 from core.documents.page_images import PageImage
+from core.documents.unknown_files import UnknownFile
 from core.grounding.checked_answer import Checker
 from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.rectangles import ReadBoxes
@@ -75,6 +76,7 @@ class ConversationState(BaseModel):
     blob_names: list[str] = []
     has_documents: bool = False
     not_searched: NotSearched = NotSearched()
+    unknown_files: list[UnknownFile] = []
     history: list[ChatMessage] = []
     memory: Memory = Field(default_factory=Memory)
     uploaded_file_refs: list[FileRef] = []

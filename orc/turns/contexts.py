@@ -21,6 +21,8 @@ from orc.memory.models import Recalled
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of
 
+MOST_COMPARED = 100
+"""Documents of contexts whose names are compared with that of a file in the question."""
 NOT_SHOWN = "[not shown: it drew on a context that is not readable now]"
 """In place of an earlier answer that no model is shown."""
 
@@ -87,10 +89,23 @@ async def state_with_contexts(
         "scope": scope,
         "counts": found,
         "not_searched": state.not_searched.and_more(_unready_elsewhere(counts)),
+        "unknown_files": [
+            file for file in state.unknown_files if not await _may_be_there(file.name, accessible, library)
+        ],
         "has_documents": state.has_documents or found.near + found.far > 0,
         "context_block": context_block(scope, counts, counter.count),
     }
     return state.model_copy(update=fields)
+
+
+async def _may_be_there(name: str, accessible: Accessible, library: DocumentService) -> bool:
+    """Whether an accessible document has this name, or there are too many with such a name to know it.
+
+    The names of these documents are compared and not shown: an answer with one would draw on its context.
+    """
+    page = await library.page(accessible, limit=MOST_COMPARED, name=name)
+    is_there = any(each.blob_name.casefold() == name.casefold() for each in page.documents)
+    return is_there or page.after is not None
 
 
 def _unready_elsewhere(counts: Counts) -> int:

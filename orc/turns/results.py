@@ -155,6 +155,7 @@ def result_of(
             images=state.image_counts,
             files=state.files,
             not_searched=state.not_searched if _looked_up(state) else NotSearched(),
+            unknown_files=state.unknown_files,
             usage=usage,
             timings_ms=timings,
             timeline=list(timeline),

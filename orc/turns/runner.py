@@ -14,6 +14,7 @@ from core.documents.not_searched import NotSearched
 from core.documents.pictures import PagePictures
 from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
+from core.documents.unknown_files import unknown_files
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
 from core.grounding.checked_answer import Checker
 from core.infra.exhaustion import exhausted
@@ -394,6 +395,7 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
         blob_names=[name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
         not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
+        unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
         history=stored if request.history is None else request.history,
         memory=memory,
         uploaded_file_refs=refs,

@@ -585,6 +585,7 @@ export interface Schemas {
     contexts: Schemas["TurnContexts"] | null;
     files: Array<Schemas["FileStatus"]>;
     not_searched: Schemas["NotSearched"];
+    unknown_files: Array<Schemas["UnknownFile"]>;
     usage: Schemas["Usage"];
     timings_ms: Record<string, number>;
     timeline: Array<Schemas["TimelineStep"]>;
@@ -675,6 +676,10 @@ export interface Schemas {
     replaced_by: string | null;
     feedback: Schemas["Feedback"] | null;
     result: Record<string, Schemas["JsonValue"]> | null;
+  };
+  UnknownFile: {
+    name: string;
+    similar: string | null;
   };
   UnsearchedDocument: {
     blob_name: string;

@@ -1,0 +1,76 @@
+"""Files that a question names and that are not there are said to be missing."""
+
+import pytest
+
+from core.documents.unknown_files import LONGEST_NAME, MOST_NAMED, unknown_files, unknown_files_note
+
+KNOWN = ["handbook.pdf", "Annual_Report_2021.docx", "Notes of May.txt", "a.pdf"]
+
+
+def names(question: str) -> list[str]:
+    return [file.name for file in unknown_files(question, KNOWN)]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What does foo.pdf say about rent?", ["foo.pdf"]),
+        ("What does HANDBOOK.pdf say about rent?", []),
+        ("What is in “Annual Report 2020.docx”?", ["Annual Report 2020.docx"]),
+        ("What is in 'My file.pdf'?", ["My file.pdf"]),
+        ("What does Notes of May.txt say?", []),
+        ("Notes of May.txt: what is in it?", []),
+        ('Is "old handbook.pdf" longer than storybook.pdf?', ["old handbook.pdf", "storybook.pdf"]),
+        ("Compare a.pdf, data.pdf and (c.docx). And data.pdf?", ["data.pdf", "c.docx"]),
+        ("Que dit l'annexe.pdf ?", ["annexe.pdf"]),
+        ("Read https://docs.example/x/foo.pdf, then write to me@foo.md.", []),
+        ("Is foo.pdf.exe a virus, and what is Node.js?", []),
+        ("What do the handbook and its PDF say?", []),
+    ],
+)
+def test_names_of_files_are_compared_with_the_known_ones(question: str, expected: list[str]) -> None:
+    assert names(question) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "note"),
+    [
+        (
+            "What does foo.pdf say about the rent?",
+            "“foo.pdf” is not among the documents that I can read for this question.",
+        ),
+        (
+            "What does handbok.pdf say about the rent?",
+            "“handbok.pdf” is not among the documents that I can read for this question; “handbook.pdf” is.",
+        ),
+        (
+            'Was steht in der Datei "Annual Report 2021.docx" über die Miete?',
+            "„Annual Report 2021.docx“ gehört nicht zu den Dokumenten, die ich für diese Frage lesen kann; "
+            "„Annual_Report_2021.docx“ schon.",
+        ),
+        (
+            "Que dit « bail.pdf » sur le loyer ?",
+            "« bail.pdf » ne fait pas partie des documents que je peux lire pour cette question.",
+        ),
+        (
+            "¿Qué dice el contrato.pdf sobre la renta?",
+            "«contrato.pdf» no está entre los documentos que puedo leer para esta pregunta.",
+        ),
+    ],
+)
+def test_a_missing_file_is_named_in_the_language_of_the_question(question: str, note: str) -> None:
+    assert unknown_files_note(unknown_files(question, KNOWN), question) == note
+
+
+def test_only_a_known_name_is_suggested() -> None:
+    assert [file.similar for file in unknown_files("What does handbok.pdf say?", [])] == [None]
+    assert [file.similar for file in unknown_files("What does lease.pdf say?", KNOWN)] == [None]
+
+
+def test_a_few_of_many_names_are_given() -> None:
+    many = " ".join(f"f{number}.pdf" for number in range(3 * MOST_NAMED))
+    assert len(names(many)) == MOST_NAMED
+
+
+def test_what_is_too_long_is_no_name() -> None:
+    assert names(f"What does {'a' * (LONGEST_NAME + 9)}.pdf say?") == []
