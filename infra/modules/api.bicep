@@ -80,6 +80,17 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
     properties: union(settings, identitySettings, ownSettings)
   }
 
+  // Without these, a password that never expires could replace the code.
+  resource ftp 'basicPublishingCredentialsPolicies' = {
+    name: 'ftp'
+    properties: { allow: false }
+  }
+
+  resource scm 'basicPublishingCredentialsPolicies' = {
+    name: 'scm'
+    properties: { allow: false }
+  }
+
   resource auth 'config' = {
     name: 'authsettingsV2'
     properties: {

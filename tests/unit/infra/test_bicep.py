@@ -97,6 +97,13 @@ def test_nothing_reads_or_allows_a_key() -> None:
     )
 
 
+def test_no_password_can_publish_code() -> None:
+    policy = re.compile(
+        r"'basicPublishingCredentialsPolicies' = \{\s+name: '(\w+)'\s+properties: \{ allow: (\w+) \}"
+    )
+    assert sorted(policy.findall(source("api"))) == [("ftp", "false"), ("scm", "false")]
+
+
 def test_roles_are_the_least_that_the_code_needs_and_are_what_they_are_called() -> None:
     named: dict[str, str] = {}
     for path in FILES:
