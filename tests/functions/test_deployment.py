@@ -13,6 +13,7 @@ from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
 from core.extraction.sandbox import EXTRACTION_TIMES
+from core.infra.setting_names import deprecation_warnings
 from core.llm.factory import describe
 from core.ocr.service import OCR_SECONDS
 from devkit.shared_data import ROOT
@@ -105,6 +106,7 @@ def test_the_example_settings_are_settings_of_orc_or_of_the_host() -> None:
     assert SETTINGS_OF_THE_HOST.items() <= values.items()
     known = {name for field in Settings.model_fields.items() for name in environment_names(*field)}
     assert values.keys() - SETTINGS_OF_THE_HOST.keys() <= known
+    assert deprecation_warnings(values) == []
 
 
 def environment_names(name: str, field: FieldInfo) -> set[str]:
