@@ -33,7 +33,8 @@ from orc.settings import Settings, child_environment, load
 _ADVICE = {
     "SQLite": "Check that the data directory (ORC_DATA_DIR) can be written.",
     "folder": "Check that the data directory (ORC_DATA_DIR) can be written.",
-    "MCP over HTTP": "Start it with `orc serve`, or set MCP_SERVER_URL as for the running server.",
+    "MCP over HTTP": "Start it with `orc serve`. If it runs, set MCP_SERVER_URL, ORC_DATA_DIR and"
+    " ORC_SCOPE_SIGNING_KEY here as for that server.",
     "Cosmos DB": "Check AZURE_COSMOS_ENDPOINT, the role `Cosmos DB Built-in Data Contributor`, and that the"
     " containers are there (`orc provision`).",
     "Blob Storage": "Check AZURE_STORAGE_ACCOUNT_URL, the role `Storage Blob Data Contributor`, and that the"

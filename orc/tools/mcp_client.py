@@ -196,6 +196,8 @@ class McpToolGateway:
         async with post as response:
             if response.status in _PROXY_WITHOUT_SERVER:
                 raise aiohttp.ClientConnectionError(f"a proxy answered with {response.status}")
+            if response.status == HTTPStatus.UNAUTHORIZED:
+                raise RefusedRequest("it did not accept the scope token: its signing key or clock differs")
             messages = messages_of(response)
             async for message in messages:
                 if on_progress is not None and message.progress is not None:
@@ -260,7 +262,8 @@ def _translated(cause: Exception, seconds: float) -> OrcError:
         return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
     # Only a bug of ours has its traceback logged: messages of others may contain content.
     ours = cause if isinstance(cause, RuntimeError) else None
-    logger.error("the tools server refused a call: %s", type(cause).__name__, exc_info=ours)
+    reason = cause if isinstance(cause, RefusedRequest) else type(cause).__name__
+    logger.error("the tools server refused a call: %s", reason, exc_info=ours)
     return DependencyDown("The tools server refused the call.", dependency="mcp_server", code="tool_refused")
 
 

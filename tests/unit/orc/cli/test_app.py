@@ -351,7 +351,7 @@ def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
     at = lines.index(f"    where: {tools}")
     assert lines[at - 1].startswith("no  mcp_server: MCP over HTTP, ")
     assert lines[at + 1].endswith(
-        " Start it with `orc serve`, or set MCP_SERVER_URL as for the running server."
+        " If it runs, set MCP_SERVER_URL, ORC_DATA_DIR and ORC_SCOPE_SIGNING_KEY here as for that server."
     )
 
 

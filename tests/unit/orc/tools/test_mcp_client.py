@@ -376,6 +376,16 @@ async def test_a_cookie_of_one_call_is_not_sent_with_the_next() -> None:
     assert seen == [None, None]
 
 
+async def test_the_log_says_that_the_scope_token_was_refused(caplog: pytest.LogCaptureFixture) -> None:
+    port = free_port()
+    async with tools(port) as app, gateway_to(port) as gateway:
+        app.answer = JSONResponse({"error": "invalid_token", "error_description": "of another key"}, 401)
+        with pytest.raises(DependencyDown) as raised:
+            await echo(gateway)
+    assert raised.value.code == "tool_refused"
+    assert "signing key or clock differs" in caplog.text
+
+
 async def test_a_redirect_is_not_followed() -> None:
     port, other_port = free_port(), free_port()
     async with tools(port) as app, tools(other_port) as other, gateway_to(port) as gateway:
