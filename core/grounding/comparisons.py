@@ -56,9 +56,9 @@ _RANGE = re.compile(
 _TIME_OF_DAY = re.compile(r"\b([AaPp])\.\s?[Mm]\b\.?")
 _MINUS_BEFORE = re.compile(rf"\b(?i:{'|'.join(MINUS)})\s(?:(?:{CURRENCY_CODES})\s)?$")
 _DOLLAR = re.compile(rf"(?<!\w)({'|'.join(DOLLARS)})\$(?=\s?\d)")
-_UNITS = {"l": " litre", "s": " sec"}
-"""One letter that can be a function word, and the unit that it is behind a number."""
-_UNIT_LETTER = re.compile(r"(?<=\d) ?(?:l|(?<= )s)(?![\w'’.-])")
+_UNITS = {"l": " litre", "s": " sec", "A": " ampere", "mA": " milliampere"}
+"""Letters that can be a function word, and the unit that they are behind a number."""
+_UNIT_LETTER = re.compile(r"(?<=\d) ?(?:l|(?<= )s|(?<= )A|mA)(?![\w'’.-])")
 _PER = re.compile(r"(?<=\d)(\s?(?:[μmk]?g|t|m?l|[ck]?m|[kMG]?Wh?|EUR|[$€£]))/(?=[^\W\d_])")
 _DIGIT = re.compile(r"\d")
 _DAY_AND_YEAR = re.compile(r"\d(?:st|nd|rd|th)?,?\s(?:1[89]|20)\d\d\b")

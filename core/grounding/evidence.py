@@ -151,7 +151,8 @@ class Evidence:
         return tokenize(text, self.language)
 
     def _verbatim(self, claim: str, near: Span, effort: Effort) -> Span | None:
-        said = ClaimParts.of(self._tokens(claim))
+        tokens = self._tokens(claim)
+        said = ClaimParts.of(tokens)
         for span in _nearest_first(self._quotes.find_all(claim), near, effort):
             first = bisect_right(self.sentences, span.start, key=attrgetter("end"))
             last = bisect_left(self.sentences, span.end, key=attrgetter("start"))
@@ -159,7 +160,9 @@ class Evidence:
                 return None
             units = [self._unit(number) for number in range(first, last)]
             only_asks = "?" not in claim and any(unit.asks for unit in units)
-            if only_asks or said.leaves_out_condition(units) or is_cut(self._text, span.start):
+            if only_asks or said.leaves_out_condition(units) or _adds_minus(tokens, units):
+                continue
+            if is_cut(self._text, span.start):
                 continue
             if sum(unit.negations for unit in units) == said.negations:
                 return span
@@ -202,6 +205,13 @@ class Evidence:
             if best and is_near:
                 break
         return best
+
+
+def _adds_minus(claim: Sequence[Token], units: Sequence[PageSentence]) -> bool:
+    """Whether a dash of a claim, which is no part of its words, is the minus of a number without any sign."""
+    negative = {token.stem for token in claim if token.sign == "minus"}
+    signed = (token for unit in units for part in unit.parts for token in part.tokens if token.sign)
+    return not negative <= {token.stem for token in signed}
 
 
 def _without_opening(claim: str) -> str:

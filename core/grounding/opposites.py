@@ -1,8 +1,9 @@
-"""Words that negate, and words that are opposites of each other."""
+"""Words that negate, words that are opposites of each other, and words that say the same."""
 
 from functools import lru_cache
 
 from core.text.numbers import MONTHS
+from core.text.terms import stems
 
 NEGATIONS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
@@ -70,14 +71,36 @@ SIDE_OF: dict[str, str] = {
     for word in words.split()
 }
 """Each word of a pair of opposites with its side; words of one side count as the same."""
+_UP_AND_DOWN = (
+    "steigt steigen stieg stiegen gestiegen erhöht erhöhte erhöhten wuchs gewachsen zunahm"
+    " augmente augmentent augmenté augmentée augmentés progressé hausse"
+    " aumenta aumentan aumentó aumentaron aumentado sube suben subió subieron subir subida creció aumento"
+    " | sinkt sinken sank sanken gesunken senkt senkte senkten verringert fielen gefallen zurückging"
+    " zurückgingen zurückgegangen zurück diminue diminuent diminué diminuée baisse baissent baissé baissée"
+    " recule reculent reculé"
+    " disminuye disminuyen disminuyó disminuyeron disminución baja bajan bajó bajaron bajar bajada redujo"
+    " redujeron reducido descendió cayó"
+)
+CHANGES = frozenset(
+    (SIDE_OF["rose"], SIDE_OF["fell"], *_UP_AND_DOWN.split(), *"passe passé passée passent pasó".split())
+) - {"|"}
+"""Words of a change from one number to another, or the stems that tokens of opposites have."""
 
-_CONTRASTS = (
-    # What one may, should or must do; what was done and what is planned; how sure it is.
+_MODALS = (
     "may can could might able allowed permitted kann können könnte könnten darf dürfen dürfte erlaubt peut"
     " peuvent pourrait puede pueden podría podrán podrá permitido"
     " | must shall will need needs needed required requires require necessary obliged mandatory muss müssen"
     " musste mussten verpflichtet doit doivent devra debe deben deberá requiere necesario obligatoire"
-    " | should ought encouraged recommended advised sollte sollten devrait devraient debería deberían",
+    " | should ought encouraged recommended advised sollte sollten devrait devraient debería deberían"
+)
+MODALS = frozenset(_MODALS.split()) | frozenset("interdit interdite verboten prohibido forbidden".split())
+TIMES = frozenset(
+    "after once when nach nachdem sobald bei après lorsque quand dès tras cuando partir".split()
+)
+"""Words before a time that can be the condition of what may, must or must not be done."""
+_CONTRASTS = (
+    # What one may, should or must do; what was done and what is planned; how sure it is.
+    _MODALS,
     "was were had wurde wurden était étaient fue fueron | will shall sera seront será serán",
     "planned proposed requested expected estimated forecast budgeted draft"
     " | approved completed final actual reported measured adopted",
@@ -99,7 +122,7 @@ _CONTRASTS = (
     " | next nächste nächsten prochain próximo próxima | previous vorige vorigen précédent anterior"
     " | last letzte letzten letzter dernier dernière último última",
     "before prior vor vorher avant antes | after nach nachher après después",
-    "from since ab seit dès depuis desde | until till jusqu hasta",
+    "from since ab seit dès depuis desde | until till bis jusqu hasta",
     "already bereits schon déjà ya | still",
     "early earlier früh früher tôt temprano | late later spät später tard tarde",
     "am | pm",
@@ -147,8 +170,7 @@ _CONTRASTS = (
     "large larger big größer groß grand | small smaller kleiner klein petit",
     "long longer länger | short shorter kürzer",
     "old older oldest | new newer newest | young younger youngest",
-    "steigt stieg erhöht erhöhte augmente augmenté aumenta aumentó aumentaron hausse aumento"
-    " | sinkt sank senkt verringert diminue diminué disminuye disminuyó disminuyeron baisse disminución",
+    _UP_AND_DOWN,
     "täglich quotidien diario | wöchentlich hebdomadaire semanal | monatlich mensuel mensual"
     " | vierteljährlich trimestriel trimestral | jährlich annuel anual",
     "recover recovers recovered survive survives survived | die dies died",
@@ -244,6 +266,24 @@ POSSIBLE = MAYBE | frozenset(
     "can able allowed permitted entitled possible option optional likely kann können darf dürfen peut peuvent"
     " puede pueden erlaubt permis".split()
 )
+_EQUAL = {
+    "en": "only solely exclusively | get gets got receive obtain | need require | stay remain | reach arrive"
+    " | usually typically generally normally | within inside | about approximately around roughly"
+    " | use utilize | send sent submit | provide give gave given offer supply | further additional extra"
+    " | certain some several | whole entire full | trip journey | staff employees personnel workers",
+    "de": "nur ausschließlich | erhalten erhält bekommen bekommt | brauchen benötigen erfordern"
+    " | meist meistens normalerweise üblicherweise | innerhalb binnen | etwa ungefähr circa rund"
+    " | nutzen genutzt benutzen benutzt verwenden verwendet | zahlen bezahlen entrichten"
+    " | falls wenn sofern | führen gehen",
+    "fr": "seulement uniquement | recevoir reçoit reçoivent obtenir obtient obtiennent | nécessiter exiger"
+    " | rester demeurer | lorsque quand si | utiliser employer | payer régler verser | commencer débuter"
+    " | habituellement généralement normalement | autoriser permettre admettre",
+    "es": "sólo solo únicamente | recibir recibe reciben obtener obtiene obtienen"
+    " | necesitar requerir requiere requieren | seguir sigue permanecer | cuando si"
+    " | utilizar usar emplear | pagar abonar | comprar adquirir | comenzar empezar iniciar"
+    " | normalmente generalmente habitualmente | tras después",
+}
+"""Words that a paraphrase exchanges freely, by language."""
 _SHORTEST_PREFIXED = 4
 
 Sides = frozenset[tuple[str, str]]
@@ -275,3 +315,14 @@ def sides_of(word: str) -> Sides:
 def exclude(one: Sides, other: Sides) -> bool:
     """Whether each text has a side that the other lacks, both of one group."""
     return not {group for group, _ in one - other}.isdisjoint(group for group, _ in other - one)
+
+
+@lru_cache
+def _equal_words(language: str) -> dict[str, int]:
+    groups = enumerate(_EQUAL.get(language, "").split("|"))
+    return {stem: number for number, words in groups for stem in stems(words.split(), language) if stem}
+
+
+def may_replace(word: str, other: str) -> bool:
+    """Whether two stems are of words that say the same: *typically* and *usually*."""
+    return any(word in equal and equal.get(word) == equal.get(other) for equal in map(_equal_words, _EQUAL))

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
+from core.grounding.opposites import may_replace
 from core.grounding.tokens import AGENTS, Token, matches
 
 
@@ -38,6 +39,33 @@ def is_turned(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     highest_before = accumulate(places, max)
     lowest_behind = reversed(list(accumulate(reversed(places), min)))
     return any(high > at > low for high, at, low in zip(highest_before, places, lowest_behind, strict=True))
+
+
+def replaces_word(claim: Sequence[Token], page: Sequence[Token]) -> bool:
+    """Whether a claim has another word in the place of one of the page: `storage key`, `server key`.
+
+    The place is behind the same preposition, if any, between the same two words, or between one and an end of
+    the clause. Words that say the same may replace each other, and a word may move to another place.
+    """
+    times, found = (Counter(token.stem for token in clause) for clause in (claim, page))
+    places = _words_by_place(page)
+    return any(
+        times[word] > found[word] and not times[other] and not may_replace(word, other)
+        for place, words in _words_by_place(claim).items()
+        for other in places.get(place, ())
+        for word in words
+    )
+
+
+def _words_by_place(clause: Sequence[Token]) -> dict[tuple[str, str, str], list[str]]:
+    """The content words of a clause, without numbers, by the words on both sides and the preposition."""
+    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    content = [token for token in clause if token.is_content]
+    stems = ["", *(token.stem for token in content), ""]
+    for before, token, behind in zip(stems, content, stems[2:], strict=False):
+        if token.kind != "number":
+            found[before, token.after, behind].append(token.stem)
+    return found
 
 
 def _places_of_words(clause: Sequence[Token]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.grounding.effort import Effort
 from core.grounding.opposites import IN_CASE, ONLY, POSSIBLE, Sides, exclude
-from core.grounding.order_of_tokens import is_turned, same_order
+from core.grounding.order_of_tokens import is_turned, replaces_word, same_order
 from core.grounding.quotes import Span
 from core.grounding.sentence_facts import clauses, joined_pairs, negations, says_maybe, sides
 from core.grounding.signs import LOSSES, SPENDING, same_sign
@@ -176,8 +176,10 @@ def _says(part: Part, found: Part, context: AbstractSet[str]) -> bool:
             matches(anchor, token) and part.limits_alike(anchor, token) for token in found.tokens
         ):
             return False
-    if (part.says_only and not found.says_only) or (found.says_maybe and not part.says_possible):
+    if part.says_only and not found.says_only:
         return False
-    if is_turned(part.tokens, found.tokens):
+    if (found.says_maybe and not part.says_possible) or (part.says_maybe and not found.says_possible):
+        return False
+    if is_turned(part.tokens, found.tokens) or replaces_word(part.tokens, found.tokens):
         return False
     return same_order(part.anchors, found.tokens) and not exclude(part.sides, found.sides)

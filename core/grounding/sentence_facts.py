@@ -3,12 +3,34 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from core.grounding.opposites import CONDITIONS, EXCEPTIONS, MAYBE, PREFIXES, QUALIFIERS, Sides, sides_of
+from core.grounding.opposites import (
+    CHANGES,
+    CONDITIONS,
+    EXCEPTIONS,
+    MAYBE,
+    MODALS,
+    PREFIXES,
+    QUALIFIERS,
+    TIMES,
+    Sides,
+    sides_of,
+)
 from core.grounding.tokens import UNITS_LOOKED_AT, Clause, Token, tokenize
 from core.text.terms import DEFAULT_LANGUAGE
 
 _JOINING = dict.fromkeys("and und et y e en".split(), "and") | dict.fromkeys("or oder ou o of".split(), "or")
-_TO_NUMBER = frozenset({"um", "auf", "from", "to"})
+_BEFORE_NUMBER = {
+    word: end
+    for end, words in (
+        ("from", "from ab desde dès seit since depuis"),
+        ("to", "to auf à a hasta"),
+        ("by", "by um"),
+    )
+    for word in words.split()
+}
+"""Prepositions before a number that make it the beginning, the end or the size of a change."""
+_BEFORE_CHANGE = frozenset("of von de en".split())
+"""Prepositions before the beginning or the size of a change, if the clause has a word of one."""
 _RATES = frozenset("a an per each every je pro par por".split())
 
 LEAST_IN_SENTENCE = 3
@@ -77,12 +99,14 @@ def negations(tokens: Iterable[Token]) -> int:
 def says_maybe(clause: Sequence[Token]) -> bool:
     """Whether a clause has a word of MAYBE; `may not` and the month of May are none."""
     return any(
-        _written(token, before) in MAYBE and token.written != "May" and not (following and following.negates)
+        _joined_word(token, before) in MAYBE
+        and token.written != "May"
+        and not (following and following.negates)
         for before, token, following in zip([None, *clause], clause, [*clause[1:], None], strict=False)
     )
 
 
-def _written(token: Token, before: Token | None) -> str:
+def _joined_word(token: Token, before: Token | None) -> str:
     """The word in small letters, with the one that a hyphen joins it to: `peut-être`."""
     word = token.written.casefold()
     return f"{before.written.casefold()}-{word}" if before and token.is_joined else word
@@ -99,17 +123,26 @@ def sides(clause: Sequence[Token]) -> Sides:
         is_word = token.kind != "number" or token.written.isalpha()
         if is_word and not is_month and not (following and following.negates):
             found |= _sides_of_token(token, before)
+    changes = any(token.stem in CHANGES or token.written.casefold() in CHANGES for token in clause)
+    for token in clause:
+        if token.kind == "number":
+            found |= {(f"by {token.stem}", end) for end in _ends_of_change(token.after, changes=changes)}
     number, at = "", 0
     for index, (before, token) in enumerate(pairwise(clause)):
         if token.is_joined and token.stem:
             found.add((f"-{token.stem}", before.written.casefold()))
-        if token.kind == "number" and before.written.casefold() in _TO_NUMBER:
-            found.add((f"by {token.stem}", before.written.casefold()))
         if before.kind == "number":
             number, at = before.stem, index
         elif number and before.written.casefold() in _RATES and index - at <= UNITS_LOOKED_AT and token.stem:
             found.add((f"{number} per", token.stem))
     return frozenset(found)
+
+
+def _ends_of_change(preposition: str, *, changes: bool) -> Sequence[str]:
+    """What a number can be after a preposition: the beginning, the end or the size of a change."""
+    if changes and preposition in _BEFORE_CHANGE:
+        return "from", "by"
+    return [_BEFORE_NUMBER[preposition]] if preposition in _BEFORE_NUMBER else []
 
 
 def _sides_of_token(token: Token, before: Token | None) -> Sides:
@@ -124,14 +157,17 @@ def _sides_of_token(token: Token, before: Token | None) -> Sides:
 def condition(tokens: Sequence[Token]) -> frozenset[str]:
     """The content words of a sentence's first condition that the rest of it does not have.
 
-    Of an exception, which can end without a mark, only the first one.
+    Of an exception or a time, which can end without a mark, only the first one. A time is a condition of what
+    may or must be done: `after the second year, the owner may raise the rent`.
     """
-    first = next((at for at, each in enumerate(tokens) if each.written.casefold() in CONDITIONS), None)
+    spelled = [token.written.casefold() for token in tokens]
+    opening = CONDITIONS if MODALS.isdisjoint(spelled) else CONDITIONS | TIMES
+    first = next((at for at, word in enumerate(spelled) if word in opening), None)
     if first is None:
         return frozenset()
     behind = (at for at, each in enumerate(tokens) if at > first and each.breaks in (",", ";", ":", "|"))
     end = next(behind, len(tokens))
-    if tokens[first].written.casefold() in EXCEPTIONS:
+    if spelled[first] in EXCEPTIONS | TIMES:
         return frozenset([token.stem for token in tokens[first + 1 : end] if token.is_content][:1])
     rest = {token.stem for token in (*tokens[:first], *tokens[end:])}
     return frozenset(token.stem for token in tokens[first + 1 : end] if token.is_content) - rest

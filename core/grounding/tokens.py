@@ -19,13 +19,24 @@ from core.text.numbers import (
 )
 from core.text.terms import is_stop_word, stems, words
 
-PREPOSITIONS = frozenset(
-    "in on at from to by within about under of for with since until before after over between per "
-    "von nach bis seit aus bei mit für durch de à au en par pour a con per da"
-    " van naar door voor".split()  # prose: data
-)
+PREPOSITIONS = {
+    word: preposition
+    for prepositions in (
+        "in on at from to by within under of for with without since until before after over between per"
+        " into through during against among behind beside near",  # prose: data
+        "im>in ins>in am>an zum>zu zur>zu vom>von beim>bei in an auf von nach bis seit aus bei mit für durch"
+        " zu um ab unter über vor hinter neben zwischen ohne gegen je pro",
+        "au>à aux>à du>de d>de de à en par pour dans sur sous chez avec sans depuis vers entre dès",
+        "del>de al>a a con por para hasta desde sobre tras ante",
+        "da van naar door voor",  # prose: data
+    )
+    for written in prepositions.split()
+    for word, _, preposition in (written.partition(">"),)
+    for preposition in (preposition or word,)
+}
+"""Prepositions, each as it is without the article that is joined to it: `im` is `in`."""
 AGENTS = frozenset("by durch par por door".split())  # prose: data
-CONJUNCTIONS = frozenset("and but while whereas or und aber während oder et mais ou pero ma maar".split())
+CONJUNCTIONS = frozenset("and & but while whereas or und aber während oder et mais ou y pero ma maar".split())
 UNITS_LOOKED_AT = 2
 CACHED_NUMBERS = 4096
 CONTEXT = 12
@@ -46,10 +57,11 @@ _TOKEN = re.compile(
     r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
     rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)(?P<digits>\d++(?:[.,'’]\d++)*+)"
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
-    rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}])|(?P<mark>[,;:()\u2013\u2014|.!?])"
+    rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}]|(?<=\s)&(?=\s))|(?P<mark>[,;:()\u2013\u2014|.!?]|(?<=\s)-(?=\s))"
 )
 _FREE = frozenset({"free", "frei"})
 """Behind a hyphen, as in `gluten-free`, they negate."""
+_DASHES = frozenset("-\u2013\u2014")
 _HYPHENS = frozenset("-\u2010\u2011")
 _MAY_NAME = re.compile(r"[^\W\d_]|[A-Z]{2,3}")
 _CODE = re.compile(r"[-\u2010\u2011]?\d")
@@ -69,7 +81,8 @@ class Token:
     """One word, number or punctuation mark.
 
     `near` are the units of a number, `bound` is the meaning of a sign such as `<` before it. `after` is the
-    preposition before a token (during parsing, the word itself), `written` its spelling in the sentence.
+    preposition before a token, as in `by the client` (during parsing, the word itself), `written` its
+    spelling in the sentence.
     `is_joined`: a hyphen joins it to the word before. `other_end` is the other number of a range.
     `zeros` are those after the decimal point that the stem of an amount does not have: `5.00`.
     `is_letter`: it names something even if its word is a function word: the `A` of `Class A`.
@@ -94,6 +107,11 @@ class Token:
     def is_content(self) -> bool:
         """Whether it is a content word: no function word, punctuation mark or negation."""
         return bool(self.stem) and not self.negates and not self.breaks
+
+    @property
+    def is_function_word(self) -> bool:
+        """Whether it is a word without content, such as `was` or `the`, that does not negate."""
+        return self.kind == "word" and not self.stem and not self.negates and not self.breaks
 
 
 Clause = list[Token]
@@ -126,8 +144,9 @@ def _tokens(text: str, language: str) -> list[Token]:
         if token.is_letter and not token.stem and token.kind == "word":
             token.stem, token.is_name = token.after, True
     _mark(raw, language)
+    _mark_signs(raw)
     _mark_bounds(raw)
-    return [token for token in raw if token.kind != "range"]
+    return [token for token in raw if token.kind != "range" and token.breaks != "-"]
 
 
 def _abbreviates(token: Token, before: Token | None) -> bool:
@@ -225,14 +244,36 @@ def _mark(tokens: list[Token], language: str) -> None:
             if token.stem.count(".") == 1 and not _SYMBOLS.isdisjoint(token.near):
                 shorter = token.stem.rstrip("0").rstrip(".")
                 token.stem, token.zeros = shorter, len(token.stem) - len(shorter)
-    for token, folded, before, behind in zip(
-        tokens, spelled, ["", *spelled], [*spelled[1:], ""], strict=False
-    ):
+    preposition = ""
+    for token, folded, behind in zip(tokens, spelled, [*spelled[1:], ""], strict=False):
         negates = denies(folded, behind) or (token.is_joined and folded in _FREE)
         token.negates = token.negates or negates
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)
-        token.after = before if before in PREPOSITIONS else ""
+        token.after = preposition
+        if folded in PREPOSITIONS:
+            preposition = PREPOSITIONS[folded]
+        elif token.stem or token.breaks or token.negates:
+            preposition = ""
+
+
+def _mark_signs(tokens: Sequence[Token]) -> None:
+    """Read a dash, and brackets, as the sign of a number if they follow a function word: `was – EUR 138`.
+
+    Behind other words a dash is one between clauses, and brackets can be an aside: `ten (10) members`.
+    """
+    for index, token in enumerate(tokens):
+        before = [each for each in tokens[max(0, index - 3) : index] if not _is_currency(each)][-2:]
+        if token.kind != "number" or not before:
+            continue
+        if token.sign == "aside" and before[-1].is_function_word:
+            token.sign = "loss"
+        elif before[-1].breaks in _DASHES and before[0].is_function_word:
+            token.sign, before[-1].breaks = "minus", ""
+
+
+def _is_currency(token: Token) -> bool:
+    return not token.stem and token.written.casefold() in CURRENCIES
 
 
 def _mark_bounds(tokens: Sequence[Token]) -> None:

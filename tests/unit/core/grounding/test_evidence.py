@@ -310,6 +310,28 @@ def test_a_condition_or_exception_is_not_left_out(claim: str, expected: bool) ->
     assert is_supported(claim, RULES) is expected
 
 
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        (
+            "The owner may raise the rent by 3 %.",
+            "After the second year, the owner may raise the rent by 3 %.",
+        ),
+        ("Der Mieter kann kündigen.", "Der Mieter kann nach dem dritten Jahr kündigen."),
+        ("Les membres peuvent sortir seuls.", "Les membres peuvent sortir seuls après le brevet."),
+        ("El dueño puede subir la renta.", "A partir del tercer año, el dueño puede subir la renta."),
+    ],
+)
+def test_the_time_of_a_permission_is_not_left_out(claim: str, page: str) -> None:
+    assert is_supported(page, page)
+    assert not is_supported(claim, page)
+
+
+def test_the_time_of_a_fact_can_be_left_out() -> None:
+    page = "After a long debate the council approved the budget of the harbour."
+    assert is_supported("The council approved the budget of the harbour.", page)
+
+
 def test_a_line_that_breaks_off_needs_no_condition() -> None:
     page = "We replace the bicycle of the tenant, if it is stolen."
     assert is_supported("We replace the bicycle of the", page)

@@ -45,6 +45,20 @@ def is_supported(claim: str, page: str) -> bool:
         ("heavier than 30 kg", "lighter than 30 kg", "Boxes {} travel free on the ferry in winter."),
         ("ml", "mg", "The dose is 5 {} twice daily."),
         ("l", "ml", "The dose is 5 {} twice daily."),
+        ("mA", "A", "The pump of the ferry draws a current of 5 {} in winter."),
+        ("to", "from", "In winter the price of a berth fell {} EUR 5."),
+        ("by", "to", "In winter the price of a berth fell {} about 5 euros."),
+        ("auf", "von", "Im Winter sanken die Preise am Kai {} 5 Euro."),
+        ("à", "de", "En hiver les prix du bac ont baissé {} 5 euros."),
+        ("a", "de", "En invierno los precios del barco bajaron {} 5 euros."),
+        ("augmenté", "baissé", "En hiver les prix du bac ont {} de 5 euros."),
+        ("subieron", "bajaron", "En invierno los precios del barco {} 5 euros."),
+        ("ab", "bis", "Die Sauna am Kai darf {} 20 Uhr benutzt werden."),
+        ("storage", "server", "Supervisors enter the {} area with a guard in winter."),
+        ("badges", "keys", "Lost {} are reported to the desk of the harbour."),
+        ("director", "founder", "Ann is the {} of the harbour of Oslo and its first captain."),
+        ("secrétaire", "trésorier", "Le {} présente les comptes à l'assemblée générale."),
+        ("administrador", "arrendador", "El {} paga las reparaciones de más de 150 euros."),
         ("mg", "mcg", "The dose is 5 {} twice daily."),
         ("ms", "s", "The pump of the ferry stops after 5 {} in winter."),
         ("kg", "l", "The dose for dogs is 5 mg/{} in winter."),
@@ -144,3 +158,41 @@ def test_a_question_of_the_page_supports_no_statement() -> None:
     assert not is_supported("Employees can carry leave over", page)
     assert not is_supported("employees carry leave over", page)
     assert is_supported("Can employees carry leave over?", page)
+
+
+@pytest.mark.parametrize(
+    ("said", "written", "sentence"),
+    [
+        ("usually", "typically", "The harbour office {} answers within 30 days."),
+        ("needs", "requires", "The sale of fish {} the consent of the harbour office."),
+        ("innerhalb", "binnen", "Beide Seiten kündigen {} eines Monats am Kai."),
+        ("lorsque", "quand", "Les boutiques ferment {} le bac arrive au port."),
+        ("recibe", "obtiene", "La oficina del puerto {} una copia de cada contrato."),
+        ("solely", "only", "In winter the ferry to Oslo takes {} cash from passengers."),
+    ],
+)
+def test_a_word_that_says_the_same_may_replace_another(said: str, written: str, sentence: str) -> None:
+    assert is_supported(sentence.format(said), sentence.format(written))
+    assert is_supported(sentence.format(written), sentence.format(said))
+
+
+@pytest.mark.parametrize(
+    ("claim", "page"),
+    [
+        ("In Oslo the allowance per day is 5 euros.", "The daily allowance in Oslo is 5 euros."),
+        (
+            "The tenant ends the lease with written notice.",
+            "The tenant ends the lease if it gives written notice.",
+        ),
+    ],
+)
+def test_a_word_may_move_to_another_place(claim: str, page: str) -> None:
+    assert is_supported(claim, page)
+
+
+@pytest.mark.parametrize("maybe", ["Perhaps", "Peut-être", "Quizás", "Vielleicht"])
+def test_what_the_page_is_sure_of_is_not_supported_as_a_possibility(maybe: str) -> None:
+    page = "The ferry to Oslo takes cash from passengers in winter."
+    assert is_supported(page, page)
+    assert not is_supported(f"{maybe} the ferry to Oslo takes cash from passengers in winter.", page)
+    assert not is_supported(f"The ferry to Oslo {maybe.lower()} takes cash from passengers in winter.", page)
