@@ -18,7 +18,7 @@ from devkit.system import Event, principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
-from orc.turns.runner import TurnDependencies
+from orc.turns.dependencies import TurnDependencies
 
 Json = dict[str, Any]
 ANSWER = "The quay opens at seven. The harbour master keeps the key."

@@ -15,7 +15,7 @@ from orc.api.app import create_app
 from orc.memory.models import ConversationMemory
 from orc.settings import Settings
 from orc.traces.models import NoTraces, TraceSink, TurnTrace
-from orc.turns.runner import TurnDependencies
+from orc.turns.dependencies import TurnDependencies
 
 
 class Kept(NoTraces):

@@ -52,7 +52,7 @@ from orc.tools.mcp_client import McpToolGateway
 from orc.traces import sqlite as traces_sqlite
 from orc.traces.models import NoTraces, TraceStore
 from orc.traces.sqlite import SqliteTraceStore
-from orc.turns.runner import TurnDependencies
+from orc.turns.dependencies import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
 

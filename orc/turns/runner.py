@@ -5,64 +5,38 @@ import logging
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
 
 from opentelemetry.trace import Span
 
-from core.documents.not_searched import NotSearched
-from core.documents.pictures import PagePictures
-from core.documents.scope import Scope, ScopeTokens
-from core.documents.service import DocumentService
-from core.documents.unknown_files import unknown_files
 from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
-from core.grounding.checked_answer import Checker
 from core.infra.exhaustion import exhausted
 from core.infra.resilience import held
-from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget
-from core.llm.factory import ChatModels
-from core.llm.model_catalog import REPLY, ModelCatalogue
-from core.llm.tokens import TokenCounter
-from core.models import Document
 from core.names import Owner
-from orc.contexts.turn_scope import TurnScope, TurnScopes
-from orc.contexts.withholding import RevokedAnswers
+from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Started, Turn, TurnOutcome
-from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
-from orc.graphs.graph import TurnGraph, run_graph
-from orc.graphs.models import ConversationState, Deps, Prompts
-from orc.graphs.page_images import PageImages
-from orc.graphs.plan_rules import intents_of
-from orc.graphs.prompts import shrink_to_window
-from orc.graphs.sources import PageTexts
-from orc.limits.models import RateLimit
-from orc.memory.models import ConversationMemory, Memory, Recalled
+from orc.graphs.graph import run_graph
+from orc.memory.models import Recalled
 from orc.problems import problem_of
-from orc.settings import TurnSettings
-from orc.tools.ports import ToolGateway
-from orc.traces.models import NoTraces, TraceSink, TurnIds
+from orc.traces.models import TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns import contexts
+from orc.turns.dependencies import TurnDependencies
 from orc.turns.event_log import EventLog
-from orc.turns.named_documents import contexts_named, name_for
+from orc.turns.inputs import TurnInputs
+from orc.turns.named_documents import contexts_named
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
 from orc.turns.running_turn import Asked, RunningTurn, in_background
 from orc.turns.spans import observe
-from orc.turns.stopping import POLL_SECONDS, StoppedByUser, watched
-from orc.turns.suggestions import SUGGESTION_SECONDS, Suggestions
+from orc.turns.stopping import StoppedByUser, watched
+from orc.turns.suggestions import SUGGESTION_SECONDS
 from orc.turns.titles import WAIT_SECONDS, Titles
 
 logger = logging.getLogger(__name__)
 
-TOKEN_GRACE_SECONDS = 60
-UNNAMED = "The request names no session, so only the messages that were sent are known."
-SWITCHED_OFF = "The request switches the memory off."
-IMPROVEMENT_SHARE = 0.9
-"""The share of the turn's time after which the answer is given without further improvement."""
-COMMIT_SECONDS = 10.0
-"""The time limit for storing an answer."""
 COMMIT_WAIT_SECONDS = (0.1, 0.5)
 """The shortest and the longest wait before an answer is stored again."""
 TRACE_SECONDS = 5.0
@@ -76,36 +50,6 @@ def unexpected() -> OrcError:
     return OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
 
 
-@dataclass(frozen=True)
-class TurnDependencies:
-    """The services that turns use; the same for every turn of a process.
-
-    `context_prompts` are those of turns over contexts.
-    """
-
-    log: TurnLog
-    library: DocumentService
-    memory: ConversationMemory
-    tools: ToolGateway
-    scope_tokens: ScopeTokens
-    graph: TurnGraph
-    models: ChatModels
-    catalogue: ModelCatalogue
-    counter: TokenCounter
-    prompts: Prompts
-    context_prompts: Prompts
-    settings: TurnSettings
-    contexts: TurnScopes | None = None
-    messages: RateLimit = field(default_factory=RateLimit)
-    text: TextWork = field(default_factory=InThread)
-    traces: TraceSink = field(default_factory=NoTraces)
-    suggestions: Suggestions | None = None
-    pictures: PagePictures | None = None
-    revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
-    commit_seconds: float = COMMIT_SECONDS
-    stop_poll_seconds: float = POLL_SECONDS
-
-
 class TurnRunner:
     """Runs turns. JSON and streaming responses consume the same events; the only difference here is whether
     the model streams."""
@@ -117,11 +61,7 @@ class TurnRunner:
         self._parts = parts
         self._titles = titles
         self._changed = changed
-        # The smallest window and the longest answer of any model that a turn may use.
-        names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
-        self._window = parts.settings.context_window or parts.catalogue.window(names)
-        caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
-        self._longest_answer = max([REPLY, *filter(None, caps)])
+        self._inputs = TurnInputs(parts)
 
     def prepare(
         self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
@@ -136,7 +76,7 @@ class TurnRunner:
         running = RunningTurn(
             request, owner, asked.caller, begun, asked.documents, recorder, budget, log, scope, span
         )
-        running.inputs = in_background(self._inputs(running))
+        running.inputs = in_background(self._inputs.read(running))
         return running
 
     async def run(self, running: RunningTurn) -> None:
@@ -244,23 +184,6 @@ class TurnRunner:
             )
             return await self._with_contexts(running, result, outcome, None)
 
-    async def _inputs(self, running: RunningTurn) -> tuple[ConversationState, Deps]:
-        """What the graph starts with."""
-        if running.documents or running.is_in_new_conversation:
-            accessible, memory = running.documents, await self._memory(running)
-        else:
-            # Without names, the tools may read every document of the conversation.
-            listing = self._parts.library.list_documents(running.owner)
-            accessible, memory = await asyncio.gather(listing, self._memory(running))
-        running.memory = memory
-        state = _initial_state(running, accessible, memory)
-        owner, parts = running.owner, self._parts
-        scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
-        state = await contexts.state_with_contexts(
-            state, running.scope, scope.accessible, parts.library, parts.counter
-        )
-        return state, self._deps(running, scope)
-
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
         state, deps = await running.inputs
         final = await run_graph(self._parts.graph, state, deps)
@@ -280,15 +203,6 @@ class TurnRunner:
         return await contexts.result_with_contexts(
             result, outcome, running.scope, running.origins, earlier, library, owner
         )
-
-    async def _memory(self, running: RunningTurn) -> Memory:
-        if running.request.flags.memory is False:
-            return Memory(unread=SWITCHED_OFF)
-        if not running.request.recalls:
-            return Memory(unread=UNNAMED)
-        sent = running.request.history
-        sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
-        return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
 
     async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> Turn:
         """Store the answer. It may have been shown, so a store that is down is retried, even past the
@@ -312,47 +226,6 @@ class TurnRunner:
                     raise
                 await asyncio.sleep(random.uniform(*COMMIT_WAIT_SECONDS))
 
-    def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
-        parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
-        pages = PageTexts(parts.library.page_of)
-        covers_contexts = running.scope is not None and running.scope.places
-        settings = shrink_to_window(
-            request.flags.applied(parts.settings),
-            self._window,
-            request.question,
-            parts.counter,
-            self._longest_answer,
-        )
-        return Deps(
-            models=parts.models,
-            tools=parts.tools,
-            scope_token=contexts.mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
-            budget=running.budget,
-            counter=parts.counter,
-            prompts=parts.context_prompts if covers_contexts else parts.prompts,
-            settings=settings,
-            recall=parts.memory.recall,
-            page_text=pages,
-            page_label=pages.label,
-            page_boxes=parts.library.page_boxes,
-            emit=running.recorder.emit,
-            stream=request.stream,
-            checker=Checker(parts.text, running.owner.organization_id),
-            ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
-            asked_model=request.model,
-            tools_off=frozenset(scope.tools_off),
-            update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
-            origins=running.origins,
-            page_images=self._page_images(settings, scope),
-        )
-
-    def _page_images(self, settings: TurnSettings, scope: Scope) -> PageImages | None:
-        """What draws the pages of the turn's scope for its prompts; None if it sends no pictures."""
-        parts, limits = self._parts, settings.image_limits
-        if parts.pictures is None or limits is None:
-            return None
-        return PageImages(parts.library, parts.pictures, scope.accessible, limits, parts.catalogue)
-
     async def _stored_end(self, running: RunningTurn, stored: Turn) -> Event:
         """The end of a turn with its stored result. After a stop without any text that is the answer of an
         earlier attempt, which may have drawn on what the caller may not read any more."""
@@ -375,29 +248,3 @@ class TurnRunner:
             # The outermost edge of a turn: it counts as failed once its lease expires.
             logger.exception("turn %s could not be closed", turn.turn_id)
         return Failed(problem=problem_of(error, running.request.trace_id))
-
-
-def _initial_state(running: RunningTurn, accessible: list[Document], memory: Memory) -> ConversationState:
-    """The state in which the graph starts."""
-    head, request = running.begun.head, running.request
-    refs = head.uploaded_file_refs
-    if not running.documents:
-        # Documents may have been deleted since. A turn that names documents overwrites the references.
-        present = {document.blob_name for document in accessible}
-        refs = [ref for ref in refs if ref.blob_name in present]
-    if running.blocked:
-        # A reference may be to a file that an answer which is not shown has used.
-        refs = []
-    stored = contexts.shown_history(running.begun.history, running.blocked)
-    return ConversationState(
-        question=request.question,
-        conversation_id=running.turn.conversation_id,
-        blob_names=[name_for(document, running.owner) for document in running.documents],
-        has_documents=bool(accessible),
-        not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
-        unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
-        history=stored if request.history is None else request.history,
-        memory=memory,
-        uploaded_file_refs=refs,
-        last_mcp_tool_used=head.last_mcp_tool_used,
-    )

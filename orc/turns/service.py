@@ -21,11 +21,12 @@ from orc.identity import Principal
 from orc.limits.window import Taken
 from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.changes import Changes
+from orc.turns.dependencies import TurnDependencies
 from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
-from orc.turns.runner import TurnDependencies, TurnRunner, unexpected
+from orc.turns.runner import TurnRunner, unexpected
 from orc.turns.running_turn import Asked, Preparation, RunningTurn
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop

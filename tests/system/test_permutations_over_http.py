@@ -13,7 +13,7 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.in_process import InProcess, Variant
 from devkit.stream_to_json import common_view, fold
 from orc.tools.ports import ToolGateway, ToolSchema
-from orc.turns.runner import TurnDependencies
+from orc.turns.dependencies import TurnDependencies
 from tests.system.permutations import (
     PAGE,
     QUESTION,

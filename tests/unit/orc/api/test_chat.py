@@ -16,7 +16,8 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
-from orc.turns.runner import UNNAMED, TurnDependencies
+from orc.turns.dependencies import TurnDependencies
+from orc.turns.inputs import UNNAMED
 
 Json = dict[str, Any]
 STREAM = {"accept": "text/event-stream"}

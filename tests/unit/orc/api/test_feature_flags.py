@@ -19,8 +19,8 @@ from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
+from orc.turns.dependencies import TurnDependencies
 from orc.turns.requests import FeatureFlags, TurnRequest
-from orc.turns.runner import TurnDependencies
 
 Json = dict[str, Any]
 TEXT = "The fee is 10."

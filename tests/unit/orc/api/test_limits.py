@@ -14,7 +14,7 @@ import pytest
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
-from orc.turns.runner import TurnDependencies
+from orc.turns.dependencies import TurnDependencies
 
 ANN, BOB = principal_headers("acme", "ann"), principal_headers("acme", "bob")
 LIMITS: dict[str, Any] = {

@@ -14,7 +14,7 @@ from devkit.fakes import FakeTools, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
-from orc.turns.runner import TurnDependencies
+from orc.turns.dependencies import TurnDependencies
 
 Post = Callable[..., Awaitable[httpx.Response]]
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"

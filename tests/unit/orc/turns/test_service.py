@@ -39,9 +39,9 @@ from orc.limits.window import Window
 from orc.memory.models import ConversationMemory, Memory
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
+from orc.turns.dependencies import COMMIT_SECONDS, TurnDependencies
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.runner import COMMIT_SECONDS, TurnDependencies
 from orc.turns.service import TurnService
 
 CALLER = Principal("contoso", "ada")

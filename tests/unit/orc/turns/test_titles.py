@@ -27,9 +27,9 @@ from orc.graphs.models import Attempt, Deps
 from orc.identity import Principal
 from orc.memory.models import ConversationMemory
 from orc.settings import TurnSettings
+from orc.turns.dependencies import TurnDependencies
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.runner import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.titles import accepted
 from tests.unit.orc.turns.test_service import FakeLibrary

@@ -1,0 +1,56 @@
+"""The services that turns use."""
+
+from dataclasses import dataclass, field
+
+from core.documents.pictures import PagePictures
+from core.documents.scope import ScopeTokens
+from core.documents.service import DocumentService
+from core.infra.text_processes import InThread, TextWork
+from core.llm.factory import ChatModels
+from core.llm.model_catalog import ModelCatalogue
+from core.llm.tokens import TokenCounter
+from orc.contexts.turn_scope import TurnScopes
+from orc.contexts.withholding import RevokedAnswers
+from orc.conversations.turn_log import TurnLog
+from orc.graphs.graph import TurnGraph
+from orc.graphs.models import Prompts
+from orc.limits.models import RateLimit
+from orc.memory.models import ConversationMemory
+from orc.settings import TurnSettings
+from orc.tools.ports import ToolGateway
+from orc.traces.models import NoTraces, TraceSink
+from orc.turns.stopping import POLL_SECONDS
+from orc.turns.suggestions import Suggestions
+
+COMMIT_SECONDS = 10.0
+"""The time limit for storing an answer."""
+
+
+@dataclass(frozen=True)
+class TurnDependencies:
+    """The services that turns use; the same for every turn of a process.
+
+    `context_prompts` are those of turns over contexts.
+    """
+
+    log: TurnLog
+    library: DocumentService
+    memory: ConversationMemory
+    tools: ToolGateway
+    scope_tokens: ScopeTokens
+    graph: TurnGraph
+    models: ChatModels
+    catalogue: ModelCatalogue
+    counter: TokenCounter
+    prompts: Prompts
+    context_prompts: Prompts
+    settings: TurnSettings
+    contexts: TurnScopes | None = None
+    messages: RateLimit = field(default_factory=RateLimit)
+    text: TextWork = field(default_factory=InThread)
+    traces: TraceSink = field(default_factory=NoTraces)
+    suggestions: Suggestions | None = None
+    pictures: PagePictures | None = None
+    revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
+    commit_seconds: float = COMMIT_SECONDS
+    stop_poll_seconds: float = POLL_SECONDS

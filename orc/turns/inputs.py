@@ -1,0 +1,132 @@
+"""What the graph of a turn starts with: its state, and what it may use."""
+
+import asyncio
+
+from core.documents.not_searched import NotSearched
+from core.documents.scope import Scope
+from core.documents.unknown_files import unknown_files
+from core.grounding.checked_answer import Checker
+from core.llm.model_catalog import REPLY
+from core.models import Document
+from orc.graphs.models import ConversationState, Deps
+from orc.graphs.page_images import PageImages
+from orc.graphs.plan_rules import intents_of
+from orc.graphs.prompts import shrink_to_window
+from orc.graphs.sources import PageTexts
+from orc.memory.models import Memory
+from orc.settings import TurnSettings
+from orc.turns import contexts
+from orc.turns.dependencies import TurnDependencies
+from orc.turns.named_documents import name_for
+from orc.turns.running_turn import RunningTurn
+
+TOKEN_GRACE_SECONDS = 60
+UNNAMED = "The request names no session, so only the messages that were sent are known."
+SWITCHED_OFF = "The request switches the memory off."
+IMPROVEMENT_SHARE = 0.9
+"""The share of the turn's time after which the answer is given without further improvement."""
+
+
+class TurnInputs:
+    """Reads what the graphs of turns start with."""
+
+    def __init__(self, parts: TurnDependencies) -> None:
+        self._parts = parts
+        # The smallest window and the longest answer of any model that a turn may use.
+        names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
+        self._window = parts.settings.context_window or parts.catalogue.window(names)
+        caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
+        self._longest_answer = max([REPLY, *filter(None, caps)])
+
+    async def read(self, running: RunningTurn) -> tuple[ConversationState, Deps]:
+        """The state in which the graph of a turn starts, and what it may use. Sets the turn's `memory`."""
+        if running.documents or running.is_in_new_conversation:
+            accessible, memory = running.documents, await self._memory(running)
+        else:
+            # Without names, the tools may read every document of the conversation.
+            listing = self._parts.library.list_documents(running.owner)
+            accessible, memory = await asyncio.gather(listing, self._memory(running))
+        running.memory = memory
+        state = _initial_state(running, accessible, memory)
+        owner, parts = running.owner, self._parts
+        scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
+        state = await contexts.state_with_contexts(
+            state, running.scope, scope.accessible, parts.library, parts.counter
+        )
+        return state, self._deps(running, scope)
+
+    async def _memory(self, running: RunningTurn) -> Memory:
+        if running.request.flags.memory is False:
+            return Memory(unread=SWITCHED_OFF)
+        if not running.request.recalls:
+            return Memory(unread=UNNAMED)
+        sent = running.request.history
+        sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
+        return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
+
+    def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
+        parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
+        pages = PageTexts(parts.library.page_of)
+        covers_contexts = running.scope is not None and running.scope.places
+        settings = shrink_to_window(
+            request.flags.applied(parts.settings),
+            self._window,
+            request.question,
+            parts.counter,
+            self._longest_answer,
+        )
+        return Deps(
+            models=parts.models,
+            tools=parts.tools,
+            scope_token=contexts.mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
+            budget=running.budget,
+            counter=parts.counter,
+            prompts=parts.context_prompts if covers_contexts else parts.prompts,
+            settings=settings,
+            recall=parts.memory.recall,
+            page_text=pages,
+            page_label=pages.label,
+            page_boxes=parts.library.page_boxes,
+            emit=running.recorder.emit,
+            stream=request.stream,
+            checker=Checker(parts.text, running.owner.organization_id),
+            ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
+            asked_model=request.model,
+            tools_off=frozenset(scope.tools_off),
+            update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
+            origins=running.origins,
+            page_images=self._page_images(settings, scope),
+        )
+
+    def _page_images(self, settings: TurnSettings, scope: Scope) -> PageImages | None:
+        """What draws the pages of the turn's scope for its prompts; None if it sends no pictures."""
+        parts, limits = self._parts, settings.image_limits
+        if parts.pictures is None or limits is None:
+            return None
+        return PageImages(parts.library, parts.pictures, scope.accessible, limits, parts.catalogue)
+
+
+def _initial_state(running: RunningTurn, accessible: list[Document], memory: Memory) -> ConversationState:
+    """The state in which the graph starts."""
+    head, request = running.begun.head, running.request
+    refs = head.uploaded_file_refs
+    if not running.documents:
+        # Documents may have been deleted since. A turn that names documents overwrites the references.
+        present = {document.blob_name for document in accessible}
+        refs = [ref for ref in refs if ref.blob_name in present]
+    if running.blocked:
+        # A reference may be to a file that an answer which is not shown has used.
+        refs = []
+    stored = contexts.shown_history(running.begun.history, running.blocked)
+    return ConversationState(
+        question=request.question,
+        conversation_id=running.turn.conversation_id,
+        blob_names=[name_for(document, running.owner) for document in running.documents],
+        has_documents=bool(accessible),
+        not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
+        unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
+        history=stored if request.history is None else request.history,
+        memory=memory,
+        uploaded_file_refs=refs,
+        last_mcp_tool_used=head.last_mcp_tool_used,
+    )
