@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, JsonValue
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
 
 from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
 from core.documents.unknown_files import UnknownFile
-from core.grounding.models import Citation, Mark, WrittenMark, written_marks
+from core.grounding.models import Citation, Grounding, Mark, WrittenMark, written_marks
 from core.grounding.objections import Objected
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
@@ -21,6 +23,22 @@ CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
 
 
 Milliseconds = Annotated[float, Field(ge=0)]
+
+
+class DescribedBy:
+    """Annotates a dictionary that is empty or has the fields of a model, for its JSON schema alone.
+
+    Stored results stay as they are: those of earlier versions may not have all fields of today.
+    """
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        self._model = model
+
+    def __get_pydantic_json_schema__(
+        self, _schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        nothing = core_schema.dict_schema(max_length=0)
+        return handler(core_schema.union_schema([self._model.__pydantic_core_schema__, nothing]))
 
 
 class Event(BaseModel):
@@ -279,12 +297,27 @@ class TurnContexts(BaseModel):
     left_out: list[LeftOut] = []
 
 
+class CriticSummary(Grounding):
+    """The checks of the answer that is given, and the last verdict on it, which overrides the checks.
+
+    A stopped turn has the checks alone. `attempts` counts the verdicts, and `earlier_actions` has the actions
+    of all but the last.
+    """
+
+    action: CriticAction | None = None
+    attempt: int | None = None
+    by: Literal["code", "model"] | None = None
+    failure: str | None = None
+    attempts: int | None = None
+    earlier_actions: list[CriticAction] = []
+
+
 class TurnMetadata(BaseModel):
     """How the answer was made."""
 
     trace_id: str
-    route: dict[str, JsonValue] = {}
-    plan: dict[str, JsonValue] = {}
+    route: Annotated[dict[str, JsonValue], DescribedBy(Route)] = {}
+    plan: Annotated[dict[str, JsonValue], DescribedBy(Plan)] = {}
     retrieval_mode: RetrievalMode = "none"
     retrieval_reason: str = ""
     retrieval_steps: list[RetrievalStep] = []
@@ -293,7 +326,7 @@ class TurnMetadata(BaseModel):
     )
     context_budget: dict[str, int] = {}
     summary_selection: dict[str, JsonValue] = {}
-    critic_summary: dict[str, JsonValue] = {}
+    critic_summary: Annotated[dict[str, JsonValue], DescribedBy(CriticSummary)] = {}
     lazy: LazyCounts = LazyCounts()
     images: ImageCounts = ImageCounts()
     contexts: TurnContexts | None = Field(default=None, description="null if no context was named")

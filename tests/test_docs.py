@@ -139,10 +139,11 @@ def test_every_event_and_its_data_is_documented() -> None:
         assert [each for each in named if f"`{each}`" not in documented[event.kind]] == [], event.kind
 
 
-@pytest.mark.parametrize("model", [events.TurnResult, events.TurnMetadata, Citation])
+@pytest.mark.parametrize("model", [events.TurnResult, events.TurnMetadata, events.CriticSummary, Citation])
 def test_every_field_of_a_result_is_documented(model: type[BaseModel]) -> None:
     section = section_of_api("Results")
-    assert [name for name in model.model_fields if f"`{name}`" not in section] == []
+    fields = [*model.model_fields, *model.model_computed_fields]
+    assert [name for name in fields if f"`{name}`" not in section] == []
 
 
 def test_every_code_of_a_problem_is_documented() -> None:

@@ -21,7 +21,7 @@ from orc.conversations.models import (
     TurnContext,
     TurnStatus,
 )
-from orc.events import AnswerKind
+from orc.events import AnswerKind, DescribedBy, TurnMetadata
 
 COMMENT_CHARACTERS = 2000
 NOT_SHOWN = {"timeline"}
@@ -41,7 +41,9 @@ class TurnView(View):
     answer: str | None = Field(default=None, description="with the status `stopped`: what there was of it")
     answer_kind: AnswerKind | None = None
     citations: list[Citation] = []
-    metadata: dict[str, JsonValue] = Field(default={}, description="of the result, without its timeline")
+    metadata: Annotated[dict[str, JsonValue], DescribedBy(TurnMetadata)] = Field(
+        default={}, description="of the result, without its timeline"
+    )
     failure: Failure | None = None
     created_at: datetime
     finished_at: datetime | None = None

@@ -1,17 +1,17 @@
 """The OpenAPI document says of every route what it takes, what it answers and how it fails."""
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import httpx
 import pytest
 
-from orc.api.app import create_app
-from orc.settings import AuthMode, Settings
+from devkit.doubles.openai_double import OpenAIDouble, Script
+from devkit.system import ask_streaming, read_events
 from scripts.api_snapshot import OPENAPI as SNAPSHOT
 from scripts.api_snapshot import snapshot
-from tests.system.steps import PROBLEM, Json
+from tests.system.documented import misfits, openapi
+from tests.system.steps import PROBLEM, Json, answered, ask, conversation, conversation_with
 
 NAMES = [
     f"{method.upper()} {path}"
@@ -19,11 +19,6 @@ NAMES = [
     for method in operations
 ]
 """From the snapshot, which has no prose: to make the document takes a second, in every process of pytest."""
-
-
-@cache
-def openapi() -> Json:
-    return create_app(Settings(auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)).openapi()
 
 
 def described(name: str) -> Json:
@@ -103,3 +98,50 @@ def test_openapi_lists_the_errors_that_these_tests_saw() -> None:
 
 def test_openapi_can_be_read_over_http(ann: httpx.Client) -> None:
     assert ann.get("/openapi.json").json()["paths"].keys() == openapi()["paths"].keys()
+
+
+def test_answers_are_what_the_document_describes(ann: httpx.Client, double: OpenAIDouble) -> None:
+    conversation_id = conversation_with(ann, "a.txt", "b.txt")
+    results = [
+        answered(ask(ann, conversation_id, "a.txt")),
+        answered(ask(ann, conversation_id)),
+        answered(ask(ann, conversation_id, question="Thank you!")),
+        answered(ask(ann, conversation_id, question="How tall is it?", feature_flags={"critic": "always"})),
+        answered(ask(ann)),
+    ]
+    assert [misfits("TurnResult", result) for result in results] == [[]] * len(results)
+    filled = ("route", "plan", "critic_summary")
+    assert any(all(result["metadata"][name] for name in filled) for result in results)
+    assert results[2]["metadata"]["critic_summary"] == {}, "small talk is not checked"
+    stored = conversation(ann, conversation_id)
+    assert misfits("ConversationResponse", stored) == []
+    assert all(turn["metadata"]["route"] for turn in stored["turns"])
+
+
+def test_the_result_of_a_stopped_turn_is_what_the_document_describes(
+    ann: httpx.Client, double: OpenAIDouble
+) -> None:
+    double.script = Script(delay_ms=100)
+    conversation_id = conversation_with(ann, "a.txt")
+    body = {"question": "When does the quay open?", "conversation_id": conversation_id}
+    with ann.stream("POST", "/orc/stream", json=body) as response:
+        turn = f"/conversations/{conversation_id}/turns/{response.headers['x-turn-id']}"
+        assert ann.post(f"{turn}/stop").status_code == 202
+        *_, (_, kind, result) = read_events(response)
+    assert kind == "stopped"
+    assert misfits("TurnResult", result) == []
+
+
+def test_events_are_what_the_document_describes(ann: httpx.Client, double: OpenAIDouble) -> None:
+    conversation_id = conversation_with(ann, "a.txt")
+    body = {"question": "When does the quay open?", "conversation_id": conversation_id}
+    sent = ask_streaming(ann, **body, blob_names=["a.txt"])
+    for kind, name in (
+        ("route", "Route"),
+        ("plan", "Plan"),
+        ("critique", "Critique"),
+        ("done", "TurnResult"),
+    ):
+        found = [data for _, event, data in sent if event == kind]
+        assert found
+        assert [misfits(name, data) for data in found] == [[]] * len(found)

@@ -171,6 +171,26 @@ export interface Schemas {
     conversations: Array<Schemas["ConversationView"]>;
     next_cursor: string | null;
   };
+  CriticSummary: {
+    objections: Array<Schemas["Objection"]>;
+    grounded: boolean;
+    checked: boolean;
+    citations: number;
+    verified: number;
+    coverage: number;
+    not_found: boolean;
+    closest_passages: boolean;
+    unsupported: number;
+    unchecked: number;
+    action: "accept" | "revise" | "retrieve" | "label_unverified" | null;
+    attempt: number | null;
+    by: "code" | "model" | null;
+    failure: string | null;
+    attempts: number | null;
+    earlier_actions: Array<"accept" | "revise" | "retrieve" | "label_unverified">;
+    issues: Array<string>;
+    contradicted: Array<string>;
+  };
   Critique: {
     objections: Array<Schemas["Objection"]>;
     grounded: boolean;
@@ -424,6 +444,15 @@ export interface Schemas {
     file: Schemas["FilePart"] | null;
   };
   PlaceType: "session" | "organization" | "folder" | "usecase" | "workspace";
+  Plan: {
+    rewritten_query: string;
+    steps: Array<"retrieve" | "web_search" | "both" | "answer">;
+    confidence: number;
+    decided_by: "rules" | "model" | "fallback";
+    fallback: string | null;
+    escalation: string | null;
+    tools_off: Array<Schemas["ToolOff"]>;
+  };
   PlanTrace: {
     steps: Array<"retrieve" | "web_search" | "both" | "answer">;
     confidence: number;
@@ -471,6 +500,12 @@ export interface Schemas {
     note: string;
   };
   Role: "viewer" | "editor" | "admin";
+  Route: {
+    intent: string;
+    model: string;
+    retriever: "document_chat" | "search" | "summaries" | "tools" | "web" | "none";
+    max_output_tokens: number | null;
+  };
   SaidMessage: {
     role: "user" | "assistant" | "system" | "developer" | "tool" | "function";
     content: string;
@@ -526,6 +561,11 @@ export interface Schemas {
     failed: boolean;
   };
   TitleBy: "file" | "words" | "model" | "user";
+  ToolOff: {
+    tool: string;
+    context_type: string;
+    context_name: string;
+  };
   ToolStep: {
     name: string;
     status: "finished" | "failed" | "unfinished";
@@ -571,15 +611,15 @@ export interface Schemas {
   };
   TurnMetadata: {
     trace_id: string;
-    route: Record<string, Schemas["JsonValue"]>;
-    plan: Record<string, Schemas["JsonValue"]>;
+    route: Schemas["Route"] | Record<string, unknown>;
+    plan: Schemas["Plan"] | Record<string, unknown>;
     retrieval_mode: "inline" | "rag" | "mixed" | "none";
     retrieval_reason: string;
     retrieval_steps: Array<Schemas["RetrievalStep"]>;
     lookups: Array<Schemas["LookupStep"]>;
     context_budget: Record<string, number>;
     summary_selection: Record<string, Schemas["JsonValue"]>;
-    critic_summary: Record<string, Schemas["JsonValue"]>;
+    critic_summary: Schemas["CriticSummary"] | Record<string, unknown>;
     lazy: Schemas["LazyCounts"];
     images: Schemas["ImageCounts"];
     contexts: Schemas["TurnContexts"] | null;
@@ -668,7 +708,7 @@ export interface Schemas {
     answer: string | null;
     answer_kind: "answer" | "closest_passages" | "not_found" | null;
     citations: Array<Schemas["Citation"]>;
-    metadata: Record<string, Schemas["JsonValue"]>;
+    metadata: Schemas["TurnMetadata"] | Record<string, unknown>;
     failure: Schemas["Failure"] | null;
     created_at: string;
     finished_at: string | null;

@@ -18,6 +18,7 @@ from core.storage.folder import FolderBlobStore
 from core.storage.inspection import inspect_database, inspect_documents
 from devkit.in_process import InProcess, Variant, running_here
 from scripts.api_snapshot import differences
+from tests.system.documented import misfits
 from tests.system.old_data.data_directory import EXPECTED, unpack
 from tests.system.old_data.reads import (
     ANN,
@@ -103,6 +104,12 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OldData]:
 def test_old_data_is_read_as_before(part: str, expected: Json, old: OldData) -> None:
     before = pinned(expected[part]) if part == "tools" else expected[part]
     assert changes(before, old.found[part]) == []
+
+
+def test_turns_of_the_old_release_are_what_the_document_describes(old: OldData) -> None:
+    turns = old.turns(ANN, FERRY)
+    assert any(turn["metadata"]["plan"] for turn in turns)
+    assert [problem for turn in turns for problem in misfits("TurnView", turn)] == []
 
 
 def test_expectations_hold_what_users_would_miss(expected: Json) -> None:
