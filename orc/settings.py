@@ -7,8 +7,9 @@ from typing import Literal
 from pydantic import AliasChoices, Field
 
 from core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
+from core.infra.model_settings import WindowSettings
 from core.infra.setting_section import Section
-from core.infra.settings import CoreSettings, WindowSettings, load_settings, tools_url
+from core.infra.settings import CoreSettings, load_settings, tools_url
 from orc.intents import Intent
 
 MESSAGES_PER_HOUR = 20

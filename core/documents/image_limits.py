@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from core.infra.settings import ModelFacts
+from core.infra.model_settings import ModelFacts
 from core.models import Record
 
 MOST_IMAGES = 10

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from core.errors import InvalidInput
-from core.infra.settings import CoreSettings, ModelFacts
+from core.infra.model_settings import ModelFacts
+from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
 from core.llm.errors import ModelMisconfigured
 from core.llm.later import Later

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from core.infra.settings import ModelFacts
+from core.infra.model_settings import ModelFacts
 from core.models import Usage
 
 _FILE = Path(__file__).parent / "models.toml"

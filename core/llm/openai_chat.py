@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 from openai import AsyncOpenAI, AsyncStream, BaseModel
 
-from core.infra.settings import ModelFacts
+from core.infra.model_settings import ModelFacts
 from core.llm.joined_pieces import JoinedPieces
 from core.llm.provider import Provider
 

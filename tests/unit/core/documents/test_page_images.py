@@ -21,7 +21,7 @@ from core.documents.page_images import (
 )
 from core.documents.pictures import webp_size
 from core.errors import UnsupportedDocument
-from core.infra.settings import ModelFacts
+from core.infra.model_settings import ModelFacts
 from core.models import BlobProperties, Document, Page
 from core.names import BlobPath, Owner
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from core.infra.settings import DEFAULT_CHAT_MODEL, DEFAULT_EMBEDDING_MODEL, ModelFacts
+from core.infra.model_settings import DEFAULT_CHAT_MODEL, DEFAULT_EMBEDDING_MODEL, ModelFacts
 from core.llm.model_catalog import UNKNOWN, ModelCatalogue
 from core.models import Usage
 from devkit.shared_data import ROOT

@@ -13,7 +13,8 @@ from core.documents.image_limits import ImageCounts, ImageLimits
 from core.documents.scope import Scope
 from core.errors import NoReadableDocument, UnsupportedDocument
 from core.grounding.citations import FROM_PICTURE
-from core.infra.settings import CoreSettings, ModelFacts
+from core.infra.model_settings import ModelFacts
+from core.infra.settings import CoreSettings
 from core.llm.model_catalog import ModelCatalogue
 from core.mcp_contract import DocumentChatResult
 from core.models import Document

@@ -14,7 +14,7 @@ from core.documents.image_limits import ImageCounts, ImageLimits
 from core.documents.places import Accessible, DocumentsPage
 from core.errors import DependencyDown, UnsupportedDocument
 from core.grounding.citations import FROM_PICTURE
-from core.infra.settings import ModelFacts
+from core.infra.model_settings import ModelFacts
 from core.llm.model_catalog import ModelCatalogue
 from core.models import BlobProperties, Document, Page
 from core.names import BlobPath, Owner

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from core.infra.settings import ModelFacts
+from core.infra.model_settings import ModelFacts
 from core.llm.chat_model import CallBudget, ModelCall
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Usage

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from core.documents.scope import ScopeTokens
 from core.errors import DependencyDown, NotFound, OrcError, TooMany
-from core.infra.settings import ModelFacts
+from core.infra.model_settings import ModelFacts
 from core.infra.sqlite import Database
 from core.infra.telemetry.spans import span, step
 from core.llm.model_catalog import ModelCatalogue
