@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, JsonValue
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
@@ -15,30 +13,14 @@ from core.grounding.objections import Objected
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
 from orc.contexts.models import LeftOut, ReadableRef, ToolOff
+from orc.described_by import DescribedBy
 from orc.intents import MAX_STEPS, Retriever, Step
 from orc.lookups import LookupStep
+from orc.problems import Problem
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
 CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
-
-
 Milliseconds = Annotated[float, Field(ge=0)]
-
-
-class DescribedBy:
-    """Annotates a dictionary that is empty or has the fields of a model, for its JSON schema alone.
-
-    Stored results stay as they are: those of earlier versions may not have all fields of today.
-    """
-
-    def __init__(self, model: type[BaseModel]) -> None:
-        self._model = model
-
-    def __get_pydantic_json_schema__(
-        self, _schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        nothing = core_schema.dict_schema(max_length=0)
-        return handler(core_schema.union_schema([self._model.__pydantic_core_schema__, nothing]))
 
 
 class Event(BaseModel):
@@ -365,38 +347,6 @@ class TurnResult(BaseModel):
     uploaded_file_refs: list[FileRef] = []
     last_mcp_tool_used: str | None = None
     metadata: TurnMetadata
-
-
-class Problem(BaseModel):
-    """An RFC 9457 problem document."""
-
-    type: str = Field(
-        description="what kind of problem, as a URI reference", examples=["/problems/not_found"]
-    )
-    title: str = Field(examples=["Not found"])
-    status: int = Field(examples=[404])
-    detail: str = Field(examples=['There is no document "a.pdf" in this conversation.'])
-    trace_id: str
-    code: str = Field(description="the kind of problem, for programs", examples=["not_found"])
-    retryable: bool = False
-    retry_after: int | None = Field(
-        default=None, description="seconds until a retry may help, as in the header Retry-After"
-    )
-    dependency: str | None = Field(default=None, description="what did not answer")
-    conversation_id: str | None = Field(default=None, description="of a turn in flight: its conversation")
-    turn_id: str | None = Field(default=None, description="of a turn in flight: the turn to follow")
-    documents: dict[str, int] | None = Field(
-        default=None, description="of a workspace without readable documents: `uploaded` and `ready` ones"
-    )
-    errors: list["FieldProblem"] = []
-
-
-class FieldProblem(BaseModel):
-    """What is wrong with one field or file of a request."""
-
-    field: str = Field(examples=["question"])
-    reason: str = Field(examples=["must not be empty"])
-    code: str | None = None
 
 
 class Done(Event):

@@ -2,6 +2,8 @@
 
 from http import HTTPStatus
 
+from pydantic import BaseModel, Field
+
 from core.errors import (
     BudgetExceeded,
     ChangedMeanwhile,
@@ -23,7 +25,39 @@ from core.errors import (
     UnsafeName,
     UnsupportedDocument,
 )
-from orc.events import FieldProblem, Problem
+
+
+class Problem(BaseModel):
+    """An RFC 9457 problem document."""
+
+    type: str = Field(
+        description="what kind of problem, as a URI reference", examples=["/problems/not_found"]
+    )
+    title: str = Field(examples=["Not found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=['There is no document "a.pdf" in this conversation.'])
+    trace_id: str
+    code: str = Field(description="the kind of problem, for programs", examples=["not_found"])
+    retryable: bool = False
+    retry_after: int | None = Field(
+        default=None, description="seconds until a retry may help, as in the header Retry-After"
+    )
+    dependency: str | None = Field(default=None, description="what did not answer")
+    conversation_id: str | None = Field(default=None, description="of a turn in flight: its conversation")
+    turn_id: str | None = Field(default=None, description="of a turn in flight: the turn to follow")
+    documents: dict[str, int] | None = Field(
+        default=None, description="of a workspace without readable documents: `uploaded` and `ready` ones"
+    )
+    errors: list["FieldProblem"] = []
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one field or file of a request."""
+
+    field: str = Field(examples=["question"])
+    reason: str = Field(examples=["must not be empty"])
+    code: str | None = None
+
 
 _STATUS: list[tuple[type[OrcError], HTTPStatus]] = [
     (UnsafeName, HTTPStatus.BAD_REQUEST),

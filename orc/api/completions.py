@@ -17,7 +17,8 @@ from core.grounding.brackets import visible_name, without_numbers
 from core.grounding.code_blocks import CodeBlocks
 from core.grounding.models import Citation, written_marks
 from core.models import Usage
-from orc.events import Problem, TurnResult
+from orc.events import TurnResult
+from orc.problems import Problem
 
 MODEL = "orc"
 WITH_SOURCES = "orc-markdown"

@@ -9,7 +9,7 @@ from core.mcp_contract import TOOLS
 from orc.api.schemas import Body, DocumentView, View, example, visible, without_nul
 from orc.contexts.models import Action, ContextType, Role, State
 from orc.contexts.service import ReadableContext
-from orc.events import FieldProblem
+from orc.problems import FieldProblem
 
 ContextName = Annotated[
     str,

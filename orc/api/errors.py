@@ -14,9 +14,8 @@ from starlette.routing import Match
 from core.errors import DependencyDown, OrcError
 from core.infra.exhaustion import TEMPORARY, exhausted
 from orc.api.tracing import TRACE_HEADER
-from orc.events import FieldProblem, Problem
 from orc.limits.window import Taken
-from orc.problems import problem, problem_of
+from orc.problems import FieldProblem, Problem, problem, problem_of
 
 MEDIA_TYPE = "application/problem+json"
 

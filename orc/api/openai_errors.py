@@ -8,7 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orc.api.completions import error_of
 from orc.api.errors import MEDIA_TYPE
-from orc.events import Problem
+from orc.problems import Problem
 
 
 class OpenAIErrors:

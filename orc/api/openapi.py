@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from orc.api.responses import REFERENCES
-from orc.events import Problem
+from orc.problems import Problem
 from orc.settings import AuthMode
 
 TAGS = {

@@ -15,9 +15,9 @@ from core.errors import INTERNAL
 from orc.api.dependencies import DIGITS
 from orc.api.errors import CONVERSATION_HEADER, MEDIA_TYPE, TURN_HEADER, limit_headers, render, turn_headers
 from orc.conversations.models import KEY_CHARACTERS
-from orc.events import Done, Event, Failed, Problem, Stopped, TurnResult
+from orc.events import Done, Event, Failed, Stopped, TurnResult
 from orc.identity import Principal
-from orc.problems import problem
+from orc.problems import Problem, problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService

@@ -21,9 +21,9 @@ from core.models import Document, DocumentStatus, Usage
 from core.names import name_in_context
 from core.text.normal_forms import normalized
 from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Rating, TitleBy
-from orc.events import FieldProblem
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
+from orc.problems import FieldProblem
 from orc.traces.models import DayTotals, Status, TurnTrace
 from orc.turns.requests import FeatureFlags
 

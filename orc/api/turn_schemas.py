@@ -21,7 +21,8 @@ from orc.conversations.models import (
     TurnContext,
     TurnStatus,
 )
-from orc.events import AnswerKind, DescribedBy, TurnMetadata
+from orc.described_by import DescribedBy
+from orc.events import AnswerKind, TurnMetadata
 
 COMMENT_CHARACTERS = 2000
 NOT_SHOWN = {"timeline"}

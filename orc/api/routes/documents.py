@@ -25,9 +25,9 @@ from orc.api.errors import log_cause, render
 from orc.api.responses import EVENTS, responses, stream
 from orc.api.schemas import DocumentsResponse, DocumentView, TicketRequest, UploadResponse, UploadTicketView
 from orc.bootstrap import App
-from orc.events import Event, Failed, FieldProblem
+from orc.events import Event, Failed
 from orc.identity import Principal
-from orc.problems import problem, problem_of
+from orc.problems import FieldProblem, problem, problem_of
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.2, 2.0
 """If services keep documents, each look costs a few requests: after a while without news there are fewer."""

@@ -18,7 +18,6 @@ from orc.events import (
     Failed,
     LazyCounts,
     Plan,
-    Problem,
     Reset,
     Route,
     Telemetry,
@@ -27,6 +26,7 @@ from orc.events import (
     TurnMetadata,
     TurnResult,
 )
+from orc.problems import Problem
 from orc.traces.models import TurnIds, TurnTrace
 from orc.traces.trace import SHOWN_TOOLS, TurnRecorder
 from scripts.describe_tools import live_tools
