@@ -13,8 +13,6 @@ from core.offline.tables import headers, is_rule, naming_rows
 from core.search.bm25 import Candidate
 from core.text.sentences import Kind, Piece, sentences, split_pieces
 
-MIN_BYTES = 12
-"""A shorter piece says nothing alone, unless it is a row with a name, which is shown below its header."""
 ENDS = (".", "!", "?", "。", "！", "？")
 
 _ANNOUNCES = re.compile(
@@ -54,9 +52,8 @@ class Material(NamedTuple):
             header_of = headers(around)
             above = {*header_of.values(), *naming_rows(around)}
             for index, (piece, following) in enumerate(zip_longest(around, around[1:])):
-                is_named = index in header_of and any(map(str.isalpha, piece.text))
-                is_long = is_named or len(piece.text.encode()) >= MIN_BYTES
-                if index not in above and is_long and _is_quotable(piece, following):
+                is_word = any(map(str.isalpha, piece.text))
+                if index not in above and is_word and _is_quotable(piece, following):
                     header = around[header_of[index]] if index in header_of else None
                     text, cut = _with_header(piece, header), not piece.is_whole
                     places.append(Place(number, index, index))

@@ -1,5 +1,6 @@
 """Answers a question with sentences of its sources, word for word and each followed by its marker."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from core.text.answer_type import asks_yes_or_no, counted_words, is_negated
 from core.text.question_type import asked_parts, asks_about_whole, asks_for_explanation, refers_back
 from core.text.sentences import Piece
+from core.text.terms import detect_language, words
 
 MAX_QUOTES = 4
 MAX_ITEMS = 8
@@ -26,6 +28,7 @@ RIVAL = 0.7
 """A rival's score and coverage are at least this share of the best's."""
 LONGEST_EXAMINED = 2000
 """Characters of a candidate in which it must have a content word."""
+_THIS_DOCUMENT = {"en": "this document", "de": "dieses Dokument", "fr": "ce document", "es": "este documento"}
 SAME = 0.6
 """Two quotes that share more of their words than this say the same."""
 
@@ -34,8 +37,9 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     """Quotes in reading order; if they do not answer the question, the closest passages, labelled as such.
 
     If it consists of several, the answer names the parts that are not answered. If no source has anything in
-    common with the question, the answer says so in its language.
+    common with the question, the answer says so in its language. If it names files, only they are quoted.
     """
+    question, sources = _with_named_files(question, sources)
     material = Material.read(sources)
     parts = _understandable_parts(question)
     found = [_answering_part(part, material) for part in parts]
@@ -53,6 +57,17 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
     if asks_about_documents(question, material):
         return not_found_answer(question)
     return _closest(question, material) or not_found_answer(question)
+
+
+def _with_named_files(question: str, sources: Sequence[FencedSource]) -> tuple[str, Sequence[FencedSource]]:
+    """The question with `this document` for each name of a file, and the sources from these files."""
+    named: set[str] = set()
+    for name in sorted({source.blob_name for source in sources}, key=len, reverse=True):
+        this = _THIS_DOCUMENT.get(detect_language(words(question)), _THIS_DOCUMENT["en"])
+        question, count = re.subn(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", this, question, flags=re.I)
+        if count:
+            named.add(name)
+    return question, [source for source in sources if source.blob_name in named] or sources
 
 
 class _Part(NamedTuple):

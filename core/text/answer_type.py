@@ -172,6 +172,11 @@ _FITTING = [
         ),
         ("how old|wie alt|quel âge", _AGE),
         ("how heavy|wie schwer", _WEIGHT),
+        (
+            r"how (?:warm|hot|cold)|wie (?:warm|heiß|kalt)"
+            r"|(?:what|which|welche[rnm]?|quelles?|qué) temp[eé]rat[uú]r\w*",
+            r"°|\b(?:degrees?|grade?|degrés?|grados?|kelvin)\b",
+        ),
         ("how long|wie lange?|combien de temps|cuánto tiempo", rf"{_LENGTH}|{_DURATION}"),
         (
             "(?:tele)?(?:phone|fax) number|(?:telefon|ruf|fax)nummer|numéro de téléphone|teléfono",

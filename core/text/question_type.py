@@ -88,6 +88,7 @@ _ABOUT_CONTENT = re.compile(
 _WHOLE = (
     r"(?:this|these|the|it|that)(?: (?:\w+ )?(?:documents?|files?|pdfs?|reports?|papers?|presentations?"
     r"|slides|e-?mails?|mails?|letters?|contracts?|leases?|agreements?|manuals?|polic(?:y|ies)|guides?|spreadsheets?"
+    r"|minutes|protocols?|articles?|stud(?:y|ies)|invoices?|proposals?|specifications?|data ?sheets?|syllabus"
     r"|tables?|brochures?|texts?|attachments?))?"
 )
 _TEXT_DE = (

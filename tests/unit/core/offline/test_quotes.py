@@ -358,3 +358,30 @@ def test_the_best_quote_of_another_page_is_shown_and_not_its_second() -> None:
 def test_nothing_is_found_in_the_language_of_the_question() -> None:
     asked = "Wie heißt die Hauptstadt von Frankreich?"
     assert answer_from(asked, SOURCES) == "Das habe ich in den angehängten Dokumenten nicht gefunden."
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What does lease.txt say about the deposit?", "The deposit is 50 euros. [S1]"),
+        ('How high is the deposit in "Offer 2.txt"?', "The deposit is 90 euros. [S2]"),
+        ("Who wrote offer 2.txt?", "Written by: Ann Berg [S2]"),
+        ("Wer hat offer 2.txt geschrieben?", "Written by: Ann Berg [S2]"),
+    ],
+)
+def test_a_question_that_names_a_file_is_answered_from_that_file(question: str, expected: str) -> None:
+    found = [
+        source(1, "The boats lie in the north. The deposit is 50 euros.", name="lease.txt"),
+        source(2, "Offer for a hut\n\nThe deposit is 90 euros.\nWritten by: Ann Berg", name="Offer 2.txt"),
+    ]
+    assert answer_from(question, found) == expected
+
+
+def test_a_short_item_is_quoted_below_its_lead_in() -> None:
+    recipe = [source(1, "Dough:\n- 500 g rye flour\n- 22 g salt\n\nSliced bread has 0.6 g of salt.")]
+    assert "22 g salt" in answer_from("How much salt is in the dough?", recipe)
+
+
+def test_a_number_below_a_heading_is_no_row() -> None:
+    slide = [source(1, "Harbour plan\n1 / 5\nThe quay is closed.")]
+    assert "1 / 5" not in answer_from("Is the harbour plan good?", slide)

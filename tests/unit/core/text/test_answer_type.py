@@ -116,6 +116,8 @@ def test_a_condition_is_no_time() -> None:
         ("How many guests come?", "We expect 40 guests.", "Guests come on 12 June."),
         ("When does the last ferry leave?", "The last ferry leaves at 16:00.", "The ferry leaves at 8:30."),
         ("Wie lange läuft der Vertrag?", "Er läuft ein Jahr.", "Er hat zwei Seiten."),
+        ("How warm is the water?", "200 ml water of 35 °C", "380 ml warm water"),
+        ("Wie warm ist das Wasser?", "Es hat 35 Grad.", "Es sind 380 ml warmes Wasser."),
         ("Wie schwer ist das Gerät?", "Es wiegt 3 Kilogramm.", "Es hat 3 Tasten."),
     ],
 )

@@ -154,6 +154,7 @@ def test_a_question_about_one_thing_asks_for_no_overview(question: str) -> None:
 @pytest.mark.parametrize(
     ("question", "asked"),
     [
+        ("Who wrote the minutes?", "author"), ("When was the invoice issued?", "date"),
         ("Who wrote this?", "author"), ("Who is the author of this paper?", "author"),
         ("Who are the authors?", "author"), ("Wer hat das geschrieben?", "author"),
         ("Wer ist der Verfasser dieses Berichts?", "author"), ("Von wem stammt dieser Text?", "author"),
