@@ -5,7 +5,7 @@ import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { numbered, toUnits } from "./markdown.js";
 import { countsOf, lookOf } from "./parts.js";
-import { busy, finished, keep, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
+import { busy, finished, keep, loadMe, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
 import { signal } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
@@ -308,9 +308,12 @@ function renamed({ conversation_id: id, title: fresh, by }) {
 export async function listen(id) {
   const mine = listening = new AbortController();
   let wait = 500;
+  let wasAway = false;
   while (!mine.signal.aborted && conversationId.value === id) {
     try {
       await refreshDocuments(id);
+      // The server may have been started again with another model or other limits.
+      if (wasAway) wasAway = !(await loadMe());
       const headers = { accept: "text/event-stream" };
       const response = await request("GET", `${path(id)}/events`, { headers, signal: mine.signal });
       await showMissed(id).catch(report);
@@ -320,6 +323,7 @@ export async function listen(id) {
         hear(id, event.event, JSON.parse(event.data));
       }
     } catch (error) {
+      wasAway = true;
       if (error instanceof ApiError && error.problem.status === 401) signedOut.value = true;
     }
     await pause(wait);

@@ -455,6 +455,27 @@ async def test_a_second_visit_loads_nothing_that_the_browser_has(visit: Visit) -
     assert 0 < again[visit.address] < sum(again.values()) <= SECOND_BYTES
 
 
+async def test_after_a_lost_connection_the_page_asks_again_what_the_server_offers(visit: Visit) -> None:
+    """The server may have been started again with a model, while the page says that there is none."""
+    await visit.attach(HANDBOOK)
+    session = await visit.page.value("location.hash")
+    store = "import(document.documentElement.dataset.base + 'store.js')"
+    shown = "{ me.value = { ...me.value, offline_model: true }; }"
+    await visit.page.value(f"{store}.then(({{ me }}) => {shown})")
+    await visit.click("#new")
+    await visit.page.until("!document.querySelector('.file')")
+    await visit.page.value("""{
+      const real = window.fetch;
+      window.fetch = (...asked) => {
+        if (!String(asked[0]).endsWith("/documents")) return real(...asked);
+        window.fetch = real;
+        return Promise.reject(new TypeError("away"));
+      };
+    }""")
+    await visit.page.value(f"location.hash = {session!r}")
+    await visit.page.until("document.querySelector('.file') && !document.querySelector('.composer .badge')")
+
+
 async def test_a_failure_says_why_and_keeps_the_question(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await visit.ask(QUESTION)
