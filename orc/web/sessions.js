@@ -100,21 +100,22 @@ function Row({ session }) {
     menuOf.value === id && h(Menu, { session }));
 }
 
-/** Arrow keys go through the list. @param {KeyboardEvent} event */
+/** Arrow keys go from the search through the list and back. @param {KeyboardEvent} event */
 function onKeyDown(event) {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-  const links = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("a")];
-  const next = links.indexOf(/** @type {HTMLAnchorElement} */ (document.activeElement)) + (event.key === "ArrowDown" ? 1 : -1);
-  if (!links.includes(/** @type {HTMLAnchorElement} */ (document.activeElement)) || !links[next]) return;
+  const stops = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("#search, .session-list li > a")];
+  const now = stops.findIndex((each) => each === document.activeElement);
+  const next = /** @type {HTMLElement | undefined} */ (now < 0 ? undefined : stops[now + (event.key === "ArrowDown" ? 1 : -1)]);
+  if (!next) return;
   event.preventDefault();
-  links[next]?.focus();
+  next.focus();
 }
 
 let searching = 0;
 
 export function Sessions() {
   const list = shownSessions.value;
-  return h("nav", { class: `sessions${sessionsOpen.value ? " is-open" : ""}`, id: "sessions", "aria-label": t("sessions"), tabIndex: -1 },
+  return h("nav", { class: `sessions${sessionsOpen.value ? " is-open" : ""}`, id: "sessions", "aria-label": t("sessions"), tabIndex: -1, onKeyDown },
     h("div", { class: "panel-head" }, h("span", { class: "brand" }, h("img", { src: `${document.documentElement.dataset.base}logo.svg`, alt: "", width: 22, height: 22 }), "Orc"), h("span", { class: "grow" }),
       h(IconButton, { name: "fold", label: t("sessions.fold"), onClick: () => { sessionsOpen.value = false; prefer({ folded: true }); } })),
     h("button", { type: "button", class: "new", id: "new", onClick: () => { go(null); document.getElementById("question")?.focus(); } },
@@ -127,7 +128,7 @@ export function Sessions() {
         searching = window.setTimeout(loadSessions, 200);
       },
     }),
-    h("div", { class: "session-list", onKeyDown, tabIndex: -1 },
+    h("div", { class: "session-list", tabIndex: -1 },
       byDay(list).map(([name, some]) => [h("h2", { key: name }, name), h("ul", null, some.map((each) => h(Row, { session: each, key: each.conversation_id })))]),
       sessionsLoaded.value && !list.length && h("p", { class: "soft" }, t(sessionsQuery.value ? "sessions.none_found" : "sessions.none")),
       sessionsCursor.value && h("button", { type: "button", class: "quiet", onClick: () => loadSessions(sessionsCursor.value) }, t("sessions.more"))),

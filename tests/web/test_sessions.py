@@ -99,6 +99,20 @@ async def test_a_thousand_sessions_are_listed_searched_and_scrolled(visit: Visit
     assert "pier777" in (await visit.texts(".session a"))[0]
 
 
+async def test_the_arrows_lead_from_the_search_to_a_session_and_back(visit: Visit) -> None:
+    await visit.ask("When does the ferry leave?")
+    await visit.click("#new")
+    await visit.page.press("k", modifiers=2)
+    await visit.page.until("document.activeElement.id === 'search'")
+    await visit.page.press("ArrowDown")
+    assert await visit.page.value("document.activeElement.textContent") == "When does the ferry leave?"
+    await visit.page.press("ArrowUp")
+    assert await visit.page.value("document.activeElement.id") == "search"
+    await visit.page.press("ArrowDown")
+    await visit.page.press("Enter")
+    await visit.page.until(ANSWERED.format(1))
+
+
 async def test_the_title_follows_an_edited_question(visit: Visit) -> None:
     await visit.ask("How many days of leaf?")
     await visit.click('.actions [aria-label="Edit the question"]')
