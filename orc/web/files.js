@@ -48,7 +48,7 @@ export function forgetFiles() {
 export async function refreshDocuments(id) {
   const found = /** @type {{documents: Document[]}} */ (await get(`/conversations/${id}/documents`));
   if (conversationId.value !== id) return;
-  documents.value = found.documents;
+  documents.value = found.documents.filter((each) => !isGone(each));
   listed.value = id;
 }
 
@@ -65,9 +65,8 @@ export function fateOf({ document_id: id, document_version: version, context_typ
 
 /** @param {string} kind @param {any} data */
 export function onDocumentEvent(kind, data) {
-  const others = documents.value.filter((each) => each.document_id !== data.document_id);
   if (kind === "document_removed") {
-    documents.value = others;
+    drop(data.document_id);
     dropSuggestions();
   } else if (kind === "document_progress") work.value = { ...work.value, [data.document_id]: data };
   else put(data);
@@ -78,8 +77,20 @@ function dropSuggestions() {
   for (const turn of turns.value) if (turn.value.suggestions.length) change(turn, { suggestions: [] });
 }
 
+/** When each removed document was made: an earlier event or list may still name it. @type {Map<string, string>} */
+const gone = new Map();
+/** @param {Document} document */
+const isGone = ({ document_id: id, created_at: made }) => made <= (gone.get(id) ?? "");
+
+/** @param {string} id of a document that has been removed */
+function drop(id) {
+  for (const each of documents.value) if (each.document_id === id) gone.set(id, each.created_at);
+  documents.value = documents.value.filter((each) => each.document_id !== id);
+}
+
 /** An event may overtake the answer to an upload: the later record counts. @param {Document} document */
 function put(document) {
+  if (isGone(document)) return;
   const place = documents.value.findIndex((each) => each.document_id === document.document_id);
   const next = [...documents.value];
   if ((next[place]?.updated_at ?? "") > document.updated_at) return;
@@ -200,7 +211,7 @@ async function removeNow(id, keepalive = false) {
       return;
     }
   }
-  documents.value = documents.value.filter((each) => each.document_id !== id);
+  drop(id);
   stay(id);
 }
 

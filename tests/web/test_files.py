@@ -1,6 +1,7 @@
 """Files that cannot be asked about, and files that are removed."""
 
 import asyncio
+import json
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -354,3 +355,23 @@ async def test_a_file_that_is_removed_while_it_is_read_is_removed_once_it_is_sto
     await visit.ask(QUESTION)
     assert await stored_names(visit) == []
     assert await visit.texts(".file, .marker") == []
+
+
+async def test_a_removed_file_is_not_shown_again_by_a_record_from_before(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    [record] = visit.get(f"/conversations/{await visit.conversation()}/documents")["documents"]
+    await visit.click(".file [aria-label='Remove leave.pdf']")
+    await visit.ask(QUESTION)
+
+    async def shown(document: dict[str, object]) -> int:
+        hear = f"files.onDocumentEvent('document', {json.dumps(document)})"
+        heard = f"import(document.documentElement.dataset.base + 'files.js').then((files) => {hear})"
+        await visit.page.value(heard)
+        await visit.page.value("new Promise(requestAnimationFrame)")
+        return len(await visit.texts(".file"))
+
+    later = {"created_at": record["updated_at"], "updated_at": record["updated_at"]}
+    assert record["created_at"] < record["updated_at"]
+    assert (await shown(record), await shown(record | later)) == (0, 1)
