@@ -21,7 +21,7 @@ import psutil
 
 from bench.ingesting import files_to_ingest
 from devkit.long_report import fact, long_report
-from devkit.system import System, running
+from devkit.system import System, interrupted_by_sigterm, running
 from resilience.checks import Tally
 from resilience.deployment import surroundings
 from resilience.hostile_text import Member
@@ -183,6 +183,7 @@ def shown(peaks: Peaks, before: Sequence[float], during: Sequence[float]) -> lis
     ]
 
 
+@interrupted_by_sigterm()
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=3000)

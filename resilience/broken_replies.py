@@ -22,7 +22,7 @@ from starlette.responses import Response
 from core.grounding.citations import CUT_NOTE
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.in_process import Variant, running_here
-from devkit.system import read_events, upload
+from devkit.system import interrupted_by_sigterm, read_events, upload
 from resilience.broken_reply_endpoints import Endpoint, Visitor
 from resilience.broken_reply_kinds import CUT, KINDS, LONG_WAIT, LONG_WAITS, REFUSAL, REFUSED, SURROGATES
 from resilience.checks import Tally
@@ -266,6 +266,7 @@ def some_visits() -> list[tuple[str, Through]]:
     return [(kind, ENDPOINTS[at]) for at, kind in enumerate(list(KINDS)[:: apart or 1][: len(ENDPOINTS)])]
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.broken_replies", description=__doc__)

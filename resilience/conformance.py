@@ -15,7 +15,7 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from core.documents.scope import Scope as DocumentScope
 from core.names import Owner
 from devkit.shared_data import ROOT
+from devkit.system import interrupted_by_sigterm
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app
 from mcp_server.serving import LimitedTools
@@ -102,8 +103,12 @@ async def examine(command: Sequence[str], url: str, revision: str) -> Outcome:
         process = await asyncio.create_subprocess_exec(
             *command, "server", *options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        async with asyncio.timeout(SECONDS):
-            await process.wait()
+        try:
+            async with asyncio.timeout(SECONDS):
+                await process.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
         return await asyncio.to_thread(_read_outcome, Path(folder), revision)
 
 
@@ -143,6 +148,7 @@ def as_table(outcomes: Sequence[Outcome], reasons: Mapping[str, Mapping[str, str
     return table
 
 
+@interrupted_by_sigterm()
 def main() -> int:
     """Print the table and what was found."""
     parser = argparse.ArgumentParser(description=__doc__)

@@ -25,7 +25,7 @@ from rich.console import Console
 from devkit.azure.services import azure_services
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.in_process import Variant, running_here
-from devkit.system import principal_headers, read_events
+from devkit.system import interrupted_by_sigterm, principal_headers, read_events
 from resilience.checks import Tally
 from resilience.report import Advance, Verdict, conclude, steps, wide_console
 
@@ -409,6 +409,7 @@ def cosmos_stores() -> Iterator[dict[str, str]]:
         yield {name.lower(): value for name, value in environment.items()}
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.context_leaks", description=__doc__)

@@ -13,7 +13,7 @@ from random import Random
 
 import httpx
 
-from devkit.system import Event, System
+from devkit.system import Event, System, interrupted_by_sigterm
 from orc.turns.results import ATTEMPT_NUMBERS, STORED_AFTER
 from resilience.checks import Tally
 from resilience.clients import Departure, Left, Refused, ask_and_leave, open_client, outcome, whole_events
@@ -273,6 +273,7 @@ async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
         return await leave(prepared, scene, plan, steps_of)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 1 if something was found."""
     return run_command("resilience.disconnects", __doc__, "clients that go away", Plan(), run, arguments)

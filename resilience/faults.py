@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from random import Random
 
 from devkit.faults.proxy import Proxy
+from devkit.system import interrupted_by_sigterm
 from resilience.clients import Asker, Encounters, open_client
 from resilience.deployment import INSTANCE, Store, conversation_with
 from resilience.history_check import KINDS, QUAY, Conversation, examine, new_question
@@ -133,6 +134,7 @@ async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
         return await fight(prepared, plan, steps_of)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 1 if something was found."""
     plan = Plan(**vars(_parser().parse_args(arguments)))

@@ -24,6 +24,7 @@ from schemathesis.generation.meta import CoveragePhaseData
 from schemathesis.hooks import unregister
 
 from core.errors import INTERNAL
+from devkit.system import interrupted_by_sigterm
 from resilience.checks import Tally
 from resilience.deployment import INSTANCE, instance, product, product_here, scripted_model, surroundings
 from resilience.fuzz_seed_data import SeedData
@@ -302,6 +303,7 @@ def campaign(
     return Verdict(f"{fuzzer.sent} made-up requests", tally.checks(), figures)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.fuzz", description=__doc__)

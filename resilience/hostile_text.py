@@ -23,7 +23,7 @@ import psutil
 from pptx import Presentation
 from rich.console import Console
 
-from devkit.system import System, running, upload
+from devkit.system import System, interrupted_by_sigterm, running, upload
 from devkit.system_here import system_here
 from resilience.checks import Tally
 from resilience.deployment import surroundings
@@ -279,6 +279,7 @@ def shown(figures: Figures, requests: int) -> list[tuple[str, str]]:
     ]
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.hostile_text", description=__doc__)

@@ -18,7 +18,7 @@ import httpx
 import psutil
 from rich.console import Console
 
-from devkit.system import System, upload
+from devkit.system import System, interrupted_by_sigterm, upload
 from resilience.checks import Tally
 from resilience.clients import FIRST_FILE, NAMES, QUAY, Auditor, Customer, Life
 from resilience.deployment import (
@@ -159,6 +159,7 @@ def campaign(
     return Verdict(f"{kills} x kill -9 of the API", tally.checks(), figures)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.kill_api", description=__doc__)

@@ -19,7 +19,7 @@ import httpx
 import psutil
 from rich.console import Console
 
-from devkit.system import System
+from devkit.system import System, interrupted_by_sigterm
 from resilience.checks import Tally
 from resilience.clients import Outcome, ask, turns_of
 from resilience.deployment import conversation_with, product, scripted_model, surroundings
@@ -158,6 +158,7 @@ def campaign(
     return Verdict(f"{kills} kills of the tools server", tally.checks(), figures)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     parser = argparse.ArgumentParser(prog="python -m resilience.kill_tools", description=__doc__)

@@ -18,6 +18,7 @@ from rich.console import Console
 
 from bench.deployment import ROOT
 from devkit.azure.services import azure_services
+from devkit.system import interrupted_by_sigterm
 from resilience.checks import Tally
 from resilience.deployment import product, scripted_model, surroundings
 from resilience.leak_scenarios import ACTS, Play, new_canaries
@@ -97,6 +98,7 @@ def campaign(
     return Verdict(f"Canaries, {'on Azure' if services else 'embedded'}", tally.checks(), figures)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
     argparse.ArgumentParser(prog="python -m resilience.leak_scan", description=__doc__).parse_args(arguments)

@@ -4,6 +4,7 @@ Each lists the tools, asks about an uploaded document, searches it, and meets a 
 installs the clients from PyPI.
 """
 
+import argparse
 import asyncio
 import json
 import shutil
@@ -21,7 +22,7 @@ from core.bootstrap import open_documents
 from core.documents.scope import Scope
 from core.infra.settings import CoreSettings
 from core.names import Owner
-from devkit.system import System, running, upload
+from devkit.system import System, interrupted_by_sigterm, running, upload
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from resilience.deployment import surroundings
 from resilience.report import FAILED, PASSED, wide_console
@@ -144,8 +145,10 @@ def campaign(clients: Sequence[str] = tuple(PROGRAMS)) -> list[Met]:
         return [meet(client, system, token) for client in clients]
 
 
+@interrupted_by_sigterm()
 def main() -> int:
     """Print the table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     table = Table(title="MCP clients", box=SIMPLE_HEAD, show_edge=False)
     for column in ("client", "tools", "answer", "passage", "refusal"):
         table.add_column(column)

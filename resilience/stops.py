@@ -14,6 +14,7 @@ import httpx
 
 from core.infra.resilience import pauses
 from devkit.doubles.openai_double import LoggedRequest
+from devkit.system import interrupted_by_sigterm
 from resilience.checks import Tally
 from resilience.clients import open_client, whole_events
 from resilience.command import Load, run_command
@@ -205,6 +206,7 @@ async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
     return Verdict("Turns that are stopped", tally.checks(), figures)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is 1 if something was found."""
     return run_command("resilience.stops", __doc__, "turns that are stopped", Plan(), run, arguments)

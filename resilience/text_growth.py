@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
+from devkit.system import interrupted_by_sigterm
 from resilience.checks import Tally
 from resilience.report import Verdict, conclude, steps, wide_console
 from resilience.text_call_list import CALLS, IN_CHILDREN
@@ -202,6 +203,7 @@ def _measure(name: str, call: Call, sample: Sequence[str], lengths: Sequence[int
             tally.expect(check, not failed, f"{name} {case.failed[1]}" if case.failed else "")
 
 
+@interrupted_by_sigterm()
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--units", type=int, default=FULL_UNITS, help="units; more than there are: all")
