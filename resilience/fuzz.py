@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import schemathesis
+from hypothesis.errors import Flaky
 from rich.console import Console
 from schemathesis import Case, CheckContext, HookContext, Response
 from schemathesis.config import SchemathesisConfig
@@ -203,6 +204,9 @@ class Fuzzer:
             match event:
                 case events.ScenarioFinished(recorder=recorder):
                     self._take(recorder)
+                case events.NonFatalError(value=Flaky()):
+                    # An example came out differently a second time. What was sent is recorded above.
+                    pass
                 case events.NonFatalError(label=label, info=info):
                     self._tally.expect(UNANSWERED, False, f"{label}: {info.title}: {info.message}")
 
