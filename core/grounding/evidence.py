@@ -10,6 +10,7 @@ from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
+from core.grounding.equal_words import SPELLED_OTHERWISE
 from core.grounding.opposites import SIDE_OF
 from core.grounding.page_sentences import located_pieces
 from core.grounding.paraphrases import ClaimParts, PageSentence, Part, supports
@@ -24,16 +25,18 @@ from core.grounding.sentence_facts import (
     negations,
 )
 from core.grounding.sources import Source
-from core.grounding.table_rows import COST, NEUTRAL, cells_of, says
+from core.grounding.table_rows import cells_of, says
 from core.grounding.tokens import Token, tokenize
 from core.text.numbers import CURRENCIES, NUMBER_WORDS
 from core.text.sentences import Kind
-from core.text.terms import detect_language, words
+from core.text.terms import detect_language, has_digit, is_stop_word, words
 
 MAX_WINDOW_SENTENCES = 3
 MIN_BEGINNINGS = 1 / 2
 BEGINNING = 3
 LANGUAGE_SAMPLE_CHARACTERS = 1500
+LEAST_FUNCTION_WORDS = 0.1
+"""Of a page that shows its language; a table can have none, and a claim about it shows its own language."""
 SURROUNDINGS = 3000
 MAX_PARSED_WHOLE = 20_000
 MAX_PLACES = 8
@@ -41,7 +44,7 @@ COUNTED_WORDS, KNOWN_CLAIMS = 512, 32
 READING_COMPARISONS, PARSING_COMPARISONS = 20, 500
 """Comparisons that reading a claim, and parsing a part of a long page, take as long as."""
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
-_WRITTEN_OTHERWISE = CURRENCIES.keys() | NUMBER_WORDS.keys() | SIDE_OF.keys()
+_WRITTEN_OTHERWISE = CURRENCIES.keys() | NUMBER_WORDS.keys() | SIDE_OF.keys() | SPELLED_OTHERWISE
 """Words of a claim for which the page can have a sign, a figure or another word: `yearly` for `annual`."""
 _LONG_WORD = re.compile(r"\w{2,}")
 _LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
@@ -76,7 +79,9 @@ class Evidence:
         self._folded = text.lower()
         self._quotes = QuoteFinder(text)
         self._units: dict[int, PageSentence] = {}
-        self.language = detect_language(words(text[:LANGUAGE_SAMPLE_CHARACTERS]))
+        sample = words(text[:LANGUAGE_SAMPLE_CHARACTERS])
+        self.language = detect_language(sample)
+        self._has_prose = sum(map(is_stop_word, sample)) >= LEAST_FUNCTION_WORDS * len(sample)
 
     def find(self, claim: str, near: Span, effort: Effort | None = None) -> Span | None:
         """The sentences that support `claim`, preferably inside `near`; None if there are none.
@@ -193,15 +198,19 @@ class Evidence:
     def _said_by_row(self, claim: str, near: Span, effort: Effort) -> Span | None:
         if all(kind != "row" for _, kind in self._pieces):
             return None
-        said, best = self._tokens(claim), None
-        wanted = {token.stem for token in said if token.is_content} - NEUTRAL
-        windows = self._windows_with(_beginnings(claim) - {COST[:BEGINNING]})
+        # The `K` of `K-310` would be Czech.
+        plain = " ".join(part for part in claim.split() if not has_digit(part))
+        language = self.language if self._has_prose else detect_language(words(plain))
+        said, best = tokenize(claim, language), None
+        wanted = {token.stem for token in said if token.written.isdigit()}
+        windows = self._windows_with(_beginnings(claim))
         for unit in (window[0] for window in takewhile(lambda each: len(each) == 1, windows)):
             if not effort.spend():
                 break
             is_near = _overlap(unit.span, near)
-            if (best is None or is_near) and wanted <= unit.words and says(said, cells_of(unit.row)):
-                best = unit.span
+            if unit.row and (best is None or is_near) and wanted <= unit.words:
+                row = tokenize(self._text[unit.span.start : unit.span.end], language)
+                best = unit.span if says(said, cells_of(row)) else best
             if best and is_near:
                 break
         return best

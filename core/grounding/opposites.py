@@ -1,9 +1,8 @@
-"""Words that negate, words that are opposites of each other, and words that say the same."""
+"""Words that negate, and words that are opposites of each other."""
 
 from functools import lru_cache
 
 from core.text.numbers import MONTHS
-from core.text.terms import stems
 
 NEGATIONS: dict[str, frozenset[str]] = {
     language: frozenset(words.split())
@@ -81,10 +80,8 @@ _UP_AND_DOWN = (
     " disminuye disminuyen disminuyó disminuyeron disminución baja bajan bajó bajaron bajar bajada redujo"
     " redujeron reducido descendió cayó"
 )
-CHANGES = frozenset(
-    (SIDE_OF["rose"], SIDE_OF["fell"], *_UP_AND_DOWN.split(), *"passe passé passée passent pasó".split())
-) - {"|"}
-"""Words of a change from one number to another, or the stems that tokens of opposites have."""
+CHANGES = frozenset(f"{_OPPOSITES[0]} {_UP_AND_DOWN} passe passé passée passent pasó".split()) - {"|"}
+"""Words of a change from one number to another."""
 
 _MODALS = (
     "may can could might able allowed permitted kann können könnte könnten darf dürfen dürfte erlaubt peut"
@@ -266,24 +263,6 @@ POSSIBLE = MAYBE | frozenset(
     "can able allowed permitted entitled possible option optional likely kann können darf dürfen peut peuvent"
     " puede pueden erlaubt permis".split()
 )
-_EQUAL = {
-    "en": "only solely exclusively | get gets got receive obtain | need require | stay remain | reach arrive"
-    " | usually typically generally normally | within inside | about approximately around roughly"
-    " | use utilize | send sent submit | provide give gave given offer supply | further additional extra"
-    " | certain some several | whole entire full | trip journey | staff employees personnel workers",
-    "de": "nur ausschließlich | erhalten erhält bekommen bekommt | brauchen benötigen erfordern"
-    " | meist meistens normalerweise üblicherweise | innerhalb binnen | etwa ungefähr circa rund"
-    " | nutzen genutzt benutzen benutzt verwenden verwendet | zahlen bezahlen entrichten"
-    " | falls wenn sofern | führen gehen",
-    "fr": "seulement uniquement | recevoir reçoit reçoivent obtenir obtient obtiennent | nécessiter exiger"
-    " | rester demeurer | lorsque quand si | utiliser employer | payer régler verser | commencer débuter"
-    " | habituellement généralement normalement | autoriser permettre admettre",
-    "es": "sólo solo únicamente | recibir recibe reciben obtener obtiene obtienen"
-    " | necesitar requerir requiere requieren | seguir sigue permanecer | cuando si"
-    " | utilizar usar emplear | pagar abonar | comprar adquirir | comenzar empezar iniciar"
-    " | normalmente generalmente habitualmente | tras después",
-}
-"""Words that a paraphrase exchanges freely, by language."""
 _SHORTEST_PREFIXED = 4
 
 Sides = frozenset[tuple[str, str]]
@@ -315,14 +294,3 @@ def sides_of(word: str) -> Sides:
 def exclude(one: Sides, other: Sides) -> bool:
     """Whether each text has a side that the other lacks, both of one group."""
     return not {group for group, _ in one - other}.isdisjoint(group for group, _ in other - one)
-
-
-@lru_cache
-def _equal_words(language: str) -> dict[str, int]:
-    groups = enumerate(_EQUAL.get(language, "").split("|"))
-    return {stem: number for number, words in groups for stem in stems(words.split(), language) if stem}
-
-
-def may_replace(word: str, other: str) -> bool:
-    """Whether two stems are of words that say the same: *typically* and *usually*."""
-    return any(word in equal and equal.get(word) == equal.get(other) for equal in map(_equal_words, _EQUAL))

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from core.grounding.opposites import may_replace
+from core.grounding.equal_words import say_the_same
 from core.grounding.tokens import AGENTS, Token, matches
 
 
@@ -50,7 +50,7 @@ def replaces_word(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     times, found = (Counter(token.stem for token in clause) for clause in (claim, page))
     places = _words_by_place(page)
     return any(
-        times[word] > found[word] and not times[other] and not may_replace(word, other)
+        times[word] > found[word] and not times[other] and not say_the_same(word, other)
         for place, words in _words_by_place(claim).items()
         for other in places.get(place, ())
         for word in words

@@ -19,14 +19,14 @@ from core.grounding.tokens import UNITS_LOOKED_AT, Clause, Token, tokenize
 from core.text.terms import DEFAULT_LANGUAGE
 
 _JOINING = dict.fromkeys("and und et y e en".split(), "and") | dict.fromkeys("or oder ou o of".split(), "or")
-_BEFORE_NUMBER = {
-    word: end
-    for end, words in (
+_ENDS = {
+    preposition: (end,)
+    for end, prepositions in (
         ("from", "from ab desde dès seit since depuis"),
         ("to", "to auf à a hasta"),
         ("by", "by um"),
     )
-    for word in words.split()
+    for preposition in prepositions.split()
 }
 """Prepositions before a number that make it the beginning, the end or the size of a change."""
 _BEFORE_CHANGE = frozenset("of von de en".split())
@@ -123,10 +123,7 @@ def sides(clause: Sequence[Token]) -> Sides:
         is_word = token.kind != "number" or token.written.isalpha()
         if is_word and not is_month and not (following and following.negates):
             found |= _sides_of_token(token, before)
-    changes = any(token.stem in CHANGES or token.written.casefold() in CHANGES for token in clause)
-    for token in clause:
-        if token.kind == "number":
-            found |= {(f"by {token.stem}", end) for end in _ends_of_change(token.after, changes=changes)}
+    found |= _ends_of_change(clause)
     number, at = "", 0
     for index, (before, token) in enumerate(pairwise(clause)):
         if token.is_joined and token.stem:
@@ -138,11 +135,17 @@ def sides(clause: Sequence[Token]) -> Sides:
     return frozenset(found)
 
 
-def _ends_of_change(preposition: str, *, changes: bool) -> Sequence[str]:
-    """What a number can be after a preposition: the beginning, the end or the size of a change."""
-    if changes and preposition in _BEFORE_CHANGE:
-        return "from", "by"
-    return [_BEFORE_NUMBER[preposition]] if preposition in _BEFORE_NUMBER else []
+def _ends_of_change(clause: Sequence[Token]) -> set[tuple[str, str]]:
+    """What its numbers are by their prepositions: the beginning, the end or the size of a change."""
+    numbers = [token for token in clause if token.kind == "number" and token.after]
+    changes = numbers and any(token.written.casefold() in CHANGES for token in clause)
+    return {
+        (f"by {token.stem}", end)
+        for token in numbers
+        for end in (
+            ("from", "by") if changes and token.after in _BEFORE_CHANGE else _ENDS.get(token.after, ())
+        )
+    }
 
 
 def _sides_of_token(token: Token, before: Token | None) -> Sides:

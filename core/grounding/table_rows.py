@@ -4,28 +4,34 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
+from core.grounding.equal_words import groups_of, neutral_words
 from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
 from core.grounding.sentence_facts import joined_pairs
 from core.grounding.signs import same_sign
 from core.grounding.tokens import Clause, Token
-from core.text.numbers import CURRENCIES
+from core.text.numbers import CURRENCIES, SCALES
 
 _FIXED = frozenset(CURRENCIES.values())
-_PRICE, COST = "price", "cost"
-"""Stems: a sentence with `costs` has the label `Price`."""
-NEUTRAL = frozenset({COST, "amount", "come", "equal", "list", "record", "show", "state"})
-"""Stems of words that a sentence needs and a row does not have."""
 _LIMITING = CONDITIONS | MAYBE | ONLY
 _DIRECTIONS = frozenset(
-    "from to by until before after between through von nach aus bis durch zwischen de à par desde hasta por"
-    " da van naar door".split()  # prose: data
+    "from to until before after between through ab nach bis durch zwischen seit desde hasta vers"
+    " naar door".split()  # prose: data
 )
 """Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
-_OF = frozenset("of de du des von van di da do to for with over für zu pour para".split())  # prose: data
+_OF_OR_FROM = frozenset("de von à a van da".split())  # prose: data
+"""Prepositions that are directions before a value that is neither the name of the row nor has its label."""
+_OF = frozenset("of de du des del von des van da do to for with over für zu pour para".split())  # prose: data
 """Prepositions that connect a relation with its other end: `the manager of Ann`."""
-_JOINING = frozenset("y e o".split())  # prose: data
-_IN = frozenset("in at im en à".split())  # prose: data
+_BY = frozenset("by von durch par por".split())
+"""Prepositions before the subject of a verb in the passive voice."""
+_JOINING = frozenset("e o".split())  # prose: data
+_IN = frozenset("in at im en à dans".split())
+"""Prepositions before a value that is followed by its label: `works in the Sales department`."""
+_HAS_OR_IN = _IN | frozenset("has have had hat hatte haben a avait ont tiene tienen tenía".split())
+"""Words before a label whose value follows `of`: `has the role of Engineer`, `in the city of Lima`."""
 _AS = frozenset("as als comme como".split())  # prose: data
+_DATE = frozenset("date datum fecha".split())
+"""Words of a label that a sentence can leave out: a date shows what it is."""
 _NAMES = frozenset(
     "name names full title employee customer part product item article description designation bezeichnung"
     " beschreibung mitarbeiter kunde artikel nom désignation client"  # prose: data
@@ -38,15 +44,20 @@ MOST_WORDS, MOST_CELLS = 40, 100
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a row: the words of its label, and those of its value."""
+    """A cell of a row: the words of its label, and those of its value.
+
+    `codes` are the currencies of its label, and of that of the first cell: `EUR million: Revenue`.
+    """
 
     label: Clause
     value: Clause
+    codes: frozenset[str]
 
     @property
     def labels(self) -> frozenset[str]:
-        """The stems of its label, without currencies."""
-        return _stems(self.label)
+        """The stems of its label that a sentence about it needs, without currencies."""
+        needed = [token for token in self.label if token.written.casefold() not in _DATE]
+        return _stems(needed if _stems(needed) else self.label)
 
     @property
     def names_row(self) -> bool:
@@ -65,12 +76,11 @@ class Cell:
 
     def place_in(self, said: Sequence[Token]) -> int | None:
         """Where the content words of a sentence have the whole value, which may have the label's currency."""
-        written = {each.written.casefold() for each in self.label}
-        codes = frozenset(code for name, code in CURRENCIES.items() if name in written)
         wanted = [token for token in self.value if token.is_content]
         places = range(len(said) - len(wanted) + 1) if wanted else ()
         pairs = ((at, zip(said[at:], wanted, strict=False)) for at in places)
-        return next((at for at, each in pairs if all(_same(one, other, codes) for one, other in each)), None)
+        same = ((at, all(_same(one, other, self.codes) for one, other in each)) for at, each in pairs)
+        return next((at for at, is_same in same if is_same), None)
 
 
 def cells_of(tokens: Sequence[Token]) -> list[Cell]:
@@ -82,49 +92,118 @@ def cells_of(tokens: Sequence[Token]) -> list[Cell]:
             rows.append([])
         else:
             rows[-1].append(token)
+    first: frozenset[str] | None = None
     for cell in filter(None, rows):
         end = next((at for at, token in enumerate(cell) if token.breaks == ":"), None)
         if end is None:
             return []
-        found.append(
-            Cell(*([t for t in part if t.breaks in ("", "and")] for part in (cell[:end], cell[end + 1 :])))
+        label, value = (
+            [t for t in part if t.breaks in ("", "and")] for part in (cell[:end], cell[end + 1 :])
         )
+        written = {each.written.casefold() for each in label}
+        codes = frozenset(code for name, code in CURRENCIES.items() if name in written)
+        first = codes if first is None else first
+        found.append(Cell(label, value, codes | first))
     return found if len(found) > 1 else []
 
 
 def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
-    """Whether the row says what the claim says: one value by its label, and which row it is.
+    """Whether the row says what the claim says: which row it is, and a value by its label.
+
+    A claim with more values has to say each of them in a separate part, with its label: `B-200 costs EUR 7
+    and weighs 5 g`. The parts are about the row that the first one names.
+    """
+    limits = any(token.written.casefold() in _LIMITING and token.written != "May" for token in claim)
+    if not row or len(row) > MOST_CELLS or limits or sum(token.is_content for token in claim) > MOST_WORDS:
+        return False
+    if any(token.negates or token.breaks == "|" for token in claim):
+        return False
+    if _states(claim, row):
+        return True
+    first, *others = parts = _parts(claim)
+    subject = _subject(row, _content(first))
+    if subject is None or not others:
+        return False
+    starts = [[] if _subject(row, _content(part)) else subject.value for part in parts]
+    stated = [_states([*start, *part], row, is_part=True) for start, part in zip(starts, parts, strict=True)]
+    is_apposition = _stems(first) <= _stems((*subject.label, *subject.value)) and _ends_in_comma(claim, first)
+    return all(stated[1:]) and (stated[0] or is_apposition)
+
+
+def _parts(claim: Sequence[Token]) -> list[list[Token]]:
+    """The parts of a claim between its commas and conjunctions."""
+    found: list[list[Token]] = [[]]
+    for token in claim:
+        if token.breaks in (",", ";") or (token.breaks == "and" and token.written != "&"):
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [part for part in found if any(token.is_content for token in part)]
+
+
+def _ends_in_comma(claim: Sequence[Token], part: Sequence[Token]) -> bool:
+    return claim[len(part)].breaks == ","
+
+
+def _states(claim: Sequence[Token], row: Sequence[Cell], *, is_part: bool = False) -> bool:
+    """Whether the row has the one value of a claim by its label.
 
     The claim has to have the label of one cell and its whole value, and the whole value of the first cell, or
-    of another one that names the row. All its other words have to be among these.
+    of another one that names the row. All its other words have to be among these. A part of a longer claim
+    has no other values.
     """
-    said = [token for token in claim if token.is_content]
-    if not row or len(said) > MOST_WORDS or len(row) > MOST_CELLS:
-        return False
+    said = _content(claim)
     named = _named(row, said)
-    if named is None or _limits(claim) or not _is_next(named, row, said):
+    if named is None or not _is_next(named, row, said):
         return False
     whole = [cell for cell in row if cell is not named and cell.place_in(said) is not None]
     known = [token for cell in (named, *whole) for token in (*cell.label, *cell.value)]
-    if any(token.negates for token in (*claim, *known)) or any(token.breaks == "|" for token in claim):
+    if any(token.negates for token in known) or _joins(claim) > _joins(known):
         return False
-    if exclude(joined_pairs(claim), joined_pairs(known)) or _joins(claim) > _joins(known):
+    if exclude(joined_pairs(claim), joined_pairs(known)):
         return False
     subject = next((cell for cell in whole if cell is row[0] or cell.names_row), None)
     if subject is None or not _in_order(whole, said) or _is_turned(subject, named, claim):
         return False
-    if not named.is_number and any(cell.is_number for cell in whole if cell is not subject):
+    others = [cell for cell in whole if cell is not row[0] and not cell.names_row]
+    if others and (is_part or (not named.is_number and any(cell.is_number for cell in others))):
         return False  # `Ann's manager Bob earns 5`
-    return _all_known(said, known, whole)
+    if named.is_number and not _scales(row[0].label) <= _stems(said):
+        return False
+    return _all_known(said, known) and not _is_directed(said, (subject, named), others)
+
+
+def _content(tokens: Iterable[Token]) -> list[Token]:
+    return [token for token in tokens if token.is_content]
+
+
+def _subject(row: Sequence[Cell], said: Sequence[Token]) -> Cell | None:
+    """The first cell, or another one that names the row, whose whole value is in a part of a claim."""
+    return next((c for c in row if (c is row[0] or c.names_row) and c.place_in(said) is not None), None)
 
 
 def _named(row: Sequence[Cell], said: Sequence[Token]) -> Cell | None:
     """The only cell whose label a claim has, besides that of the first one: `article B-200`."""
-    stems = _stems(said) | ({_PRICE} if COST in _stems(said) else frozenset())
-    named = [cell for cell in row if cell.labels and cell.labels <= stems]
+    stems = _stems(said)
+    groups = frozenset[tuple[str, int]]().union(*map(groups_of, stems))
+    named = [
+        cell
+        for cell in row
+        if cell.labels and all(not groups.isdisjoint(groups_of(stem)) for stem in cell.labels - stems)
+    ]
     named = [cell for cell in named if not any(cell.labels < other.labels for other in named)]
     named = [cell for cell in named if cell is not row[0]]
     return named[0] if len(named) == 1 else None
+
+
+def _places_of_label(cell: Cell, said: Sequence[Token]) -> list[int]:
+    """Where a sentence has words of the label, or words that say the same: `costs` for `Price`."""
+    groups = frozenset[tuple[str, int]]().union(*map(groups_of, cell.labels))
+    return [
+        at
+        for at, token in enumerate(said)
+        if token.stem in cell.labels or not groups.isdisjoint(groups_of(token.stem))
+    ]
 
 
 def _is_next(named: Cell, row: Sequence[Cell], said: Sequence[Token]) -> bool:
@@ -135,7 +214,7 @@ def _is_next(named: Cell, row: Sequence[Cell], said: Sequence[Token]) -> bool:
     own = named.place_in(said)
     if own is None:
         return False
-    labels = [at for at, token in enumerate(said) if token.stem in named.labels | {COST}]
+    labels = _places_of_label(named, said)
     found = [(cell, cell.place_in(said)) for cell in row if cell is not named]
     places = [(cell, at) for cell, at in found if at is not None]
     in_words = {
@@ -159,26 +238,31 @@ def _in_order(cells: Sequence[Cell], said: Sequence[Token]) -> bool:
 def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     """Whether a claim may turn round a value that can be a name: `Ann manages Bob` of `Manager: Bob`.
 
-    A number cannot be a name, and without its whole label nothing says what the value is. The claim keeps the
-    order if the value comes after the subject and its label and not after `of` (except as in `is in the city
-    of Lima`), or if it comes first, as in `Bob is the manager of Ann`.
+    A number cannot be a name. A verb in place of the label has its subject before it or behind `by`: `Bob
+    manages Ann`, `Ann is managed by Bob`. With the label the order is that of the row, but for `of` behind
+    the label (except in `is in the city of Lima`); or the value comes first, as in `Bob is the manager of
+    Ann` and `Bob is Ann's manager`.
     """
     if named.is_number and not subject.is_number:
         return False
-    if not _spelled(named.label) <= _spelled(claim):
-        return True
     content = [at for at, token in enumerate(claim) if token.is_content]
     said = [claim[at] for at in content]
     first, value = subject.place_in(said), named.place_in(said)
-    label = next(at for at, token in enumerate(said) if token.stem in named.labels)
+    label = _places_of_label(named, said)[0]
     assert first is not None and value is not None, "both were found before"
     own = _before(claim, content[first]), _before(claim, content[value])
+    if not frozenset(t.written.casefold() for t in named.label if t.stem in named.labels) <= _spelled(claim):
+        is_passive = not own[1].isdisjoint(_BY) and own[0].isdisjoint(_BY)
+        behind_verb = {token.written.casefold() for token in claim[content[label] : content[first]]}
+        return not is_passive and not (value < label < first and behind_verb.isdisjoint(_BY))
+    behind_what = _before(claim, content[label])
     if first < value:
         is_last = label > value and not named.is_number  # `Ann is Bob's manager`
-        if is_last and _before(claim, content[label]).isdisjoint(_AS):
-            return True
-        return not own[1].isdisjoint(_OF) and _before(claim, content[label]).isdisjoint(_IN)
-    return not (value < label < first) or own[0].isdisjoint(_OF)
+        if is_last and behind_what.isdisjoint(_AS):
+            return own[1].isdisjoint(_IN)
+        return not own[1].isdisjoint(_OF) and behind_what.isdisjoint(_HAS_OR_IN)
+    is_possessed = content[label] == content[first] + subject.length and label == first + subject.length
+    return not is_possessed and (not (value < label < first) or own[0].isdisjoint(_OF))
 
 
 def _joins(tokens: Iterable[Token]) -> int:
@@ -191,21 +275,34 @@ def _before(claim: Sequence[Token], at: int) -> frozenset[str]:
     return frozenset(token.written.casefold() for token in found)
 
 
-def _all_known(said: Sequence[Token], known: Sequence[Token], whole: Sequence[Cell]) -> bool:
-    """Whether all words of a claim are among those of the cells, and no value of `whole` has a direction."""
-    stems = _stems(known) | NEUTRAL
-    directed = _stems(token for token in said if token.after in _DIRECTIONS)
-    values = _stems(token for cell in whole for token in cell.value)
-    return all(token.stem in stems for token in said) and directed.isdisjoint(values)
+def _all_known(said: Sequence[Token], known: Sequence[Token]) -> bool:
+    """Whether all words of a claim are among those of the cells, or say the same as one."""
+    stems = _stems(known)
+    groups = frozenset[tuple[str, int]]().union(*map(groups_of, stems))
+    others = _stems(said) - stems - neutral_words()
+    return all(not groups.isdisjoint(groups_of(stem)) for stem in others)
 
 
-def _limits(claim: Sequence[Token]) -> bool:
-    return any(token.written.casefold() in _LIMITING and token.written != "May" for token in claim)
+def _is_directed(said: Sequence[Token], cells: Sequence[Cell], others: Sequence[Cell]) -> bool:
+    """Whether a claim gives a value a direction that only its label would explain."""
+    for cell in (*cells, *others):
+        at = cell.place_in(said)
+        after = said[at].after if at is not None else ""
+        if any(token.written.casefold() == after for token in cell.label):
+            continue
+        is_deadline = after == "by" and cell.is_number
+        if after in _DIRECTIONS or is_deadline or (after in _OF_OR_FROM and cell in others):
+            return True
+    return False
+
+
+def _scales(label: Iterable[Token]) -> frozenset[str]:
+    return frozenset(token.stem for token in label if token.written.casefold() in SCALES)
 
 
 def _same(claimed: Token, found: Token, codes: frozenset[str]) -> bool:
     """Whether a claim has a word or number of a value; `codes` are the currencies of its label."""
-    if claimed.stem != found.stem or claimed.kind != found.kind:
+    if claimed.kind != found.kind or _without_zeros(claimed) != _without_zeros(found):
         return False
     if claimed.kind != "number":
         return True
@@ -215,9 +312,15 @@ def _same(claimed: Token, found: Token, codes: frozenset[str]) -> bool:
     return same_sign(claimed.sign, found.sign, says_loss=False, spends=False)
 
 
+def _without_zeros(token: Token) -> str:
+    """The stem of a token, of an amount without the zeros behind its point: `7.5` of `7.50`."""
+    is_decimal = token.kind == "number" and token.stem.count(".") == 1
+    return token.stem.rstrip("0").rstrip(".") if is_decimal else token.stem
+
+
 def _spelled(tokens: Iterable[Token]) -> frozenset[str]:
     return frozenset(token.written.casefold() for token in tokens if token.is_content)
 
 
 def _stems(tokens: Iterable[Token]) -> frozenset[str]:
-    return frozenset(token.stem for token in tokens if token.is_content)
+    return frozenset(_without_zeros(token) for token in tokens if token.is_content)

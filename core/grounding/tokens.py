@@ -263,8 +263,10 @@ def _mark_signs(tokens: Sequence[Token]) -> None:
     Behind other words a dash is one between clauses, and brackets can be an aside: `ten (10) members`.
     """
     for index, token in enumerate(tokens):
+        if token.kind != "number":
+            continue
         before = [each for each in tokens[max(0, index - 3) : index] if not _is_currency(each)][-2:]
-        if token.kind != "number" or not before:
+        if not before:
             continue
         if token.sign == "aside" and before[-1].is_function_word:
             token.sign = "loss"
