@@ -177,6 +177,12 @@ class DiskFull(DependencyDown):
     code = "disk_full"
 
 
+class DiskReadOnly(DependencyDown):
+    """A file system or file may only be read. `dependency` is what it is used for, as for a full disk."""
+
+    code = "disk_read_only"
+
+
 class TooManyOpenFiles(DependencyDown):
     """The process or the system has no file descriptor left; `dependency` is `open_files`."""
 

@@ -3,6 +3,7 @@
 The server of a directory also leaves the address of its tools there, for commands that have other settings.
 """
 
+import errno
 import logging
 import os
 from collections.abc import Iterator
@@ -78,15 +79,30 @@ def _open(folder: Path) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as exc:
-        raise _not_writable(folder, exc.strerror) from exc
+        raise _not_writable(folder, exc.errno) from exc
     if not os.access(folder, os.W_OK | os.X_OK):
+        is_read_only = os.fstatvfs(descriptor).f_flag & os.ST_RDONLY
         os.close(descriptor)
-        raise _not_writable(folder, "no permission")
+        raise _not_writable(folder, errno.EROFS if is_read_only else errno.EACCES)
     return descriptor
 
 
-def _not_writable(folder: Path, why: str | None) -> InvalidInput:
+_REASONS = {
+    errno.EROFS: ("its file system is read-only", "Mount it for writing"),
+    errno.EACCES: ("this user has no permission", "Change its owner or mode"),
+    errno.ENOSPC: ("the disk is full", "Make space"),
+    errno.EDQUOT: ("the disk quota of this user is used up", "Make space"),
+    errno.EEXIST: ("it is a file", ""),
+    errno.ENOTDIR: ("a part of this path is a file", ""),
+    errno.EMFILE: ("this process has reached its limit of open files", "Raise the limit (`ulimit -n`)"),
+}
+"""By error number: why a folder cannot be written, and what to do other than to choose another one."""
+
+
+def _not_writable(folder: Path, number: int | None) -> InvalidInput:
+    why, remedy = _REASONS.get(number or 0, (os.strerror(number or 0), ""))
+    advice = f"{remedy}, or set" if remedy else "Set"
     return InvalidInput(
-        f"The data directory {folder.absolute()} cannot be written: {why}. "
-        "Set ORC_DATA_DIR to another folder."
+        f"The data directory {folder.absolute()} cannot be written: {why}. {advice} ORC_DATA_DIR to another"
+        " folder."
     )

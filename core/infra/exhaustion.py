@@ -1,11 +1,11 @@
-"""Translates full disks and limits of the operating system into errors of core/errors.py."""
+"""Translates full and read-only disks and limits of the system into errors of core/errors.py."""
 
 import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.errors import DependencyDown, DiskFull, TooManyOpenFiles
+from core.errors import DependencyDown, DiskFull, DiskReadOnly, TooManyOpenFiles
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_DESCRIPTORS = {
@@ -13,6 +13,7 @@ _NO_DESCRIPTORS = {
     errno.ENFILE: "The server has too many open files",
 }
 _FULL_DATABASE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
+_READ_ONLY = "cannot be written, because its file system is read-only. Nothing was stored."
 DEPTH = 10
 """The number of causes of an exception that are examined."""
 TEMPORARY = "the temporary folder", "temporary_files"
@@ -21,18 +22,24 @@ TEMPORARY = "the temporary folder", "temporary_files"
 def exhausted(
     exc: BaseException, disk: str = "the server", dependency: str = "disk"
 ) -> DependencyDown | None:
-    """The error if a full disk or too many open files caused an exception; None for any other cause.
+    """The error if a full or read-only disk or too many open files caused an exception; else None.
 
     `disk` says what the disk is used for, if the exception comes from there.
     """
     for cause in _causes(exc):
-        if isinstance(cause, DiskFull | TooManyOpenFiles):
+        if isinstance(cause, DiskFull | DiskReadOnly | TooManyOpenFiles):
             return cause
-        if isinstance(cause, sqlite3.Error) and getattr(cause, "sqlite_errorcode", 0) in _FULL_DATABASE:
-            return DiskFull("The disk of the database is full. Nothing was stored.", dependency="store")
+        if isinstance(cause, sqlite3.Error):
+            code = getattr(cause, "sqlite_errorcode", 0)
+            if code in _FULL_DATABASE:
+                return DiskFull("The disk of the database is full. Nothing was stored.", dependency="store")
+            if code == sqlite3.SQLITE_READONLY:
+                return DiskReadOnly("The database may only be read. Nothing was stored.", dependency="store")
         number = cause.errno if isinstance(cause, OSError) else None
         if number in _FULL:
             return DiskFull(f"The disk of {disk} is full. Nothing was stored.", dependency=dependency)
+        if number == errno.EROFS:
+            return DiskReadOnly(f"The disk of {disk} {_READ_ONLY}", dependency=dependency)
         if number in _NO_DESCRIPTORS:
             message = f"{_NO_DESCRIPTORS[number]}. Try again in a moment."
             return TooManyOpenFiles(message, dependency="open_files")

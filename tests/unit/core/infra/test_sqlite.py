@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DataNotUsable, DependencyDown, DiskFull
+from core.errors import DataNotUsable, DependencyDown, DiskFull, DiskReadOnly
 from core.infra.sqlite import LOG_BYTES, READERS, SCHEMA_VERSION, Database
 
 caller: ContextVar[str] = ContextVar("caller")
@@ -517,3 +517,14 @@ async def test_a_full_disk_is_named_and_nothing_of_the_transaction_is_stored(dat
     await database.write(lambda connection: limit(connection, 100_000))
     await database.write(insert)
     assert await names(database) == ["a"]
+
+
+async def test_a_database_that_may_only_be_read_is_called_so(database: Database) -> None:
+    def forbid(connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA query_only = ON")
+
+    await database.write(forbid)
+    with pytest.raises(DiskReadOnly, match="The database may only be read") as refused:
+        await database.write(insert)
+    assert refused.value.dependency == "store"
+    assert await names(database) == []

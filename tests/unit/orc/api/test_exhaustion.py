@@ -1,4 +1,4 @@
-"""Full disks and too many open files: which one is named, nothing is half stored, and one line is logged."""
+"""Full and read-only disks, too many open files: what is named; nothing is half stored; one log line."""
 
 import errno
 import logging
@@ -44,6 +44,14 @@ def fill_disk_of_documents(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(os, "fsync", raising(errno.ENOSPC))
 
 
+def forbid_writing_documents(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(os, "fsync", raising(errno.EROFS))
+
+
+def forbid_writing_temporary_files(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(shutil, "copyfileobj", raising(errno.EROFS))
+
+
 def open_too_many_files(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tempfile, "mkdtemp", raising(errno.EMFILE))
 
@@ -77,6 +85,20 @@ async def upload(client: httpx.AsyncClient, name: str) -> httpx.Response:
             "The disk of the temporary folder is full.",
         ),
         (fill_disk_of_documents, FILE, 507, "disk_full", "The disk of the documents is full."),
+        (
+            forbid_writing_documents,
+            FILE,
+            503,
+            "disk_read_only",
+            "The disk of the documents cannot be written, because its file system is read-only.",
+        ),
+        (
+            forbid_writing_temporary_files,
+            FILE,
+            503,
+            "disk_read_only",
+            "The disk of the temporary folder cannot be written, because its file system is read-only.",
+        ),
         (open_too_many_files, FILE, 503, "too_many_open_files", "Orc has reached its limit of open files."),
         (
             open_too_many_files_of_the_system,
