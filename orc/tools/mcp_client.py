@@ -77,8 +77,10 @@ class McpToolGateway:
         self._timeout_seconds = timeout_seconds
         self._listing_seconds = listing_seconds
         self._kept_seconds = kept_seconds
+        # It keeps what a name resolves to for 10 s, so that few calls wait for DNS.
+        self._connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_OPEN_SECONDS)
         self._http = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_OPEN_SECONDS),
+            connector=self._connector,
             timeout=aiohttp.ClientTimeout(sock_read=timeout_seconds, connect=CONNECT_SECONDS),
             # The session serves all callers: a proxy would take them for one, and send them to one server.
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -215,6 +217,7 @@ class McpToolGateway:
                 yield
         except _BrokenOff:
             self._lost_at = self._lost_at or time.monotonic()
+            self._connector.clear_dns_cache()  # the server may be back at another address
             raise
         else:
             self._lost_at = None
@@ -258,11 +261,13 @@ def _translated(cause: Exception, seconds: float) -> OrcError:
     if _is_too_slow(cause):
         message = f"The tools server did not answer within {seconds:.0f} s."
         return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
-    if isinstance(cause, aiohttp.ClientError):
+    if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, aiohttp.ClientResponseError):
         return _BrokenOff("The tools server does not answer. Is it running?", dependency="mcp_server")
     # Only a bug of ours has its traceback logged: messages of others may contain content.
     ours = cause if isinstance(cause, RuntimeError) else None
     reason = cause if isinstance(cause, RefusedRequest) else type(cause).__name__
+    if isinstance(cause, aiohttp.ClientResponseError):
+        reason = "its answer is not HTTP, or has a header of more than 8,190 bytes"
     logger.error("the tools server refused a call: %s", reason, exc_info=ours)
     return DependencyDown("The tools server refused the call.", dependency="mcp_server", code="tool_refused")
 

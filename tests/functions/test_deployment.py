@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import azure_functions_runtime
 import pytest
+from azurefunctions.extensions.http import fastapi
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
@@ -120,3 +123,12 @@ def test_the_example_settings_run_offline_for_one_local_user(monkeypatch: pytest
     settings = Settings()
     assert settings.auth_mode is AuthMode.LOCAL
     assert describe(settings).startswith("offline")
+
+
+def test_the_worker_has_one_event_loop() -> None:
+    """Clients are made once in a process: none of Azure's packages may start another loop for a function."""
+    folders = [Path(found.__path__[0]) for found in (azure_functions_runtime, fastapi)]
+    sources = [file.read_text(encoding="utf-8") for each in folders for file in each.rglob("*.py")]
+    assert any("create_task(web_server_run_task)" in source for source in sources)
+    starting = re.compile(r"new_event_loop|asyncio\.run\(|asyncio\.Runner|run_until_complete|uvicorn\.run\(")
+    assert [found for source in sources for found in starting.findall(source)] == []

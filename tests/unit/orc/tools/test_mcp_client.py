@@ -417,6 +417,39 @@ async def test_proxies_and_passwords_of_the_environment_are_not_used(
         assert proxy.calls == 0
 
 
+async def test_a_server_that_moved_is_found_at_its_new_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a name resolved to is asked for again once no connection to it can be made."""
+    resolve, old, new = socket.getaddrinfo, free_port(), free_port()
+    asked: list[int] = []
+
+    def moving(host: str, port: int, *hints: Any, **named: Any) -> Any:
+        if host != "localhost":
+            return resolve(host, port, *hints, **named)
+        asked.append(old if len(asked) < 1 else new)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", asked[-1]))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", moving)
+    async with tools(new), gateway_to(7072, host="localhost") as gateway:
+        assert await echo(gateway) == {"text": "hello"}
+        assert await echo(gateway) == {"text": "hello"}
+    assert asked == [old, new], "the new address is kept"
+
+
+async def test_an_answer_that_cannot_be_read_as_http_is_refused_and_no_outage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    port = free_port()
+    async with tools(port) as server, gateway_to(port) as gateway:
+        server.answer = Response("{}", headers={"x-of-a-proxy": "a" * 9000}, media_type="application/json")
+        with pytest.raises(DependencyDown) as refused:
+            await echo(gateway)
+        assert (refused.value.code, server.calls) == ("tool_refused", 1)
+        assert "a header of more than 8,190 bytes" in caplog.text
+        assert "aaaa" not in caplog.text
+        server.answer = None
+        assert await echo(gateway) == {"text": "hello"}
+
+
 async def test_a_name_that_is_not_resolved_in_time_is_a_lost_server(monkeypatch: pytest.MonkeyPatch) -> None:
     async def resolve(*_words: object, **_options: object) -> list[object]:
         await asyncio.sleep(60)
