@@ -4,6 +4,7 @@ import re
 
 from core.grounding.signs import MINUS, SIGN_BEFORE_CODE
 from core.text.numbers import CURRENCY_CODES, CURRENCY_SIGNS, DOLLARS, MONTH_NAMES, NUMBER_WORDS
+from core.text.terms import DEFAULT_LANGUAGE
 
 RANGE = "\u226c"
 """Between the two ends of a range."""
@@ -65,21 +66,47 @@ _DAY_AND_YEAR = re.compile(r"\d(?:st|nd|rd|th)?,?\s(?:1[89]|20)\d\d\b")
 _MONTH_FIRST = re.compile(
     rf"\b({MONTH_NAMES})\.?\s(\d\d?)(?:st|nd|rd|th)?,?\s((?:1[89]|20)\d\d)\b", re.IGNORECASE
 )
+MONTH_IN = {
+    language: months.split()
+    for language, months in {
+        "en": "January February March April May June July August September October November December",
+        "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+        "fr": "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+        "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    }.items()
+}
+_FIGURES_OF_DATE = re.compile(
+    r"(?<![\w./-])(?:(?P<year>(?:1[89]|20)\d\d)-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"|(?P<first>\d\d?)\.(?P<middle>\d\d?)\.(?P<last>(?:1[89]|20)\d\d))(?![\w/-]|\.\d)"
+)
+"""A date in which the order of day and month is certain: `2024-05-17`, `17.5.2024`."""
+_THOUSANDS = re.compile(
+    r"(?<=:\s)\d{1,3}(?:\s\d{3}){1,2}(?=\s\||$)"
+    r"|(?<![\w.,/-])(?<!\d\s)\d{1,3}(?:\s\d{3}){1,2}"
+    rf"(?=\s?(?:[{CURRENCY_SIGNS}%]|(?:{CURRENCY_CODES})\b)|\s[^\W\d_A-Z]|\.$)"
+)
+"""Thousands with blanks between them, in a labelled cell or before a unit.
+
+Elsewhere they can be numbers of two columns.
+"""
 _PERCENT = re.compile(r"(?<=\d\sper)\s(?=cent\b)")
 _NEGATIVE_EXPONENT = re.compile(r"(?<=\d)[eE][-\u2212](?=\d)")
 
 
-def in_signs(text: str) -> str:
-    """The text with signs for comparisons and ranges, and one spelling of what is next to a number."""
+def in_signs(text: str, language: str) -> str:
+    """The text with signs for comparisons and ranges, and one spelling of what is next to a number.
+
+    Dates in figures get the name of their month in this language, if it is one of `MONTH_IN`.
+    """
     if _DIGIT.search(text):
-        text = _alike(text)
+        text = _alike(_FIGURES_OF_DATE.sub(lambda match: _date(match, language), text))
     text = _RANGE.sub(_range, text)
     return _COMPARED.sub(_comparison, text)
 
 
 def _alike(text: str) -> str:
     """The text with one spelling of times of day, dates, rates, negative amounts and foreign dollars."""
-    text = _TIME_OF_DAY.sub(r"\1m", text)
+    text = _THOUSANDS.sub(lambda match: "".join(match[0].split()), _TIME_OF_DAY.sub(r"\1m", text))
     text = _DOLLAR.sub(lambda match: f"{DOLLARS[match[1]]} ", text)
     text = _NEGATIVE_EXPONENT.sub(" e -", SIGN_BEFORE_CODE.sub("minus ", text))
     if _DAY_AND_YEAR.search(text):
@@ -95,6 +122,14 @@ def is_cut(text: str, at: int) -> bool:
     around = text[max(0, at - _AROUND) : at + _AROUND]
     found = (match for pattern in (_COMPARED, _RANGE) for match in pattern.finditer(around))
     return any(match.end() == min(at, _AROUND) for match in found)
+
+
+def _date(match: re.Match[str], language: str) -> str:
+    months = MONTH_IN.get(language, MONTH_IN[DEFAULT_LANGUAGE])
+    month = int(match["month"] or match["middle"])
+    if not 1 <= month <= len(months):
+        return match[0]
+    return f"{int(match['day'] or match['first'])} {months[month - 1]} {match['year'] or match['last']}"
 
 
 def _range(match: re.Match[str]) -> str:

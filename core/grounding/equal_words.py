@@ -29,11 +29,11 @@ _EQUAL = {
 """Words that a paraphrase exchanges freely, by language."""
 
 _NEUTRAL = {
-    "en": "amount come equal list record show state work available cost price",
-    "de": "betragen beträgt belaufen beläuft liegen liegt arbeiten findet statt sein seine seinen ihren"
-    " kosten kostet preis",
-    "fr": "élever élève élèvent élevées élevé monte compter compte travailler trouve coûter coûte prix",
-    "es": "asciende ascienden cuenta trabajar trabajan encuentra costar cuesta cuestan precio",
+    "en": "amount number come equal list record show state work available cost price",
+    "de": "anzahl zahl betragen beträgt belaufen beläuft liegen liegt arbeiten findet statt sein seine seinen"
+    " ihren kosten kostet preis",
+    "fr": "nombre élever élève élèvent élevées élevé compter compte travailler trouve coûter coûte prix",
+    "es": "número asciende ascienden cuenta trabajar trabajan encuentra costar cuesta cuestan precio",
 }
 """Words that a sentence about a row of a table needs and the row does not have, by language."""
 

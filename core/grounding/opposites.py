@@ -95,6 +95,31 @@ TIMES = frozenset(
     "after once when nach nachdem sobald bei après lorsque quand dès tras cuando partir".split()
 )
 """Words before a time that can be the condition of what may, must or must not be done."""
+_ORDINALS = (
+    "first 1st erste ersten erster erstes premier première primer primera primero"
+    " | second 2nd zweite zweiten zweiter zweites deuxième segundo segunda"
+    " | third dritte dritten dritter drittes troisième tercer tercera tercero"
+    " | fourth vierte vierten vierter quatrième cuarto cuarta | fifth fünfte fünften cinquième quinto quinta"
+    " | next nächste nächsten prochain próximo próxima | previous vorige vorigen précédent anterior"
+    " | last letzte letzten letzter dernier dernière último última"
+)
+ORDINALS = frozenset(_ORDINALS.split()) - {"|"}
+_UNITS = (
+    "μg mcg microgram micrograms | mg milligram milligrams | g gram grams gramm gramme gramos"
+    " | kg kilogram kilograms kilogramm kilos | t ton tons tonne tonnes tonnen toneladas"
+    " | pound pounds lb lbs | ounce ounces oz | ml millilitre millilitres milliliter milliliters | cl | dl"
+    " | litre litres liter liters litros | gallon gallons",
+    "mm | cm | m metre metres meter meters mètre mètres metro metros"
+    " | km kilometre kilometres kilometer kilometers kilomètres kilómetros | mile miles millas"
+    " | foot feet | inch inches | yard yards",
+    "w watt watts | kw kilowatt kilowatts | mw megawatt megawatts | gw | kwh | mwh | gwh",
+    "mv | v volt volts | kv",
+    "hz | khz | mhz | ghz",
+    "pa | kpa | mpa | mbar | bar",
+    "kb | mb | gb | tb",
+)
+UNIT_OF = {name: names.split()[0] for group in _UNITS for names in group.split("|") for name in names.split()}
+"""The names of units with one name for each: `grams` is `g`."""
 _CONTRASTS = (
     # What one may, should or must do; what was done and what is planned; how sure it is.
     _MODALS,
@@ -112,12 +137,7 @@ _CONTRASTS = (
     " normalmente | often frequently häufig oft souvent | sometimes occasionally manchmal parfois",
     "once einmal | twice zweimal | thrice dreimal",
     # Order and time.
-    "first 1st erste ersten erster erstes premier première primer primera primero"
-    " | second 2nd zweite zweiten zweiter zweites deuxième segundo segunda"
-    " | third dritte dritten dritter drittes troisième tercer tercera tercero"
-    " | fourth vierte vierten vierter quatrième cuarto cuarta | fifth fünfte fünften cinquième quinto quinta"
-    " | next nächste nächsten prochain próximo próxima | previous vorige vorigen précédent anterior"
-    " | last letzte letzten letzter dernier dernière último última",
+    _ORDINALS,
     "before prior vor vorher avant antes | after nach nachher après después",
     "from since ab seit dès depuis desde | until till bis jusqu hasta",
     "already bereits schon déjà ya | still",
@@ -144,18 +164,7 @@ _CONTRASTS = (
     " | month months monthly monat monate monaten mois mes meses"
     " | year years yearly annual annually jahr jahre jahren ans année año años"
     " | decade decades | century centuries siglo siglos siècle siècles",
-    "μg mcg microgram micrograms | mg milligram milligrams | g gram grams gramm gramme gramos"
-    " | kg kilogram kilograms kilogramm kilos | t ton tons tonne tonnes tonnen toneladas"
-    " | pound pounds lb lbs | ounce ounces oz | ml millilitre millilitres milliliter milliliters | cl | dl"
-    " | litre litres liter liters litros | gallon gallons",
-    "mm | cm | m metre metres meter meters mètre mètres metro metros"
-    " | km kilometre kilometres kilometer kilometers kilomètres kilómetros | mile miles millas"
-    " | foot feet | inch inches | yard yards",
-    "w watt watts | kw kilowatt kilowatts | mw megawatt megawatts | gw | kwh | mwh | gwh",
-    "mv | v volt volts | kv",
-    "hz | khz | mhz | ghz",
-    "pa | kpa | mpa | mbar | bar",
-    "kb | mb | gb | tb",
+    *_UNITS,
     # Direction, size and kind.
     "left links gauche izquierda | right rechts droite derecha",
     "north northern nord nördlich norte | south southern süd südlich sud"

@@ -9,7 +9,7 @@ from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
 from core.grounding.sentence_facts import joined_pairs
 from core.grounding.signs import same_sign
 from core.grounding.tokens import Clause, Token
-from core.text.numbers import CURRENCIES, SCALES
+from core.text.numbers import CURRENCIES, MONTHS, SCALES
 
 _FIXED = frozenset(CURRENCIES.values())
 _LIMITING = CONDITIONS | MAYBE | ONLY
@@ -66,8 +66,10 @@ class Cell:
 
     @property
     def is_number(self) -> bool:
-        """Whether its value has no words."""
-        return all(token.kind == "number" for token in self.value if token.is_content)
+        """Whether its value has no words, except the month of a date."""
+        content = [token for token in self.value if token.is_content]
+        words = [token.written.casefold() for token in content if token.kind != "number"]
+        return not words or (len(words) < len(content) and MONTHS.keys() >= set(words))
 
     @property
     def length(self) -> int:
@@ -220,7 +222,8 @@ def _is_next(named: Cell, row: Sequence[Cell], said: Sequence[Token]) -> bool:
     in_words = {
         at for cell, first in places if not cell.is_number for at in range(first, first + cell.length)
     }
-    numbers = [at for cell, at in places if cell.is_number and at not in in_words]
+    in_value = range(own, own + named.length) if named.length > 1 else ()  # `11` of `11 May 2017`
+    numbers = [at for cell, at in places if cell.is_number and at not in {*in_words, *in_value}]
     distance, *others = (min(abs(at - label) for label in labels) for at in (own, *numbers))
     return own not in {*in_words, *labels} and all(distance < other for other in others)
 

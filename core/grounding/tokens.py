@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from core.grounding.comparisons import RANGE, in_signs
-from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, QUANTIFIERS, SIDE_OF, denies
+from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, ORDINALS, QUANTIFIERS, SIDE_OF, UNIT_OF, denies
 from core.grounding.signs import BEHIND_NUMBER, BOUNDS, MINUS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
 from core.text.numbers import (
@@ -36,6 +37,8 @@ PREPOSITIONS = {
 }
 """Prepositions, each as it is without the article that is joined to it: `im` is `in`."""
 AGENTS = frozenset("by durch par por door".split())  # prose: data
+_FROM, _TO = frozenset("from von de".split()), frozenset("to auf à a".split())
+"""Prepositions before the two numbers of a change."""
 CONJUNCTIONS = frozenset("and & but while whereas or und aber während oder et mais ou y pero ma maar".split())
 UNITS_LOOKED_AT = 2
 CACHED_NUMBERS = 4096
@@ -73,6 +76,7 @@ _ACRONYMS = frozenset({"IT", "UN", "US", "WHO"})
 _APOSTROPHE = re.compile(r"['’]")
 _SYMBOLS = frozenset(CURRENCIES.values())
 _SCALES = frozenset(SCALES.values())
+_FIXED = _SYMBOLS | _SCALES
 _UNSPACED_FROM = "\u0e00"
 
 
@@ -129,7 +133,7 @@ def _cached_tokens(text: str, language: str) -> Sequence[Token]:
 
 
 def _tokens(text: str, language: str) -> list[Token]:
-    clean = in_signs(normalized("NFKC", BEHIND_NUMBER.sub(" ", _LINE_END_HYPHEN.sub("", text))))
+    clean = in_signs(normalized("NFKC", BEHIND_NUMBER.sub(" ", _LINE_END_HYPHEN.sub("", text))), language)
     read = [token for match in _TOKEN.finditer(clean) for token in _raw(match, clean)]
     raw = [each for each, before in zip(read, [None, *read], strict=False) if not _abbreviates(each, before)]
     stemmed = iter(stems([token.stem for token in raw if token.kind == "word"], language))
@@ -145,6 +149,7 @@ def _tokens(text: str, language: str) -> list[Token]:
             token.stem, token.is_name = token.after, True
     _mark(raw, language)
     _mark_signs(raw)
+    _share_units(raw)
     _mark_bounds(raw)
     return [token for token in raw if token.kind != "range" and token.breaks != "-"]
 
@@ -232,6 +237,9 @@ def _mark(tokens: list[Token], language: str) -> None:
     """Mark negations, numbers with their units, opposites and names."""
     denied = NEGATIONS.get(language, ALL_NEGATIONS)
     spelled = [token.after for token in tokens]
+    for number, token in pairwise(tokens):
+        if number.kind == "number" and token.after not in SCALES:
+            token.stem = UNIT_OF.get(token.after, token.stem)
     for index, token in enumerate(tokens):
         is_spelled = spelled[index] in NUMBER_WORDS
         if spelled[index] in AMBIGUOUS_NUMBER_WORDS:
@@ -253,8 +261,22 @@ def _mark(tokens: list[Token], language: str) -> None:
         token.after = preposition
         if folded in PREPOSITIONS:
             preposition = PREPOSITIONS[folded]
-        elif token.stem or token.breaks or token.negates:
+        elif (token.stem and folded not in ORDINALS) or token.breaks or token.negates:
             preposition = ""
+
+
+def _share_units(tokens: Sequence[Token]) -> None:
+    """Give the first of two numbers the currency or scale of the second: `from 95 to 82 euros`."""
+    for first, between, second in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if (
+            first.kind == second.kind == "number"
+            and between.written.casefold() in _TO
+            and first.after in _FROM
+        ):
+            fixed = _SYMBOLS | _SCALES
+            first.near += tuple(
+                unit for unit in second.near if unit in fixed and fixed.isdisjoint(first.near)
+            )
 
 
 def _mark_signs(tokens: Sequence[Token]) -> None:
@@ -328,7 +350,6 @@ def matches(wanted: Token, found: Token) -> bool:
         return False
     if wanted.kind != "number":
         return True
-    fixed = _SYMBOLS | _SCALES
-    if fixed.intersection(wanted.near) != fixed.intersection(found.near):
+    if _FIXED.intersection(wanted.near) != _FIXED.intersection(found.near):
         return False
     return not wanted.near or not found.near or bool(set(wanted.near) & set(found.near))

@@ -332,6 +332,18 @@ def test_the_time_of_a_fact_can_be_left_out() -> None:
     assert is_supported("The council approved the budget of the harbour.", page)
 
 
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("The fee of Oslo fell from 95 to 82 euros.", True),
+        ("The fee of Oslo fell from 95 to 82 dollars.", False),
+        ("The fee of Oslo fell from 82 to 95 euros.", False),
+    ],
+)
+def test_the_first_number_of_a_change_has_the_currency_of_the_second(claim: str, expected: bool) -> None:
+    assert is_supported(claim, "The fee of Oslo fell from 95 euros to 82 euros.") is expected
+
+
 def test_a_line_that_breaks_off_needs_no_condition() -> None:
     page = "We replace the bicycle of the tenant, if it is stolen."
     assert is_supported("We replace the bicycle of the", page)

@@ -100,11 +100,12 @@ def test_subject_and_object_are_not_exchanged_in_one_voice(claim: str, page: str
     ("claim", "page"),
     [
         ("Im Treppenhaus müssen Hunde an der Leine sein.", "Hunde müssen im Treppenhaus an der Leine sein."),
+        ("Nach dem dritten Jahr darf Ann an die Leine.", "Ann darf nach dem dritten Jahr an die Leine."),
         ("Auf dem Balkon ist Grillen verboten.", "Das Grillen ist auf dem Balkon verboten."),
         ("At the Harbour dogs need a leash of Ann.", "Dogs need a leash of Ann at the Harbour."),
     ],
 )
 def test_names_that_keep_their_prepositions_can_change_places(claim: str, page: str) -> None:
-    language = "de" if claim[:2] in ("Im", "Au") else "en"
+    language = "de" if claim[:2] in ("Im", "Au", "Na") else "en"
     said, found = ([t for t in tokenize(text, language) if not t.breaks] for text in (claim, page))
     assert same_order([token for token in said if token.is_name], found)

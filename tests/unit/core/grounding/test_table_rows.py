@@ -263,3 +263,30 @@ def test_verbs_and_other_languages_are_not_turned_around(claim: str, page: str) 
 )
 def test_each_of_several_values_needs_its_label(claim: str, page: str, expected: bool) -> None:
     assert is_supported(claim, page) is expected
+
+
+HALLS = (
+    "Halle: Nord | Beginn: 07.10.2025 | Besucher: 5 000 | Gewicht g: 850\n"
+    "Halle: Ost | Beginn: 14.10.2025 | Besucher: 720 | Gewicht g: 620"
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("Die Halle Nord beginnt am 7. Oktober 2025.", True),
+        ("Die Halle Nord beginnt am 07.10.2025.", True),
+        ("Die Halle Nord beginnt am 10. Juli 2025.", False),
+        ("Die Halle Nord hat 5.000 Besucher.", True),
+        ("Die Halle Nord hat 5 Besucher.", False),
+        ("Die Halle Nord wiegt 850 Gramm.", True),
+        ("Die Halle Nord wiegt 850 kg.", False),
+    ],
+)
+def test_dates_thousands_and_units_can_be_written_otherwise(claim: str, expected: bool) -> None:
+    assert is_supported(claim, HALLS) is expected
+
+
+@pytest.mark.parametrize(("claim", "expected"), [("Mars has 2 moons.", True), ("Mars has 95 moons.", False)])
+def test_a_name_can_be_that_of_a_month(claim: str, expected: bool) -> None:
+    assert is_supported(claim, "Planet: Mars | Moons: 2\nPlanet: Jupiter | Moons: 95") is expected
