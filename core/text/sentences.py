@@ -176,6 +176,8 @@ def _kind_of(
     if _is_row(line) or (not gathered and _continues_rows(line, following, before[0])):
         return "row"
     above = gathered[-1] if gathered else ""
+    if _is_like_a_row(line, following, before):
+        return "row"
     is_listed = layout.is_list and before[0] == "heading" and not _is_header(line, following)
     can_be_heading = not is_listed and _is_start(line, above, following, layout)
     if can_be_heading and _is_heading(line, following, layout.widest):
@@ -252,6 +254,25 @@ def _continues_rows(line: str, following: str, before: Kind) -> bool:
     words = line.split()
     numbers = [word for word in words if not _YEAR.match(word)]
     return len(words) <= MOST_ROW_WORDS and _count_cells(numbers) > 0
+
+
+def _is_like_a_row(line: str, following: str, before: tuple[Kind, str]) -> bool:
+    """Whether a line has words and a number in the same places as the next one, or as the row above it.
+
+    These are rows of a table such as `June 3 Mr. Horvat`, and no headings of what follows.
+    """
+    places = _places(line)
+    if not places or line.endswith(_ENDS):
+        return False
+    return places in (_places(following), _places(before[1]) if before[0] == "row" else None)
+
+
+def _places(line: str) -> list[str]:
+    """What each word is: a number, or a word with or without a capital; empty if no number is inside."""
+    words = line.split()
+    if not any(map(_CELL.match, words[1:-1])) or len(words) > MOST_ROW_WORDS or line[0].islower():
+        return []
+    return ["0" if _CELL.match(word) else "A" if word[0].isupper() else "a" for word in words]
 
 
 def _can_name_row(line: str) -> bool:

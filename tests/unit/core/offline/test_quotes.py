@@ -385,3 +385,13 @@ def test_a_short_item_is_quoted_below_its_lead_in() -> None:
 def test_a_number_below_a_heading_is_no_row() -> None:
     slide = [source(1, "Harbour plan\n1 / 5\nThe quay is closed.")]
     assert "1 / 5" not in answer_from("Is the harbour plan good?", slide)
+
+
+TABLE = "Month Work hours Led by\nApril 4 Ms. Adeyemi\nJune 3 Mr. Horvat\nOctober 5 Ms. Lindqvist"
+
+
+@pytest.mark.parametrize("above", ["Bees need the written consent of both neighbours.\n", ""])
+def test_a_row_with_one_number_is_no_heading_of_the_last_one(above: str) -> None:
+    answer = answer_from("Who leads the work in April?", [source(1, f"{above}{TABLE}")])
+    assert "October" not in answer.partition(closest_label("en"))[0]
+    assert "April 4 Ms. Adeyemi [S1]" in answer

@@ -196,6 +196,27 @@ def test_rows_with_one_number_belong_to_the_rows_around_them() -> None:
     assert [piece.kind for piece in split_pieces(text)] == ["heading", "row", "row", "row"]
 
 
+def test_lines_with_a_number_in_the_same_place_are_rows_and_no_headings() -> None:
+    rows = ["April 4 Ms. Adeyemi", "June 3 Mr. Horvat", "October 5 Ms. Lindqvist"]
+    text = "\n".join(["Bees need the consent of both neighbours.", "Month Work hours Led by", *rows])
+    pieces = [(piece.kind, piece.text, piece.heading) for piece in split_pieces(text)]
+    assert pieces[1][:2] == ("heading", "Month Work hours Led by")
+    assert pieces[2:] == [("row", row, "Month Work hours Led by") for row in rows]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("Part 2", "Fees of the harbour"),
+        ("Notes of 3 May", "The quay was closed."),
+        ("In 2024 the quay was", "closed for 5 days and"),
+    ],
+)
+def test_a_single_line_with_a_number_is_no_row(lines: tuple[str, str]) -> None:
+    text = "\n".join([*lines, "It opens again as soon as the wall has been built, and not before that."])
+    assert "row" not in [piece.kind for piece in split_pieces(text)]
+
+
 def test_two_cells_are_a_row() -> None:
     assert [piece.kind for piece in split_pieces("Milestone | Date\nRoof closed | January")] == ["row", "row"]
 
