@@ -85,7 +85,6 @@ class System:
             except subprocess.TimeoutExpired:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
-            self.process = None
 
     @property
     def log(self) -> str:

@@ -142,7 +142,8 @@ def campaign(
     `small`: all but the API that is killed runs in this process.
     """
     tally = Tally((*NAMES, SERVING, OUTLIVING))
-    with ExitStack() as stack, steps(console) as steps_of, ThreadPoolExecutor(lanes) as pool:
+    # If it is interrupted, the servers stop first, and the lanes that use them end with that.
+    with steps(console) as steps_of, ThreadPoolExecutor(lanes) as pool, ExitStack() as stack:
         stage = [
             stack.enter_context(_lane(folder / str(lane), tally, seed + lane, command, small))
             for lane in range(lanes)

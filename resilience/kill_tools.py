@@ -139,7 +139,8 @@ def campaign(
 ) -> Verdict:
     """Kill the server so many times, on several systems at once. `settings`: a test plants bugs by them."""
     tally = Tally((LATE, UNTYPED, NEXT, MIXED, PENDING, TWICE, MISSED, *(NAMES if absences else ())))
-    with ExitStack() as stack, steps(console) as steps_of, ThreadPoolExecutor(lanes) as pool:
+    # If it is interrupted, the servers stop first, and the lanes that use them end with that.
+    with steps(console) as steps_of, ThreadPoolExecutor(lanes) as pool, ExitStack() as stack:
         stage = [
             stack.enter_context(_lane(folder / str(lane), tally, seed + lane, settings or {}))
             for lane in range(lanes)
