@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from core.grounding.equal_words import say_the_same
+from core.grounding.opposites import MODALS
 from core.grounding.tokens import AGENTS, Token, matches
 
 
@@ -74,7 +75,10 @@ def _places_of_words(clause: Sequence[Token]) -> dict[str, int]:
     return {
         token.stem: at
         for at, token in enumerate(clause)
-        if token.is_content and token.kind not in ("number", "bound") and times[token.stem] == 1
+        if token.is_content
+        and token.kind not in ("number", "bound")
+        and times[token.stem] == 1
+        and token.written.casefold() not in MODALS
     }
 
 

@@ -151,7 +151,7 @@ def _holds(part: Part, window: list[PageSentence], index: int, effort: Effort) -
     those of the sentences before; a row of a table does not, and a cell has to have all words of `part`.
     """
     unit = window[index]
-    if unit.asks or not effort.spend(len(unit.parts)):
+    if unit.asks or unit.row or not effort.spend(len(unit.parts)):
         return False
     before = (
         [] if unit.has_names or unit.is_record else [each for other in window[:index] for each in other.parts]
@@ -159,8 +159,7 @@ def _holds(part: Part, window: list[PageSentence], index: int, effort: Effort) -
     context = set[str]().union(*(each.names for each in before))
     for number, found in enumerate(unit.parts):
         has_own = any(token.is_name for token in (found.tokens[1:] if number == 0 else found.tokens))
-        is_whole = not unit.row or part.stems <= found.stems
-        if is_whole and _says(part, found, frozenset() if has_own else context):
+        if _says(part, found, frozenset() if has_own else context):
             return True
         context |= found.names
     return False

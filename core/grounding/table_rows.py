@@ -60,6 +60,16 @@ class Cell:
         return _stems(needed if _stems(needed) else self.label)
 
     @property
+    def facts(self) -> frozenset[tuple[object, ...]]:
+        """What a cell with the same label and value has, in any spelling of its words and numbers."""
+        return frozenset(
+            (part, place, each.stem, each.sign, each.near, each.bound, each.other_end, each.negates)
+            + ((each.written.casefold(),) if each.breaks else ())  # `and` is not `or`
+            for part, tokens in enumerate((self.label, self.value))
+            for place, each in enumerate(tokens)
+        )
+
+    @property
     def names_row(self) -> bool:
         """Whether its label says that its value is a name of the row."""
         return bool(self.label) and all(token.written.casefold() in _NAMES for token in self.label)
@@ -113,12 +123,15 @@ def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
     """Whether the row says what the claim says: which row it is, and a value by its label.
 
     A claim with more values has to say each of them in a separate part, with its label: `B-200 costs EUR 7
-    and weighs 5 g`. The parts are about the row that the first one names.
+    and weighs 5 g`. The parts are about the row that the first one names. A claim that is a row itself has
+    the first cell and any of the others.
     """
+    if row and (copied := {cell.facts for cell in cells_of(claim)}):
+        return row[0].facts in copied and copied <= {cell.facts for cell in row}
     limits = any(token.written.casefold() in _LIMITING and token.written != "May" for token in claim)
     if not row or len(row) > MOST_CELLS or limits or sum(token.is_content for token in claim) > MOST_WORDS:
         return False
-    if any(token.negates or token.breaks == "|" for token in claim):
+    if any(token.negates for token in claim):
         return False
     if _states(claim, row):
         return True

@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from core.grounding.comparisons import RANGE, in_signs
+from core.grounding.equal_words import SPELLED_OTHERWISE
 from core.grounding.opposites import ALL_NEGATIONS, NEGATIONS, ORDINALS, QUANTIFIERS, SIDE_OF, UNIT_OF, denies
 from core.grounding.signs import BEHIND_NUMBER, BOUNDS, MINUS, TICKS, Sign, bracket_sign, one_spelling
 from core.text.normal_forms import normalized
@@ -142,7 +143,7 @@ def _tokens(text: str, language: str) -> list[Token]:
             token.stem = next(stemmed)
     # The first word of a sentence is no name if it counts, or is a function word in any language.
     first = next((token for token in raw if token.kind != "mark"), None)
-    if first and (is_stop_word(first.after) or first.after in QUANTIFIERS):
+    if first and (is_stop_word(first.after) or first.after in SPELLED_OTHERWISE | QUANTIFIERS):
         first.is_name = False
     for token in raw:
         if token.is_letter and not token.stem and token.kind == "word":

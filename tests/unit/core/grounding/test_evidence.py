@@ -185,6 +185,19 @@ def test_the_cells_of_one_row_are_supported_in_another_order(claim: str) -> None
 
 
 @pytest.mark.parametrize(
+    "claim",
+    [
+        "Weight: 2 | Points: 30",
+        "Criterion: Quality of the idea | Weight: 3",
+        "Criterion: Quality of the idea | Weight: 30 | Points: 2",
+        "Criterion: Quality of the idea | Weight: -2",
+    ],
+)
+def test_cells_are_not_supported_without_the_first_one_or_with_other_values(claim: str) -> None:
+    assert not is_supported(claim, POINTS)
+
+
+@pytest.mark.parametrize(
     ("claimed", "other", "sentence"),
     [
         ("A", "B", "The class {} shares have one vote."),

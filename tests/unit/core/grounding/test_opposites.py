@@ -168,6 +168,7 @@ def test_a_question_of_the_page_supports_no_statement() -> None:
         ("innerhalb", "binnen", "Beide Seiten kündigen {} eines Monats am Kai."),
         ("lorsque", "quand", "Les boutiques ferment {} le bac arrive au port."),
         ("recibe", "obtiene", "La oficina del puerto {} una copia de cada contrato."),
+        ("Several", "Some", "{} windows of the harbour office are closed in winter."),
         ("solely", "only", "In winter the ferry to Oslo takes {} cash from passengers."),
     ],
 )

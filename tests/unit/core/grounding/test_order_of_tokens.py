@@ -109,3 +109,13 @@ def test_names_that_keep_their_prepositions_can_change_places(claim: str, page: 
     language = "de" if claim[:2] in ("Im", "Au", "Na") else "en"
     said, found = ([t for t in tokenize(text, language) if not t.breaks] for text in (claim, page))
     assert same_order([token for token in said if token.is_name], found)
+
+
+def test_a_modal_verb_may_stand_between_other_words() -> None:
+    claim, page = (
+        tokenize(text, "de")
+        for text in ("Am Kai müssen Hunde an die Leine.", "Hunde müssen am Kai an die Leine.")
+    )
+    assert not is_turned(claim, page)
+    turned = tokenize("Die Leine beißt den Hund.", "de"), tokenize("Der Hund beißt die Leine.", "de")
+    assert is_turned(*turned)

@@ -235,6 +235,7 @@ def test_verbs_and_other_languages_are_understood(claim: str, page: str) -> None
         ("Bob Ray is managed by Ann Lee.", TEAM),
         ("Bob Ray has Ann Lee as manager.", TEAM),
         ("Ann Lee & Bob Ray have a salary of EUR 52,000.", TEAM),
+        ("Bob Ray's manager: Ann Lee.", TEAM),
         ("The role is due by 5.", "Name: The role | Due: 5"),
     ],
 )
