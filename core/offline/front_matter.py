@@ -15,13 +15,10 @@ MAX_TITLES = 2
 MAX_COVER_LINES = 3
 """Lines of a title on a page that has no sentence."""
 MAX_TITLE_WORDS = 20
-MOST_KIND_WORDS = 6
 MAX_AUTHOR_LINES = 3
 LONGEST_BYLINE = 300
 """Characters of a line that decide whether it names authors."""
 LEAST_WORDS = 3
-NAMES_SHARE = 0.7
-"""A sentence with a larger share of capitalised words is a list of names."""
 LARGEST_GAP = 2
 """Pages with a larger difference of numbers are not read one after the other."""
 FIRST_PIECES = 12
@@ -44,14 +41,6 @@ _MENU = re.compile(
     r"(?:skip|jump) to (?:main )?content|zum (?:haupt)?inhalt|aller au contenu|ir al contenido", re.I
 )
 """What a web page begins with that has its menu above its text."""
-_KIND = re.compile(
-    r"\b(?:form \d\S*|(?:annual|quarterly|progress|final|technical|analysis) report|manual|guide|handbook"
-    r"|brochure|plan|policy|agreement|contract|lease|proposal|minutes|catalogue|specification|programme"
-    r"|handbuch|anleitung|\w*vertrag|\w*bericht|\w*ordnung|\w*bedingungen|rapport|contrat|manuel|informe"
-    r"|contrato)\b",
-    re.I,
-)
-"""Names of kinds of documents, one of which belongs to a title."""
 ABSTRACT = re.compile(
     r"\W*(?:\d+\.?\s+)?(?:abstract|(?:executive |management )?summary|tl;?dr|purpose|zusammenfassung"
     r"|kurzfassung|überblick"
@@ -72,8 +61,6 @@ _BYLINE = re.compile(
     rf"|{_NAME}, [a-zäöü][\w ]+$"
 )
 """Several names with commas or marks of notes, or one name with a function."""
-_LABEL = re.compile(r"[A-ZÄÖÜ]\w+: ")
-"""A line such as `Subject: Minutes` says what follows."""
 _AUTHOR_LABEL = re.compile(
     r"^\W*(?:from|authors?|(?:written|prepared|drafted|edited|published) by|by|von|autor(?:in|en|innen)?"
     r"|verfasser(?:in|innen)?|verfasst von|erstellt von|bearbeitet von|herausgeber(?:in)?|auteure?s?"
@@ -114,19 +101,17 @@ _PERIOD = re.compile(r"\b(?:ended|ending|end(?:et|end)|period|clos|exercice|fina
 
 
 def is_telling(piece: Piece) -> bool:
-    """Whether it is a whole sentence of some length, and no disclaimer, greeting, label or list of names."""
+    """Whether it is a whole sentence of some length, and no question, disclaimer, greeting or label."""
     if piece.kind != "sentence" or not piece.is_whole or not piece.text.endswith(ENDS):
         return False
-    spoken = piece.text.split()
-    capitalised = sum(word[0].isupper() for word in spoken)
-    if len(spoken) < LEAST_WORDS or capitalised > NAMES_SHARE * len(spoken):
+    if len(piece.text.split()) < LEAST_WORDS or piece.text[-1] in "?？":
         return False
-    return piece.text[-1] not in "?？" and _SAYS_NOTHING.search(piece.text) is None
+    return _SAYS_NOTHING.search(piece.text) is None
 
 
 def titles(material: Material) -> list[Place]:
-    """The title of each document, on its first page, and its kind if the title does not name one."""
-    return [place for number in _front_pages(material) for place in _titles(number, material.pieces[number])]
+    """The title of each document, on its first page."""
+    return [Place(number, *_title_lines(material.pieces[number])) for number in _front_pages(material)]
 
 
 def authors(material: Material) -> list[Place]:
@@ -171,25 +156,6 @@ def is_cover(pieces: Sequence[Piece]) -> bool:
     return not any(map(is_telling, pieces))
 
 
-def _titles(number: int, pieces: Sequence[Piece]) -> list[Place]:
-    first, last = _title_lines(pieces)
-    is_question = first == last and pieces[first].text.endswith("?")
-    if is_question or (first and _ends_title(pieces[first].text)):
-        return []
-    found = [Place(number, first, last)]
-    if any(_KIND.search(piece.text) or _LABEL.match(piece.text) for piece in pieces[first : last + 1]):
-        return found
-    below = range(last + 1, min(FIRST_PIECES, len(pieces)))
-    return found + [Place(number, index, index) for index in below if _names_kind(pieces[index])][:1]
-
-
-def _names_kind(piece: Piece) -> bool:
-    """Whether it is a line such as `FORM 10-K`."""
-    is_short = _is_line(piece) and len(piece.text.split()) <= MOST_KIND_WORDS
-    is_title = piece.text[0].isupper() and not piece.text.endswith((*ENDS, ":", ","))
-    return is_short and is_title and _KIND.search(piece.text) is not None
-
-
 def _title_lines(pieces: Sequence[Piece]) -> tuple[int, int]:
     """The indexes of the first and the last line of the title: headings, or the lines of a cover."""
     skipped = len(list(takewhile(lambda piece: _MASTHEAD.search(piece.text), pieces)))
@@ -226,7 +192,7 @@ def _authors(number: int, pieces: Sequence[Piece]) -> Place | None:
         if _AUTHOR_LABEL.match(piece.text):
             return Place(number, index, index)
     first = _title_lines(pieces)[1] + 1
-    below = list(takewhile(lambda piece: not ABSTRACT.match(piece.text), pieces[first:FIRST_PIECES]))
+    below = pieces[first:FIRST_PIECES]
     lines = list(takewhile(lambda piece: _is_byline(piece.text), below[:MAX_AUTHOR_LINES]))
     if lines:
         return Place(number, first, first + len(lines) - 1)

@@ -9,7 +9,7 @@ from core.grounding.citations import marker
 from core.grounding.claims import BULLET
 from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
-from core.offline.tables import headers, is_rule, naming_rows
+from core.offline.tables import headers, naming_rows
 from core.search.bm25 import Candidate
 from core.text.sentences import Kind, Piece, sentences, split_pieces
 
@@ -24,7 +24,6 @@ _ANNOUNCES = re.compile(
 )
 """A sentence that says what a document is about shares words with most questions and answers none."""
 _CLAUSE = re.compile(r"\d+(?:\.\d+)+\.?\s+")
-_LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
 
 
 class Place(NamedTuple):
@@ -128,8 +127,8 @@ def _with_header(piece: Piece, header: Piece | None) -> str:
 
 
 def _is_quotable(piece: Piece, following: Piece | None) -> bool:
-    if piece.kind == "heading" or piece.text.endswith(("?", "？")) or is_rule(piece):
+    if piece.kind == "heading" or piece.text.endswith(("?", "？")):
         return False
     if piece.text.endswith(":") and (following is None or following.kind != "item"):
         return False
-    return _LEADERS.search(piece.text) is None and _ANNOUNCES.search(piece.text) is None
+    return _ANNOUNCES.search(piece.text) is None

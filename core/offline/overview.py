@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import takewhile
 
 from core.offline.front_matter import (
     ABSTRACT,
@@ -23,8 +23,7 @@ from core.text.terms import words
 
 MAX_OPENINGS = 4
 MOST_STATED = 3
-"""Sentences of an abstract, and pieces of it among which the statement of its content is looked for."""
-STATED_WITHIN = 12
+"""Sentences of an abstract."""
 SUBJECT_LINES = 16
 
 _HAS_ARTICLE = re.compile(r"\b(?:the|an?|our|my|your|der|die|das|l[ae]s?|el|los)\b|\bl['’]", re.I)
@@ -129,17 +128,17 @@ def _statements(numbers: Sequence[int], material: Material) -> Iterator[Place]:
 
 
 def _subjects(numbers: Sequence[int], material: Material) -> set[str]:
-    """The words of the lines at the top of the first of these sources, and of the document's name."""
+    """The words at the top of the first of these sources, and of the document's name."""
     if not numbers:
         return set()
-    lines = [piece.text for piece in material.pieces[numbers[0]][:SUBJECT_LINES] if not is_telling(piece)]
+    lines = [piece.text for piece in material.pieces[numbers[0]][:SUBJECT_LINES]]
     return set(words(" ".join([material.sources[numbers[0]].blob_name.replace("_", " "), *lines])))
 
 
 def _abstract(number: int, pieces: Sequence[Piece], start: int) -> list[Place]:
     """Its first sentences, or those from the one that says what the document does, if that is later."""
     of_abstract = takewhile(lambda index: not _is_section(pieces[index]), range(start, len(pieces)))
-    places = (_sentence(number, index, pieces) for index in islice(of_abstract, STATED_WITHIN))
+    places = (_sentence(number, index, pieces) for index in of_abstract)
     sentences = merged(place for place in places if place)
     first = next((i for i, place in enumerate(sentences) if _STATES.search(pieces[place.first].text)), 0)
     return sentences[first if first >= MOST_STATED else 0 :][:MOST_STATED]

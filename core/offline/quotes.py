@@ -294,8 +294,6 @@ def _end_of_items(pieces: list[Piece], first: int) -> int:
 
 def _with_following(place: Place, around: list[Piece]) -> Place:
     """The place with the sentence that follows under the same heading, if there is one."""
-    if around[place.last].kind == "row":
-        return place
     following = around[place.last + 1 : place.last + 2]
     added = takewhile(lambda piece: piece.kind == "sentence" and piece.text.endswith(ENDS), following)
     return place._replace(last=place.last + len(list(added)))

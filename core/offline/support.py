@@ -28,7 +28,6 @@ _CONDITIONAL = (
     r"(?:if|unless|where|when|wenn|falls|sofern|sollten?|si|s['’]il|lorsqu[e’']|quand|cuando|en cas? de)"
 )
 _CONDITION = re.compile(rf"{_CONDITIONAL}\b[^,]{{0,300}},", re.I)
-_HAS_CONDITION = re.compile(rf"\s{_CONDITIONAL}\b", re.I)
 _CAPITALISED = r"[A-ZÄÖÜÉ][\w-]{2,}"
 _NAME = re.compile(rf"(?<=[\w,;'’\"“(] ){_CAPITALISED}")
 _NAMES_IN_ROW = re.compile(rf"{_NAME.pattern}(?: {_CAPITALISED})+")
@@ -62,7 +61,7 @@ def can_answer(index: int, ranking: TextRanking, material: Material) -> bool:
     if piece.kind == "row":
         return bool(own) or not asks_for_explanation(question.text)
     condition = _CONDITION.match(piece.text)
-    if condition is None or not asks_figure(question.text) or _HAS_CONDITION.search(question.text):
+    if condition is None or not asks_figure(question.text):
         return True
     # `If a monthly fee is returned unpaid, 8 pounds are charged` does not say what the fee is.
     return not own <= set(question.terms_of(condition[0]))

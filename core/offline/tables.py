@@ -9,7 +9,7 @@ from core.search.bm25 import QuestionTerms
 from core.text.answer_type import asks_yes_or_no, is_negated
 from core.text.question_type import kind_asked_for
 from core.text.sentences import Piece
-from core.text.terms import has_digit, words
+from core.text.terms import words
 
 _BEFORE_NUMBER = re.compile(r"[^\d]*?(?=(?<![^\s|])[(\-−–]?[$€£¥]?\d|\d|$)")
 _DIGITS = re.compile(r"(?<![^\W_])\d[\d.,]*")
@@ -81,19 +81,12 @@ def rows_around(pieces: Sequence[Piece], index: int) -> range:
 def asks_to_count_rows(
     counted: Collection[str], pieces: Sequence[Piece], index: int, terms_of: Terms
 ) -> bool:
-    """Whether the counted terms name the rows of the table, rather than a column or one of its rows.
+    """Whether the counted terms name several rows of the table.
 
-    `How many halls are there?` names the rows of a table of halls; `How many seats ...` names a column of it.
+    `How many halls are there?` does in a table of halls; `How many seats ...` names a column of it.
     """
-    at = headers(pieces).get(index)
-    names = cells(pieces[at].text) if at is not None and pieces[at].kind == "row" else []
-    for name, cell in zip(names[1:], cells(pieces[index].text)[1:], strict=False):
-        if has_digit(cell) and not set(counted).isdisjoint(terms_of(name)):
-            return False
-    if names and not set(counted).isdisjoint(terms_of(names[0])):
-        return True
-    table = [each for each in rows_around(pieces, index) if each != at]
-    return sum(set(counted) <= set(terms_of(cells(pieces[each].text)[0])) for each in table) > 1
+    rows = _named_rows(pieces, index).values()
+    return sum(set(counted) <= set(terms_of(first.text)) for first, *_ in rows) > 1
 
 
 def extreme_row(question: QuestionTerms, pieces: Sequence[Piece], index: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from core.text.terms import base_stems, detect_language, has_digit, question_words, words
+from core.text.terms import base_stems, detect_language, question_words, words
 
 K1 = 1.2
 B = 0.75
@@ -77,13 +77,9 @@ HEADING_WEIGHT = 0.6
 DOCUMENT_WEIGHT = 0.25
 FIRST_SOURCE_BONUS = 0.2
 DEFINITION_BONUS = 0.4
-NUMBER_BONUS = 0.2
 FRAGMENT_FACTOR = 0.7
 """The factor for a candidate that was cut out of a sentence."""
 
-_ASKS_NUMBER = re.compile(
-    r"\b(?:how (?:much|many|long|old|often)|what (?:percent|number|amount)|when)\b", re.I
-)
 _ASKS_DEFINITION = re.compile(
     r"\s*(?:(?:what|who|how (?:much|high|long)) (?:is|are|was|were)|(?:was|wer|wie hoch) (?:ist|sind)"
     r"|(?:quel(?:le)?s?|qui) (?:est|sont)|(?:cuál(?:es)?|qué|quién) (?:es|son))"
@@ -147,7 +143,6 @@ class QuestionTerms:
         self.terms = tuple(dict.fromkeys(in_order))
         self.is_specific = bool(about)
         self.pairs = frozenset(pairwise(in_order))
-        self.asks_number = _ASKS_NUMBER.search(text) is not None
         defined = _ASKS_DEFINITION.match(text)
         self.defined = self.terms_of(defined[1]) if defined else []
 
@@ -217,7 +212,6 @@ class TextRanking:
         own_terms, asked = frozenset(body), frozenset(self._idf)
         defined = self.question.defined
         factor = 1 + FIRST_SOURCE_BONUS / (1 + candidate.source)
-        factor += NUMBER_BONUS if self.question.asks_number and has_digit(candidate.text) else 0
         is_defined = bool(defined) and own_terms.issuperset(defined) and self._is_stated_in(candidate.text)
         factor += DEFINITION_BONUS * is_defined
         return CandidateScore(

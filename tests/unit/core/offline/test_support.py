@@ -118,6 +118,12 @@ def test_a_part_of_a_question_of_which_only_a_name_is_found_is_not_answered() ->
     )
 
 
+def test_the_genitive_of_a_german_name_is_that_name() -> None:
+    lease = sources("Die Wohnung von Jens Petersen hat vier Zimmer. Der Keller ist trocken.")
+    answer = answer_from("Wie viele Zimmer hat Jens Petersens Wohnung?", lease)
+    assert answer == "Die Wohnung von Jens Petersen hat vier Zimmer. [S1]"
+
+
 def test_a_name_alone_can_be_all_that_is_asked() -> None:
     notes = sources("Jens Petersen is the head of facilities.")
     assert answer_from("Who is Jens Petersen?", notes) == "Jens Petersen is the head of facilities. [S1]"
