@@ -5,7 +5,7 @@ import { has, size, t } from "./i18n.js";
 import { dismiss, me, notify, report, signedOut, UNDO_SECONDS, wordsOf, wordsOfCode } from "./store.js";
 import { Icon, Middle, tailOf } from "./parts.js";
 import { listen } from "./stream.js";
-import { computed, h, signal } from "./vendor/ui.js";
+import { computed, h, signal, useLayoutEffect, useRef } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
 /** @import { Citation, Document, Upload } from "./types/page.js" */
@@ -259,8 +259,20 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
       h(Icon, { name: "close" })));
 }
 
+/** @param {HTMLElement} row */
+const isAtEnd = (row) => row.scrollLeft + row.clientWidth >= row.scrollWidth - 8 && row.scrollTop + row.clientHeight >= row.scrollHeight - 8;
+
 /** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void, onRemove: (name: string) => void}} properties */
 export function Files({ asked, onAsk, onRemove }) {
+  const list = /** @type {{current: HTMLUListElement | null}} */ (useRef(null));
+  const before = useRef(0);
+  const atEnd = useRef(false);
+  useLayoutEffect(() => {
+    // What is being attached stays in view: on a phone the files are one row.
+    if (uploads.value.length > before.current) atEnd.current = true;
+    before.current = uploads.value.length;
+    if (atEnd.current) list.current?.scrollTo(list.current.scrollWidth, list.current.scrollHeight);
+  });
   if (!hasFiles.value) return null;
   const stored = staying.value.map((each) => ({
     key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
@@ -281,7 +293,7 @@ export function Files({ asked, onAsk, onRemove }) {
   const all = [...stored, ...coming];
   const failed = all.filter((each) => each.state === "failed");
   const others = all.filter((each) => each.state !== "failed");
-  return h("ul", { class: "files", "aria-label": t("files") },
+  return h("ul", { class: "files", ref: list, "aria-label": t("files"), onScroll: ({ currentTarget: row }) => { atEnd.current = isAtEnd(row); } },
     failed.length > 1 ? h(Failed, { files: failed }) : failed.map((each) => h(Widget, each)), others.map((each) => h(Widget, each)));
 }
 

@@ -47,6 +47,35 @@ async def test_the_way_to_the_end_covers_nothing(visit: Visit, tmp_path: Path) -
         assert hit[1] >= 0
 
 
+async def test_files_leave_the_window_of_a_phone_to_the_answer(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    await page.look(width=360, height=640)
+    files = [tmp_path / f"harbour-{number}.txt" for number in range(6)]
+    for file in files:
+        file.write_text("The harbour opens at six.")
+    await visit.attach(*files)
+    visible = (
+        "(() => { const box = document.querySelector('.file:last-child').getBoundingClientRect();"
+        " return box.left >= 0 && box.right <= innerWidth + 1; })()"
+    )
+    assert await page.value(visible), "what was attached last is in view"
+    visit.model.script = Script(text="One line of an answer.\n\n" * 60, tokens=10, delay_ms=1)
+    await visit.ask("First?")
+    shelf, answer = await page.value(
+        "['.files', '.scroller'].map((each) => document.querySelector(each).getBoundingClientRect().height)"
+    )
+    assert shelf < 80
+    assert answer > 0.6 * 640
+    await page.value("document.querySelector('.file:first-child').scrollIntoView()")
+    hit = (
+        "(() => { const file = document.querySelector('.file:first-child button.file-main');"
+        " const box = file.getBoundingClientRect();"
+        " return file.contains(document.elementFromPoint(box.left + 20, box.top + 20)); })()"
+    )
+    assert await page.value(hit), "each file is within reach of a swipe"
+    assert await page.value("document.documentElement.scrollWidth <= innerWidth")
+
+
 async def test_files_that_are_ready_bring_suggestions(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await asyncio.to_thread(visit.here.index)
