@@ -64,6 +64,7 @@ EXCUSED: Mapping[str, str] = {
             " orc.turns.event_log.RecentTurns.add orc.turns.event_log.RecentTurns.find"
             " orc.turns.results.live_log orc.turns.requests.TurnRequest.was_sent_as"
             " orc.turns.requests.TurnRequest.conversation_for orc.turns.results.in_flight"
+            " orc.turns.spans.begin_turn_span"
             " orc.turns.results.result_of orc.turns.results.stopped_result_of orc.turns.results.telemetry_of",
         ),
         (

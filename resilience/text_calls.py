@@ -23,6 +23,7 @@ from core.analysis.page_text import masked
 from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
+from core.documents.unknown_files import unknown_files, unknown_files_note
 from core.grounding import safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.checked_answer import MOST_IN_PLACE
@@ -31,11 +32,12 @@ from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, only_introduces
 from core.grounding.closest import not_found_answer, others_not_read, part_not_found
 from core.grounding.effort import LONGEST_CHECKED
+from core.grounding.equal_words import say_the_same
 from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence
 from core.grounding.figures import Statement
 from core.grounding.models import Citation, Revision
 from core.grounding.numbers import MAX_FIGURES, NumberConflicts, written_numbers
-from core.grounding.order_of_tokens import is_turned, same_order
+from core.grounding.order_of_tokens import is_turned, replaces_word, same_order
 from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
@@ -260,7 +262,12 @@ def read_claims(text: str) -> object:
 def compare_order(text: str) -> object:
     """Claims are shorter, and of a longer page only parts are parsed."""
     tokens = tokenize(text[:MAX_PARSED_WHOLE], "en")
-    return same_order(tokens, tokens), is_turned(tokens, tokens)
+    return same_order(tokens, tokens), is_turned(tokens, tokens), replaces_word(tokens, tokens[::-1])
+
+
+def name_unknown_files(text: str) -> object:
+    """The files of a question that are not attached, and the sentences about them."""
+    return unknown_files_note(unknown_files(text, ["quay.txt", "quay plan.txt"]), text)
 
 
 def compare_rows(text: str) -> object:
@@ -365,6 +372,7 @@ TEXT: Mapping[str, Call] = {
     "quoted": quoted,
     "asks_for_overview": question_type.asks_for_overview,
     "asks_about_whole": question_type.asks_about_whole,
+    "unknown_files": name_unknown_files,
     "topic_of_summary": question_type.topic_of_summary,
     "asked_parts": question_type.asked_parts,
     "asks_yes_or_no": answer_type.asks_yes_or_no,
@@ -442,6 +450,7 @@ GROUNDING: Mapping[str, Call] = {
     "has_content": has_content,
     "has_row": has_row,
     "same_order": compare_order,
+    "say_the_same": lambda text: say_the_same(text, CLAIM),
     "says": compare_rows,
     "only_introduces": only_introduces,
     "Claims": read_claims,
