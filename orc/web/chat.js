@@ -2,7 +2,7 @@
 import { ApiError, get, send } from "./api.js";
 import { forgetFiles, hasFiles } from "./files.js";
 import { t } from "./i18n.js";
-import { go, keep, kept, me, notify, outdated, place, report, said, sessions } from "./store.js";
+import { go, keep, kept, loadSessions, me, notify, outdated, place, report, said, sessions } from "./store.js";
 import { follow, listen, stopListening } from "./stream.js";
 import { batch, computed, signal } from "./vendor/ui.js";
 
@@ -191,14 +191,21 @@ async function loadTurns(id) {
     const isGone = error instanceof ApiError && error.problem.status === 404;
     // The window was closed before the API had the first question.
     if (isGone && conversationId.value === id && sendAgain(id)) return;
-    if (isGone) {
-      known.value = false;
-      notify({ text: t("sessions.gone"), kind: "info" });
-      go(null, { replace: true });
-    } else report(error);
+    if (isGone) leaveGone(id);
+    else report(error);
   } finally {
     loading.value = false;
   }
+}
+
+/** Leave a session that the API does not have any more; the text in the box goes along. @param {string} id */
+export function leaveGone(id) {
+  if (conversationId.value !== id) return;
+  const text = replacing.value ? beforeEdit : draft.value;
+  notify({ text: t("sessions.gone"), kind: "info" });
+  go(null, { replace: true });
+  if (text) setDraft(text);
+  loadSessions();
 }
 
 /** Fetch the turns before those that are shown. */

@@ -1,6 +1,6 @@
 // Following answers to their end, over lost connections and restarts, and what happens in other windows.
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
-import { change, conversationId, giveBack, isRestored, isRunning, later, objectionsOf, path, stored, title, turns } from "./chat.js";
+import { change, conversationId, giveBack, isRestored, isRunning, later, leaveGone, objectionsOf, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { numbered, toUnits } from "./markdown.js";
@@ -309,6 +309,7 @@ export async function listen(id) {
   const mine = listening = new AbortController();
   let wait = 500;
   let wasAway = false;
+  let wasThere = false;
   while (!mine.signal.aborted && conversationId.value === id) {
     try {
       await refreshDocuments(id);
@@ -316,6 +317,7 @@ export async function listen(id) {
       if (wasAway) wasAway = !(await loadMe());
       const headers = { accept: "text/event-stream" };
       const response = await request("GET", `${path(id)}/events`, { headers, signal: mine.signal });
+      wasThere = true;
       await showMissed(id).catch(report);
       for await (const event of eventsOf(response)) {
         wait = 500;
@@ -324,6 +326,8 @@ export async function listen(id) {
       }
     } catch (error) {
       wasAway = true;
+      // Deleted in another window.
+      if (wasThere && error instanceof ApiError && error.problem.status === 404) leaveGone(id);
       if (error instanceof ApiError && error.problem.status === 401) signedOut.value = true;
     }
     await pause(wait);
@@ -344,6 +348,7 @@ function hear(id, kind, data) {
   if (kind.startsWith("document")) onDocumentEvent(kind, data);
   else if (kind === "chat_session_title_updated") renamed(data);
   else if (kind === "turn_started") appear(id, data.turn_id, data.seq);
+  else if (kind === "error") throw new ApiError(data);
 }
 
 /** A turn that another window began. @param {string} id of the session @param {string} turnId @param {number} seq */

@@ -49,6 +49,24 @@ async def test_another_window_shows_what_happens_in_this_one(visit: Visit, progr
         assert window.problems == []
 
 
+async def test_a_session_that_is_deleted_elsewhere_is_left_with_the_text_in_the_box(
+    visit: Visit, tmp_path: Path
+) -> None:
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    await visit.attach(tmp_path / "leave.pdf")
+    await visit.ask("First question?")
+    deleted = await visit.conversation()
+    await visit.write("And the second")
+    with visit.client() as client:
+        client.delete(f"/conversations/{deleted}")
+    await visit.page.until("document.querySelector('.notice')?.textContent.includes('no longer does')")
+    await visit.page.until("!document.querySelector('.turn, .file, .session')")
+    assert await visit.page.value("document.getElementById('question').value") == "And the second"
+    await visit.ask(" question?")
+    assert await visit.conversation() != deleted
+    assert len(visit.get("/conversations")["conversations"]) == 1
+
+
 async def test_a_title_comes_before_the_answer_and_although_the_turn_fails(visit: Visit) -> None:
     visit.model.script = Script(text="A slow answer. " * 10, tokens=60, delay_ms=50)
     await visit.write("When does the ferry leave?")
