@@ -133,7 +133,7 @@ def describe(settings: CoreSettings) -> str:
     """Which models answer, and at which host. Contains no secrets."""
     endpoint = endpoint_of(settings)
     if endpoint is None:
-        return "offline extractive model (no OPENAI_API_KEY, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT)"
+        return "the offline extractive model (no OPENAI_API_KEY, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT)"
     names = {_model_name(settings, "writer"): None, _model_name(settings, "planner"): None}
     return f"{' and '.join(names)} at {endpoint.host}"
 

@@ -122,7 +122,7 @@ def test_the_example_settings_run_offline_for_one_local_user(monkeypatch: pytest
         monkeypatch.setenv(name, value)
     settings = Settings()
     assert settings.auth_mode is AuthMode.LOCAL
-    assert describe(settings).startswith("offline")
+    assert describe(settings).startswith("the offline")
 
 
 def test_the_worker_has_one_event_loop() -> None:

@@ -133,7 +133,7 @@ def test_azure_without_a_key_names_the_missing_setting(make_settings: MakeSettin
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, "offline extractive model"),
+        ({}, "the offline extractive model"),
         ({"openai_api_key": "sk-secret"}, "gpt-5.1 at api.openai.com"),
         (
             {"openai_base_url": "http://user:pw@localhost:1/v1", "chat_model": "a", "planner_model": "b"},
