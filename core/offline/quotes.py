@@ -14,7 +14,7 @@ from core.offline.material import ENDS, Material, Place
 from core.offline.overview import about_documents, asks_about_documents
 from core.offline.support import answers, asks_figure, can_answer, has_only_names, is_one_of_many, own_terms
 from core.offline.tables import asks_to_count_rows, extreme_row, rows_alike
-from core.search.bm25 import Candidate, QuestionTerms, TextRanking
+from core.search.bm25 import Candidate, CandidateScore, QuestionTerms, TextRanking
 from core.text.answer_type import asks_yes_or_no, counted_words, is_negated
 from core.text.question_type import asked_parts, asks_about_whole, asks_for_explanation, refers_back
 from core.text.sentences import Piece
@@ -190,13 +190,24 @@ def _distinct(ranking: TextRanking, candidates: Sequence[Candidate], best: Itera
         if len(chosen) == MAX_QUOTES or own.score < least:
             break
         says_same = any(
-            own.covered <= earlier.covered
-            and len(own.terms & earlier.terms) > SAME * max(1, min(len(own.terms), len(earlier.terms)))
-            for earlier in (ranking.scores[other] for other in chosen)
+            _says_same(own, ranking.scores[other], candidates[index].document == candidates[other].document)
+            for other in chosen
         )
         if not says_same and has_content(candidates[index].text[:LONGEST_EXAMINED]):
             chosen.append(index)
     return chosen
+
+
+def _says_same(own: CandidateScore, earlier: CandidateScore, is_same_document: bool) -> bool:
+    """Whether the candidate repeats one before it.
+
+    Documents of one kind have sentences that differ in a figure only: `The deposit is 50 euros.`
+    """
+    of_own, of_earlier = (each.covered | each.document_terms for each in (own, earlier))
+    if not is_same_document and of_own == of_earlier and own.terms != earlier.terms:
+        return False
+    shared, fewer = len(own.terms & earlier.terms), min(len(own.terms), len(earlier.terms))
+    return own.covered <= earlier.covered and shared > SAME * max(1, fewer)
 
 
 def _needed(ranking: TextRanking, material: Material, chosen: list[int]) -> list[int]:

@@ -395,3 +395,19 @@ def test_a_row_with_one_number_is_no_heading_of_the_last_one(above: str) -> None
     answer = answer_from("Who leads the work in April?", [source(1, f"{above}{TABLE}")])
     assert "October" not in answer.partition(closest_label("en"))[0]
     assert "April 4 Ms. Adeyemi [S1]" in answer
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What is the deposit?", "The deposit is 50 euros. [S1]\n\nThe deposit is 90 euros. [S2]"),
+        ("What is the deposit of the barn?", "Lease of the barn. [S2] The deposit is 90 euros. [S2]"),
+        ("How wide is the gate?", "The gate is 3 metres wide. [S1]"),
+    ],
+)
+def test_documents_that_differ_in_a_figure_are_both_quoted(question: str, expected: str) -> None:
+    found = [
+        source(1, "Lease of the hut. The deposit is 50 euros. The gate is 3 metres wide.", name="hut.txt"),
+        source(2, "Lease of the barn. The deposit is 90 euros. The gate is 3 metres wide.", name="barn.txt"),
+    ]
+    assert answer_from(question, found) == expected
