@@ -11,7 +11,7 @@ from operator import attrgetter
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.equal_words import SPELLED_OTHERWISE
-from core.grounding.opposites import SIDE_OF
+from core.grounding.opposites import SIDE_OF, UNIT_OF
 from core.grounding.page_sentences import located_pieces
 from core.grounding.paraphrases import ClaimParts, PageSentence, Part, supports
 from core.grounding.quotes import QuoteFinder, Span
@@ -27,7 +27,7 @@ from core.grounding.sentence_facts import (
 from core.grounding.sources import Source
 from core.grounding.table_rows import cells_of, says
 from core.grounding.tokens import Token, tokenize
-from core.text.numbers import CURRENCIES, NUMBER_WORDS
+from core.text.numbers import CURRENCIES, MONTHS, NUMBER_WORDS
 from core.text.sentences import Kind
 from core.text.terms import detect_language, has_digit, is_stop_word, words
 
@@ -44,7 +44,9 @@ COUNTED_WORDS, KNOWN_CLAIMS = 512, 32
 READING_COMPARISONS, PARSING_COMPARISONS = 20, 500
 """Comparisons that reading a claim, and parsing a part of a long page, take as long as."""
 _CLAIM_WORD = re.compile(r"[^\W\d_]{5,}")
-_WRITTEN_OTHERWISE = CURRENCIES.keys() | NUMBER_WORDS.keys() | SIDE_OF.keys() | SPELLED_OTHERWISE
+_WRITTEN_OTHERWISE = frozenset[str]().union(
+    CURRENCIES, NUMBER_WORDS, MONTHS, SIDE_OF, UNIT_OF, SPELLED_OTHERWISE
+)
 """Words of a claim for which the page can have a sign, a figure or another word: `yearly` for `annual`."""
 _LONG_WORD = re.compile(r"\w{2,}")
 _LABELLED = re.compile(r"[^.!?:]{1,80}:\s[^.!?]*")
@@ -233,7 +235,7 @@ def _without_opening(claim: str) -> str:
 
 
 def _beginnings(claim: str) -> set[str]:
-    """The beginnings of its longer words, without those that a page may write as a sign or a figure."""
+    """The beginnings of its longer words that a page cannot write as a sign, a figure or another word."""
     found = map(str.lower, _CLAIM_WORD.findall(claim))
     return {word[:BEGINNING] for word in found if word not in _WRITTEN_OTHERWISE}
 

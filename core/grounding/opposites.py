@@ -21,7 +21,6 @@ ALL_NEGATIONS = frozenset[str]().union(*NEGATIONS.values())
 ONLY = frozenset("only solely exclusively nur ausschließlich seulement uniquement sólo únicamente".split())
 
 QUANTIFIERS = frozenset("every each several most many few both".split())
-"""Content words that are no names where they begin a sentence."""
 CONDITIONS = frozenset(
     "if unless except excluding exception exceptions excepted provided wenn falls sofern außer ausnahme"
     " ausgenommen si sauf hormis salvo excepto siempre".split()
@@ -95,6 +94,9 @@ TIMES = frozenset(
     "after once when nach nachdem sobald bei après lorsque quand dès tras cuando partir".split()
 )
 """Words before a time that can be the condition of what may, must or must not be done."""
+CONDITIONS_OR_TIMES = CONDITIONS | TIMES
+ENDLESS = EXCEPTIONS | TIMES
+"""Words before a condition that can end without a mark."""
 _ORDINALS = (
     "first 1st erste ersten erster erstes premier première primer primera primero"
     " | second 2nd zweite zweiten zweiter zweites deuxième segundo segunda"

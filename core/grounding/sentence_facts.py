@@ -6,12 +6,13 @@ from itertools import pairwise
 from core.grounding.opposites import (
     CHANGES,
     CONDITIONS,
+    CONDITIONS_OR_TIMES,
+    ENDLESS,
     EXCEPTIONS,
     MAYBE,
     MODALS,
     PREFIXES,
     QUALIFIERS,
-    TIMES,
     Sides,
     sides_of,
 )
@@ -164,13 +165,13 @@ def condition(tokens: Sequence[Token]) -> frozenset[str]:
     may or must be done: `after the second year, the owner may raise the rent`.
     """
     spelled = [token.written.casefold() for token in tokens]
-    opening = CONDITIONS if MODALS.isdisjoint(spelled) else CONDITIONS | TIMES
+    opening = CONDITIONS if MODALS.isdisjoint(spelled) else CONDITIONS_OR_TIMES
     first = next((at for at, word in enumerate(spelled) if word in opening), None)
     if first is None:
         return frozenset()
     behind = (at for at, each in enumerate(tokens) if at > first and each.breaks in (",", ";", ":", "|"))
     end = next(behind, len(tokens))
-    if spelled[first] in EXCEPTIONS | TIMES:
+    if spelled[first] in ENDLESS:
         return frozenset([token.stem for token in tokens[first + 1 : end] if token.is_content][:1])
     rest = {token.stem for token in (*tokens[:first], *tokens[end:])}
     return frozenset(token.stem for token in tokens[first + 1 : end] if token.is_content) - rest

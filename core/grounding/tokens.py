@@ -65,6 +65,8 @@ _TOKEN = re.compile(
 )
 _FREE = frozenset({"free", "frei"})
 """Behind a hyphen, as in `gluten-free`, they negate."""
+_NO_NAMES = QUANTIFIERS | SPELLED_OTHERWISE
+"""Content words that are no names where they begin a sentence."""
 _DASHES = frozenset("-\u2013\u2014")
 _HYPHENS = frozenset("-\u2010\u2011")
 _MAY_NAME = re.compile(r"[^\W\d_]|[A-Z]{2,3}")
@@ -143,14 +145,15 @@ def _tokens(text: str, language: str) -> list[Token]:
             token.stem = next(stemmed)
     # The first word of a sentence is no name if it counts, or is a function word in any language.
     first = next((token for token in raw if token.kind != "mark"), None)
-    if first and (is_stop_word(first.after) or first.after in SPELLED_OTHERWISE | QUANTIFIERS):
+    if first and (is_stop_word(first.after) or first.after in _NO_NAMES):
         first.is_name = False
     for token in raw:
         if token.is_letter and not token.stem and token.kind == "word":
             token.stem, token.is_name = token.after, True
     _mark(raw, language)
-    _mark_signs(raw)
-    _share_units(raw)
+    numbers = [index for index, token in enumerate(raw) if token.kind == "number"]
+    _mark_signs(raw, numbers)
+    _share_units(raw, numbers)
     _mark_bounds(raw)
     return [token for token in raw if token.kind != "range" and token.breaks != "-"]
 
@@ -266,35 +269,28 @@ def _mark(tokens: list[Token], language: str) -> None:
             preposition = ""
 
 
-def _share_units(tokens: Sequence[Token]) -> None:
+def _share_units(tokens: Sequence[Token], numbers: Sequence[int]) -> None:
     """Give the first of two numbers the currency or scale of the second: `from 95 to 82 euros`."""
-    for first, between, second in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        if (
-            first.kind == second.kind == "number"
-            and between.written.casefold() in _TO
-            and first.after in _FROM
-        ):
-            fixed = _SYMBOLS | _SCALES
-            first.near += tuple(
-                unit for unit in second.near if unit in fixed and fixed.isdisjoint(first.near)
-            )
+    for at, other in pairwise(numbers):
+        first, second = tokens[at], tokens[other]
+        is_change = first.after in _FROM and other == at + 2 and tokens[at + 1].written.casefold() in _TO
+        if is_change and _FIXED.isdisjoint(first.near):
+            first.near += tuple(unit for unit in second.near if unit in _FIXED)
 
 
-def _mark_signs(tokens: Sequence[Token]) -> None:
+def _mark_signs(tokens: Sequence[Token], numbers: Sequence[int]) -> None:
     """Read a dash, and brackets, as the sign of a number if they follow a function word: `was – EUR 138`.
 
     Behind other words a dash is one between clauses, and brackets can be an aside: `ten (10) members`.
     """
-    for index, token in enumerate(tokens):
-        if token.kind != "number":
-            continue
-        before = [each for each in tokens[max(0, index - 3) : index] if not _is_currency(each)][-2:]
+    for at in numbers:
+        before = [each for each in tokens[max(0, at - 3) : at] if not _is_currency(each)][-2:]
         if not before:
             continue
-        if token.sign == "aside" and before[-1].is_function_word:
-            token.sign = "loss"
+        if tokens[at].sign == "aside" and before[-1].is_function_word:
+            tokens[at].sign = "loss"
         elif before[-1].breaks in _DASHES and before[0].is_function_word:
-            token.sign, before[-1].breaks = "minus", ""
+            tokens[at].sign, before[-1].breaks = "minus", ""
 
 
 def _is_currency(token: Token) -> bool:
@@ -319,7 +315,7 @@ def _mark_bounds(tokens: Sequence[Token]) -> None:
 def _classify(token: Token, folded: str, denied: frozenset[str]) -> None:
     if token.negates or folded in denied:
         token.stem, token.negates = "", True
-    elif folded in CONJUNCTIONS:
+    elif folded in CONJUNCTIONS and not token.is_letter:
         token.stem, token.breaks = "", "and"
     elif folded in CURRENCIES:
         token.stem = ""

@@ -203,6 +203,7 @@ def test_cells_are_not_supported_without_the_first_one_or_with_other_values(clai
         ("A", "B", "The class {} shares have one vote."),
         ("I", "II", "The phase {} trial ended in Oslo."),
         ("S", "X", "The model {} cars are sold in Oslo."),
+        ("Y", "X", "The model {} cars are sold in Oslo."),
         ("A", "B", "Die Kabinen der Klasse {} sind im Winter und im Sommer geschlossen."),
         ("A-101", "B-101", "The article {} costs 5 euros."),
         ("A101", "B101", "{} costs 5 euros in Oslo."),

@@ -29,6 +29,8 @@ PEOPLE = (
 )
 STAFF = "ID: 7 | Employee: Ann Lee | Salary EUR: 52000\nID: 8 | Employee: Bob Ray | Salary EUR: 91000"
 FARES = "From: Oslo | To: Bergen | Adult fare EUR: 49\nFrom: Bergen | To: Oslo | Adult fare EUR: 59"
+OFFICES = "ID: 7 | Employee: Ann Lee | Office: Oslo | Start date: 2019-03-01 | Salary EUR: 52000"
+OWNERS = "Inquilino: Elena Soto | Dueño: Igor Ruiz | Renta EUR: 720"
 OTHERS = "Ferry: Anna Berg | Open from: 5 | Trip: 3–5 days | Budget: 8 | Budget 2025: 9"
 MATCHES = (
     "Player: Ann | Wins: 5 | Losses: 7 | Result EUR: (138)\n"
@@ -94,6 +96,9 @@ def is_supported(claim: str, page: str) -> bool:
         ("Ann Lee has Bob Ray as manager.", PEOPLE),
         ("The salary of Bob Ray is EUR 91,000.", STAFF),
         ("The Oslo-Bergen adult fare is EUR 49.", FARES),
+        ("In Oslo Ann Lee has a salary of EUR 52,000.", OFFICES),
+        ("Ann Lee started on 1 March 2019.", OFFICES),
+        ("Elena Soto tiene una renta de 720 euros.", OWNERS),
         ("The Anna Berg is open from 5.", OTHERS),
         ("The trip of the Anna Berg is 3 to 5 days.", OTHERS),
         ("The budget 2025 of the Anna Berg is 9.", OTHERS),
@@ -169,6 +174,9 @@ def test_a_sentence_that_says_more_or_less_than_the_row_is_not_supported(claim: 
         ("The start of Bob Ray was 2019-03-01.", PEOPLE),
         ("Ann Lee and Bob Ray have a salary of EUR 52,000.", PEOPLE),
         ("Ann Lee's manager Bob Ray has EUR 52,000.", PEOPLE),
+        ("Elena Soto e Igor Ruiz tienen una renta de 720 euros.", OWNERS),
+        ("Elena Soto o Igor Ruiz tiene una renta de 720 euros.", OWNERS),
+        ("Elena Soto y Igor Ruiz tienen una renta de 720 euros.", OWNERS),
         ("The quantity of invoice 17 is 18.", "Invoice: 18 | Quantity: 17"),
         ("The Bergen-Oslo adult fare is EUR 49.", FARES),
         ("The seller Ann Lee gives Bob Ray 5.", "Buyer: Ann Lee | Seller: Bob Ray | Price: 5"),
