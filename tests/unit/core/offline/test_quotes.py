@@ -401,13 +401,17 @@ def test_a_row_with_one_number_is_no_heading_of_the_last_one(above: str) -> None
     ("question", "expected"),
     [
         ("What is the deposit?", "The deposit is 50 euros. [S1]\n\nThe deposit is 90 euros. [S2]"),
-        ("What is the deposit of the barn?", "Lease of the barn. [S2] The deposit is 90 euros. [S2]"),
-        ("How wide is the gate?", "The gate is 3 metres wide. [S1]"),
+        ("How high is the deposit of the barn?", "Lease of the barn. [S2] The deposit is 90 euros. [S2]"),
+        ("How many rows are there?", "It has 3 rows. [S1]"),
     ],
 )
 def test_documents_that_differ_in_a_figure_are_both_quoted(question: str, expected: str) -> None:
     found = [
-        source(1, "Lease of the hut. The deposit is 50 euros. The gate is 3 metres wide.", name="hut.txt"),
-        source(2, "Lease of the barn. The deposit is 90 euros. The gate is 3 metres wide.", name="barn.txt"),
+        source(
+            1, "Lease of the hut. The deposit is 50 euros. The hut is dry. It has 3 rows.", name="hut.txt"
+        ),
+        source(
+            2, "Lease of the barn. The deposit is 90 euros. The barn is cold. It has 3 rows.", name="barn.txt"
+        ),
     ]
     assert answer_from(question, found) == expected
