@@ -246,6 +246,7 @@ function listenToWindow() {
     if (document.hidden) return;
     checkVersion();
     if (signedOut.value) loadMe();
+    else loadSessions();
   });
 }
 

@@ -67,6 +67,14 @@ async def test_a_session_that_is_deleted_elsewhere_is_left_with_the_text_in_the_
     assert len(visit.get("/conversations")["conversations"]) == 1
 
 
+async def test_a_session_of_another_window_is_listed_once_this_one_is_looked_at(visit: Visit) -> None:
+    assert await visit.texts(".session") == []
+    with visit.client() as client:
+        client.post("/orc", json={"question": "Who begins elsewhere?"})
+    await visit.page.value("document.dispatchEvent(new Event('visibilitychange'))")
+    await visit.page.until("document.querySelector('.session')?.textContent.includes('elsewhere')")
+
+
 async def test_a_title_comes_before_the_answer_and_although_the_turn_fails(visit: Visit) -> None:
     visit.model.script = Script(text="A slow answer. " * 10, tokens=60, delay_ms=50)
     await visit.write("When does the ferry leave?")
