@@ -269,8 +269,11 @@ def _is_like_a_row(line: str, following: str, before: tuple[Kind, str]) -> bool:
 
 def _places(line: str) -> list[str]:
     """What each word is: a number, or a word with or without a capital; empty if no number is inside."""
+    # Most lines have no number, which is seen faster than their words.
+    if _DIGIT.search(line) is None or line[0].islower():
+        return []
     words = line.split()
-    if not any(map(_CELL.match, words[1:-1])) or len(words) > MOST_ROW_WORDS or line[0].islower():
+    if len(words) > MOST_ROW_WORDS or not any(map(_CELL.match, words[1:-1])):
         return []
     return ["0" if _CELL.match(word) else "A" if word[0].isupper() else "a" for word in words]
 
