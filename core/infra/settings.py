@@ -266,7 +266,9 @@ def load_settings(kind: type[Kind]) -> Kind:
     try:
         settings = kind()
     except ValidationError as exc:
-        problems = [f"{_place(error['loc'])}: {error['msg']}" for error in exc.errors()]
+        # A default that depends on the value of another field cannot be computed without that value.
+        found = [error for error in exc.errors() if error["type"] != "default_factory_not_called"]
+        problems = [f"{_place(error['loc'])}: {error['msg']}" for error in found]
         raise InvalidInput(f"Settings that cannot be used: {'; '.join(problems)}.") from exc
     except SettingsError as exc:
         problem = re.sub(r'.*field "(\w+)".*', lambda found: variable_of(found[1]), str(exc))
