@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from core.grounding.equal_words import groups_of, neutral_words
 from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
@@ -135,10 +135,10 @@ def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
         return False
     if _states(claim, row):
         return True
-    first, *others = parts = _parts(claim)
-    subject = _subject(row, _content(first))
-    if subject is None or not others:
+    parts = _parts(claim)
+    if len(parts) < 2 or (subject := _subject(row, _content(parts[0]))) is None:
         return False
+    first = parts[0]
     starts = [[] if _subject(row, _content(part)) else subject.value for part in parts]
     stated = [_states([*start, *part], row, is_part=True) for start, part in zip(starts, parts, strict=True)]
     is_apposition = _stems(first) <= _stems((*subject.label, *subject.value)) and _ends_in_comma(claim, first)
@@ -157,7 +157,7 @@ def _parts(claim: Sequence[Token]) -> list[list[Token]]:
 
 
 def _ends_in_comma(claim: Sequence[Token], part: Sequence[Token]) -> bool:
-    return claim[len(part)].breaks == ","
+    return any(token is part[-1] and behind.breaks == "," for token, behind in pairwise(claim))
 
 
 def _states(claim: Sequence[Token], row: Sequence[Cell], *, is_part: bool = False) -> bool:

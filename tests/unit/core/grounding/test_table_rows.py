@@ -4,6 +4,8 @@ import pytest
 
 from core.grounding.evidence import Evidence
 from core.grounding.quotes import Span
+from core.grounding.table_rows import cells_of, says
+from core.grounding.tokens import tokenize
 
 PRICES = (
     "Article | Description | Unit | Price EUR | Discount from 10\n"
@@ -272,6 +274,11 @@ def test_verbs_and_other_languages_are_not_turned_around(claim: str, page: str) 
 )
 def test_each_of_several_values_needs_its_label(claim: str, page: str, expected: bool) -> None:
     assert is_supported(claim, page) is expected
+
+
+@pytest.mark.parametrize("claim", ["", "?!", "the, and of", "(-)"])
+def test_a_claim_without_words_is_not_said_by_a_row(claim: str) -> None:
+    assert not says(tokenize(claim, "en"), cells_of(tokenize(TEAM.splitlines()[0], "en")))
 
 
 HALLS = (
