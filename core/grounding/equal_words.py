@@ -68,5 +68,10 @@ def say_the_same(word: str, other: str) -> bool:
     return word == other or not groups_of(word).isdisjoint(groups_of(other))
 
 
+def is_exchanged(stem: str) -> bool:
+    """Whether a page can have another word in the place of this one, or none."""
+    return bool(groups_of(stem)) or stem in neutral_words()
+
+
 SPELLED_OTHERWISE = frozenset(" ".join((*_EQUAL.values(), *_NEUTRAL.values())).split()) - {"|"}
 """The words above as they are written: the page can have another one."""

@@ -10,7 +10,7 @@ from operator import attrgetter
 
 from core.grounding.comparisons import is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
-from core.grounding.equal_words import SPELLED_OTHERWISE
+from core.grounding.equal_words import SPELLED_OTHERWISE, is_exchanged
 from core.grounding.opposites import SIDE_OF, UNIT_OF
 from core.grounding.page_sentences import located_pieces
 from core.grounding.paraphrases import ClaimParts, PageSentence, Part, supports
@@ -205,7 +205,8 @@ class Evidence:
         language = self.language if self._has_prose else detect_language(words(plain))
         said, best = tokenize(claim, language), None
         wanted = {token.stem for token in said if token.written.isdigit()}
-        windows = self._windows_with(_beginnings(claim))
+        needed = (token.written for token in said if token.is_content and not is_exchanged(token.stem))
+        windows = self._windows_with(_beginnings(" ".join(needed)))
         for unit in (window[0] for window in takewhile(lambda each: len(each) == 1, windows)):
             if not effort.spend():
                 break

@@ -14,7 +14,7 @@ from core.text.numbers import CURRENCIES, MONTHS, SCALES
 _FIXED = frozenset(CURRENCIES.values())
 _LIMITING = CONDITIONS | MAYBE | ONLY
 _DIRECTIONS = frozenset(
-    "from to until before after between through ab nach bis durch zwischen seit desde hasta vers"
+    "from until before after between through ab nach bis durch zwischen seit desde hasta vers"
     " naar door".split()  # prose: data
 )
 """Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
@@ -235,7 +235,7 @@ def _is_next(named: Cell, row: Sequence[Cell], said: Sequence[Token]) -> bool:
     in_words = {
         at for cell, first in places if not cell.is_number for at in range(first, first + cell.length)
     }
-    in_value = range(own, own + named.length) if named.length > 1 else ()  # `11` of `11 May 2017`
+    in_value = range(own, own + named.length)  # `11` of `11 May 2017`
     numbers = [at for cell, at in places if cell.is_number and at not in {*in_words, *in_value}]
     distance, *others = (min(abs(at - label) for label in labels) for at in (own, *numbers))
     return own not in {*in_words, *labels} and all(distance < other for other in others)
@@ -307,7 +307,8 @@ def _is_directed(said: Sequence[Token], cells: Sequence[Cell], others: Sequence[
         if any(token.written.casefold() == after for token in cell.label):
             continue
         is_deadline = after == "by" and cell.is_number
-        if after in _DIRECTIONS or is_deadline or (after in _OF_OR_FROM and cell in others):
+        is_end = after == "to" and cell is not cells[-1]  # `amounts to 5`
+        if after in _DIRECTIONS or is_deadline or is_end or (after in _OF_OR_FROM and cell in others):
             return True
     return False
 

@@ -101,6 +101,8 @@ def is_supported(claim: str, page: str) -> bool:
         ("In Oslo Ann Lee has a salary of EUR 52,000.", OFFICES),
         ("Ann Lee started on 1 March 2019.", OFFICES),
         ("Elena Soto tiene una renta de 720 euros.", OWNERS),
+        ("The wins of Ann amount to 5, as listed.", MATCHES),
+        ("The budget of Bob amounts to 9.", "Name: Bob | Budget: 9 | Total: 9"),
         ("The Anna Berg is open from 5.", OTHERS),
         ("The trip of the Anna Berg is 3 to 5 days.", OTHERS),
         ("The budget 2025 of the Anna Berg is 9.", OTHERS),
