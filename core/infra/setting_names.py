@@ -4,7 +4,7 @@ Old names are accepted for one release, with a warning that says what to use ins
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from core.errors import InvalidInput
@@ -65,6 +65,10 @@ WITHOUT_EFFECT = frozenset(
 )  # fmt: skip
 """Settings that became constants, or whose file is part of the package."""
 
+_OLD = frozenset({*RENAMED, *ADVANCED.values(), *WITHOUT_EFFECT})
+ALMOST_THE_SAME = 0.9
+"""The share of their letters that a misspelt name and the right one have in common, in the same order."""
+
 
 def deprecation_warnings(environment: Mapping[str, str]) -> list[str]:
     """One sentence for each old name that is set."""
@@ -78,6 +82,22 @@ def deprecation_warnings(environment: Mapping[str, str]) -> list[str]:
         elif name in WITHOUT_EFFECT:
             warnings.append(f"{name} no longer has an effect: remove it.")
     return warnings
+
+
+def misspelt_names(environment: Mapping[str, str], known: Collection[str]) -> list[str]:
+    """One sentence for each variable that is not among the known ones and has almost the name of one.
+
+    Another program of Orc may have settings that this one does not know.
+    """
+    names = {key.upper() for key in environment}
+    unknown = {name for name in names.difference(known, _OLD) if name.startswith(PREFIX)}
+    if not unknown:
+        return []
+    # Not at the top: few environments need it.
+    from difflib import get_close_matches
+
+    meant = {name: get_close_matches(name, known, n=1, cutoff=ALMOST_THE_SAME) for name in sorted(unknown)}
+    return [f"{name} is not a setting. Did you mean {found[0]}?" for name, found in meant.items() if found]
 
 
 def advanced_values(text: str) -> dict[str, str]:

@@ -31,6 +31,7 @@ from core.infra.setting_names import (
     RENAMED,
     advanced_values,
     deprecation_warnings,
+    misspelt_names,
 )
 from core.infra.setting_section import Section, split_commas
 
@@ -273,14 +274,20 @@ def load_settings(kind: type[Kind]) -> Kind:
     except SettingsError as exc:
         problem = re.sub(r'.*field "(\w+)".*', lambda found: variable_of(found[1]), str(exc))
         raise InvalidInput(f"Settings that cannot be used: {problem} is not JSON.") from exc
-    for warning in deprecated_settings():
+    for warning in doubtful_settings(kind):
         log.warning("%s", warning)
     return settings
 
 
-def deprecated_settings() -> list[str]:
-    """What to change in the environment or in `.env` before the next release."""
-    return deprecation_warnings(set_variables())
+def doubtful_settings(kind: type[CoreSettings]) -> list[str]:
+    """What to change in the environment or in `.env`: deprecated and misspelt names."""
+    fields = {name: field for name, field in kind.model_fields.items() if name not in ADVANCED}
+    known = {
+        ADVANCED_VARIABLE,
+        *(variable_of(name, field.validation_alias) for name, field in fields.items()),
+    }
+    variables = set_variables()
+    return deprecation_warnings(variables) + misspelt_names(variables, known)
 
 
 def set_variables() -> dict[str, str]:

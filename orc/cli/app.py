@@ -20,7 +20,7 @@ from core.errors import InvalidInput, NotFound, OrcError
 from core.infra.data_directory import announced_tools
 from core.infra.log_redaction import keep_content_out
 from core.infra.operating_system import private_files
-from core.infra.settings import deprecated_settings
+from core.infra.settings import doubtful_settings
 from core.names import Owner
 from core.storage.backup import Manifest, back_up
 from core.storage.backup import restore as restore_backup
@@ -84,7 +84,7 @@ async def examine(settings: Settings, console: Console) -> bool:
         blobs = FolderBlobStore(settings.blobs_dir)
         findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
     _report(findings, console)
-    for warning in deprecated_settings():
+    for warning in doubtful_settings(Settings):
         console.print(f"[yellow]{warning}[/]")
     return all(state.allows_turns for state in states) and not any(each.is_damage for each in findings)
 

@@ -18,7 +18,7 @@ from core.infra.setting_names import (
     WITHOUT_EFFECT,
     deprecation_warnings,
 )
-from core.infra.settings import CoreSettings, deprecated_settings, load_settings, variable_of
+from core.infra.settings import CoreSettings, doubtful_settings, load_settings, variable_of
 from scripts.describe_settings import PARTS, variables
 
 KINDS = (CoreSettings, orc.settings.Settings, mcp_server.settings.Settings)
@@ -64,10 +64,29 @@ def test_an_old_name_works_and_warns(
     assert variable_of(field, kind.model_fields[field].validation_alias) == RENAMED[old]
 
 
+def test_a_misspelt_name_is_reported_with_the_right_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORC_CHAT_MDOEL", "small")
+    monkeypatch.setenv("ORC_SOMETHING_ELSE", "1")
+    assert doubtful_settings(CoreSettings) == [
+        "ORC_CHAT_MDOEL is not a setting. Did you mean ORC_CHAT_MODEL?"
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_setting_of_another_program_is_not_misspelt(
+    kind: type[CoreSettings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in sorted(set().union(*map(variables, KINDS))):
+        monkeypatch.setenv(name, "1")
+    assert doubtful_settings(kind) == []
+
+
 def test_an_old_name_in_the_env_file_works_and_warns(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ORC_INGESTION_WORKERS=4\n")
     assert CoreSettings().workers == 4
-    assert deprecated_settings() == ["ORC_INGESTION_WORKERS is deprecated: set ORC_WORKERS instead."]
+    assert doubtful_settings(CoreSettings) == [
+        "ORC_INGESTION_WORKERS is deprecated: set ORC_WORKERS instead."
+    ]
 
 
 def test_the_new_name_wins_over_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,13 +106,13 @@ def test_an_advanced_limit_is_read_from_the_json_object_and_from_its_old_variabl
     value = get_args(annotation)[-1] if get_origin(annotation) is Literal else value
     monkeypatch.setenv(ADVANCED[key], value)
     assert str(getattr(kind(), key)).lower() in (value, f"{value}.0")
-    assert deprecated_settings() == [
+    assert doubtful_settings(CoreSettings) == [
         f'{ADVANCED[key]} is deprecated: set "{key}" in {ADVANCED_VARIABLE} instead.'
     ]
     monkeypatch.delenv(ADVANCED[key])
     monkeypatch.setenv(ADVANCED_VARIABLE, json.dumps({key: value}))
     assert str(getattr(kind(), key)).lower() in (value, f"{value}.0")
-    assert deprecated_settings() == []
+    assert doubtful_settings(CoreSettings) == []
 
 
 @pytest.mark.parametrize(
