@@ -6,10 +6,11 @@ from typing import Any
 
 from core.documents.places import DocumentOrigin
 from core.documents.ports import PDF, Attachment, plain_name
+from core.errors import NoReadableDocument, NotFound
 from core.grounding.pictures import Parts
 from core.grounding.sources import fence, label
 from core.mcp_contract import FileStatus
-from core.models import Document
+from core.models import Document, DocumentStatus
 from mcp_server.tools.document_context import PromptSources
 
 READ_FILES = (
@@ -67,7 +68,7 @@ def file_statuses(
 
     `created` are the ids of the references that were created for this answer.
     """
-    sent = ((document, attached.get(document.document_id)) for document in ready)
+    sent = ((each, attached.get(each.document_id) if each.readable else None) for each in ready)
     return [
         FileStatus(
             **origins[document.document_id].model_dump(),
@@ -81,3 +82,21 @@ def file_statuses(
         )
         for document, each in sent
     ]
+
+
+def without_gone(documents: Sequence[Document], gone: Set[str]) -> list[Document]:
+    """The documents, of which those that are gone count as failed."""
+    reason = "it was removed while the question was being answered"
+    failure = {
+        "readable": False,
+        "status": DocumentStatus.FAILED,
+        "reason_code": NotFound.code,
+        "reason": reason,
+    }
+    return [each.model_copy(update=failure) if each.document_id in gone else each for each in documents]
+
+
+def none_readable(documents: Sequence[Document], notes: Sequence[str] = ()) -> NoReadableDocument:
+    """The error for a call none of whose documents can be read."""
+    reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in documents)
+    return NoReadableDocument(" ".join([f"None of the documents can be read. {reasons}", *notes]))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Annotated, Protocol
+from typing import Annotated
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from mcp.server import MCPServer
@@ -20,7 +20,7 @@ from core.documents.service import DocumentService
 from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
 from core.grounding.checked_answer import CheckedAnswer, Checker
 from core.grounding.citations import CUT_NOTE, mark_truncated
-from core.grounding.models import Revision, WrittenMark
+from core.grounding.models import Revision
 from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.grounding.sources import withdrawn, without_markers
@@ -43,7 +43,7 @@ from core.mcp_contract import (
 from core.models import Document, DocumentStatus, FileRef, Record
 from core.names import missing_document, path_named
 from core.text.strip_stream import StreamStripper
-from mcp_server.tools.attachments import created_ids, file_statuses, how_sent, message_content
+from mcp_server.tools import attachments
 from mcp_server.tools.document_context import (
     PromptSources,
     Reader,
@@ -59,7 +59,15 @@ from mcp_server.tools.page_images import (
     with_pictures,
     with_seen_pages,
 )
-from mcp_server.tools.registration import CallProgress, CallScope, ContextName, Question, offer, success
+from mcp_server.tools.registration import (
+    CallProgress,
+    CallScope,
+    ContextName,
+    Question,
+    Reporter,
+    offer,
+    success,
+)
 from mcp_server.tools.scope_filter import origin_of
 
 MAX_DOCUMENTS = 50
@@ -68,19 +76,6 @@ REQUEST_SECONDS = 0.003
 """A request to the model has been sent by then."""
 MODEL_CALLS = 2
 """One call answers. A second one is made if the model refuses the attached files."""
-
-
-class Reporter(Protocol):
-    """Reports progress to the caller."""
-
-    def working(self, done: int, total: int, message: str) -> None:
-        """Reports a step; steps in quick succession may be skipped."""
-
-    async def text(self, delta: str) -> None:
-        """Sends text of the answer."""
-
-    async def marks(self, marks: Sequence[WrittenMark]) -> None:
-        """Sends markers of the text that was sent."""
 
 
 class CallOptions(Record):
@@ -110,8 +105,8 @@ DEFAULT_OPTIONS = CallOptions()
 class _ChatCall:
     """The state of one call: what is read whole and searched, how it is attached, and the answer so far.
 
-    `created` are the ids of file references that this call created. `is_cut`: the answer has reached a length
-    limit.
+    `gone` are the ids of documents whose pages were removed after the plan was made, `created` those of file
+    references that this call created. `is_cut`: the answer has reached a length limit.
     """
 
     question: str
@@ -124,6 +119,7 @@ class _ChatCall:
     revision: Revision | None
     checker: Checker
     budget: CallBudget = field(default_factory=lambda: CallBudget(max_calls=MODEL_CALLS))
+    gone: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
     shown: str = ""
     trimmed: StreamStripper = field(default_factory=StreamStripper)
@@ -179,7 +175,7 @@ class DocumentChat:
         if self.images is not None:
             allowed = await self.images.allowed(options.images, model.name, self.window, question, ready)
         if not readable and not allowed.unread:
-            raise _none_readable(ready)
+            raise attachments.none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
         checker = Checker(self.text, scope.organization_id)
@@ -196,7 +192,9 @@ class DocumentChat:
             # The model is not given these references, so its text did not wait for them.
             asyncio.gather(*map(self.files.ensure, work.plan.searched)),
         )
+        ready = attachments.without_gone(ready, work.gone)
         sent = {each.document.document_id: each for each in [*work.attached, *searched]}
+        created = work.created | attachments.created_ids(searched)
         seen, grounding = [with_seen_pages(each, work.seen) for each in ready], writer.grounding
         return DocumentChatResult(
             answer=work.shown,
@@ -204,7 +202,7 @@ class DocumentChat:
             citations=citations,
             metadata=DocumentChatMetadata(
                 mode=reading.mode,
-                reason=" ".join([reading.reason, *how_sent(work.attached), *work.seen.notes]),
+                reason=" ".join([reading.reason, *attachments.how_sent(work.attached), *work.seen.notes]),
                 pages_read=reading.pages,
                 passages=len(reading.sources),
                 left_out=reading.left_out,
@@ -212,7 +210,7 @@ class DocumentChat:
                 prompt=with_image_tokens(work.sizes, work.seen.counts),
                 images=work.seen.counts,
                 usage=work.budget.usage,
-                files=file_statuses(seen, sent, work.created | created_ids(searched), work.origins),
+                files=attachments.file_statuses(seen, sent, created, work.origins),
                 grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
             ),
         )
@@ -273,7 +271,11 @@ class DocumentChat:
         before = [SystemMessage("\n".join(rules)), *shown]
         besides = "\n".join([question, *(str(message.text) for message in shown)])
         found = await self.reader.read(query.strip(), work.plan, files, more=more)
-        work.created |= created_ids(work.attached)
+        work.created |= attachments.created_ids(work.attached)
+        read = {source.document_id for source in found.sources}
+        # A search may find nothing in a document; one that is read whole has pages.
+        planned = work.plan.whole if read else documents
+        work.gone = {each.document_id for each in planned if each.readable} - read
         placed = [with_origin(source, work.origins[source.document_id]) for source in found.sources]
         found = found.model_copy(update={"sources": placed})
         cap, taken = work.options.max_tokens, work.allowed.reserved
@@ -281,11 +283,11 @@ class DocumentChat:
         if self.images is not None and work.options.images is not None:
             work.seen = await self.images.draw(work.allowed, reading, documents, files)
             reading = with_pictures(reading, work.seen, work.origins, files if work.allowed.most else ())
-        if not reading.sources and not any(each.readable for each in documents):
-            raise _none_readable(documents, work.seen.notes)
+        if not reading.sources:
+            raise attachments.none_readable(attachments.without_gone(documents, work.gone), work.seen.notes)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
         pictures = picture_parts(work.seen.images, reading.sources)
-        content = message_content(question, reading, files, pictures)
+        content = attachments.message_content(question, reading, files, pictures)
         messages = [*before, QuestionMessage(content=content, question=question)]
         writer = CheckedAnswer(reading.sources, question, work.checker)
         counting = asyncio.create_task(self._count(messages, question))
@@ -298,11 +300,6 @@ class DocumentChat:
         """The tokens of each part of the prompt, counted once the request to the model is on its way."""
         await asyncio.sleep(REQUEST_SECONDS)
         return await asyncio.to_thread(section_tokens, messages, question, self.counter)
-
-
-def _none_readable(documents: Sequence[Document], notes: Sequence[str] = ()) -> NoReadableDocument:
-    reasons = "; ".join(f"{d.blob_name}: {d.reason or 'its text is not ready'}" for d in documents)
-    return NoReadableDocument(" ".join([f"None of the documents can be read. {reasons}", *notes]))
 
 
 async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _ChatCall) -> None:

@@ -8,7 +8,7 @@ import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Literal, ParamSpec
+from typing import Annotated, Literal, ParamSpec, Protocol
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -42,6 +42,19 @@ STATUS_SECONDS = 0.01
 
 SILENT_SECONDS = 4.0
 """After this long without a notification one is sent: clients give up on calls that are silent."""
+
+
+class Reporter(Protocol):
+    """Reports progress to the caller."""
+
+    def working(self, done: int, total: int, message: str) -> None:
+        """Reports a step; steps in quick succession may be skipped."""
+
+    async def text(self, delta: str) -> None:
+        """Sends text of the answer."""
+
+    async def marks(self, marks: Sequence[WrittenMark]) -> None:
+        """Sends markers of the text that was sent."""
 
 
 class CallProgress:

@@ -8,13 +8,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, S
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader
 
 from core.documents.ports import Attachment
 from core.documents.scope import Scope
-from core.errors import DependencyDown
+from core.errors import DependencyDown, NoReadableDocument
 from core.extraction.collecting import OnPage
 from core.extraction.sandbox import Extraction
 from core.grounding.models import WrittenMark
@@ -32,7 +33,7 @@ from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor, open_document_side
 from mcp_server.bootstrap import read_prompt
 from mcp_server.tools.document_chat import DEFAULT_OPTIONS, REQUEST_SECONDS, CallOptions, DocumentChat
-from mcp_server.tools.document_context import Reader, ReadingLimits
+from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimits
 from tests.unit.core.extraction.samples import pdf
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 
@@ -203,6 +204,42 @@ async def test_an_answer_is_the_same_whether_it_is_streamed_or_not(
     result = await ask(side, chat_by("text"), "a.txt", listener=listener if listens else None)
     assert result.answer == 'The quay opens at seven [Page 1 of Document "a.txt"].'
     assert "".join(listener.shown) == (result.answer if listens else "")
+
+
+class Removing(Reader):
+    """Removes documents once it is decided that they are read."""
+
+    def __init__(self, side: DocumentSide, *names: str, whole: int = 1000) -> None:
+        limits = ReadingLimits(whole=whole, unindexed=whole, passages=5)
+        super().__init__(side.library, WordRetriever(FakeLibrary()), limits)
+        self._side, self._names = side, names
+
+    async def read(self, *given: Any, **options: Any) -> PromptSources:
+        for document in await self._side.library.resolve(ANN, self._names):
+            await self._side.library.delete(ANN, document.document_id)
+        return await super().read(*given, **options)
+
+
+async def test_a_document_that_is_removed_meanwhile_is_reported(
+    side: DocumentSide, chat_by: Chat, double: OpenAIDouble
+) -> None:
+    await put(side, "a.txt", QUAY.encode())
+    await put(side, "b.txt", CRANE.encode())
+    chat = replace(chat_by("text"), reader=Removing(side, "b.txt"))
+    double.script.replies.append(Reply(text="The quay opens at seven [S1]."))
+    result = await ask(side, chat, "a.txt", "b.txt")
+    assert [(file.blob_name, file.status) for file in result.metadata.files] == [
+        ("a.txt", "created"),
+        ("b.txt", "failed"),
+    ]
+    assert result.metadata.files[1].reason == "it was removed while the question was being answered"
+    assert [file.blob_name for file in result.files] == ["a.txt"]
+    with pytest.raises(NoReadableDocument, match=r"a\.txt: it was removed while"):
+        await ask(side, replace(chat, reader=Removing(side, "a.txt")), "a.txt")
+    await put(side, "long.txt", QUAY.encode())
+    with pytest.raises(NoReadableDocument, match=r"long\.txt: it was removed while"):
+        await ask(side, replace(chat, reader=Removing(side, "long.txt", whole=0)), "long.txt")
+    assert len(double.requests) == 1, "no model is asked without a source"
 
 
 @pytest.mark.parametrize("said", [" \n ", "[S1]"])
