@@ -80,6 +80,8 @@ _FIGURES_OF_DATE = re.compile(
     r"|(?P<first>\d\d?)\.(?P<middle>\d\d?)\.(?P<last>(?:1[89]|20)\d\d))(?![\w/-]|\.\d)"
 )
 """A date in which the order of day and month is certain: `2024-05-17`, `17.5.2024`."""
+_GROUP = re.compile(r"\d\s\d{3}(?!\d)")
+_YEAR_IN_FIGURES = re.compile(r"(?:1[89]|20)\d\d-\d|\d\.(?:1[89]|20)\d\d")
 _THOUSANDS = re.compile(
     r"(?<=:\s)\d{1,3}(?:\s\d{3}){1,2}(?=\s\||$)"
     r"|(?<![\w.,/-])(?<!\d\s)\d{1,3}(?:\s\d{3}){1,2}"
@@ -99,14 +101,18 @@ def in_signs(text: str, language: str) -> str:
     Dates in figures get the name of their month in this language, if it is one of `MONTH_IN`.
     """
     if _DIGIT.search(text):
-        text = _alike(_FIGURES_OF_DATE.sub(lambda match: _date(match, language), text))
+        if _YEAR_IN_FIGURES.search(text):
+            text = _FIGURES_OF_DATE.sub(lambda match: _date(match, language), text)
+        text = _alike(text)
     text = _RANGE.sub(_range, text)
     return _COMPARED.sub(_comparison, text)
 
 
 def _alike(text: str) -> str:
     """The text with one spelling of times of day, dates, rates, negative amounts and foreign dollars."""
-    text = _THOUSANDS.sub(lambda match: "".join(match[0].split()), _TIME_OF_DAY.sub(r"\1m", text))
+    text = _TIME_OF_DAY.sub(r"\1m", text)
+    if _GROUP.search(text):
+        text = _THOUSANDS.sub(lambda match: "".join(match[0].split()), text)
     text = _DOLLAR.sub(lambda match: f"{DOLLARS[match[1]]} ", text)
     text = _NEGATIVE_EXPONENT.sub(" e -", SIGN_BEFORE_CODE.sub("minus ", text))
     if _DAY_AND_YEAR.search(text):

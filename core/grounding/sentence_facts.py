@@ -32,6 +32,7 @@ _ENDS = {
 """Prepositions before a number that make it the beginning, the end or the size of a change."""
 _BEFORE_CHANGE = frozenset("of von de en".split())
 """Prepositions before the beginning or the size of a change, if the clause has a word of one."""
+_ENDS_OF_MAYBE = frozenset(word.rpartition("-")[2] for word in MAYBE)
 _RATES = frozenset("a an per each every je pro par por".split())
 
 LEAST_IN_SENTENCE = 3
@@ -94,11 +95,13 @@ def _is_content_word(token: Token) -> bool:
 
 def negations(tokens: Iterable[Token]) -> int:
     """How often a text or clause negates."""
-    return sum(token.negates for token in tokens)
+    return len([token for token in tokens if token.negates])
 
 
 def says_maybe(clause: Sequence[Token]) -> bool:
     """Whether a clause has a word of MAYBE; `may not` and the month of May are none."""
+    if _ENDS_OF_MAYBE.isdisjoint([token.written.casefold() for token in clause]):
+        return False
     return any(
         _joined_word(token, before) in MAYBE
         and token.written != "May"

@@ -180,7 +180,8 @@ def _states(claim: Sequence[Token], row: Sequence[Cell], *, is_part: bool = Fals
     subject = next((cell for cell in whole if cell is row[0] or cell.names_row), None)
     if subject is None or not _in_order(whole, said) or _is_turned(subject, named, claim):
         return False
-    others = [cell for cell in whole if cell is not row[0] and not cell.names_row]
+    own = named.place_in(said)
+    others = [c for c in whole if c is not row[0] and not c.names_row and c.place_in(said) != own]
     if others and (is_part or (not named.is_number and any(cell.is_number for cell in others))):
         return False  # `Ann's manager Bob earns 5`
     if named.is_number and not _scales(row[0].label) <= _stems(said):

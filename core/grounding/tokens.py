@@ -241,9 +241,14 @@ def _mark(tokens: list[Token], language: str) -> None:
     """Mark negations, numbers with their units, opposites and names."""
     denied = NEGATIONS.get(language, ALL_NEGATIONS)
     spelled = [token.after for token in tokens]
-    for number, token in pairwise(tokens):
-        if number.kind == "number" and token.after not in SCALES:
-            token.stem = UNIT_OF.get(token.after, token.stem)
+    for index, token in enumerate(tokens):
+        if (
+            token.after in UNIT_OF
+            and index
+            and tokens[index - 1].kind == "number"
+            and token.after not in SCALES
+        ):
+            token.stem = UNIT_OF[token.after]
     for index, token in enumerate(tokens):
         is_spelled = spelled[index] in NUMBER_WORDS
         if spelled[index] in AMBIGUOUS_NUMBER_WORDS:
