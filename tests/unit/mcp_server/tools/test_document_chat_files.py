@@ -26,7 +26,7 @@ from core.llm.factory import build_chat_model
 from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatResult
-from core.models import Document, Page, Progress
+from core.models import Document, Page, Progress, Retrieval
 from core.storage.attachments import LocalProviderFiles, build_provider_files
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
@@ -206,12 +206,19 @@ async def test_an_answer_is_the_same_whether_it_is_streamed_or_not(
     assert "".join(listener.shown) == (result.answer if listens else "")
 
 
+class Nothing(WordRetriever):
+    """Finds nothing, as a search of documents that are gone."""
+
+    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        return Retrieval()
+
+
 class Removing(Reader):
     """Removes documents once it is decided that they are read."""
 
     def __init__(self, side: DocumentSide, *names: str, whole: int = 1000) -> None:
         limits = ReadingLimits(whole=whole, unindexed=whole, passages=5)
-        super().__init__(side.library, WordRetriever(FakeLibrary()), limits)
+        super().__init__(side.library, Nothing(FakeLibrary()), limits)
         self._side, self._names = side, names
 
     async def read(self, *given: Any, **options: Any) -> PromptSources:
