@@ -23,6 +23,7 @@ _ANNOUNCES = re.compile(
     re.I,
 )
 """A sentence that says what a document is about shares words with most questions and answers none."""
+_LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
 _CLAUSE = re.compile(r"\d+(?:\.\d+)+\.?\s+")
 
 
@@ -131,4 +132,4 @@ def _is_quotable(piece: Piece, following: Piece | None) -> bool:
         return False
     if piece.text.endswith(":") and (following is None or following.kind != "item"):
         return False
-    return _ANNOUNCES.search(piece.text) is None
+    return _LEADERS.search(piece.text) is None and _ANNOUNCES.search(piece.text) is None

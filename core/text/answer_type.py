@@ -65,6 +65,9 @@ _HOW = re.compile(
 _COUNTED = re.compile(
     r"\b(?:how many|wie viele|combien (?:de|d')|cuánt[oa]s)\s*((?:[^\W\d_][\w-]*\s*){1,2})", re.I
 )
+_AMOUNT = re.compile(
+    r"\bwhat(?: is| was| are| were|'s)? (?:the )?(?:percentage|share|number|amount|price|value)\b", re.I
+)
 _TIME = re.compile(
     r"\b(?:when (?:did|was|were|will)|(?:what|which) (?:year|date|day)"
     r"|wann|(?:welchem|welches) (?:jahr|datum)"
@@ -263,7 +266,7 @@ def has_what_is_asked(question: str, text: str) -> bool:
         return _HAS_TIME.search(text) is not None
     if not all(found.search(text) for asked, found in _FITTING if asked.search(question)):
         return False
-    if not _HOW.search(question):
+    if not (_HOW.search(question) or _AMOUNT.search(question)):
         return True
     amounts = text if _HOW_OLD.search(question) else _YEAR.sub("", text)
     amounts = _CLOCK_OR_DATE.sub("", amounts) if _COUNTED.search(question) else amounts

@@ -276,3 +276,8 @@ def test_questions_one_behind_the_other_are_answered_one_by_one() -> None:
         "Dogs are welcome on Fridays. [S1] The new rent is 2,900 euros. [S1]\n\n"
         "I could not find an answer to the third part of the question."
     )
+
+
+def test_a_line_of_a_table_of_contents_is_no_answer() -> None:
+    contents = sources("Contents\nRent of the hall ........ 12\nKeys of the hall ........ 14")
+    assert not cited(answer_from("How high is the rent of the hall?", contents))

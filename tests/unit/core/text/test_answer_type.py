@@ -113,6 +113,8 @@ def test_a_condition_is_no_time() -> None:
         ("Quel est le numéro de téléphone ?", "Tél. 02 99 55 01 20", "Le 22 mai 2025"),
         ("What is her e-mail address?", "Ada Lund, a.lund@example.org", "Ada Lund, floor 4"),
         ("How many desks are there?", "There are 14 desks.", "Please pack your desks by Thursday at 4 pm."),
+        ("How many members are there?", "There are 40 members.", "It has a house for members since 2021."),
+        ("What is the number of members?", "There are 40 members.", "The number of members has grown."),
         ("How many guests come?", "We expect 40 guests.", "Guests come on 12 June."),
         ("When does the last ferry leave?", "The last ferry leaves at 16:00.", "The ferry leaves at 8:30."),
         ("Wie lange läuft der Vertrag?", "Er läuft ein Jahr.", "Er hat zwei Seiten."),
