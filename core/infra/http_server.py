@@ -66,6 +66,9 @@ class LimitedHttp(HttpToolsProtocol):
         self._have_headers()
         super().on_headers_complete()
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Logs nothing: any client may ask for another protocol, and is answered in this one."""
+
     def _await_headers(self) -> None:
         self._have_headers()
         self._header_timer = self.loop.call_later(self.header_seconds, self._refuse, b"408 Request Timeout")

@@ -83,7 +83,8 @@ async def _of_the_system(request: Request, exc: Exception) -> JSONResponse:
 
 async def _invalid(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, RequestValidationError)
-    errors = exc.errors()
+    # A header that may be absent has no null: that it is not null either says nothing.
+    errors = [error for error in exc.errors() if error["type"] != "none_required"] or exc.errors()
     if any(error["type"] == "json_invalid" for error in errors):
         return render(problem(400, "The body is not valid JSON.", _trace_id(request), code="malformed_json"))
     if _takes_json(request) and "json" not in request.headers.get("content-type", ""):

@@ -118,9 +118,15 @@ err = Console(stderr=True)
 Result = TypeVar("Result")
 STDIO_TOKEN_SECONDS = 24 * 3600
 DocumentOption = Annotated[
-    list[str] | None, typer.Option("--document", "-d", help="only these; default: all")
+    list[str] | None,
+    typer.Option("--document", "-d", help="only this document; can be given several times; default: all"),
 ]
-ConversationOption = Annotated[uuid.UUID, typer.Option("--conversation", "-c", help="the conversation's id")]
+ConversationOption = Annotated[
+    uuid.UUID,
+    typer.Option(
+        "--conversation", "-c", help="id of the conversation: in the web page's address, after #/c/"
+    ),
+]
 
 
 def _show_version(wanted: bool) -> None:
@@ -140,7 +146,11 @@ def options(
 
 @app.command()
 def serve() -> None:
-    """Serve the API, the tools server and a worker on this machine, until Ctrl-C."""
+    """Serve the API, the tools server and a worker on this machine, until Ctrl-C.
+
+    Settings are environment variables or lines of a file .env. ORC_PORT and ORC_MCP_PORT are the ports of the
+    API and of the tools server, ORC_DATA_DIR is the folder of the data. docs/configuration.md lists all.
+    """
     from orc.cli.serve import serve as serve_both
 
     _run(lambda settings: serve_both(settings, out))
@@ -282,7 +292,7 @@ async def _reindex(settings: Settings, conversation: uuid.UUID | None) -> int:
 def token(
     conversation: ConversationOption,
     document: DocumentOption = None,
-    minutes: Annotated[int, typer.Option(min=1, max=24 * 60)] = 60,
+    minutes: Annotated[int, typer.Option(min=1, max=24 * 60, help="how long the token is valid")] = 60,
 ) -> None:
     """Print a scope token for MCP clients, over the documents of one of your conversations."""
     sys.stdout.write(_run(lambda settings: _mint(settings, conversation, document, minutes * 60)) + "\n")

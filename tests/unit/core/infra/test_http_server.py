@@ -100,6 +100,14 @@ async def test_spaces_around_a_header_are_no_part_of_its_value(port: int) -> Non
     assert b"x-echo: a b\r\n" in answer
 
 
+async def test_a_request_for_another_protocol_is_answered_in_this_one(
+    port: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = b"connection: upgrade\r\nupgrade: websocket\r\n\r\n"
+    assert b"200 OK" in await sent(port, REQUEST + asked)
+    assert caplog.records == [], "the log names no library to install"
+
+
 async def test_what_requests_need_is_made_while_requests_are_answered() -> None:
     began, ended = asyncio.Event(), asyncio.Event()
 

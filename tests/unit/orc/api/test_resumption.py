@@ -229,6 +229,19 @@ async def test_taking_up_a_stream_never_asks_again(api: Api) -> None:
     assert api.model.calls == []
 
 
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [("-1", "Input should be greater than or equal to 0"), ("x", "must be a whole number")],
+)
+async def test_a_last_event_that_is_no_number_is_refused_with_one_reason(
+    api: Api, sent: str, reason: str
+) -> None:
+    refused = await api.post(idempotency_key="key", last_event_id=sent)
+    assert refused.status_code == 422
+    [error] = refused.json()["errors"]
+    assert error["field"] == "last-event-id" and error["reason"].endswith(reason)
+
+
 async def test_the_key_of_another_body_does_not_lead_to_its_turn(api: Api) -> None:
     ids = events_of(await api.post(idempotency_key="key"))[0][2]
     body = {"question": "The rent?", "conversation_id": ids["conversation_id"]}
