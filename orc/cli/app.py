@@ -148,8 +148,9 @@ def options(
 def serve() -> None:
     """Serve the API, the tools server and a worker on this machine, until Ctrl-C.
 
-    Settings are environment variables or lines of a file .env. ORC_PORT and ORC_MCP_PORT are the ports of the
-    API and of the tools server, ORC_DATA_DIR is the folder of the data. docs/configuration.md lists all.
+    ORC_PORT and ORC_MCP_PORT are the ports, ORC_DATA_DIR is the folder of the data.
+
+    They are environment variables, or lines of a file .env. docs/configuration.md lists all.
     """
     from orc.cli.serve import serve as serve_both
 
