@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice, takewhile
@@ -81,6 +80,7 @@ class Evidence:
         self._folded = text.lower()
         self._quotes = QuoteFinder(text)
         self._units: dict[int, PageSentence] = {}
+        self._with_letters: dict[str, list[int]] = {}
         sample = words(text[:LANGUAGE_SAMPLE_CHARACTERS])
         self.language = detect_language(sample)
         self._has_prose = sum(map(is_stop_word, sample)) >= LEAST_FUNCTION_WORDS * len(sample)
@@ -111,20 +111,21 @@ class Evidence:
         return located_pieces(self._text)
 
     @cached_property
-    def _with_letters(self) -> dict[str, list[int]]:
-        """The sentences with these neighbouring letters, as many as a beginning has."""
-        found: dict[str, list[int]] = defaultdict(list)
-        for number, span in enumerate(self.sentences):
-            text = self._folded[span.start : span.end]
-            for letters in {text[at : at + BEGINNING] for at in range(len(text) - BEGINNING + 1)}:
-                found[letters].append(number)
-        return found
+    def _folded_sentences(self) -> list[str]:
+        return [self._folded[span.start : span.end] for span in self.sentences]
+
+    def _having(self, beginning: str) -> list[int]:
+        """The sentences with these letters: claims ask for a few, and a page has thousands."""
+        if beginning not in self._with_letters:
+            found = [number for number, text in enumerate(self._folded_sentences) if beginning in text]
+            self._with_letters[beginning] = found
+        return self._with_letters[beginning]
 
     def _windows_with(self, beginnings: set[str]) -> Iterator[list[PageSentence]]:
         """Runs of sentences that may have a good part of the words with these beginnings."""
         having = [0] * len(self.sentences)
         for bit, beginning in enumerate(beginnings):
-            for number in self._with_letters.get(beginning, ()):
+            for number in self._having(beginning):
                 having[number] |= 1 << bit
         for size in range(1, MAX_WINDOW_SENTENCES + 1):
             for first in range(len(having) - size + 1):
