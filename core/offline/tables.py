@@ -81,14 +81,12 @@ def rows_around(pieces: Sequence[Piece], index: int) -> range:
 def asks_to_count_rows(
     counted: Collection[str], pieces: Sequence[Piece], index: int, terms_of: Terms
 ) -> bool:
-    """Whether the counted terms name the rows of the table, by their first column or in several of them.
+    """Whether the counted terms name several rows of the table.
 
     `How many halls are there?` does in a table of halls; `How many seats ...` names a column of it.
     """
-    firsts = [row[0] for row in _named_rows(pieces, index).values()]
-    if not set(counted).isdisjoint(terms_of(firsts[0].column)):
-        return True
-    return sum(set(counted) <= set(terms_of(first.text)) for first in firsts) > 1
+    rows = _named_rows(pieces, index).values()
+    return sum(set(counted) <= set(terms_of(first.text)) for first, *_ in rows) > 1
 
 
 def extreme_row(question: QuestionTerms, pieces: Sequence[Piece], index: int) -> int:
