@@ -262,6 +262,8 @@ def test_verbs_and_other_languages_are_not_turned_around(claim: str, page: str) 
         ("Das Absperrventil kostet 18,90 Euro und wiegt 0,6 kg.", PARTS, False),
         ("Ann Lee's salary is EUR 52,000 and her manager is Bob Ray.", TEAM, True),
         ("Ann Lee's salary is EUR 52,000 and her manager is Cy Dow.", TEAM, False),
+        ("Ann Lee's salary is EUR 52,000, her manager is Bob Ray and her role is Engineer.", TEAM, True),
+        ("Ann Lee's salary is EUR 52,000, her manager is Cy Dow and her role is Engineer.", TEAM, False),
         ("Ann Lee, an engineer, earns EUR 52,000.", TEAM, True),
         ("Ann Lee, managed by Bob Ray, earns EUR 52,000.", TEAM, True),
         ("Ann Lee and Bob Ray earn EUR 52,000.", TEAM, False),
