@@ -41,6 +41,7 @@ FILLER_VERBS = frozenset("get take receiv amount last cost need come total equal
 _WORD = re.compile(r"[a-z]+")
 _DIGITS = re.compile(r"\d+(?:[.,'’]\d+)*")
 _PARTS = re.compile(r"\d+")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
 
 def written_numbers(text: str) -> dict[str, float]:
@@ -58,6 +59,8 @@ def has_numbers(text: str) -> bool:
 
 def _numbers_in(text: str) -> Iterator[tuple[str, float]]:
     folded = text.casefold()
+    if not folded.isascii():
+        folded = folded.translate(_SUPERSCRIPTS)
     for word in set(_WORD.findall(folded)):
         if word in SPELLED_NUMBERS:
             yield word, SPELLED_NUMBERS[word]

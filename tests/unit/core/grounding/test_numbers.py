@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.grounding.citations import CitationWriter
 from core.grounding.numbers import NumberConflicts
+from core.grounding.page_sentences import page_sentences
 from core.grounding.sources import Source
 
 
@@ -193,7 +194,14 @@ WORDS = st.sampled_from(
 def test_a_page_never_contradicts_itself(claim: list[str], page: list[str]) -> None:
     text = " ".join(page)
     contradictions(" ".join(claim), text)
-    assert contradictions(text, text) == []
+    sentences = [text[span.start : span.end] for span in page_sentences(text)]
+    assert [each for sentence in sentences for each in contradictions(sentence, text)] == []
+
+
+def test_a_superscript_is_the_same_number_on_the_page_and_in_the_answer() -> None:
+    page = "The fee ² is high.\nThe fee 3 is high."
+    assert contradictions("The fee ² is high.", page) == []
+    assert contradictions("The fee ⁴ is high.", page) != []
 
 
 @pytest.mark.parametrize("digits", [308, 309, 5000])
