@@ -23,7 +23,7 @@ from core.analysis.page_text import masked
 from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
-from core.documents.unknown_files import unknown_files, unknown_files_note
+from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
 from core.grounding import safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.checked_answer import MOST_IN_PLACE
@@ -267,7 +267,8 @@ def compare_order(text: str) -> object:
 
 def name_unknown_files(text: str) -> object:
     """The files of a question that are not attached, and the sentences about them."""
-    return unknown_files_note(unknown_files(text, ["quay.txt", "quay plan.txt"]), text)
+    found = unknown_files_note(unknown_files(text, ["quay.txt", "quay plan.txt"]), text)
+    return found, is_name_or_its_end("quay.txt", text)
 
 
 def compare_rows(text: str) -> object:

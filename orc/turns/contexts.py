@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from core.documents.places import Accessible, PlaceType
 from core.documents.scope import Scope, ScopeTokens
 from core.documents.service import DocumentService
+from core.documents.unknown_files import is_name_or_its_end
 from core.errors import InvalidInput, OrcError
 from core.grounding.models import Citation
 from core.llm.tokens import TokenCounter
@@ -104,7 +105,7 @@ async def _may_be_there(name: str, accessible: Accessible, library: DocumentServ
     The names of these documents are compared and not shown: an answer with one would draw on its context.
     """
     page = await library.page(accessible, limit=MOST_COMPARED, name=name)
-    is_there = any(each.blob_name.casefold() == name.casefold() for each in page.documents)
+    is_there = any(is_name_or_its_end(name, each.blob_name) for each in page.documents)
     return is_there or page.after is not None
 
 

@@ -76,12 +76,16 @@ def test_names_of_files_in_contexts_are_compared_and_not_shown(here: InProcess) 
     with here.client("", ORGANIZATION, "root") as root:
         root.headers.update(headers)
         made = root.post("/contexts", json={"type": "workspace", "name": "Quays"}).raise_for_status().json()
-        files = [("file", ("Quay.txt", b"The quay opens at seven."))]
+        texts = [("Quay.txt", b"The quay opens at seven."), ("Notes of May.txt", b"The crane is blue.")]
+        files = [("file", each) for each in texts]
         root.post(f"/contexts/{made['context_id']}/documents", files=files).raise_for_status()
         here.index()
         contexts = [{"type": "workspace", "id": made["context_id"]}]
         known = root.post("/orc", json={"question": "What does quay.txt say?", "contexts": contexts}).json()
         assert known["metadata"]["unknown_files"] == []
+        # Without quotation marks only the last word of a name is read.
+        blanks = {"question": "What does Notes of May.txt say?", "contexts": contexts}
+        assert root.post("/orc", json=blanks).json()["metadata"]["unknown_files"] == []
         missing = root.post(
             "/orc", json={"question": "What does quays.txt say?", "contexts": contexts}
         ).json()

@@ -20,7 +20,7 @@ def names(question: str) -> list[str]:
         ("What is in 'My file.pdf'?", ["My file.pdf"]),
         ("What does Notes of May.txt say?", []),
         ("Notes of May.txt: what is in it?", []),
-        ('Is "old handbook.pdf" longer than storybook.pdf?', ["old handbook.pdf", "storybook.pdf"]),
+        ('Is "old handbook.pdf" longer than storybook.pdf?', ["storybook.pdf"]),
         ("Compare a.pdf, data.pdf and (c.docx). And data.pdf?", ["data.pdf", "c.docx"]),
         ("Que dit l'annexe.pdf ?", ["annexe.pdf"]),
         ("Read https://docs.example/x/foo.pdf, then write to me@foo.md.", []),
@@ -30,6 +30,46 @@ def names(question: str) -> list[str]:
 )
 def test_names_of_files_are_compared_with_the_known_ones(question: str, expected: list[str]) -> None:
     assert names(question) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "R&D_plan.pdf",
+            "report+v2.pdf",
+            "Müller&Söhne.pdf",
+            "2024–25.pdf",
+            "a,b.pdf",
+            "x~1.pdf",
+            "a-b.pdf",
+        ),
+        *("lease(signed)v2.pdf", "Smith's_report.pdf", "Bob’s plan.pdf", "Notes of May.txt", "报告.pdf"),
+    ],
+)
+@pytest.mark.parametrize(
+    "question",
+    [
+        *("What does {} say?", "{}: what is in it?", "(see {})", "**{}**?", "'{}'", "« {} »", "Is it\n{}"),
+        *('Say "I cannot read the text in {}" if unsure', 'Explain "Why?" using {} "as is"', "請{}?"),
+    ],
+)
+def test_a_known_file_is_never_said_to_be_missing(name: str, question: str) -> None:
+    written = (name, name.upper(), name.replace("'", "’").replace(" ", "\u00a0"))
+    asked = [question.format(each) for each in written]
+    assert [unknown_files(each, ["v2.pdf", name]) for each in asked] == [[], [], []]
+
+
+def test_parts_of_unknown_names_are_not_names() -> None:
+    for name in ("R&D_plan.pdf", "report+v2.pdf", "lease(signed)v2.pdf", "Smith's_report.pdf", "old-a.pdf"):
+        assert names(f"What does {name} say?") == [name]
+    assert names("请总结报告.pdf") == []
+
+
+def test_a_file_that_is_to_be_written_is_not_missing() -> None:
+    assert names("Write it as summary.md, and compare it with data.md") == ["data.md"]
+    assert names("Speichere das als Miete.csv. Ist es so, wie Haus.csv sagt?") == ["Haus.csv"]
+    assert names("Make a page named index.html. When is it due, as b.txt says?") == ["b.txt"]
 
 
 @pytest.mark.parametrize(
