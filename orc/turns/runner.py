@@ -50,6 +50,11 @@ def unexpected() -> OrcError:
     return OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
 
 
+def interrupted() -> OrcError:
+    """What the user is shown of a turn that is cut off because the process stops."""
+    return Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
+
+
 class TurnRunner:
     """Runs turns. JSON and streaming responses consume the same events; the only difference here is whether
     the model streams."""
@@ -101,7 +106,7 @@ class TurnRunner:
 
     async def _interrupted(self, running: RunningTurn) -> Event:
         """The end of a turn whose task is cancelled: it can be asked again at once, not after its lease."""
-        error = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
+        error = interrupted()
         with suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPTED_SECONDS):
                 return await self._failure(running, error)

@@ -17,6 +17,7 @@ from orc.conversations.session_contexts import Range
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.origins import Origins
 from orc.identity import Principal
+from orc.limits.window import Taken
 from orc.memory.models import Memory
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
@@ -27,9 +28,12 @@ from orc.turns.stopping import Stop
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Asked:
-    """A question that is about to be stored, with its documents and contexts resolved."""
+    """A question that is about to be stored, with its documents and contexts resolved.
+
+    `allowance` is what its message leaves of the user's limit; None without a limit, or if it does not count.
+    """
 
     request: TurnRequest
     owner: Owner
@@ -37,6 +41,7 @@ class Asked:
     documents: list[Document]
     scope: TurnScope | None
     new: NewTurn
+    allowance: Taken | None
 
 
 @dataclass
@@ -90,18 +95,22 @@ class Preparation:
         self._prepare = prepare
         self._task: asyncio.Task[RunningTurn] | None = None
         self._span: Span = INVALID_SPAN
+        self._is_over = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        self._is_over = True
         if error is not None and self._task is not None:
             self._task.cancel()
             fail(self._span, error)
             self._span.end()
 
     def start(self, begun: Started) -> None:
-        """Prepare this turn, inside its span."""
+        """Prepare this turn, inside its span; not if its request was cancelled before this was called."""
+        if self._is_over:
+            return
         self._span = begin_turn_span(begun.turn)
         with use_span(self._span):
             self._task = in_background(self._prepare(begun, self._span))

@@ -1,6 +1,7 @@
 """The service that starts turns and lets callers follow or replay them."""
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -18,7 +19,6 @@ from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
 from orc.events import Done, Event, Failed, Stopped
 from orc.identity import Principal
-from orc.limits.window import Taken
 from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.changes import Changes
 from orc.turns.dependencies import TurnDependencies
@@ -26,12 +26,14 @@ from orc.turns.event_log import EventLog, RecentTurns
 from orc.turns.named_documents import name_for, named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
-from orc.turns.runner import TurnRunner, unexpected
+from orc.turns.runner import INTERRUPTED_SECONDS, TurnRunner, interrupted, unexpected
 from orc.turns.running_turn import Asked, Preparation, RunningTurn
 from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
 from orc.user_limits import UserLimit
+
+logger = logging.getLogger(__name__)
 
 
 class TurnService:
@@ -43,7 +45,7 @@ class TurnService:
         self._titles = Titles(parts.log, parts.models, parts.counter, self.changed)
         self._runner = TurnRunner(parts, self._titles, self.changed)
         self._recent = RecentTurns()
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: set[asyncio.Future[None]] = set()
         self._stops: dict[tuple[Owner, str], Stop] = {}
         self._of_users = UserLimit(parts.settings.turns_per_user, "questions")
         self._shared: SharedTurns | None = None
@@ -109,31 +111,48 @@ class TurnService:
             if scope is not None:
                 named = {"contexts": scope.named(request.contexts), "used": scope.used}
                 new = new.model_copy(update=named)
-            asked = Asked(request, owner, principal, documents, scope, new)
-            try:
-                return await self._begin_asked(asked, place)
-            except asyncio.CancelledError:
-                # The question may be stored, and its turn would be pending until its lease ends.
-                self._keep_running(self._finish_beginning(asked, place.pop_all()))
-                raise
+            allowance = await self._parts.messages.take(principal)
+            return await self._begin_counted(
+                Asked(request, owner, principal, documents, scope, new, allowance), place
+            )
+
+    async def _begin_counted(self, asked: Asked, place: ExitStack) -> EventLog:
+        """Begin and run a turn that is counted; even if its request is cancelled meanwhile."""
+        begun = asyncio.get_running_loop().create_future()
+        self._running.add(begun)  # `close` waits for it
+        try:
+            return await self._begin_asked(asked, place)
+        except asyncio.CancelledError:
+            # The question may be stored, and its turn would be pending until its lease ends.
+            self._keep_running(self._finish_beginning(asked, place.pop_all()))
+            raise
+        except Exception:
+            await self._give_back(asked)
+            raise
+        finally:
+            self._running.discard(begun)
+            begun.cancel()
 
     async def _begin_asked(self, asked: Asked, place: ExitStack) -> EventLog:
         """Store the question and run its turn; repeated for the same attempt, it continues that one."""
         request, owner, principal = asked.request, asked.owner, asked.caller
         with Preparation(partial(self._prepare, asked)) as preparing:
-            started, allowance = await self._begin_counted(asked.new, owner, principal, preparing)
+            started = await self._begin(asked.new, owner, preparing)
             turn = started.turn
             if isinstance(started, Replayed):
+                await self._give_back(asked)
                 known = self._in_memory(owner, turn)
                 return await self._shown(principal, owner, turn, 0, request.trace_id, known)
+            if turn.failure is not None:
+                # The request was cancelled while the failure of this attempt was stored.
+                raise OrcError(turn.failure.message, code=turn.failure.code)
             try:
                 running = await preparing.result()
             except Exception as exc:
                 await self._fail(asked, exc)
-                await self._parts.messages.give_back(principal)
                 raise
         # From here on, the turn's own task ends its log.
-        running.log.allowance = allowance
+        running.log.allowance = asked.allowance
         self._recent.add(owner, turn.turn_id, turn.attempt, running.log)
         # The place is taken until the turn has ended, whether or not its client stays.
         self._run(running, place.pop_all())
@@ -143,10 +162,33 @@ class TurnService:
         """Begin and run a turn whose request was cancelled meanwhile; what cannot be begun is failed."""
         with place:
             try:
-                await self._begin_asked(asked, place)
-            except Exception as exc:
-                with suppress(OrcError):
-                    await self._fail(asked, exc)
+                try:
+                    await self._begin_asked(asked, place)
+                except Exception as exc:
+                    if not isinstance(exc, OrcError):
+                        logger.exception("turn %s failed before its answer was begun", asked.new.key)
+                    await self._close_unbegun(asked, exc)
+            except asyncio.CancelledError:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(INTERRUPTED_SECONDS):
+                        await self._close_unbegun(asked, interrupted())
+                raise
+
+    async def _close_unbegun(self, asked: Asked, cause: Exception) -> None:
+        """Store that a turn failed before its answer was begun, so that it does not count as a message."""
+        for error in await asyncio.gather(
+            self._fail(asked, cause), self._give_back(asked), return_exceptions=True
+        ):
+            if isinstance(error, OrcError):
+                logger.warning("turn %s could not be closed: %s", asked.new.key, error.code)
+            elif error is not None:
+                logger.error("turn %s could not be closed", asked.new.key, exc_info=error)
+
+    async def _give_back(self, asked: Asked) -> None:
+        """Count a message no longer; once, even if its request is cancelled meanwhile."""
+        if asked.allowance is not None:
+            asked.allowance = None
+            await asyncio.shield(self._keep_running(self._parts.messages.give_back(asked.caller)))
 
     async def _prepare(self, asked: Asked, started: Started, span: Span) -> RunningTurn:
         scope = await self._scope_begun(asked.scope, asked.request, asked.caller, started)
@@ -276,8 +318,8 @@ class TurnService:
         while self._running and clock() < ends_at:
             await asyncio.wait(self._running, timeout=ends_at - clock())
         await asyncio.sleep(0)  # a task that is cancelled before its first step would leave its turn pending
-        for task in self._running:
-            task.cancel()
+        for work in self._running:
+            work.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
         await self._titles.close()
 
@@ -325,17 +367,6 @@ class TurnService:
         if scope is not None:
             return await scopes.as_begun(scope, principal, head)
         return await scopes.of_turn(principal, request.contexts, head)
-
-    async def _begin_counted(
-        self, new: NewTurn, owner: Owner, principal: Principal, preparing: Preparation
-    ) -> tuple[Started | Replayed, Taken | None]:
-        """Begin the turn, which counts as a message of the user's only if it is a new one."""
-        limit = self._parts.messages
-        async with limit.counted(principal) as allowance:
-            started = await self._begin(new, owner, preparing)
-        if isinstance(started, Replayed):
-            await limit.give_back(principal)
-        return started, allowance
 
     async def _begin(self, new: NewTurn, owner: Owner, preparing: Preparation) -> Started | Replayed:
         settings = self._parts.settings

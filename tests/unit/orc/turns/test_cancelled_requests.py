@@ -1,0 +1,258 @@
+"""Turns whose request is cancelled while they begin, with and without a shutdown."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.infra.sqlite import Database
+from core.names import Owner
+from devkit.recorded_telemetry import Recorded
+from orc.contexts.turn_scope import TurnScope
+from orc.conversations import sqlite
+from orc.conversations.models import Turn, TurnStatus, utc_now
+from orc.limits import sqlite as limits_sqlite
+from orc.limits.models import RateLimit
+from orc.limits.sqlite import SqliteLimitStore
+from orc.limits.window import Window
+from orc.turns.requests import TurnRequest
+from orc.turns.service import TurnService
+from tests.unit.orc.turns.test_service import (
+    CALLER,
+    ELSEWHERE,
+    OWNER,
+    Log,
+    SlowScopes,
+    SlowTools,
+    WatchedMemory,
+    asking,
+    turn_service,
+)
+
+
+class FailingLog(Log):
+    """A turn log that reports that a failure is stored once the test allows it."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.has_failed, self.may_report = asyncio.Event(), asyncio.Event()
+
+    async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
+        failed = await super().fail(owner, turn_id, attempt, code, message)
+        self.has_failed.set()
+        await self.may_report.wait()
+        return failed
+
+
+class BrokenOnce(SlowScopes):
+    """Contexts with a bug that shows once."""
+
+    async def of_turn(self, *words: Any, **options: Any) -> TurnScope | None:
+        is_first = not self.is_asked.is_set()
+        self.is_asked.set()
+        if is_first:
+            raise RuntimeError("a bug")
+        return None
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(sqlite.SCHEMA, limits_sqlite.SCHEMA)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def log(database: Database) -> Log:
+    log = Log(database)
+    await log.ensure_conversation(OWNER)
+    return log
+
+
+@pytest.fixture
+def tools() -> SlowTools:
+    return SlowTools()
+
+
+def with_scopes(
+    log: Log, tools: SlowTools, scopes: SlowScopes, limit: RateLimit | None = None
+) -> TurnService:
+    return TurnService(replace(turn_service(log, tools, messages=limit)._parts, contexts=scopes))
+
+
+def limited(database: Database, messages: int) -> RateLimit:
+    return RateLimit(SqliteLimitStore(database), window=Window(messages, 3600))
+
+
+def elsewhere() -> TurnRequest:
+    return asking("a.pdf").model_copy(update={"idempotency_key": "key", "contexts": [ELSEWHERE]})
+
+
+async def begun_until(reached: asyncio.Event, service: TurnService) -> "asyncio.Task[Any]":
+    """A request that has come so far."""
+    starting = asyncio.create_task(service.start(elsewhere(), CALLER))
+    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.sleep(0.05)  # the question is stored, if that is not held up
+    return starting
+
+
+async def ended(log: Log) -> tuple[TurnStatus, str | None]:
+    [turn] = await log.turns(OWNER)
+    return turn.status, turn.failure.code if turn.failure else None
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("moment", ["before", "while", "after"])
+async def test_a_turn_whose_request_is_cancelled_counts_once(
+    database: Database, log: Log, tools: SlowTools, moment: str, most: int
+) -> None:
+    scopes, limit = SlowScopes(), limited(database, most)
+    service = with_scopes(log, tools, scopes, limit)
+    held, reached = {
+        "before": (log.may_store, log.is_asked),
+        "while": (log.may_begin, scopes.is_asked),
+        "after": (scopes.may_find, scopes.is_asked),
+    }[moment]
+    held.clear()
+    starting = await begun_until(reached, service)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    held.set()
+    await asyncio.wait_for(service.close(), 5)
+    assert await ended(log) == (TurnStatus.COMMITTED, None)
+    used = await database.rows("SELECT sum(value) AS n FROM rate_limits, json_each(rate_limits.counts)")
+    assert used[0]["n"] == 1
+
+
+async def test_a_cancelled_turn_that_cannot_be_begun_does_not_count(
+    database: Database, log: Log, tools: SlowTools
+) -> None:
+    limit = limited(database, 1)
+    service = with_scopes(log, tools, SlowScopes(), limit)
+    log.may_store.clear()
+    log.begin_error = RuntimeError("a bug")
+    starting = await begun_until(log.is_asked, service)
+    starting.cancel()
+    log.may_store.set()
+    await asyncio.wait_for(service.close(), 5)
+    assert await ended(log) == (TurnStatus.FAILED, "internal")
+    assert await limit.take(CALLER)
+
+
+@pytest.mark.parametrize("most", [None, 3])
+@pytest.mark.parametrize("moment", ["while", "after"])
+async def test_a_shutdown_fails_a_turn_whose_request_it_has_cancelled(
+    database: Database, log: Log, tools: SlowTools, moment: str, most: int | None
+) -> None:
+    scopes = SlowScopes()
+    service = with_scopes(log, tools, scopes, None if most is None else limited(database, most))
+    (log.may_begin if moment == "while" else scopes.may_find).clear()
+    starting = await begun_until(scopes.is_asked, service)
+    # A server cancels its requests, and stops without waiting for them.
+    starting.cancel()
+    await asyncio.wait_for(service.close(grace_seconds=0.05), 5)
+    assert await ended(log) == (TurnStatus.FAILED, "interrupted")
+    assert not (tools.calls or service._running)
+
+
+@pytest.mark.parametrize("most", [None, 3])
+async def test_a_shutdown_waits_for_a_turn_whose_request_it_has_cancelled(
+    database: Database, log: Log, tools: SlowTools, most: int | None
+) -> None:
+    scopes = SlowScopes()
+    scopes.may_find.clear()
+    service = with_scopes(log, tools, scopes, None if most is None else limited(database, most))
+    starting = await begun_until(scopes.is_asked, service)
+    starting.cancel()
+    scopes.may_find.set()
+    await asyncio.wait_for(service.close(), 5)
+    assert await ended(log) == (TurnStatus.COMMITTED, None)
+
+
+async def test_a_shutdown_does_not_wait_for_a_failure_that_cannot_be_stored(
+    log: Log, tools: SlowTools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orc.turns.service.INTERRUPTED_SECONDS", 0.05)
+    scopes = SlowScopes()
+    scopes.may_find.clear()
+    log.may_fail.clear()
+    service = with_scopes(log, tools, scopes)
+    starting = await begun_until(scopes.is_asked, service)
+    starting.cancel()
+    await asyncio.wait_for(service.close(grace_seconds=0.05), 2)
+    assert not service._running
+
+
+async def test_a_bug_in_a_turn_whose_request_was_cancelled_is_logged(
+    log: Log, tools: SlowTools, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.may_store.clear()
+    service = with_scopes(log, tools, SlowScopes())
+    starting = await begun_until(log.is_asked, service)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    [finishing] = service._running
+    log.begin_error, log.fail_error = RuntimeError("a first bug"), RuntimeError("a second bug")
+    log.may_store.set()
+    await asyncio.wait_for(finishing, 5)
+    logged = [(record.getMessage(), str(record.exc_info and record.exc_info[1])) for record in caplog.records]
+    [(first, first_bug), (second, second_bug)] = logged
+    assert first.endswith("failed before its answer was begun") and first_bug == "a first bug"
+    assert second.endswith("could not be closed") and second_bug == "a second bug"
+
+
+async def test_a_turn_that_has_failed_is_not_begun_again_if_its_request_is_cancelled_meanwhile(
+    database: Database, tools: SlowTools, recorded: Recorded
+) -> None:
+    log = FailingLog(database)
+    await log.ensure_conversation(OWNER)
+    service = with_scopes(log, tools, BrokenOnce(), limit := limited(database, 1))
+    starting = await begun_until(log.has_failed, service)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    log.may_report.set()
+    await asyncio.wait_for(service.close(), 5)
+    assert await ended(log) == (TurnStatus.FAILED, "internal")
+    assert not tools.calls
+    assert await limit.take(CALLER)
+    turns = [each for each in recorded.spans if each.name == "invoke_agent orc"]
+    assert [(each.attributes or {})["error.type"] for each in turns] == ["CancelledError", "internal"]
+
+
+async def test_a_request_that_is_cancelled_while_sqlite_writes_prepares_its_turn_once(
+    log: Log, tools: SlowTools, recorded: Recorded
+) -> None:
+    class CountedMemory(WatchedMemory):
+        times = 0
+
+        async def read(self, *words: Any, **options: Any) -> Any:
+            self.times += 1
+            return await super().read(*words, **options)
+
+    writes, may_write, memory = threading.Event(), threading.Event(), CountedMemory()
+
+    def clock() -> Any:
+        writes.set()
+        may_write.wait(5)
+        return utc_now()
+
+    service = TurnService(replace(turn_service(log, tools)._parts, memory=memory))
+    log._clock = clock
+    starting = asyncio.create_task(service.start(asking("a.pdf"), CALLER))
+    assert await asyncio.to_thread(writes.wait, 5)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    may_write.set()
+    await asyncio.wait_for(service.close(), 5)
+    assert await ended(log) == (TurnStatus.COMMITTED, None)
+    assert memory.times == 1
+    assert len([each for each in recorded.spans if each.name == "invoke_agent orc"]) == 1
