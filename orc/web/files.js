@@ -46,9 +46,13 @@ export function forgetFiles() {
 
 /** @param {string} id */
 export async function refreshDocuments(id) {
+  const before = new Set(documents.value);
   const found = /** @type {{documents: Document[]}} */ (await get(`/conversations/${id}/documents`));
   if (conversationId.value !== id) return;
+  // What came since may be later than the list.
+  const since = documents.value.filter((each) => !before.has(each));
   documents.value = found.documents.filter((each) => !isGone(each));
+  since.forEach(put);
   listed.value = id;
 }
 
@@ -66,10 +70,15 @@ export function fateOf({ document_id: id, document_version: version, context_typ
 /** @param {string} kind @param {any} data */
 export function onDocumentEvent(kind, data) {
   if (kind === "document_removed") {
-    drop(data.document_id);
+    const id = data.document_id;
+    drop(id, heard.get(id) ?? "");
     dropSuggestions();
+    if (conversationId.value && documents.value.some((each) => each.document_id === id)) refreshDocuments(conversationId.value).catch(report);
   } else if (kind === "document_progress") work.value = { ...work.value, [data.document_id]: data };
-  else put(data);
+  else {
+    heard.set(data.document_id, data.created_at);
+    put(data);
+  }
 }
 
 /** Suggested questions may be about a file that is not there any more. */
@@ -77,15 +86,17 @@ function dropSuggestions() {
   for (const turn of turns.value) if (turn.value.suggestions.length) change(turn, { suggestions: [] });
 }
 
+/** When each document was made that was last heard of. A later one of the same name has the same id. @type {Map<string, string>} */
+const heard = new Map();
 /** When each removed document was made: an earlier event or list may still name it. @type {Map<string, string>} */
 const gone = new Map();
 /** @param {Document} document */
 const isGone = ({ document_id: id, created_at: made }) => made <= (gone.get(id) ?? "");
 
-/** @param {string} id of a document that has been removed */
-function drop(id) {
-  for (const each of documents.value) if (each.document_id === id) gone.set(id, each.created_at);
-  documents.value = documents.value.filter((each) => each.document_id !== id);
+/** Take a document that was removed off the list, but not a later one of the same name. @param {string} id @param {string} made its `created_at` */
+function drop(id, made) {
+  if (made > (gone.get(id) ?? "")) gone.set(id, made);
+  documents.value = documents.value.filter((each) => each.document_id !== id || !isGone(each));
 }
 
 /** An event may overtake the answer to an upload: the later record counts. @param {Document} document */
@@ -114,7 +125,9 @@ export function attach(files) {
     const reason = () => (tooLarge ? t("files.too_large", { limit: size(limits.upload_bytes) }) : "");
     const state = tooLarge ? "failed" : "waiting";
     uploads.value = [...uploads.value, { key, name: file.name, size: file.size, state, sent: 0, reason }];
-    if (!tooLarge) waiting.set(key, file);
+    if (tooLarge) continue;
+    waiting.set(key, file);
+    for (const [id, { name }] of removals) if (name === file.name) removeNow(id);
   }
   begin();
 }
@@ -122,7 +135,7 @@ export function attach(files) {
 function begin() {
   for (const upload of uploads.value) {
     const file = waiting.get(upload.key);
-    if (!file || sending.size >= AT_ONCE) continue;
+    if (!file || sending.size >= AT_ONCE || isBeingRemoved(upload.name)) continue;
     waiting.delete(upload.key);
     transfer(upload, file);
   }
@@ -150,9 +163,9 @@ function transfer(upload, file) {
 function arrive(upload, request, id) {
   if (request.status === 201) {
     const stored = /** @type {{documents: Document[]}} */ (JSON.parse(request.responseText));
-    const isWanted = uploads.value.some((each) => each.key === upload.key);
+    const wanted = uploads.value.find((each) => each.key === upload.key);
     uploads.value = uploads.value.filter((each) => each.key !== upload.key);
-    if (!isWanted) stored.documents.forEach(removeDocument);
+    for (const document of stored.documents) wanted ? keepUploaded(document, wanted) : removeDocument(document);
     stored.documents.forEach(put);
     if (!known.value) {
       settle();
@@ -176,43 +189,79 @@ function cancel(upload) {
 
 // --- Removing files, which can be taken back for a moment
 
-/** The removals that can still be taken back, by document id. @type {Map<string, {timer: number, address: string, name: string}>} */
+/**
+ * A removal that can be taken back until it is being carried out.
+ * @typedef {{timer: number, address: string, name: string, document: Document, ending?: Promise<void>}} Removal
+ */
+/** By document id, which a later file of the same name has too. @type {Map<string, Removal>} */
 const removals = new Map();
+
+/** An upload that overtakes the removal of an earlier file of its name would be removed. @param {string} name */
+const isBeingRemoved = (name) => [...removals.values()].some((each) => each.name === name);
+
 /** Remove a document in a moment, unless the user takes that back. @param {Document} document */
-function removeDocument({ document_id: id, blob_name: name }) {
+function removeDocument(document) {
+  const { document_id: id, blob_name: name } = document;
   const address = `/conversations/${conversationId.value}/documents/${id}`;
   leaving.value = new Set([...leaving.value, id]);
   dropSuggestions();
-  removals.set(id, { timer: window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000), address, name });
-  const undo = () => {
-    clearTimeout(removals.get(id)?.timer);
-    removals.delete(id);
-    stay(id);
-  };
+  clearTimeout(removals.get(id)?.timer);
+  removals.set(id, { timer: window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000), address, name, document });
+  const undo = () => takeBack(id);
   notify({ key: `removed.${id}`, kind: "info", text: t("files.removed", { name }), action: { label: t("undo"), run: undo } }, UNDO_SECONDS);
 }
 
 /** @param {string} id */
+function takeBack(id) {
+  clearTimeout(removals.get(id)?.timer);
+  removals.delete(id);
+  dismiss(`removed.${id}`);
+  stay(id);
+  begin();
+}
+
+/** A file whose removal was asked for while its replacement was sent is gone: the removal would be that of the replacement.
+ * @param {Document} stored @param {Upload} upload */
+function keepUploaded({ document_id: id }, { replaces }) {
+  const removal = removals.get(id);
+  if (removal && removal.document.version === replaces) takeBack(id);
+}
+
+/** @param {string} id */
 const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
+
+/** Resolves once no file of this name is being sent. @param {string} name @returns {Promise<void>} */
+const sent = (name) => new Promise((resolve) => {
+  const ended = uploads.subscribe((all) => {
+    if (!all.some((each) => each.name === name && each.state === "sending")) queueMicrotask(() => { ended(); resolve(); });
+  });
+});
 
 /** @param {string} id @param {boolean} [keepalive] the page is being left */
 async function removeNow(id, keepalive = false) {
   const removal = removals.get(id);
   if (!removal) return;
   clearTimeout(removal.timer);
-  removals.delete(id);
   dismiss(`removed.${id}`);
+  if (!keepalive) await sent(removal.name);
+  if (removals.get(id) !== removal) return;
+  removal.ending ??= carryOut(id, removal, keepalive);
+  await removal.ending;
+}
+
+/** @param {string} id @param {Removal} removal @param {boolean} keepalive */
+async function carryOut(id, removal, keepalive) {
   try {
     await ask("DELETE", removal.address, { keepalive });
+    drop(id, removal.document.created_at);
   } catch (error) {
-    if (!(error instanceof ApiError && error.problem.status === 404)) {
-      stay(id);
-      report(error);
-      return;
-    }
+    if (error instanceof ApiError && error.problem.status === 404) drop(id, removal.document.created_at);
+    else report(error);
   }
-  drop(id);
+  if (removals.get(id) !== removal) return;
+  removals.delete(id);
   stay(id);
+  begin();
 }
 
 /** Make the removals certain: the next question must not find what is in them. */

@@ -357,6 +357,78 @@ async def test_a_file_that_is_removed_while_it_is_read_is_removed_once_it_is_sto
     assert await visit.texts(".file, .marker") == []
 
 
+async def test_a_file_that_is_attached_again_is_not_removed_with_the_earlier_one(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    await visit.click(".file [aria-label='Remove leave.pdf']")
+    await visit.page.until("document.querySelector('.notice')")
+    (tmp_path / "leave.pdf").write_bytes(pdf("Every employee of the harbour has 31 days of annual leave."))
+    async with visit.page.hold("DELETE", UPLOADS):
+        await visit.page.attach("#picker", tmp_path / "leave.pdf")
+        await visit.page.until("!document.querySelector('.notice')")
+        assert await visit.texts(".file-status") == ["Waiting"]
+        methods = [method for method, url in visit.page.requests if "/documents" in url]
+        assert (methods.count("POST"), methods[-1]) == (1, "DELETE")
+    await visit.sees(".file button.file-main")
+    await visit.ask(QUESTION)
+    assert await stored_names(visit) == ["leave.pdf"]
+    assert len(await visit.texts(".file")) == 1
+    assert "31 days" in (await visit.texts(".turn .text"))[0]
+
+
+async def test_a_file_is_kept_if_the_one_that_it_replaces_is_removed_while_it_is_sent(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    async with visit.page.hold("POST", UPLOADS):
+        await visit.page.attach("#picker", tmp_path / "leave.pdf")
+        await visit.page.until("document.querySelector('.files').textContent.includes('Reading')")
+        await visit.click(".file:has(button.file-main) [aria-label='Remove leave.pdf']")
+        await visit.page.until("document.querySelectorAll('.file').length === 1")
+        # As when the time to take it back is over.
+        await visit.page.value(
+            "import(document.documentElement.dataset.base + 'files.js')"
+            ".then((files) => { files.settleRemovals(); })"
+        )
+    await visit.sees(".file button.file-main")
+    await visit.ask(QUESTION)
+    assert await stored_names(visit) == ["leave.pdf"]
+    assert len(await visit.texts(".file")) == 1
+
+
+async def test_a_removal_does_not_hide_a_later_file_of_the_same_name(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    [before] = visit.get(f"/conversations/{await visit.conversation()}/documents")["documents"]
+    await visit.click(".file [aria-label='Remove leave.pdf']")
+    await visit.ask(QUESTION)
+    await visit.attach(tmp_path / "leave.pdf")
+    hear = f"files.onDocumentEvent('document_removed', {{ document_id: '{before['document_id']}' }})"
+    forget = f"files.onDocumentEvent('document', {json.dumps(before)})"
+    await visit.page.value(
+        f"import(document.documentElement.dataset.base + 'files.js').then((files) => {{ {forget}; {hear}; }})"
+    )
+    await visit.page.value("new Promise(requestAnimationFrame)")
+    assert len(await visit.texts(".file")) == 1
+    await visit.page.reload()
+    await visit.sees(".file")
+
+
+async def test_a_list_from_before_does_not_hide_a_later_file(visit: Visit, tmp_path: Path) -> None:
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE))
+    async with visit.page.hold("GET", UPLOADS):
+        read = f"files.refreshDocuments('{await visit.conversation()}').then(() => {{ window.read = true; }})"
+        await visit.page.value(
+            f"import(document.documentElement.dataset.base + 'files.js').then((files) => {{ {read}; }})"
+        )
+        await attach_all(visit, tmp_path, quay=pdf("The quay opens at seven."))
+        await visit.page.until("document.querySelectorAll('.file').length === 2")
+    wait = "while (!window.read) await new Promise((done) => { setTimeout(done, 20); });"
+    await visit.page.value(f"(async () => {{ {wait} }})()")
+    await visit.page.value("new Promise(requestAnimationFrame)")
+    assert len(await visit.texts(".file")) == 2
+
+
 async def test_a_removed_file_is_not_shown_again_by_a_record_from_before(
     visit: Visit, tmp_path: Path
 ) -> None:
