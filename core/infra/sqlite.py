@@ -145,7 +145,7 @@ class Database:
 
     async def watch(self) -> CommitWatch:
         """A watch over commits, which is closed with the database."""
-        with _translated():
+        with _translated(self.path.parent):
             connection = await asyncio.to_thread(self._connect)
             connection.execute("PRAGMA busy_timeout = 0")
         return CommitWatch(connection)
@@ -205,7 +205,7 @@ class Database:
     async def _look(self, work: Work[Result | None]) -> Result | None:
         """The result of `work` on the connection of the event loop; None if it would have to wait."""
         if self._here is None:
-            with _translated():
+            with _translated(self.path.parent):
                 self._here = await asyncio.to_thread(self._connect)
                 self._here.execute("PRAGMA busy_timeout = 0")
         try:
@@ -221,7 +221,7 @@ class Database:
                 kind=SpanKind.CLIENT,
                 attributes={"db.system.name": "sqlite"},
             ),
-            _translated(),
+            _translated(self.path.parent),
         ):
             return await asyncio.get_running_loop().run_in_executor(pool, self._transact, begin, work)
 
@@ -272,14 +272,14 @@ class Database:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
-    """Raise an error of core/errors.py for an error of SQLite inside."""
+def _translated(folder: Path) -> Iterator[None]:
+    """Raise an error of core/errors.py for an error of SQLite inside, on a database in this folder."""
     try:
         yield
     except (sqlite3.DatabaseError, OSError) as exc:
         if isinstance(exc, _OUR_FAULT):
             raise
-        if (full := exhausted(exc, "the database", "store")) is not None:
+        if (full := exhausted(exc, "the database", "store", folder)) is not None:
             raise full from exc
         raise DependencyDown("The database cannot be used right now.", dependency="store") from exc
 

@@ -1,6 +1,7 @@
 """The database: transactions that hold, threads that do not block, and errors in our own words."""
 
 import asyncio
+import os
 import sqlite3
 import subprocess
 import sys
@@ -528,3 +529,53 @@ async def test_a_database_that_may_only_be_read_is_called_so(database: Database)
         await database.write(insert)
     assert refused.value.dependency == "store"
     assert await names(database) == []
+
+
+class OfCode(sqlite3.OperationalError):
+    """An error of SQLite with this code."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("disk I/O error")
+        self.sqlite_errorcode = code
+
+
+@pytest.mark.parametrize(
+    ("code", "is_mounted_so", "is_read_only"),
+    [
+        (sqlite3.SQLITE_READONLY_CANTINIT, False, True),
+        (sqlite3.SQLITE_READONLY_DIRECTORY, False, True),
+        (sqlite3.SQLITE_READONLY_DBMOVED, False, False),
+        (sqlite3.SQLITE_IOERR_WRITE, True, True),
+        (sqlite3.SQLITE_IOERR_WRITE, False, False),
+        (sqlite3.SQLITE_BUSY, True, False),
+    ],
+)
+async def test_a_disk_that_became_read_only_is_named(
+    database: Database, monkeypatch: pytest.MonkeyPatch, code: int, is_mounted_so: bool, is_read_only: bool
+) -> None:
+    def refused(_connection: sqlite3.Connection) -> None:
+        raise OfCode(code)
+
+    mount(database.path.parent, monkeypatch, is_read_only=is_mounted_so)
+    with pytest.raises(DependencyDown) as failed:
+        await database.write(refused)
+    assert isinstance(failed.value, DiskReadOnly) is is_read_only
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+async def test_a_database_that_cannot_be_opened_is_read_only_if_its_disk_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_read_only: bool
+) -> None:
+    (folder := tmp_path / "orc.db").mkdir()
+    mount(tmp_path, monkeypatch, is_read_only=is_read_only)
+    with pytest.raises(DependencyDown) as failed:
+        await Database(folder).ping()
+    assert isinstance(failed.value, DiskReadOnly) is is_read_only
+
+
+def mount(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_read_only: bool) -> None:
+    """Let the file system of the folder be mounted so, as far as the system reports it."""
+    state = os.statvfs(folder)
+    flags = state.f_flag | os.ST_RDONLY if is_read_only else state.f_flag & ~os.ST_RDONLY
+    fields = [*state[:8], flags, *state[9:]]
+    monkeypatch.setattr(os, "statvfs", lambda path: os.statvfs_result(fields) if path == folder else state)
