@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
@@ -52,10 +53,12 @@ async def examine(settings: Settings, console: Console) -> bool:
     """Print the state of every dependency and damage of the data; whether turns can be answered, and no data
     is damaged.
 
-    Unless the settings name a tools server, it is that of the `orc serve` that runs on this data directory.
+    Unless the settings name a tools server and its port is not 0, it is that of the `orc serve` that runs
+    on this data directory.
     """
     tools = announced_tools(settings.data_dir)
-    if tools and settings.model_fields_set.isdisjoint({"mcp_server_url", "mcp_host", "mcp_port"}):
+    names_none = settings.model_fields_set.isdisjoint({"mcp_server_url", "mcp_host", "mcp_port"})
+    if tools and (names_none or urlsplit(settings.mcp_server_url).port == 0):
         settings = settings.model_copy(update={"mcp_server_url": tools})
     findings = await asyncio.to_thread(inspect_database, settings.database_path)
     if any(finding.blocks for finding in findings):

@@ -152,6 +152,7 @@ class McpToolGateway:
                 if response.status != HTTPStatus.OK:
                     raise aiohttp.ClientConnectionError(f"status {response.status}")
         except (aiohttp.ClientError, TimeoutError) as exc:
+            self._connector.clear_dns_cache()  # the server may be back at another address
             raise DependencyDown("The tools server does not answer.", dependency="mcp_server") from exc
 
     async def _until_back(self) -> None:

@@ -338,6 +338,8 @@ def test_the_doctor_finds_the_tools_of_the_server_that_runs_on_its_data(
     with announced(data_dir, "http://127.0.0.1:1/mcp"):
         monkeypatch.setenv("ORC_MCP_PORT", "3")
         assert "    where: http://127.0.0.1:3/mcp" in orc("doctor").stdout.splitlines()
+        monkeypatch.setenv("ORC_MCP_PORT", "0")
+        assert "    where: http://127.0.0.1:1/mcp" in orc("doctor").stdout.splitlines()
 
 
 def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
