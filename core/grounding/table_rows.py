@@ -8,7 +8,7 @@ from core.grounding.equal_words import groups_of, neutral_words
 from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
 from core.grounding.sentence_facts import joined_pairs
 from core.grounding.signs import same_sign
-from core.grounding.tokens import Clause, Token
+from core.grounding.tokens import PREPOSITIONS, Clause, Token
 from core.text.numbers import CURRENCIES, MONTHS, SCALES
 
 _FIXED = frozenset(CURRENCIES.values())
@@ -18,17 +18,31 @@ _DIRECTIONS = frozenset(
     " naar door".split()  # prose: data
 )
 """Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
-_OF_OR_FROM = frozenset("de von à a van da".split())  # prose: data
-"""Prepositions that are directions before a value that is neither the name of the row nor has its label."""
+_RATES = frozenset("per pro je".split())
+"""Prepositions before a unit: `EUR 7 per 100 pcs`."""
+_GERMAN = frozenset("der die das den dem".split())
 _OF = frozenset("of de du des del von des van da do to for with over für zu pour para".split())  # prose: data
 """Prepositions that connect a relation with its other end: `the manager of Ann`."""
-_BY = frozenset("by von durch par por".split())
-"""Prepositions before the subject of a verb in the passive voice."""
+_BY = frozenset("by durch par por".split())
+"""Prepositions before the subject of a verb in the passive voice; `von` is one with a form of `werden`."""
+_PASSIVE = frozenset("wird werden wurde wurden worden".split())
 _JOINING = frozenset("e o".split())  # prose: data
 _IN = frozenset("in at im en à dans".split())
 """Prepositions before a value that is followed by its label: `works in the Sales department`."""
-_HAS_OR_IN = _IN | frozenset("has have had hat hatte haben a avait ont tiene tienen tenía".split())
-"""Words before a label whose value follows `of`: `has the role of Engineer`, `in the city of Lima`."""
+_HAS = frozenset("has have had hat hatte haben avait ont tiene tienen tenía".split())
+_IS = frozenset(
+    "is are was were be been ist sind war waren gewesen est sont était étaient été es son era eran"
+    " sido".split()
+)
+"""Between a name and a label they say that the name has this role: `Ann is the manager of Bob`."""
+_OF_GENDER = frozenset("der des".split())
+"""German articles of the genitive case: `eine Tochter der Coda SE`."""
+_HEDGES = frozenset(
+    "should would will can could shall all any each every than about around approximately"
+    " soll sollen sollte sollten würde würden kann können konnte könnte noch statt alle jeder jede jedes um"
+    " über unter etwa rund devrait pourrait peut environ tous debe puede podría cada todos unos".split()
+)
+"""Words that change what a value says: it can, should or would be, or is one of others."""
 _AS = frozenset("as als comme como".split())  # prose: data
 _DATE = frozenset("date datum fecha".split())
 """Words of a label that a sentence can leave out: a date shows what it is."""
@@ -64,7 +78,8 @@ class Cell:
         """What a cell with the same label and value has, in any spelling of its words and numbers."""
         return frozenset(
             (part, place, each.stem, each.sign, each.near, each.bound, each.other_end, each.negates)
-            + ((each.written.casefold(),) if each.breaks else ())  # `and` is not `or`
+            # `and` is not `or`, and EUR not USD.
+            + ((each.written.casefold(),) if each.breaks or not each.stem else ())
             for part, tokens in enumerate((self.label, self.value))
             for place, each in enumerate(tokens)
         )
@@ -128,10 +143,9 @@ def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
     """
     if row and (copied := {cell.facts for cell in cells_of(claim)}):
         return row[0].facts in copied and copied <= {cell.facts for cell in row}
-    limits = any(token.written.casefold() in _LIMITING and token.written != "May" for token in claim)
-    if not row or len(row) > MOST_CELLS or limits or sum(token.is_content for token in claim) > MOST_WORDS:
+    if not row or len(row) > MOST_CELLS or sum(token.is_content for token in claim) > MOST_WORDS:
         return False
-    if any(token.negates for token in claim):
+    if any(token.negates or token.breaks == "?" for token in claim) or _is_limited(claim, row):
         return False
     if _states(claim, row):
         return True
@@ -143,6 +157,13 @@ def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
     stated = [_states([*start, *part], row, is_part=True) for start, part in zip(starts, parts, strict=True)]
     is_apposition = _stems(first) <= _stems((*subject.label, *subject.value)) and _ends_in_comma(claim, first)
     return all(stated[1:]) and (stated[0] or is_apposition)
+
+
+def _is_limited(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
+    """Whether a claim has a condition, a possibility or the like that the row does not have."""
+    known = {token.written.casefold() for cell in row for token in (*cell.label, *cell.value)}
+    spelled = {token.written.casefold() for token in claim if token.written != "May"}
+    return not spelled.isdisjoint(_LIMITING) or not (spelled & _HEDGES) <= known
 
 
 def _parts(claim: Sequence[Token]) -> list[list[Token]]:
@@ -186,7 +207,7 @@ def _states(claim: Sequence[Token], row: Sequence[Cell], *, is_part: bool = Fals
         return False  # `Ann's manager Bob earns 5`
     if named.is_number and not _scales(row[0].label) <= _stems(said):
         return False
-    return _all_known(said, known) and not _is_directed(said, (subject, named), others)
+    return _all_known(said, known) and not _is_directed(claim, (subject, named), others)
 
 
 def _content(tokens: Iterable[Token]) -> list[Token]:
@@ -255,31 +276,45 @@ def _in_order(cells: Sequence[Cell], said: Sequence[Token]) -> bool:
 def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     """Whether a claim may turn round a value that can be a name: `Ann manages Bob` of `Manager: Bob`.
 
-    A number cannot be a name. A verb in place of the label has its subject before it or behind `by`: `Bob
-    manages Ann`, `Ann is managed by Bob`. With the label the order is that of the row, but for `of` behind
-    the label (except in `is in the city of Lima`); or the value comes first, as in `Bob is the manager of
-    Ann` and `Bob is Ann's manager`.
+    A number cannot be a name. Of two names, only these forms are known to keep the direction: `Ann's manager
+    is Bob`, `Ann has the manager Bob`, `the manager of Ann is Bob`, `Bob is the manager of Ann`, `Bob is
+    Ann's manager`, `Bob manages Ann` and `Ann is managed by Bob`.
     """
     if named.is_number and not subject.is_number:
-        return False
+        return named.is_number and not _PASSIVE.isdisjoint(_words(claim))  # `wird 250 Euro betragen`
     content = [at for at, token in enumerate(claim) if token.is_content]
     said = [claim[at] for at in content]
     first, value = subject.place_in(said), named.place_in(said)
     label = _places_of_label(named, said)[0]
     assert first is not None and value is not None, "both were found before"
-    own = _before(claim, content[first]), _before(claim, content[value])
+    start = first  # `the manager of the department Sales`
+    while start and said[start - 1].stem in subject.labels:
+        start -= 1
+    before_name, before_value = _before(claim, content[start]), _before(claim, content[value])
     if not frozenset(t.written.casefold() for t in named.label if t.stem in named.labels) <= _spelled(claim):
-        is_passive = not own[1].isdisjoint(_BY) and own[0].isdisjoint(_BY)
-        behind_verb = {token.written.casefold() for token in claim[content[label] : content[first]]}
-        return not is_passive and not (value < label < first and behind_verb.isdisjoint(_BY))
-    behind_what = _before(claim, content[label])
-    if first < value:
-        is_last = label > value and not named.is_number  # `Ann is Bob's manager`
-        if is_last and behind_what.isdisjoint(_AS):
-            return own[1].isdisjoint(_IN)
-        return not own[1].isdisjoint(_OF) and behind_what.isdisjoint(_HAS_OR_IN)
-    is_possessed = content[label] == content[first] + subject.length and label == first + subject.length
-    return not is_possessed and (not (value < label < first) or own[0].isdisjoint(_OF))
+        agents = _BY if _PASSIVE.isdisjoint(_words(claim)) else _BY | {"von"}
+        is_passive = not before_value.isdisjoint(agents) and before_name.isdisjoint(agents)
+        behind_verb = _words(claim[content[label] : content[first]])
+        return not is_passive and not (value < label < first and behind_verb.isdisjoint(_BY | _OF))
+    before_label = _before(claim, content[label])
+    if value < first:
+        is_possessed = content[label] == content[first] + subject.length and label == first + subject.length
+        if named.names_row or not before_label.isdisjoint(_HAS | _IN | PREPOSITIONS.keys()):
+            return True
+        return not is_possessed and (not value < label < first or before_name.isdisjoint(_OF | _OF_GENDER))
+    if label < first:
+        return before_name.isdisjoint(_OF | _OF_GENDER)
+    is_of = not before_value.isdisjoint(_OF) and before_label.isdisjoint(_HAS | _IN)
+    if named.is_number:
+        return is_of
+    if label > value:
+        return before_value.isdisjoint(_IN) and before_label.isdisjoint(_AS)
+    if not before_label.isdisjoint(_IS) and before_label.isdisjoint(_IN):
+        return True
+    if not before_label.isdisjoint(_AS):
+        return not before_value.isdisjoint(_OF | _HAS)
+    is_genitive = not before_value.isdisjoint(_OF_GENDER) and before_value.isdisjoint(_IS)
+    return is_of or is_genitive
 
 
 def _joins(tokens: Iterable[Token]) -> int:
@@ -300,8 +335,11 @@ def _all_known(said: Sequence[Token], known: Sequence[Token]) -> bool:
     return all(not groups.isdisjoint(groups_of(stem)) for stem in others)
 
 
-def _is_directed(said: Sequence[Token], cells: Sequence[Cell], others: Sequence[Cell]) -> bool:
+def _is_directed(claim: Sequence[Token], cells: Sequence[Cell], others: Sequence[Cell]) -> bool:
     """Whether a claim gives a value a direction that only its label would explain."""
+    said = _content(claim)
+    # In English, `an` is an article.
+    free = _RATES if _GERMAN & _words(claim) else _RATES | {"an"}
     for cell in (*cells, *others):
         at = cell.place_in(said)
         after = said[at].after if at is not None else ""
@@ -309,7 +347,8 @@ def _is_directed(said: Sequence[Token], cells: Sequence[Cell], others: Sequence[
             continue
         is_deadline = after == "by" and cell.is_number
         is_end = after == "to" and cell is not cells[-1]  # `amounts to 5`
-        if after in _DIRECTIONS or is_deadline or is_end or (after in _OF_OR_FROM and cell in others):
+        is_unlabelled = after not in free | {""} and cell in others
+        if after in _DIRECTIONS or is_deadline or is_end or is_unlabelled:
             return True
     return False
 
@@ -334,6 +373,10 @@ def _without_zeros(token: Token) -> str:
     """The stem of a token, of an amount without the zeros behind its point: `7.5` of `7.50`."""
     is_decimal = token.kind == "number" and token.stem.count(".") == 1
     return token.stem.rstrip("0").rstrip(".") if is_decimal else token.stem
+
+
+def _words(tokens: Iterable[Token]) -> frozenset[str]:
+    return frozenset(token.written.casefold() for token in tokens)
 
 
 def _spelled(tokens: Iterable[Token]) -> frozenset[str]:

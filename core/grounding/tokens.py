@@ -280,7 +280,8 @@ def _share_units(tokens: Sequence[Token], numbers: Sequence[int]) -> None:
         first, second = tokens[at], tokens[other]
         is_change = first.after in _FROM and other == at + 2 and tokens[at + 1].written.casefold() in _TO
         if is_change and _FIXED.isdisjoint(first.near):
-            first.near += tuple(unit for unit in second.near if unit in _FIXED)
+            # Not as its first unit, or `fell to 82 euros` would have to say which of two amounts it is.
+            first.near = (*(first.near or ("",)), *(unit for unit in second.near if unit in _FIXED))
 
 
 def _mark_signs(tokens: Sequence[Token], numbers: Sequence[int]) -> None:
