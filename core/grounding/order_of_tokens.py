@@ -46,16 +46,27 @@ def replaces_word(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     """Whether a claim has another word in the place of one of the page: `storage key`, `server key`.
 
     The place is behind the same preposition, if any, between the same two words, or between one and an end of
-    the clause. Words that say the same may replace each other, and a word may move to another place.
+    the clause; anywhere if it is the only difference. Words that say the same may replace each other, and a
+    word may move to another place.
     """
     times, found = (Counter(token.stem for token in clause) for clause in (claim, page))
     places = _words_by_place(page)
-    return any(
+    return _replaces_one(claim, page) or any(
         times[word] > found[word] and not times[other] and not say_the_same(word, other)
         for place, words in _words_by_place(claim).items()
         for other in places.get(place, ())
         for word in words
     )
+
+
+def _replaces_one(claim: Sequence[Token], page: Sequence[Token]) -> bool:
+    """Whether one word is their only difference, wherever it is: `In Hall B, the board meets` of a committee.
+
+    Words with opposites, whose stems are no words, are compared by their sides.
+    """
+    said, found = ({t.stem for t in clause if t.is_content and t.stem.isalpha()} for clause in (claim, page))
+    missing, others = said - found, found - said
+    return len(missing) == len(others) == 1 and not say_the_same(*missing, *others)
 
 
 def _words_by_place(clause: Sequence[Token]) -> dict[tuple[str, str, str], list[str]]:

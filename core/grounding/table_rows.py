@@ -18,6 +18,8 @@ _DIRECTIONS = frozenset(
     " naar door".split()  # prose: data
 )
 """Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
+_ARTICLES = frozenset("a an".split())
+"""English articles that are prepositions in other languages."""
 _RATES = frozenset("per pro je".split())
 """Prepositions before a unit: `EUR 7 per 100 pcs`."""
 _GERMAN = frozenset("der die das den dem".split())
@@ -299,7 +301,7 @@ def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     before_label = _before(claim, content[label])
     if value < first:
         is_possessed = content[label] == content[first] + subject.length and label == first + subject.length
-        if named.names_row or not before_label.isdisjoint(_HAS | _IN | PREPOSITIONS.keys()):
+        if named.names_row or not before_label.isdisjoint(_HAS | _IN | PREPOSITIONS.keys() - _ARTICLES):
             return True
         return not is_possessed and (not value < label < first or before_name.isdisjoint(_OF | _OF_GENDER))
     if label < first:
@@ -338,8 +340,7 @@ def _all_known(said: Sequence[Token], known: Sequence[Token]) -> bool:
 def _is_directed(claim: Sequence[Token], cells: Sequence[Cell], others: Sequence[Cell]) -> bool:
     """Whether a claim gives a value a direction that only its label would explain."""
     said = _content(claim)
-    # In English, `an` is an article.
-    free = _RATES if _GERMAN & _words(claim) else _RATES | {"an"}
+    free = _RATES if _GERMAN & _words(claim) else _RATES | _ARTICLES
     for cell in (*cells, *others):
         at = cell.place_in(said)
         after = said[at].after if at is not None else ""

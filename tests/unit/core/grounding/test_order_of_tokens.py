@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex, overload
 
 import pytest
 
-from core.grounding.order_of_tokens import is_turned, same_order
+from core.grounding.order_of_tokens import is_turned, replaces_word, same_order
 from core.grounding.tokens import Token, matches, tokenize
 
 UNITS: Sequence[tuple[str, ...]] = ((), ("eur",), ("usd", "million"), ("%",), ("million",))
@@ -119,3 +119,16 @@ def test_a_modal_verb_may_stand_between_other_words() -> None:
     assert not is_turned(claim, page)
     turned = tokenize("Die Leine beißt den Hund.", "de"), tokenize("Der Hund beißt die Leine.", "de")
     assert is_turned(*turned)
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("In Hall B, the committee meets on the first Tuesday of each month.", False),
+        ("In Hall B, the board meets on the first Tuesday of each month.", True),
+        ("On the first Tuesday, the committee meets in Hall B.", False),
+    ],
+)
+def test_another_word_is_seen_wherever_it_has_moved(claim: str, expected: bool) -> None:
+    page = "The committee meets on the first Tuesday of each month in Hall B."
+    assert replaces_word(tokenize(claim, "en"), tokenize(page, "en")) is expected

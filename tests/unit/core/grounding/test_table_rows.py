@@ -311,3 +311,56 @@ def test_dates_thousands_and_units_can_be_written_otherwise(claim: str, expected
 @pytest.mark.parametrize(("claim", "expected"), [("Mars has 2 moons.", True), ("Mars has 95 moons.", False)])
 def test_a_name_can_be_that_of_a_month(claim: str, expected: bool) -> None:
     assert is_supported(claim, "Planet: Mars | Moons: 2\nPlanet: Jupiter | Moons: 95") is expected
+
+
+RELATED = "Name: Ann Lee | Manager: Bob Ray | Office: Graz\nName: Cy Dow | Manager: Ann Lee | Office: Rome"
+COMPANIES = (
+    "Die Tabelle zeigt die Gesellschaften und wer sie leitet.\n"
+    "Gesellschaft: Alba GmbH | Leitung: Bob Ray | Tochtergesellschaft: Coda SE"
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "page", "expected"),
+    [
+        ("Ann Lee is a manager of Bob Ray.", RELATED, False),
+        ("Ann Lee has been the manager of Bob Ray.", RELATED, False),
+        ("Ann Lee is the manager Bob Ray.", RELATED, False),
+        ("Manager Ann Lee has Bob Ray.", RELATED, False),
+        ("Ann Lee has the manager Bob Ray.", RELATED, True),
+        ("The manager of Ann Lee is Bob Ray.", RELATED, True),
+        ("Bob Ray is a manager of Ann Lee.", RELATED, True),
+        ("Bob Ray has the manager Ann Lee.", RELATED, False),
+        ("Die Alba GmbH ist eine Tochtergesellschaft der Coda SE.", COMPANIES, False),
+        ("Die Coda SE ist eine Tochtergesellschaft der Alba GmbH.", COMPANIES, True),
+        ("Die Alba GmbH ist die Leiterin von Bob Ray.", COMPANIES, False),
+        ("Die Alba GmbH wird von Bob Ray geleitet.", COMPANIES, True),
+        ("Bob Ray arbeitet unter der Leitung von Alba GmbH.", COMPANIES, False),
+    ],
+)
+def test_a_relation_has_a_known_form(claim: str, page: str, expected: bool) -> None:
+    assert is_supported(claim, page) is expected
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("Ann Lee earns EUR 52,000.", True),
+        ("Ann Lee should earn EUR 52,000.", False),
+        ("Ann Lee earns about EUR 52,000.", False),
+        ("Ann Lee earns EUR 52,000?", False),
+        ("Name: Ann Lee | Salary EUR: 52000", True),
+        ("Name: Ann Lee | Salary USD: 52000", False),
+    ],
+)
+def test_what_limits_a_value_or_is_another_currency_is_not_in_the_row(claim: str, expected: bool) -> None:
+    assert is_supported(claim, TEAM) is expected
+
+
+@pytest.mark.parametrize(
+    "claim", ["Sea Song by Bob Ray has 210 pages.", "Sea Song for Bob Ray has 210 pages."]
+)
+def test_a_value_behind_a_preposition_needs_its_label(claim: str) -> None:
+    page = "Book: Sea Song | Author: Ann Lee | Translator: Bob Ray | Pages: 210"
+    assert not is_supported(claim, page)
+    assert is_supported("Sea Song has 210 pages.", page)
