@@ -50,6 +50,7 @@ from mcp_server.tools.document_context import (
     ReadingPlan,
     fit_to_window,
     plan_reading,
+    refuse_too_long,
     with_origin,
 )
 from mcp_server.tools.page_images import (
@@ -284,6 +285,8 @@ class DocumentChat:
             work.seen = await self.images.draw(work.allowed, reading, documents, files)
             reading = with_pictures(reading, work.seen, work.origins, files if work.allowed.most else ())
         if not reading.sources:
+            wishes = "".join(str(message.text) for message in shown)
+            refuse_too_long(found, wishes, self.window, self.counter, cap, taken)
             raise attachments.none_readable(attachments.without_gone(documents, work.gone), work.seen.notes)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
         pictures = picture_parts(work.seen.images, reading.sources)

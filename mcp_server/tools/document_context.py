@@ -7,6 +7,7 @@ from typing import Literal
 from core.documents.places import DocumentOrigin
 from core.documents.ports import Retriever
 from core.documents.service import DocumentService
+from core.errors import InvalidInput
 from core.grounding.sources import AttachedFile, Source
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, take_first_fitting, truncate
@@ -251,6 +252,18 @@ def fit_to_window(
     reason = f"{reading.reason} {shortage}: the model takes {window} tokens."
     update = {"sources": kept, "pages": pages_of(kept), "left_out": left_out, "reason": reason}
     return reading.model_copy(update=update)
+
+
+def refuse_too_long(
+    found: PromptSources, wishes: str, window: int, counter: TokenCounter, cap: int | None, taken: int = 0
+) -> None:
+    """Raise InvalidInput if sources would fit the window without the question; `taken` as above."""
+    if fit_to_window(found, wishes, window, counter, cap, taken).sources:
+        raise InvalidInput(
+            f"The question is too long for a model that takes {window:,} tokens: it leaves no space for the"
+            " documents. Ask a shorter one, or choose a model with a larger window.",
+            field="question",
+        )
 
 
 def _fitting(sources: Sequence[Source], tokens: int, counter: TokenCounter) -> list[Source]:

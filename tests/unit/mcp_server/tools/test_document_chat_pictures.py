@@ -11,7 +11,7 @@ from PIL import Image
 
 from core.documents.image_limits import ImageCounts, ImageLimits
 from core.documents.scope import Scope
-from core.errors import NoReadableDocument, UnsupportedDocument
+from core.errors import InvalidInput, NoReadableDocument, UnsupportedDocument
 from core.grounding.citations import FROM_PICTURE
 from core.infra.model_settings import ModelFacts
 from core.infra.settings import CoreSettings
@@ -195,3 +195,19 @@ async def test_only_pages_of_named_documents_are_drawn(desk: Desk) -> None:
     await desk.put("other.pdf", "", "")
     await desk.ask("a.pdf")
     assert {name for name, _ in desk.pictures.drawn} == {"a.pdf"}
+
+
+async def test_a_question_that_leaves_no_space_for_documents_is_refused_as_too_long(desk: Desk) -> None:
+    await desk.put("a.pdf", QUAY)
+    desk.chat.window = 3000
+    assert (await desk.ask("a.pdf", limits=None)).citations
+    with pytest.raises(InvalidInput, match="too long for a model that takes 3,000 tokens") as refused:
+        await desk.ask("a.pdf", question="When? " * 3000, limits=None)
+    assert (refused.value.field, len(desk.model.calls)) == ("question", 1)
+
+
+async def test_a_question_is_not_called_too_long_if_no_document_fits_without_it(desk: Desk) -> None:
+    await desk.put("a.pdf", QUAY)
+    desk.chat.window = 100
+    with pytest.raises(NoReadableDocument):
+        await desk.ask("a.pdf", question="When? " * 3000, limits=None)
