@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from core.errors import DataNotUsable, UnsafeName
+from core.errors import DataNotUsable, DiskReadOnly, UnsafeName
+from core.infra.exhaustion import exhausted
 from core.infra.sqlite import check_version, damage_of
 from core.models import Document
 from core.names import BlobPath
@@ -44,6 +45,9 @@ def inspect_database(path: Path) -> list[Finding]:
     except DataNotUsable as exc:
         return [Finding(exc.message, "", blocks=True)]
     except sqlite3.DatabaseError as exc:
+        if (ours := exhausted(exc, folder=path.parent)) is not None:
+            advice = "Mount its file system for writing." if isinstance(ours, DiskReadOnly) else ""
+            return [Finding(ours.message, advice, is_damage=False, blocks=True)]
         return [Finding(f"The database cannot be read: {exc}.", RESTORE, blocks=True)]
     return []
 

@@ -257,7 +257,7 @@ def fit_to_window(
 def refuse_too_long(
     found: PromptSources, wishes: str, window: int, counter: TokenCounter, cap: int | None, taken: int = 0
 ) -> None:
-    """Raise InvalidInput if sources would fit the window without the question; `taken` as above."""
+    """Raise InvalidInput if sources would fit without the question and with pictures of `taken` tokens."""
     if fit_to_window(found, wishes, window, counter, cap, taken).sources:
         raise InvalidInput(
             f"The question is too long for a model that takes {window:,} tokens: it leaves no space for the"

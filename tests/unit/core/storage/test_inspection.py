@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -145,3 +146,18 @@ async def test_what_orc_repairs_by_itself_is_no_damage(
     [found] = findings(data)
     assert (found.problem, found.is_damage, found.blocks) == (problem, False, False)
     assert found.advice.startswith("Nothing: ")
+
+
+def test_a_database_on_a_read_only_disk_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (database := tmp_path / DATABASE).mkdir()  # SQLite cannot open it
+    [damaged] = inspect_database(database)
+    assert damaged.is_damage and damaged.advice
+    state = os.statvfs(tmp_path)
+    mounted = os.statvfs_result([*state[:8], state.f_flag | os.ST_RDONLY, *state[9:]])
+    monkeypatch.setattr(os, "statvfs", lambda _folder: mounted)
+    [found] = inspect_database(database)
+    assert found.problem.startswith("The database may only be read.")
+    assert (found.is_damage, found.blocks) == (False, True)
+    assert found.advice == "Mount its file system for writing."
