@@ -3,7 +3,7 @@
 import re
 
 from core.grounding.signs import MINUS, SIGN_BEFORE_CODE
-from core.text.numbers import CURRENCY_CODES, CURRENCY_SIGNS, DOLLARS, MONTH_NAMES, NUMBER_WORDS
+from core.text.numbers import CURRENCY_CODES, CURRENCY_SIGNS, DOLLARS, MONTH_NAMES, NUMBER_WORDS, SCALES
 from core.text.terms import DEFAULT_LANGUAGE
 
 RANGE = "\u226c"
@@ -61,6 +61,10 @@ _UNITS = {"l": " litre", "s": " sec", "A": " ampere", "mA": " milliampere"}
 """Letters that can be a function word, and the unit that they are behind a number."""
 _UNIT_LETTER = re.compile(r"(?<=\d) ?(?:l|(?<= )s|(?<= )A|mA)(?![\w'’.-])")
 _PER = re.compile(r"(?<=\d)(\s?(?:[μmk]?g|t|m?l|[ck]?m|[kMG]?Wh?|EUR|[$€£]))/(?=[^\W\d_])")
+_GOES_ON = re.compile(
+    rf"\s?(?:[%‰]|(?:{'|'.join(map(re.escape, SCALES))}|per\s?cent|prozent)\b)",
+    re.I,
+)
 _DIGIT = re.compile(r"\d")
 _DAY_AND_YEAR = re.compile(r"\d(?:st|nd|rd|th)?,?\s(?:1[89]|20)\d\d\b")
 _MONTH_FIRST = re.compile(
@@ -119,6 +123,11 @@ def _alike(text: str) -> str:
         text = _MONTH_FIRST.sub(r"\2 \1 \3", text)
     text = _PERCENT.sub("", _PER.sub(r"\1 per ", text))
     return _UNIT_LETTER.sub(lambda match: _UNITS[match[0].strip()], text)
+
+
+def goes_on(text: str, at: int) -> bool:
+    """Whether a number that ends here goes on: `EUR 5` of `EUR 5 million`."""
+    return text[at - 1 : at].isdigit() and _GOES_ON.match(text, at) is not None
 
 
 def is_cut(text: str, at: int) -> bool:

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from itertools import islice, takewhile
 from operator import attrgetter
 
-from core.grounding.comparisons import is_cut
+from core.grounding.comparisons import goes_on, is_cut
 from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.equal_words import SPELLED_OTHERWISE, is_exchanged
 from core.grounding.opposites import SIDE_OF, UNIT_OF
@@ -170,7 +170,7 @@ class Evidence:
             only_asks = "?" not in claim and any(unit.asks for unit in units)
             if only_asks or said.leaves_out_condition(units) or _adds_minus(tokens, units):
                 continue
-            if is_cut(self._text, span.start):
+            if is_cut(self._text, span.start) or goes_on(self._text, span.end):
                 continue
             if sum(unit.negations for unit in units) == said.negations:
                 return span

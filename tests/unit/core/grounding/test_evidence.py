@@ -425,3 +425,17 @@ def test_a_claim_that_an_answer_repeats_is_compared_once() -> None:
     assert not left.is_spent
     assert evidence.find("Leave is 25 days.", left) is None
     assert evidence.find("Leave is 25 days.") is not None
+
+
+@pytest.mark.parametrize(
+    ("claim", "page", "expected"),
+    [
+        ("The budget is EUR 5.", "The budget is EUR 5 million.", False),
+        ("The budget is EUR 5 million.", "The budget is EUR 5 million.", True),
+        ("Der Etat beträgt 5.", "Der Etat beträgt 5 Mio. Euro.", False),
+        ("The rate is 5.", "The rate is 5 %.", False),
+        ("The firm employs 300 people.", "The firm employs 300 people in Graz.", True),
+    ],
+)
+def test_a_number_is_quoted_to_its_end(claim: str, page: str, expected: bool) -> None:
+    assert (Evidence(page).find(claim, Span(0, len(page))) is not None) is expected
