@@ -9,6 +9,8 @@ from core.grounding.equal_words import say_the_same
 from core.grounding.opposites import MODALS
 from core.grounding.tokens import AGENTS, Token, matches
 
+_RECEIVERS = ("to", "an", "à", "a")
+
 
 def same_order(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     """Whether the names and numbers of a claim have the same relation to each other on the page.
@@ -31,15 +33,31 @@ def same_order(claim: Sequence[Token], page: Sequence[Token]) -> bool:
 def is_turned(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     """Whether three words of a claim are in the reverse order on the page: subject, verb and object.
 
-    In another voice (`by`) they may be. Words that one of both repeats are left out.
+    In another voice (`by`) they have to be: the agent comes first in the other clause. Words that one of both
+    repeats are left out.
     """
-    if len({sum(token.after in AGENTS for token in clause) for clause in (claim, page)}) == 2:
-        return False
+    agents = [sum(token.after in AGENTS for token in clause) for clause in (claim, page)]
+    if agents[0] != agents[1]:
+        return _has_other_agent(*((claim, page) if agents[0] > agents[1] else (page, claim)))
     place_in_claim, place_on_page = _places_of_words(claim), _places_of_words(page)
     places = [place_on_page[stem] for stem in place_in_claim if stem in place_on_page]
     highest_before = accumulate(places, max)
     lowest_behind = reversed(list(accumulate(reversed(places), min)))
     return any(high > at > low for high, at, low in zip(highest_before, places, lowest_behind, strict=True))
+
+
+def _has_other_agent(passive: Sequence[Token], active: Sequence[Token]) -> bool:
+    """Whether the agent of one clause is behind its subject in the other, where it is no time or means.
+
+    `The bank is informed by the customer` of `the bank informs the customer`.
+    """
+    places = _places_of_words(active)
+    shared = [token for token in passive if token.stem in places and token.kind not in ("number", "bound")]
+    agent = next((token.stem for token in shared if token.after in AGENTS), None)
+    subject = next((token.stem for token in shared if token.stem != agent), None)
+    if agent is None or subject is None or active[places[agent]].after not in ("", *_RECEIVERS):
+        return False
+    return places[agent] > places[subject]
 
 
 def replaces_word(claim: Sequence[Token], page: Sequence[Token]) -> bool:

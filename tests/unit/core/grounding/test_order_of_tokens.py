@@ -132,3 +132,25 @@ def test_a_modal_verb_may_stand_between_other_words() -> None:
 def test_another_word_is_seen_wherever_it_has_moved(claim: str, expected: bool) -> None:
     page = "The committee meets on the first Tuesday of each month in Hall B."
     assert replaces_word(tokenize(claim, "en"), tokenize(page, "en")) is expected
+
+
+@pytest.mark.parametrize(
+    ("claim", "page", "expected"),
+    [
+        (
+            "The bank is informed by the customer of a change.",
+            "The bank informs the customer of a change.",
+            True,
+        ),
+        (
+            "The customer is informed by the bank of a change.",
+            "The bank informs the customer of a change.",
+            False,
+        ),
+        ("The bank informs the customer.", "The bank is informed by the customer.", True),
+        ("Minutes are sent by the members.", "Minutes are sent to the members.", True),
+        ("Forms are returned by noon.", "Forms are returned before noon.", False),
+    ],
+)
+def test_the_agent_of_a_passive_is_the_subject_of_its_page(claim: str, page: str, expected: bool) -> None:
+    assert is_turned(tokenize(claim, "en"), tokenize(page, "en")) is expected
