@@ -188,7 +188,7 @@ async function loadTurns(id) {
     sendAgain(id);
     editAgain(id);
   } catch (error) {
-    const isGone = error instanceof ApiError && error.problem.status === 404;
+    const isGone = error instanceof ApiError && error.problem.code === "not_found";
     // The window was closed before the API had the first question.
     if (isGone && conversationId.value === id && sendAgain(id)) return;
     if (isGone) leaveGone(id);
@@ -198,13 +198,15 @@ async function loadTurns(id) {
   }
 }
 
-/** Leave a session that the API does not have any more; the text in the box goes along. @param {string} id */
+/** Leave a session that the API does not have any more; what was typed goes along. @param {string} id */
 export function leaveGone(id) {
   if (conversationId.value !== id) return;
-  const text = replacing.value ? beforeEdit : draft.value;
+  const question = turns.value.find((each) => each.value.key === replacing.value)?.value.question;
+  const typed = replacing.value ? [beforeEdit, draft.value === question ? "" : draft.value] : [draft.value];
   notify({ text: t("sessions.gone"), kind: "info" });
+  sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
   go(null, { replace: true });
-  if (text) setDraft(text);
+  setDraft([draft.value, ...typed].filter(Boolean).join("\n\n"));
   loadSessions();
 }
 

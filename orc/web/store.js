@@ -186,7 +186,21 @@ export const busy = signal(new Set());
 const leaving = signal(new Set());
 export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
 
-/** @param {string | null} [cursor] */
+/** What the listed sessions were searched for. */
+let searched = "";
+
+/**
+ * The listed sessions that come after the first page of the list as it is now. None if others may be between them.
+ * @param {ConversationHead[]} page
+ */
+function sessionsAfter(page) {
+  const now = new Map(page.map((each) => [each.conversation_id, each.updated_at]));
+  const last = page.at(-1)?.updated_at ?? "";
+  const goesOn = sessions.value.some((each) => now.get(each.conversation_id) === each.updated_at);
+  return goesOn ? sessions.value.filter((each) => !now.has(each.conversation_id) && each.updated_at <= last) : [];
+}
+
+/** Load the sessions after a cursor, or the first page; what is listed after that stays. @param {string | null} [cursor] */
 export async function loadSessions(cursor = null) {
   const query = sessionsQuery.value.trim();
   const asked = new URLSearchParams({ limit: "50" });
@@ -199,8 +213,10 @@ export async function loadSessions(cursor = null) {
     batch(() => {
       const known = new Set(cursor ? sessions.value.map((each) => each.conversation_id) : []);
       const fresh = page.conversations.filter((each) => !known.has(each.conversation_id));
-      sessions.value = cursor ? [...sessions.value, ...fresh] : fresh;
-      sessionsCursor.value = page.next_cursor;
+      const after = !cursor && page.next_cursor && query === searched ? sessionsAfter(fresh) : [];
+      sessions.value = [...(cursor ? sessions.value : []), ...fresh, ...after];
+      searched = query;
+      if (!after.length) sessionsCursor.value = page.next_cursor;
       sessionsLoaded.value = true;
     });
   } catch (error) {

@@ -308,13 +308,13 @@ function renamed({ conversation_id: id, title: fresh, by }) {
 export async function listen(id) {
   const mine = listening = new AbortController();
   let wait = 500;
-  let wasAway = false;
+  let isAgain = false;
   let wasThere = false;
   while (!mine.signal.aborted && conversationId.value === id) {
     try {
       await refreshDocuments(id);
       // The server may have been started again with another model or other limits.
-      if (wasAway) wasAway = !(await loadMe());
+      if (isAgain) await loadMe();
       const headers = { accept: "text/event-stream" };
       const response = await request("GET", `${path(id)}/events`, { headers, signal: mine.signal });
       wasThere = true;
@@ -325,11 +325,11 @@ export async function listen(id) {
         hear(id, event.event, JSON.parse(event.data));
       }
     } catch (error) {
-      wasAway = true;
       // Deleted in another window.
-      if (wasThere && error instanceof ApiError && error.problem.status === 404) leaveGone(id);
+      if (wasThere && error instanceof ApiError && error.problem.code === "not_found") leaveGone(id);
       if (error instanceof ApiError && error.problem.status === 401) signedOut.value = true;
     }
+    isAgain = true;
     await pause(wait);
     wait = Math.min(wait * 2, LONGEST_WAIT);
   }

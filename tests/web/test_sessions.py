@@ -1,5 +1,6 @@
 """Sessions in the list and in several windows, and what a session says of its answers."""
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +68,59 @@ async def test_a_session_that_is_deleted_elsewhere_is_left_with_the_text_in_the_
     assert len(visit.get("/conversations")["conversations"]) == 1
 
 
+async def test_a_stream_that_ends_is_followed_again_also_if_a_proxy_does_not_find_the_server(
+    visit: Visit,
+) -> None:
+    await visit.ask("First question?")
+    session = await visit.conversation()
+    await visit.click("#new")
+    await visit.page.until("!document.querySelector('.turn')")
+    await visit.page.value(r"""(() => {
+      const fetched = window.fetch;
+      window.asked = [];
+      const replies = [() => new Response(""), () => new Response("<h1>No such site</h1>", { status: 404 })];
+      window.fetch = (url, sent) => {
+        if (sent?.signal?.aborted) return fetched(url, sent);
+        const isStream = /conversations\/[^/]+\/events$/.test(url);
+        if (isStream || String(url).endsWith("/me")) window.asked.push(isStream ? "stream" : "me");
+        const reply = isStream ? replies.shift() : undefined;
+        return reply ? Promise.resolve(reply()) : fetched(url, sent);
+      };
+    })()""")
+    await visit.page.value(f"location.hash = '#/c/{session}'")
+    await visit.page.until(ANSWERED.format(1))
+    rest = "await new Promise((done) => { setTimeout(done, 20); });"
+    wait = f"for (let n = 0; asked.length < 5 && n < 1000; n += 1) {rest}"
+    await visit.page.value(f"(async () => {{ {wait} }})()")
+    assert await visit.page.value("asked") == ["stream", "me", "stream", "me", "stream"]
+    assert await visit.conversation() == session
+    assert len(await visit.texts(".turn")) == 1
+
+
+async def test_what_was_typed_goes_along_from_a_session_that_is_deleted_elsewhere(visit: Visit) -> None:
+    await visit.ask("First question?")
+    deleted = await visit.conversation()
+    await visit.click("#new")
+    await visit.page.until("!document.querySelector('.turn')")
+    await visit.write("A new one.")
+    await visit.page.value(f"location.hash = '#/c/{deleted}'")
+    await visit.page.until(ANSWERED.format(1))
+    with visit.client() as client:
+        client.patch(f"/conversations/{deleted}", json={"title": "Heard"})
+    await visit.page.until(f"{TITLE} === 'Heard'")
+    await visit.write("And the second")
+    await visit.click('.actions [aria-label="Edit the question"]')
+    await visit.write(" Edited.")
+    with visit.client() as client:
+        client.delete(f"/conversations/{deleted}")
+    await visit.page.until("document.querySelector('.notice')?.textContent.includes('no longer does')")
+    kept = "A new one.\n\nAnd the second\n\nFirst question? Edited."
+    await visit.page.until("!document.querySelector('.turn, .session')")
+    assert await visit.page.value("document.getElementById('question').value") == kept
+    await visit.page.reload()
+    await visit.page.until(f"document.getElementById('question')?.value === {json.dumps(kept)}")
+
+
 async def test_a_session_of_another_window_is_listed_once_this_one_is_looked_at(visit: Visit) -> None:
     assert await visit.texts(".session") == []
     with visit.client() as client:
@@ -123,6 +177,24 @@ async def test_a_thousand_sessions_are_listed_searched_and_scrolled(visit: Visit
     await page.call("Input.insertText", text="pier777")
     await page.until(f"{listed} === 1")
     assert "pier777" in (await visit.texts(".session a"))[0]
+
+
+async def test_sessions_further_down_stay_listed_once_the_page_is_looked_at_again(visit: Visit) -> None:
+    page, listed = visit.page, "document.querySelectorAll('.session').length"
+    with visit.client() as client:
+        for number in range(52):
+            client.post("/orc", json={"question": f"What is pier{number}?"})
+    await page.reload()
+    await page.until(f"{listed} === 50")
+    await page.value("document.querySelector('.session-list > button').click()")
+    await page.until(f"{listed} === 52")
+    with visit.client() as client:
+        client.post("/orc", json={"question": "Who begins elsewhere?"})
+    await page.value("document.dispatchEvent(new Event('visibilitychange'))")
+    await page.until("document.querySelector('.session').textContent.includes('elsewhere')")
+    assert await page.value(listed) == 53
+    assert len(set(await visit.texts(".session a"))) == 53
+    assert await page.value("document.querySelector('.session-list > button')") is None
 
 
 async def test_the_arrows_lead_from_the_search_to_a_session_and_back(visit: Visit) -> None:
