@@ -71,7 +71,9 @@ EXCUSED: Mapping[str, str] = {
         (
             _COUNTED,
             "core.analysis.llm.batches core.offline.model.OfflineModel.get_num_tokens"
-            " mcp_server.tools.document_context.fit_to_window orc.graphs.prompts.conversation_prompt"
+            " mcp_server.tools.document_context.fit_to_window"
+            " mcp_server.tools.document_context.refuse_too_long"
+            " orc.graphs.prompts.conversation_prompt"
             " orc.graphs.prompts.newest_messages orc.graphs.prompts.shrink_to_window"
             " orc.graphs.prompts.tools_prompt orc.graphs.query_planner.planning_prompt"
             " orc.graphs.revision.start_revision core.llm.tokens.TokenCounter.count"
