@@ -195,11 +195,13 @@ class SecondHalf:
         """Stop the second child if it still reads."""
         if self._reading is not None:
             self._reading.cancel()
-            [result] = await asyncio.gather(self._reading, return_exceptions=True)
-            if isinstance(result, Exception):
-                _log.warning("extraction.second_half_failed error=%s", type(result).__name__)
+            await asyncio.gather(self._reading, return_exceptions=True)
 
     async def _run(self) -> Collector:
         async with self._slots:
             self._has_slot = True
-            return await self._read(self.first)
+            try:
+                return await self._read(self.first)
+            except Exception as error:
+                _log.warning("extraction.second_half_failed error=%s", type(error).__name__)
+                raise

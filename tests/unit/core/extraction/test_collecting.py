@@ -1,6 +1,7 @@
 """Two children read a half of a PDF each, and no page depends on the second one."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -33,6 +34,8 @@ def until_started(start):
 def until_ended(start):
     process = until_started(start)
     while os.path.exists(f"/proc/{process}"): time.sleep(0.01)
+def until_second_failed():
+    while not (folder.parent / "second_failed").exists(): time.sleep(0.01)
 write(opened="application/pdf", total=40)
 """
 """Reads a PDF of 40 pages; FOLDER gets a file for each child that was started."""
@@ -83,6 +86,18 @@ async def with_child(started: Path) -> AsyncIterator[WithChild]:
         await extractor.close()
 
 
+@pytest.fixture
+def _failure_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Lets `until_second_failed` return once the extractor knows it: that is later than the child's end."""
+
+    def note(record: logging.LogRecord) -> bool:
+        if record.getMessage().startswith("extraction.second_half_failed"):
+            (tmp_path / "second_failed").touch()
+        return True
+
+    monkeypatch.setattr(logging.getLogger(Collector.__module__), "filters", [note])
+
+
 def firsts(started: Path) -> list[int]:
     """The first page of each child that was started."""
     return sorted(int(path.name.split("-")[0]) for path in started.iterdir())
@@ -101,12 +116,12 @@ async def test_two_children_read_a_half_each(with_child: WithChild, source: Path
     assert children() == []
 
 
-@linux_only
+@pytest.mark.usefixtures("_failure_noted")
 @pytest.mark.parametrize("failure", FAILURES)
 async def test_if_the_second_half_fails_the_first_child_reads_on(
     with_child: WithChild, source: Path, started: Path, failure: str
 ) -> None:
-    code = f"if first == 21: {failure}; sys.exit(1)\nuntil_ended(21); all_from(1)"
+    code = f"if first == 21: {failure}; sys.exit(1)\nuntil_second_failed(); all_from(1)"
     assert [page.text for page in (await with_child(code).extract(source, "a.pdf")).pages] == WHOLE
     assert firsts(started) == [1, 21]
     assert children() == []
