@@ -12,6 +12,7 @@ from core.documents.image_limits import ImageCounts
 from core.documents.pictures import PagePictures, has_pictures, webp_size
 from core.errors import OrcError
 from core.models import Document, Page, Record
+from core.text.file_names import has_name
 
 WIDTHS_TRIED = (1200, 800, 160)
 MOST_PIXELS = 2_400_000
@@ -137,10 +138,9 @@ def names_document(question: str, document: Document) -> bool:
     The extension may be left out if the rest is no mere word: it has SHORTEST_STEM characters or more, and
     not only letters. Otherwise each question with the word `plan` would name `plan.pdf`.
     """
-    asked, name = question.casefold(), document.blob_name.casefold()
-    stem = name.rpartition(".")[0]
-    wanted = stem if len(stem) >= SHORTEST_STEM and not stem.isalpha() else name
-    return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", asked) is not None
+    stem = document.blob_name.rpartition(".")[0]
+    is_no_word = len(stem) >= SHORTEST_STEM and not stem.isalpha()
+    return has_name(question, stem if is_no_word else document.blob_name)
 
 
 def pages_without_text(document: Document, pages: Sequence[Page], question: str) -> list[WantedPage]:

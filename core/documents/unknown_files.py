@@ -1,8 +1,7 @@
 """Files that a question names and that a turn cannot read, and the sentences that say so."""
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import PurePath
@@ -11,7 +10,8 @@ from pydantic import Field
 
 from core.extraction.sniffing import EXTENSIONS
 from core.models import Record
-from core.text.terms import detect_language, words
+from core.text.file_names import in_one_form, without_names
+from core.text.terms import in_language_of
 
 MOST_NAMED = 5
 LONGEST_NAME = 150
@@ -33,13 +33,12 @@ _FILE = re.compile(f"{_QUOTED}|{_BARE}", re.I)
 _TO_BE_WRITTEN = re.compile(
     r"\b(?:called|named|namens|nommée?|llamad[oa]"
     r"|(?:write|save|store|export|speicher|schreib|enregistre|écri|exporte|guarda|escrib|exporta)[^.?!]{0,60}"
-    r"\b(?:as|als|comme|como))\s$"
+    r"\b(?:as|als|comme|como))\s$",
+    re.I,
 )
 """Words before the name of a file that the user wants to have."""
 _WITHOUT_BLANKS = re.compile(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]")
 """Letters of scripts that write words without blanks between them: where a name begins is not known."""
-_BEFORE_NAME = r"(?<![^\W\u2e80-\ufaff])(?<![-.&+~])"
-_SAME = str.maketrans({"’": "'", "‘": "'", "\u00a0": " ", "\u202f": " "})
 
 _UNKNOWN = {
     "en": ("“{}” is not among the documents that I can read for this question", "; “{}” is."),
@@ -68,38 +67,20 @@ def unknown_files(question: str, known: Sequence[str]) -> list[UnknownFile]:
     """
     if _FILE.search(question) is None:
         return []
-    rest = _without(_plain(question), known)
-    missing = dict.fromkeys(
-        name
-        for found in _FILE.finditer(rest)
-        if (name := found[1] or found[2])
-        and not _TO_BE_WRITTEN.search(rest, max(0, found.start() - LONGEST_NAME), found.start())
-        and not (found[2] and _WITHOUT_BLANKS.search(name))
-    )
-    written = _as_written(question, missing)
-    return [UnknownFile(name=name, similar=_similar(name, known)) for name in islice(written, MOST_NAMED)]
-
-
-def _without(question: str, known: Sequence[str]) -> str:
-    """The question without the known names in it; the longest are looked for first."""
-    for name in sorted(
-        {plain for each in known if (plain := _plain(each)) in question}, key=len, reverse=True
-    ):
-        question = re.sub(rf"{_BEFORE_NAME}{re.escape(name)}(?!\w)", " ", question)
-    return question
-
-
-def _as_written(question: str, names: Iterable[str]) -> Iterator[str]:
-    """The names with the capitals of the question."""
-    text = _without_forms(question)
-    for name in names:
-        found = re.search(re.escape(name), text, re.I)
-        yield found[0] if found else name
+    rest, _ = without_names(question, known)
+    missing: dict[str, str] = {}
+    for found in _FILE.finditer(rest):
+        name, start = found[1] or found[2], found.start()
+        has_beginning = bool(found[1]) or not _WITHOUT_BLANKS.search(name)
+        if has_beginning and not _TO_BE_WRITTEN.search(rest, max(0, start - LONGEST_NAME), start):
+            missing.setdefault(name.lower(), name)
+    named = islice(missing.values(), MOST_NAMED)
+    return [UnknownFile(name=name, similar=_similar(name, known)) for name in named]
 
 
 def unknown_files_note(files: Iterable[UnknownFile], question: str) -> str:
     """A sentence for each of the files, in the language of the question or in English."""
-    missing, instead = _UNKNOWN.get(detect_language(words(question)), _UNKNOWN["en"])
+    missing, instead = in_language_of(question, _UNKNOWN)
     return " ".join(
         missing.format(file.name) + (instead.format(file.similar) if file.similar else ".") for file in files
     )
@@ -107,15 +88,7 @@ def unknown_files_note(files: Iterable[UnknownFile], question: str) -> str:
 
 def is_name_or_its_end(name: str, known: str) -> bool:
     """Whether a name in a question can be that of a known document, of which only the last word was read."""
-    return _plain(known).endswith(_plain(name))
-
-
-def _plain(text: str) -> str:
-    return _without_forms(text).lower()
-
-
-def _without_forms(text: str) -> str:
-    return unicodedata.normalize("NFC", text).translate(_SAME)
+    return in_one_form(known).lower().endswith(in_one_form(name).lower())
 
 
 def _similar(name: str, known: Sequence[str]) -> str | None:
@@ -125,4 +98,4 @@ def _similar(name: str, known: Sequence[str]) -> str | None:
 
 
 def _stem(name: str) -> str:
-    return "".join(filter(str.isalnum, _plain(PurePath(name).stem)))
+    return "".join(filter(str.isalnum, in_one_form(PurePath(name).stem).lower()))

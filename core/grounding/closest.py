@@ -1,6 +1,6 @@
 """The sentences that say that a question, or a part of it, is not answered."""
 
-from core.text.terms import detect_language, words
+from core.text.terms import in_language_of
 
 NOT_FOUND_ANSWER = "I could not find this in the attached documents."
 """The whole answer if the sources do not contain it: prompts demand it and the checks look for it."""
@@ -77,7 +77,7 @@ OPENING_SENTENCES = frozenset(label[-1].casefold() for label in _LABELS.values()
 
 def not_found_answer(question: str) -> str:
     """The sentence that nothing was found, in the language of the question or in English."""
-    return _LABELS.get(detect_language(words(question)), _LABELS["en"])[0]
+    return in_language_of(question, _LABELS)[0]
 
 
 def closest_label(language: str) -> str:
@@ -87,10 +87,9 @@ def closest_label(language: str) -> str:
 
 def part_not_found(number: int, question: str) -> str:
     """The sentence that part `number` of a question, from 0 to 5, is not answered, in its language."""
-    language = detect_language(words(question))
-    return _PARTS_NOT_FOUND.get(language, _PARTS_NOT_FOUND["en"])[number]
+    return in_language_of(question, _PARTS_NOT_FOUND)[number]
 
 
 def others_not_read(question: str) -> str:
     """The sentence that not all documents were read, in the language of the question or in English."""
-    return _NOT_READ.get(detect_language(words(question)), _NOT_READ["en"])
+    return in_language_of(question, _NOT_READ)

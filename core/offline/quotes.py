@@ -1,6 +1,5 @@
 """Answers a question with sentences of its sources, word for word and each followed by its marker."""
 
-import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
@@ -16,9 +15,10 @@ from core.offline.support import answers, asks_figure, can_answer, has_only_name
 from core.offline.tables import asks_to_count_rows, extreme_row, rows_alike
 from core.search.bm25 import Candidate, CandidateScore, QuestionTerms, TextRanking
 from core.text.answer_type import asks_yes_or_no, counted_words, is_negated
+from core.text.file_names import without_names
 from core.text.question_type import asked_parts, asks_about_whole, asks_for_explanation, refers_back
 from core.text.sentences import Piece
-from core.text.terms import detect_language, words
+from core.text.terms import in_language_of
 
 MAX_QUOTES = 4
 MAX_ITEMS = 8
@@ -61,12 +61,8 @@ def answer_from(question: str, sources: Sequence[FencedSource]) -> str:
 
 def _with_named_files(question: str, sources: Sequence[FencedSource]) -> tuple[str, Sequence[FencedSource]]:
     """The question with `this document` for each name of a file, and the sources from these files."""
-    named: set[str] = set()
-    for name in sorted({source.blob_name for source in sources}, key=len, reverse=True):
-        this = _THIS_DOCUMENT.get(detect_language(words(question)), _THIS_DOCUMENT["en"])
-        question, count = re.subn(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", this, question, flags=re.I)
-        if count:
-            named.add(name)
+    this = in_language_of(question, _THIS_DOCUMENT)
+    question, named = without_names(question, (source.blob_name for source in sources), this)
     return question, [source for source in sources if source.blob_name in named] or sources
 
 

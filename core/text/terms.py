@@ -3,12 +3,15 @@
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from typing import TypeVar
 
 import Stemmer
 
 from core.text.normal_forms import normalized
+
+Version = TypeVar("Version")
 
 _STOP_WORDS = (
     "en a about all an and any are as at be been between but by can could did do does during each for from "
@@ -194,6 +197,11 @@ def detect_language(sample: Iterable[str]) -> str:
             hits[code] += counted[word]
     best = max(hits, key=hits.__getitem__)
     return best if hits[best] > hits[DEFAULT_LANGUAGE] else DEFAULT_LANGUAGE
+
+
+def in_language_of(text: str, versions: Mapping[str, Version]) -> Version:
+    """The version in the language of a text, by ISO 639-1 codes; in English if there is none."""
+    return versions.get(detect_language(words(text)), versions[DEFAULT_LANGUAGE])
 
 
 def stems(spelled: list[str], language: str) -> list[str]:
