@@ -1,16 +1,15 @@
 """The comparison of two checkouts."""
 
 import signal
-import subprocess
 import sys
 import time
-from contextlib import suppress
 
 import psutil
 import pytest
 
 from bench.deployment import ROOT, used_ms
 from bench.paired import summarize
+from devkit.processes import is_tools_server, left_behind
 
 
 def test_the_ratio_is_that_of_neighbouring_measurements() -> None:
@@ -32,21 +31,7 @@ def test_processor_time_is_measured_finer_than_the_kernel_counts() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("ended", [signal.SIGTERM, signal.SIGINT])
 def test_servers_end_with_the_comparison(ended: signal.Signals) -> None:
-    command = [sys.executable, "-m", "bench.paired", str(ROOT), "--only", "chat"]
-    servers: set[psutil.Process] = set()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as program:
-        try:
-            deadline = time.monotonic() + 120
-            while sum("mcp_server" in each.cmdline() for each in servers) < 2:
-                assert time.monotonic() < deadline and program.poll() is None
-                time.sleep(0.05)
-                servers |= set(psutil.Process(program.pid).children(recursive=True))
-            program.send_signal(ended)
-            program.wait(60)
-            _, left = psutil.wait_procs(servers, 5)
-            assert [each for each in left if each.status() != psutil.STATUS_ZOMBIE] == []
-        finally:
-            for each in servers:
-                with suppress(psutil.NoSuchProcess):
-                    each.kill()
-            program.kill()
+    def are_two(servers: set[psutil.Process]) -> bool:
+        return sum(map(is_tools_server, servers)) >= 2
+
+    assert left_behind(["-m", "bench.paired", str(ROOT), "--only", "chat"], ended, are_two) == []

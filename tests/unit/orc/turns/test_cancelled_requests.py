@@ -2,26 +2,15 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.errors import TooMany
 from core.infra.sqlite import Database
 from core.names import Owner
-from devkit.recorded_telemetry import Recorded
-from orc.contexts.turn_scope import TurnScope
-from orc.conversations import sqlite
-from orc.conversations.models import Turn, TurnStatus, utc_now
-from orc.limits import sqlite as limits_sqlite
-from orc.limits.models import RateLimit
-from orc.limits.sqlite import SqliteLimitStore
-from orc.limits.window import Window
-from orc.turns.requests import TurnRequest
-from orc.turns.service import TurnService
-from tests.unit.orc.turns.test_service import (
+from devkit.held_turns import (
     CALLER,
     ELSEWHERE,
     OWNER,
@@ -30,8 +19,18 @@ from tests.unit.orc.turns.test_service import (
     SlowTools,
     WatchedMemory,
     asking,
+    ending,
     turn_service,
 )
+from devkit.recorded_telemetry import Recorded
+from orc.contexts.turn_scope import TurnScope
+from orc.conversations.models import Turn, TurnStatus, utc_now
+from orc.events import Done
+from orc.limits.models import RateLimit
+from orc.limits.sqlite import SqliteLimitStore
+from orc.limits.window import Window
+from orc.turns.requests import TurnRequest
+from orc.turns.service import TurnService
 
 
 class FailingLog(Log):
@@ -59,30 +58,10 @@ class BrokenOnce(SlowScopes):
         return None
 
 
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(sqlite.SCHEMA, limits_sqlite.SCHEMA)
-    yield database
-    await database.close()
-
-
-@pytest.fixture
-async def log(database: Database) -> Log:
-    log = Log(database)
-    await log.ensure_conversation(OWNER)
-    return log
-
-
-@pytest.fixture
-def tools() -> SlowTools:
-    return SlowTools()
-
-
 def with_scopes(
-    log: Log, tools: SlowTools, scopes: SlowScopes, limit: RateLimit | None = None
+    log: Log, tools: SlowTools, scopes: SlowScopes, limit: RateLimit | None = None, **limits: Any
 ) -> TurnService:
-    return TurnService(replace(turn_service(log, tools, messages=limit)._parts, contexts=scopes))
+    return TurnService(replace(turn_service(log, tools, messages=limit, **limits)._parts, contexts=scopes))
 
 
 def limited(database: Database, messages: int) -> RateLimit:
@@ -91,6 +70,18 @@ def limited(database: Database, messages: int) -> RateLimit:
 
 def elsewhere() -> TurnRequest:
     return asking("a.pdf").model_copy(update={"idempotency_key": "key", "contexts": [ELSEWHERE]})
+
+
+def held_at(moment: str, log: Log, scopes: SlowScopes) -> tuple[asyncio.Event, asyncio.Event]:
+    """What holds a turn up before, while or after its question is stored, and what says that it has come
+    so far."""
+    held, reached = {
+        "before": (log.may_store, log.is_asked),
+        "while": (log.may_begin, scopes.is_asked),
+        "after": (scopes.may_find, scopes.is_asked),
+    }[moment]
+    held.clear()
+    return held, reached
 
 
 async def begun_until(reached: asyncio.Event, service: TurnService) -> "asyncio.Task[Any]":
@@ -106,19 +97,36 @@ async def ended(log: Log) -> tuple[TurnStatus, str | None]:
     return turn.status, turn.failure.code if turn.failure else None
 
 
+@pytest.mark.parametrize("moment", ["before", "while", "after"])
+async def test_a_turn_whose_request_is_cancelled_is_answered_once(
+    log: Log, tools: SlowTools, moment: str
+) -> None:
+    scopes = SlowScopes()
+    service = with_scopes(log, tools, scopes, turns_per_user=1)
+    held, reached = held_at(moment, log, scopes)
+    starting = await begun_until(reached, service)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    with pytest.raises(TooMany):
+        await asyncio.wait_for(service.start(asking("a.pdf"), CALLER), 5)
+    held.set()
+    await asyncio.wait_for(service.close(), 5)
+    [turn] = await log.turns(OWNER)
+    assert (turn.status, turn.attempt_number, len(tools.calls)) == (TurnStatus.COMMITTED, 1, 1)
+    # The place of the user is free, and the key leads to the stored answer.
+    assert isinstance(await ending(await service.start(elsewhere(), CALLER)), Done)
+    assert len(tools.calls) == 1
+
+
 @pytest.mark.parametrize("most", [1, 3])
 @pytest.mark.parametrize("moment", ["before", "while", "after"])
 async def test_a_turn_whose_request_is_cancelled_counts_once(
     database: Database, log: Log, tools: SlowTools, moment: str, most: int
 ) -> None:
-    scopes, limit = SlowScopes(), limited(database, most)
-    service = with_scopes(log, tools, scopes, limit)
-    held, reached = {
-        "before": (log.may_store, log.is_asked),
-        "while": (log.may_begin, scopes.is_asked),
-        "after": (scopes.may_find, scopes.is_asked),
-    }[moment]
-    held.clear()
+    scopes = SlowScopes()
+    service = with_scopes(log, tools, scopes, limited(database, most))
+    held, reached = held_at(moment, log, scopes)
     starting = await begun_until(reached, service)
     starting.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -1,208 +1,48 @@
 """One turn from begin to commit, on a real turn log with scripted dependencies."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from langchain_core.messages import AIMessage
-from langgraph.types import GraphOutput
 from pydantic import ValidationError
 
-from core.documents.scope import ScopeTokens
 from core.errors import DependencyDown, NotFound, OrcError, TooMany
 from core.infra.model_settings import ModelFacts
 from core.infra.sqlite import Database
-from core.infra.telemetry.spans import span, step
+from core.infra.telemetry.spans import span
 from core.llm.model_catalog import ModelCatalogue
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from core.models import BlobProperties, Document, FileRef, Page
-from core.names import BlobPath, Owner
-from devkit.fakes import FakeTools, WordCounter, models_of, scripted
+from core.models import Document, Page
+from core.names import Owner
+from devkit.fakes import FakeTools, scripted
+from devkit.held_turns import (
+    CALLER,
+    CONVERSATION,
+    ELSEWHERE,
+    OWNER,
+    FakeLibrary,
+    Log,
+    RecordingGraph,
+    SlowScopes,
+    SlowTools,
+    WatchedMemory,
+    asking,
+    ending,
+    turn_service,
+)
 from devkit.recorded_telemetry import Recorded
-from orc.bootstrap import load_prompts
-from orc.contexts.turn_scope import TurnScope, TurnScopes
-from orc.conversations import sqlite
-from orc.conversations.models import Begun, NewTurn, Turn, TurnContext, TurnOutcome, TurnStatus
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.models import Turn, TurnStatus
 from orc.events import Done, Failed
-from orc.graphs.graph import Channels, TurnGraph, compile_graph
-from orc.graphs.models import Attempt, Deps
+from orc.graphs.graph import TurnGraph
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
-from orc.identity import Principal
-from orc.limits import sqlite as limits_sqlite
 from orc.limits.models import RateLimit
 from orc.limits.sqlite import SqliteLimitStore
 from orc.limits.window import Window
-from orc.memory.models import ConversationMemory, Memory
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
-from orc.turns.dependencies import COMMIT_SECONDS, TurnDependencies
-from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
-
-CALLER = Principal("contoso", "ada")
-CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
-ELSEWHERE = TurnContext(type="project", id="elsewhere")
-OWNER = CALLER.owner_of(CONVERSATION)
-POLICY = TurnSettings(
-    max_tool_rounds=2,
-    turn_deadline_seconds=5,
-    turn_lease_seconds=5,
-    max_model_calls=8,
-    max_documents_per_request=3,
-)
-
-
-class FakeLibrary:
-    """The part of a document library that turns use: every name is a document, and lists may be slow."""
-
-    def __init__(self) -> None:
-        self.may_list = asyncio.Event()
-        self.may_list.set()
-
-    async def resolve(self, owner: Owner, names: list[str]) -> list[Document]:
-        return [
-            Document.first_seen(BlobProperties(path=BlobPath(owner, name), etag="e", size=1))
-            for name in names
-        ]
-
-    async def list_documents(self, owner: Owner) -> list[Document]:
-        await self.may_list.wait()
-        return []
-
-    async def page_of(self, document_id: str, number: int) -> Page | None:
-        return None
-
-    async def page_boxes(self, document_id: str, number: int) -> bytes:
-        return b""
-
-
-class Log(SqliteTurnLog):
-    """A turn log that can fail writes and lose confirmations."""
-
-    commit_error: Exception | None = None
-    confirmation_error: Exception | None = None
-    fail_error: Exception | None = None
-    begin_error: Exception | None = None
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self.may_store, self.may_begin = asyncio.Event(), asyncio.Event()
-        self.may_commit, self.may_fail = asyncio.Event(), asyncio.Event()
-        for each in (self.may_store, self.may_begin, self.may_commit, self.may_fail):
-            each.set()
-        self.is_asked = asyncio.Event()
-
-    async def begin(self, owner: Owner, new: NewTurn, **options: Any) -> Begun:
-        self.is_asked.set()
-        await self.may_store.wait()
-        begun = await super().begin(owner, new, **options)
-        await self.may_begin.wait()
-        if self.begin_error:
-            raise self.begin_error
-        return begun
-
-    async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
-        await self.may_commit.wait()
-        if self.commit_error:
-            raise self.commit_error
-        committed = await super().commit(owner, turn_id, attempt, outcome)
-        if self.confirmation_error:
-            raise self.confirmation_error
-        return committed
-
-    async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
-        await self.may_fail.wait()
-        if self.fail_error:
-            raise self.fail_error
-        return await super().fail(owner, turn_id, attempt, code, message)
-
-
-class SlowTools(FakeTools):
-    """A document_chat that answers when the test allows it."""
-
-    def __init__(self) -> None:
-        found = DocumentChatResult(
-            answer="It is 10.",
-            files=[FileRef(file_id="file-new", blob_name="a.pdf")],
-            metadata=DocumentChatMetadata(mode="inline", reason="it fits"),
-        )
-        super().__init__(document_chat=found.model_dump(mode="json"))
-        self.may_answer = asyncio.Event()
-        self.may_answer.set()
-
-    async def call(self, *words: Any, **options: Any) -> dict[str, Any]:
-        await self.may_answer.wait()
-        return await super().call(*words, **options)
-
-
-class RecordingGraph:
-    """A graph that only records the input of a turn."""
-
-    policy: TurnSettings
-
-    async def ainvoke(self, state: Channels, config: Any, *, context: Deps, version: str) -> GraphOutput[Any]:
-        self.policy = context.settings
-        return GraphOutput({"turn": state["turn"].model_copy(update={"attempt": Attempt(answer="Hello.")})})
-
-
-@pytest.fixture
-async def log(tmp_path: Path) -> AsyncIterator[Log]:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(sqlite.SCHEMA)
-    log = Log(database)
-    await log.ensure_conversation(OWNER)
-    yield log
-    await database.close()
-
-
-@pytest.fixture
-def tools() -> SlowTools:
-    return SlowTools()
-
-
-def turn_service(
-    log: Log,
-    tools: FakeTools,
-    shelf: FakeLibrary | None = None,
-    commit_seconds: float = COMMIT_SECONDS,
-    messages: RateLimit | None = None,
-    **limits: float,
-) -> TurnService:
-    model, _ = scripted(lambda _messages, _options: AIMessage("Hello."))
-    parts = TurnDependencies(
-        log=log,
-        library=shelf or FakeLibrary(),  # type: ignore[arg-type]
-        tools=tools,
-        scope_tokens=ScopeTokens("k" * 32),
-        graph=compile_graph(),
-        memory=ConversationMemory(),
-        models=models_of(model),
-        catalogue=ModelCatalogue(),
-        counter=WordCounter(),
-        prompts=load_prompts(),
-        context_prompts=load_prompts(contexts=True),
-        settings=POLICY.model_copy(update=limits),
-        messages=messages or RateLimit(),
-        commit_seconds=commit_seconds,
-    )
-    return TurnService(parts)
-
-
-def asking(*names: str) -> TurnRequest:
-    return TurnRequest(
-        question="What is the fee?", conversation_id=CONVERSATION, blob_names=list(names), trace_id="trace"
-    )
-
-
-async def ending(events: EventLog) -> Done | Failed:
-    last = await asyncio.wait_for(events.last(), 5)
-    assert isinstance(last, Done | Failed)
-    return last
 
 
 async def test_done_comes_only_after_the_turn_is_stored(log: Log, tools: SlowTools) -> None:
@@ -220,34 +60,6 @@ async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools:
     assert turn.status is TurnStatus.PENDING
     tools.may_answer.set()
     await ending(events)
-
-
-class WatchedMemory(ConversationMemory):
-    """A memory that reports when it is read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.was_read = asyncio.Event()
-
-    async def read(self, *words: Any, **options: Any) -> Memory:
-        self.was_read.set()
-        with step("read memory"):
-            pass
-        return await super().read(*words, **options)
-
-
-class SlowScopes(TurnScopes):
-    """Contexts of a turn that are found when the test allows it."""
-
-    def __init__(self) -> None:
-        self.is_asked, self.may_find = asyncio.Event(), asyncio.Event()
-        self.may_find.set()
-
-    async def of_turn(self, *words: Any, **options: Any) -> TurnScope | None:
-        self.is_asked.set()
-        with step("find contexts"):
-            await self.may_find.wait()
-        return None
 
 
 async def test_a_turn_is_prepared_while_its_question_is_stored_and_runs_afterwards(
@@ -503,39 +315,6 @@ async def test_a_shutdown_while_an_answer_is_stored_does_not_fail_it(log: Log, t
     assert turn.status is TurnStatus.COMMITTED
 
 
-@pytest.mark.parametrize("moment", ["before", "while", "after"])
-async def test_a_turn_whose_request_is_cancelled_around_its_storage_is_answered_once(
-    log: Log, tools: SlowTools, moment: str
-) -> None:
-    """Cancelled before the question was stored, while it was, or while the turn was prepared."""
-    scopes = SlowScopes()
-    service = TurnService(replace(turn_service(log, tools, turns_per_user=1)._parts, contexts=scopes))
-    held, reached = {
-        "before": (log.may_store, log.is_asked),
-        "while": (log.may_begin, scopes.is_asked),
-        "after": (scopes.may_find, scopes.is_asked),
-    }[moment]
-    held.clear()
-    request = asking("a.pdf").model_copy(update={"idempotency_key": "key", "contexts": [ELSEWHERE]})
-    starting = asyncio.create_task(service.start(request, CALLER))
-    await asyncio.wait_for(reached.wait(), 5)
-    if moment == "after":
-        await log.turns(OWNER)  # the question is stored
-        await asyncio.sleep(0.05)
-    starting.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await starting
-    with pytest.raises(TooMany):
-        await asyncio.wait_for(service.start(asking("a.pdf"), CALLER), 5)
-    held.set()
-    await asyncio.wait_for(service.close(), 5)
-    [turn] = await log.turns(OWNER)
-    assert (turn.status, turn.attempt_number, len(tools.calls)) == (TurnStatus.COMMITTED, 1, 1)
-    # The place of the user is free, and the key leads to the stored answer.
-    assert isinstance(await ending(await service.start(request, CALLER)), Done)
-    assert len(tools.calls) == 1
-
-
 async def test_a_turn_without_documents_never_restores_older_references(log: Log, tools: SlowTools) -> None:
     shelf = FakeLibrary()
     shelf.may_list.clear()
@@ -591,9 +370,7 @@ class LateLog(Log):
         return None
 
 
-async def test_a_turn_that_another_process_has_just_committed_does_not_count(tmp_path: Path) -> None:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(sqlite.SCHEMA, limits_sqlite.SCHEMA)
+async def test_a_turn_that_another_process_has_just_committed_does_not_count(database: Database) -> None:
     limit = RateLimit(SqliteLimitStore(database), window=Window(2, 3600))
     log = LateLog(database)
     await log.ensure_conversation(OWNER)
@@ -604,4 +381,3 @@ async def test_a_turn_that_another_process_has_just_committed_does_not_count(tmp
     assert (await limit.take(CALLER)) is not None
     with pytest.raises(TooMany):
         await limit.take(CALLER)
-    await database.close()

@@ -17,6 +17,7 @@ from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import ModelCatalogue
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
+from devkit.held_turns import FakeLibrary
 from orc.bootstrap import load_prompts
 from orc.conversations import sqlite
 from orc.conversations.models import TitleBy
@@ -32,7 +33,6 @@ from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
 from orc.turns.titles import accepted
-from tests.unit.orc.turns.test_service import FakeLibrary
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
