@@ -10,40 +10,34 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from core.documents.image_limits import ImageLimits, with_image_tokens
+from core.documents.image_limits import with_image_tokens
 from core.documents.places import ALL, SELECTIONS, DocumentOrigin
 from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.errors import InvalidInput, NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
+from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
 from core.grounding.checked_answer import CheckedAnswer, Checker
 from core.grounding.citations import CUT_NOTE, mark_truncated
 from core.grounding.models import Revision
 from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
-from core.grounding.sources import withdrawn, without_markers
+from core.grounding.sources import withdrawn
 from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
-from core.llm.messages import USER_WANTS, QuestionMessage, fence_remembered, memory_message, remembered_line
+from core.llm.messages import QuestionMessage, memory_message
 from core.llm.tokens import TokenCounter, section_tokens
 from core.mcp_contract import (
-    CAP_META_KEY,
-    IMAGES_META_KEY,
-    MAX_WISH_CHARACTERS,
-    MAX_WISHES,
-    MODEL_META_KEY,
-    WHOLE_META_KEY,
-    WISHES_META_KEY,
     DocumentChatMetadata,
     DocumentChatResult,
 )
-from core.models import Document, DocumentStatus, FileRef, Record
+from core.models import Document, DocumentStatus, FileRef
 from core.names import missing_document, path_named
 from core.text.strip_stream import StreamStripper
 from mcp_server.tools import attachments
+from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions, options_of
 from mcp_server.tools.document_context import (
     PromptSources,
     Reader,
@@ -72,34 +66,10 @@ from mcp_server.tools.registration import (
 from mcp_server.tools.scope_filter import origin_of
 
 MAX_DOCUMENTS = 50
-LONGEST_NAME = 200
 REQUEST_SECONDS = 0.003
 """A request to the model has been sent by then."""
 MODEL_CALLS = 2
 """One call answers. A second one is made if the model refuses the attached files."""
-
-
-class CallOptions(Record):
-    """The model that writes the answer (None: the default one), the longest answer in tokens, how many
-    documents may be read whole together, the user's wishes for the form of the answer, and what pictures of
-    pages the model may be sent (None: none)."""
-
-    model: str | None = Field(default=None, max_length=LONGEST_NAME)
-    max_tokens: int | None = Field(default=None, ge=1)
-    whole_documents: int | None = Field(default=None, ge=1)
-    wishes: list[Annotated[str, Field(max_length=MAX_WISH_CHARACTERS)]] = Field(
-        default=[], max_length=MAX_WISHES
-    )
-    images: ImageLimits | None = None
-
-    @property
-    def remembered(self) -> str:
-        """The wishes as a block of the prompt; empty without any."""
-        lines = [remembered_line(USER_WANTS, without_markers(" ".join(each.split()))) for each in self.wishes]
-        return fence_remembered(lines) if lines else ""
-
-
-DEFAULT_OPTIONS = CallOptions()
 
 
 @dataclass
@@ -375,26 +345,8 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
                 document_names,
                 progress,
                 stream=progress.streaming,
-                options=_options_of(ctx),
+                options=options_of(ctx),
                 revision=revision,
                 context=context,
             )
         return success(result, result.answer)
-
-
-def _options_of(ctx: Context[None]) -> CallOptions:
-    """The options in the call's `_meta`; InvalidInput if they are invalid."""
-    meta = ctx.request_context.meta or {}
-    try:
-        return CallOptions(
-            model=meta.get(MODEL_META_KEY),
-            max_tokens=meta.get(CAP_META_KEY),
-            whole_documents=meta.get(WHOLE_META_KEY),
-            wishes=meta.get(WISHES_META_KEY) or [],
-            images=meta.get(IMAGES_META_KEY),
-        )
-    except ValidationError:
-        numbers = f"{CAP_META_KEY} and {WHOLE_META_KEY} are numbers from 1"
-        texts = f"{WISHES_META_KEY} has at most {MAX_WISHES} texts of {MAX_WISH_CHARACTERS} characters"
-        images = f"{IMAGES_META_KEY} has numbers from 0, most and tokens"
-        raise InvalidInput(f"{MODEL_META_KEY} is a name, {numbers}, {texts}, {images}.") from None

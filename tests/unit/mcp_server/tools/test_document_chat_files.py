@@ -32,7 +32,8 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor, open_document_side
 from mcp_server.bootstrap import read_prompt
-from mcp_server.tools.document_chat import DEFAULT_OPTIONS, REQUEST_SECONDS, CallOptions, DocumentChat
+from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions
+from mcp_server.tools.document_chat import REQUEST_SECONDS, DocumentChat
 from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimits
 from tests.unit.core.extraction.samples import pdf
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever

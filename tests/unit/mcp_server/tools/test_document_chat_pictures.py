@@ -22,7 +22,8 @@ from core.storage.attachments import build_provider_files
 from devkit.fakes import ScriptedModel, WordCounter, scripted
 from devkit.fakes_documents import DocumentSide, open_document_side
 from mcp_server.bootstrap import read_prompt
-from mcp_server.tools.document_chat import CallOptions, DocumentChat
+from mcp_server.tools.call_options import CallOptions
+from mcp_server.tools.document_chat import DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits
 from mcp_server.tools.page_images import DocumentImages
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
