@@ -10,7 +10,7 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from core.documents.ports import BlobStore
-from core.errors import Conflict, DocumentRejected, NotFound, UnsupportedDocument
+from core.errors import Conflict, DocumentRejected, NotFound, Unavailable, UnsupportedDocument
 from core.extraction.pictures import PICTURED, Drawer
 from core.models import Document
 
@@ -151,8 +151,11 @@ class PagePictures:
         """A WebP file of the page, at most `width` pixels wide.
 
         Raises NotFound for a page or file that does not exist, UnsupportedDocument (no_picture) if it cannot
-        be drawn, and Conflict (other_version) if the file was replaced meanwhile.
+        be drawn, Conflict (other_version) if the file was replaced meanwhile, and Unavailable until the file
+        is read: its format is not known before.
         """
+        if not (document.media_type or document.status.is_final):
+            raise Unavailable(f'"{document.blob_name}" is still being read. Try again in a moment.')
         if not has_pictures(document):
             raise no_picture("Only pages of PDFs and images are drawn.")
         if document.pages and page > document.pages:

@@ -95,7 +95,7 @@ async def page_image(
 
     With `v` it may be kept for ever. 409 `other_version`: the document was replaced since; 415
     `no_picture`: only pages of PDFs and images are drawn, and not all of those can be. 503 `unavailable`:
-    it cannot be drawn now, for example because the machine is too busy.
+    it cannot be drawn now, because the file is still being read or the machine is too busy.
     """
     document = await _document(app, owner, document_id, v)
     etag = f'"{PictureKey(document_id, document.version, number, int(width)).name}"'

@@ -9,7 +9,7 @@ import pytest
 from core.documents.pictures import PagePictures, PictureFolder, PictureKey
 from core.errors import Conflict, NotFound, Unavailable, UnsupportedDocument
 from core.extraction.pages import unreadable
-from core.models import BlobProperties, Document
+from core.models import BlobProperties, Document, DocumentStatus
 from core.names import BlobPath, Owner
 from core.storage.folder import FolderBlobStore
 
@@ -98,6 +98,18 @@ async def test_what_cannot_be_drawn_is_tried_once(shelf: Shelf) -> None:
         await shelf.pictures.get(document, 4, 800)
     with pytest.raises(UnsupportedDocument):
         await shelf.pictures.get(document.model_copy(update={"media_type": "text/plain"}), 1, 800)
+
+
+async def test_a_page_is_drawn_as_soon_as_the_format_of_its_file_is_known(shelf: Shelf) -> None:
+    """A file may be read again, after work on an earlier version; until then its record has no format."""
+    document = await shelf.put("one")
+    unread = document.model_copy(update={"media_type": "", "pages": 0})
+    with pytest.raises(Unavailable, match="still being read"):
+        await shelf.pictures.get(unread, 1, 800)
+    assert await shelf.pictures.get(document, 1, 800) == b"one 1"
+    refused = unread.model_copy(update={"status": DocumentStatus.FAILED})
+    with pytest.raises(UnsupportedDocument):
+        await shelf.pictures.get(refused, 1, 800)
 
 
 async def test_a_page_that_a_busy_machine_did_not_draw_is_drawn_later(shelf: Shelf) -> None:
