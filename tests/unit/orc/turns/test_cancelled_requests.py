@@ -138,6 +138,29 @@ async def test_a_turn_whose_request_is_cancelled_counts_once(
     assert used[0]["n"] == 1
 
 
+async def test_a_request_that_is_cancelled_while_it_is_counted_does_not_count(
+    database: Database, log: Log, tools: SlowTools
+) -> None:
+    counting, may_count = threading.Event(), threading.Event()
+
+    def clock() -> float:
+        counting.set()
+        may_count.wait(5)
+        return 0.0
+
+    limit = RateLimit(SqliteLimitStore(database, clock), window=Window(1, 3600))
+    service = with_scopes(log, tools, SlowScopes(), limit)
+    starting = asyncio.create_task(service.start(elsewhere(), CALLER))
+    assert await asyncio.to_thread(counting.wait, 5)
+    starting.cancel()
+    await asyncio.sleep(0)
+    may_count.set()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert await log.turns(OWNER) == []
+    assert await limit.take(CALLER)
+
+
 async def test_a_cancelled_turn_that_cannot_be_begun_does_not_count(
     database: Database, log: Log, tools: SlowTools
 ) -> None:
