@@ -10,7 +10,7 @@ from pydantic import Field
 
 from core.extraction.sniffing import EXTENSIONS
 from core.models import Record
-from core.text.file_names import in_one_form, without_names
+from core.text.file_names import comparable, without_names
 from core.text.terms import in_language_of
 
 MOST_NAMED = 5
@@ -26,10 +26,10 @@ _QUOTED = (
 )
 _BARE = (
     r"(?<![^\s(,;\"'“„‘«*_])(?:(?:[cdjlmnst]|qu)['’](?=\w{2}))?"
-    rf"(\w[^\s/\\@:<>\[\]{{}}|*`\"“”„«»]{{0,{LONGEST_NAME}}}?{_ENDING})"
+    rf"(\w[^\s/\\@:<>\[\]{{}}|*`\"“”„«»]{{0,{LONGEST_NAME}}}?(?:\s\(\d{{1,3}}\))?{_ENDING})"
 )
 _FILE = re.compile(f"{_QUOTED}|{_BARE}", re.I)
-"""A name in quotation marks, which may have blanks, or a word with the ending of a file."""
+"""A name in quotation marks, which may have blanks, or a word with the ending of a file: `plan (2).pdf`."""
 _TO_BE_WRITTEN = re.compile(
     r"\b(?:called|named|namens|nommée?|llamad[oa]"
     r"|(?:write|save|store|export|speicher|schreib|enregistre|écri|exporte|guarda|escrib|exporta)[^.?!]{0,60}"
@@ -71,9 +71,10 @@ def unknown_files(question: str, known: Sequence[str]) -> list[UnknownFile]:
     missing: dict[str, str] = {}
     for found in _FILE.finditer(rest):
         name, start = found[1] or found[2], found.start()
-        has_beginning = bool(found[1]) or not _WITHOUT_BLANKS.search(name)
+        is_cut = name.count("(") != name.count(")")  # `(old).pdf`, of which a word is read
+        has_beginning = bool(found[1]) or not (is_cut or _WITHOUT_BLANKS.search(name))
         if has_beginning and not _TO_BE_WRITTEN.search(rest, max(0, start - LONGEST_NAME), start):
-            missing.setdefault(name.lower(), name)
+            missing.setdefault(comparable(name), name)
     named = islice(missing.values(), MOST_NAMED)
     return [UnknownFile(name=name, similar=_similar(name, known)) for name in named]
 
@@ -88,7 +89,7 @@ def unknown_files_note(files: Iterable[UnknownFile], question: str) -> str:
 
 def is_name_or_its_end(name: str, known: str) -> bool:
     """Whether a name in a question can be that of a known document, of which only the last word was read."""
-    return in_one_form(known).lower().endswith(in_one_form(name).lower())
+    return comparable(known).endswith(comparable(name))
 
 
 def _similar(name: str, known: Sequence[str]) -> str | None:
@@ -98,4 +99,4 @@ def _similar(name: str, known: Sequence[str]) -> str | None:
 
 
 def _stem(name: str) -> str:
-    return "".join(filter(str.isalnum, in_one_form(PurePath(name).stem).lower()))
+    return "".join(filter(str.isalnum, comparable(PurePath(name).stem)))

@@ -45,13 +45,19 @@ def test_names_of_files_are_compared_with_the_known_ones(question: str, expected
             "a-b.pdf",
         ),
         *("lease(signed)v2.pdf", "Smith's_report.pdf", "Bob’s plan.pdf", "Notes of May.txt", "报告.pdf"),
+        *("plan (2).pdf", "final  plan.pdf", "İzmir.pdf"),
     ],
 )
 @pytest.mark.parametrize(
     "question",
     [
         *("What does {} say?", "{}: what is in it?", "(see {})", "**{}**?", "'{}'", "« {} »", "Is it\n{}"),
-        *('Say "I cannot read the text in {}" if unsure', 'Explain "Why?" using {} "as is"', "請{}?"),
+        *(
+            "{}里有什么",
+            'Say "I cannot read the text in {}" if unsure',
+            'Explain "Why?" using {} "as is"',
+            "請{}?",
+        ),
     ],
 )
 def test_a_known_file_is_never_said_to_be_missing(name: str, question: str) -> None:
@@ -63,7 +69,8 @@ def test_a_known_file_is_never_said_to_be_missing(name: str, question: str) -> N
 def test_parts_of_unknown_names_are_not_names() -> None:
     for name in ("R&D_plan.pdf", "report+v2.pdf", "lease(signed)v2.pdf", "Smith's_report.pdf", "old-a.pdf"):
         assert names(f"What does {name} say?") == [name]
-    assert names("请总结报告.pdf") == []
+    assert names("What does plan (2).pdf say?") == ["plan (2).pdf"]
+    assert names("What does plan (old).pdf say?") == names("请总结报告.pdf") == []
 
 
 def test_a_file_that_is_to_be_written_is_not_missing() -> None:
