@@ -62,7 +62,7 @@ _UNITS = {"l": " litre", "s": " sec", "A": " ampere", "mA": " milliampere"}
 _UNIT_LETTER = re.compile(r"(?<=\d) ?(?:l|(?<= )s|(?<= )A|mA)(?![\w'’.-])")
 _PER = re.compile(r"(?<=\d)(\s?(?:[μmk]?g|t|m?l|[ck]?m|[kMG]?Wh?|EUR|[$€£]))/(?=[^\W\d_])")
 _GOES_ON = re.compile(
-    rf"\s?(?:[%‰]|(?:{'|'.join(map(re.escape, SCALES))}|per\s?cent|prozent)\b)",
+    rf"[.,:]\d|\s?(?:[%‰]|(?:{'|'.join(map(re.escape, SCALES))}|per\s?cent|prozent)\b)",
     re.I,
 )
 _DIGIT = re.compile(r"\d")
@@ -126,7 +126,7 @@ def _alike(text: str) -> str:
 
 
 def goes_on(text: str, at: int) -> bool:
-    """Whether a number that ends here goes on: `EUR 5` of `EUR 5 million`."""
+    """Whether a number that ends here goes on: `EUR 5` of `EUR 5 million`, `at 5` of `at 5:30`."""
     return text[at - 1 : at].isdigit() and _GOES_ON.match(text, at) is not None
 
 

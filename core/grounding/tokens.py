@@ -37,8 +37,10 @@ PREPOSITIONS = {
     for preposition in (preposition or word,)
 }
 """Prepositions, each as it is without the article that is joined to it: `im` is `in`."""
+_ARTICLES = frozenset("a an".split())
+"""English articles that are prepositions in other languages: `by a specialist`."""
 AGENTS = frozenset("by durch par por door".split())  # prose: data
-_FROM, _TO = frozenset("from von de".split()), frozenset("to auf à a".split())
+BEFORE_BEGINNING, BEFORE_END = frozenset("from von de".split()), frozenset("to auf à a".split())
 """Prepositions before the two numbers of a change."""
 CONJUNCTIONS = frozenset("and & but while whereas or und aber während oder et mais ou y pero ma maar".split())
 UNITS_LOOKED_AT = 2
@@ -59,7 +61,8 @@ _TOKEN = re.compile(
     rf"(?:(?P<sign>(?<!\w)(?:(?:[-\u2212]|(?<!\d\s)[\u2010-\u2014])(?=[\d{CURRENCY_SIGNS}])|\u2212\s"
     r"|(?:(?<=[(|])|(?<=[(|]\s))-\s"
     r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
-    rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)(?P<digits>\d++(?:[.,'’]\d++)*+)"
+    rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)"
+    r"(?P<digits>(?<![\d:])\d\d?:\d\d(?![\d:])|\d++(?:[.,'’]\d++)*+)"
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
     rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}]|(?<=\s)&(?=\s))|(?P<mark>[,;:()\u2013\u2014|.!?]|(?<=\s)-(?=\s))"
 )
@@ -213,7 +216,12 @@ def _number(match: re.Match[str], text: str) -> Token:
 
 @lru_cache(CACHED_NUMBERS)
 def plain_number(digits: str) -> str:
-    """A number in one spelling, as search spells it: `1,234.5` is `1234.5`; a list is its parts."""
+    """A number in one spelling, as search spells it: `1,234.5` is `1234.5`; a list is its parts.
+
+    A time of day has no zeros that can be left out: `09:00` is `9`.
+    """
+    if ":" in digits:
+        digits = re.sub(r"^0(?=\d)|:00$", "", digits)
     return digits if digits.isascii() and digits.isdigit() else " ".join(words(digits))
 
 
@@ -268,7 +276,7 @@ def _mark(tokens: list[Token], language: str) -> None:
         _classify(token, folded, denied)
         token.is_name = token.is_name and token.kind == "word" and bool(token.stem)
         token.after = preposition
-        if folded in PREPOSITIONS:
+        if folded in PREPOSITIONS and not (language == "en" and folded in _ARTICLES):
             preposition = PREPOSITIONS[folded]
         elif (token.stem and folded not in ORDINALS) or token.breaks or token.negates:
             preposition = ""
@@ -278,10 +286,9 @@ def _share_units(tokens: Sequence[Token], numbers: Sequence[int]) -> None:
     """Give the first of two numbers the currency or scale of the second: `from 95 to 82 euros`."""
     for at, other in pairwise(numbers):
         first, second = tokens[at], tokens[other]
-        is_change = first.after in _FROM and other == at + 2 and tokens[at + 1].written.casefold() in _TO
-        if is_change and _FIXED.isdisjoint(first.near):
-            # Not as its first unit, or `fell to 82 euros` would have to say which of two amounts it is.
-            first.near = (*(first.near or ("",)), *(unit for unit in second.near if unit in _FIXED))
+        is_next = other == at + 2 and tokens[at + 1].written.casefold() in BEFORE_END
+        if is_next and first.after in BEFORE_BEGINNING and _FIXED.isdisjoint(first.near):
+            first.near += tuple(unit for unit in second.near if unit in _FIXED)
 
 
 def _mark_signs(tokens: Sequence[Token], numbers: Sequence[int]) -> None:

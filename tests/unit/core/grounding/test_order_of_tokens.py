@@ -150,6 +150,9 @@ def test_another_word_is_seen_wherever_it_has_moved(claim: str, expected: bool) 
         ("The bank informs the customer.", "The bank is informed by the customer.", True),
         ("Minutes are sent by the members.", "Minutes are sent to the members.", True),
         ("Forms are returned by noon.", "Forms are returned before noon.", False),
+        ("The court was dismissed by the tenant.", "The court dismissed the claim of the tenant.", True),
+        ("No items were left by the client's staff.", "No items that staff of the client left.", False),
+        ("A member is informed by boards.", "Boards are informed by a member.", True),
     ],
 )
 def test_the_agent_of_a_passive_is_the_subject_of_its_page(claim: str, page: str, expected: bool) -> None:
