@@ -207,6 +207,7 @@ export function PageView({ turn, index, path, onChoose }) {
   const [refused, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
   const [total, setTotal] = useState(Infinity);
   const [, setFailures] = useState(0);
+  const [lost, setLost] = useState("");
   // Before the next key: it turns the pages of the new citation.
   useLayoutEffect(() => { setOffset(0); setState(""); setTab("picture"); }, [index, path]);
   useEffect(() => {
@@ -221,6 +222,8 @@ export function PageView({ turn, index, path, onChoose }) {
   const turnTo = (/** @type {number} */ by) => setOffset(Math.min(Math.max(number + by, 1), Math.max(total, citation.page)) - citation.page);
   const pictureKey = `${path}/${citation.document_version}/${number}`;
   const hasPicture = mayHavePicture(citation) && !unpictured.has(pictureKey);
+  const shownTab = hasPicture ? tab : "text";
+  const view = `${path}/${number}/${index}/${shownTab}`;
   const step = (/** @type {number} */ by) => onChoose((index + by + turn.citations.length) % turn.citations.length);
   /** @param {unknown} error */
   const failed = (error) => {
@@ -232,7 +235,10 @@ export function PageView({ turn, index, path, onChoose }) {
       unpictured.add(pictureKey);
       setFailures((before) => before + 1);
     }
-    else report(error);
+    else {
+      setLost(view);
+      report(error);
+    }
   };
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
@@ -245,7 +251,6 @@ export function PageView({ turn, index, path, onChoose }) {
     }
   };
   if (citation.url) return h(WebSource, { citation, index, turn, onStep: step });
-  const shownTab = hasPicture ? tab : "text";
   return h("div", { class: "page", onKeyDown },
     h(Toolbar, { turn, index, onStep: step, number, total, onPage: state === "" ? turnTo : null }),
     state === "" && h("div", { class: "tabs" }, h("div", { class: "row", role: "tablist", "aria-label": t("page.views") },
@@ -261,7 +266,9 @@ export function PageView({ turn, index, path, onChoose }) {
       }, t(`page.${each}`)))),
       h(IconButton, { name: "download", label: t("page.download"), onClick: () => { download(`${path}/content`, citation.blob_name).catch(report); } })),
     h(QuoteBox, { citation, index, state }),
-    state !== "" ? null : shownTab === "picture"
+    state !== "" ? null
+      : lost === view ? h("div", { class: "loading" }, h("button", { type: "button", onClick: () => setLost("") }, t("try_again")))
+      : shownTab === "picture"
       ? h(Picture, { citation, path, number, key: `${path}/${number}`, onFail: failed, index })
       : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }));
 }

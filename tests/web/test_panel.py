@@ -91,3 +91,15 @@ async def test_the_mark_stays_in_view_in_a_window_of_another_size(visit: Visit) 
         await page.look(width=width, height=height)
         await page.value(TWO_FRAMES)
         assert await page.value(IN_VIEW), (width, height)
+
+
+async def test_a_picture_that_could_not_be_fetched_can_be_asked_for_again(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(QUESTION)
+    await visit.page.answer("*/image*", 503)
+    await visit.click("button.marker")
+    await visit.sees(".notice.is-error")
+    await visit.page.answer_no_more()
+    await visit.click(".page .loading button")
+    await visit.sees(".marks rect")
+    visit.page.problems.clear()
