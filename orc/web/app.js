@@ -12,6 +12,7 @@ import { Sessions } from "./sessions.js";
 import { closeSources, shown, shownTurn, Sources } from "./sources.js";
 import { alarm, authMode, dialog, finishDeletions, finished, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, loadSessions, me, online, openSessions, outdated,
   place, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress } from "./store.js";
+import { listenIfSeen } from "./stream.js";
 import { Telemetry } from "./telemetry.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -243,6 +244,7 @@ function listenToWindow() {
     if (place.value.view === "session") attach(event.dataTransfer.files);
   });
   document.addEventListener("visibilitychange", () => {
+    listenIfSeen();
     if (document.hidden) return;
     checkVersion();
     if (signedOut.value) loadMe();

@@ -1,6 +1,6 @@
 // The open session: its turns, how a question is asked and its answer followed, and what happens elsewhere.
 import { ApiError, get, send } from "./api.js";
-import { forgetFiles, hasFiles } from "./files.js";
+import { documents, forgetFiles } from "./files.js";
 import { t } from "./i18n.js";
 import { go, keep, kept, loadSessions, me, notify, outdated, place, report, said, sessions } from "./store.js";
 import { follow, listen, stopListening } from "./stream.js";
@@ -173,14 +173,17 @@ function editAgain(id) {
 }
 
 /** @param {string} id */
-async function loadTurns(id) {
+export async function loadTurns(id) {
   loading.value = true;
   try {
     const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=${WINDOW}`));
     if (conversationId.value !== id) return;
+    const last = found.turns.at(-1)?.seq ?? 0;
+    // What was asked meanwhile.
+    const fresh = turns.value.filter(({ value }) => !value.turnId || value.seq > last);
     batch(() => {
       title.value = found.title ?? "";
-      turns.value = found.turns.filter((each) => !each.replaced_by).map((each) => signal(stored(each)));
+      turns.value = [...found.turns.filter((each) => !each.replaced_by).map((each) => signal(stored(each))), ...fresh];
       earlierBefore.value = found.earlier_before_seq ?? null;
       later.value = false;
     });
@@ -348,7 +351,7 @@ export function giveBack(turn, problem, until = 0) {
     refused.value = problem && { problem, until };
     if (old && question !== old.value.question) edit(old.value);
     if (!old || replacing.value) setDraft(!old && draft.value ? `${question}\n\n${draft.value}` : question);
-    if (!turns.value.length && !hasFiles.value) unsettle();
+    if (!turns.value.length && !documents.value.length) unsettle();
   });
 }
 
@@ -358,18 +361,19 @@ export function retry(turn) {
   if (!turnId || answering.value) return;
   const before = turn.value;
   change(turn, { state: "waiting", text: "", citations: [], marks: [], problem: null, status: null, withdrawn: null });
-  follow(turn, null, { path: `${path(conversationId.value ?? "")}/turns/${turnId}/retry`, before });
+  follow(turn, null, { path: `${path(conversationId.value ?? "")}/turns/${turnId}/retry`, key: crypto.randomUUID(), before });
 }
 
 /** @param {Signal<TurnView>} turn */
 export async function stop(turn) {
-  const { turnId, retryAt } = turn.value;
+  const { turnId, retryAt, state } = turn.value;
   if (!turnId && retryAt) giveBack(turn, null);
-  if (!turnId) return;
+  if (!turnId || state === "stopping") return;
   change(turn, { state: "stopping" });
   try {
     await send("POST", `${path(conversationId.value ?? "")}/turns/${turnId}/stop`);
   } catch (error) {
+    if (turn.value.state === "stopping") change(turn, { state: turn.value.text ? "streaming" : state });
     report(error);
   }
 }

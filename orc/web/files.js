@@ -1,6 +1,6 @@
 // The documents of the open session: uploads with their progress, the widgets of files, and their status.
 import { ApiError, get, readProblem, request as ask } from "./api.js";
-import { change, conversationId, known, sendsPictures, settle, turns } from "./chat.js";
+import { change, conversationId, sendsPictures, settle, turns } from "./chat.js";
 import { has, size, t } from "./i18n.js";
 import { dismiss, me, notify, report, signedOut, UNDO_SECONDS, wordsOf, wordsOfCode } from "./store.js";
 import { Icon, Middle, tailOf } from "./parts.js";
@@ -16,7 +16,7 @@ const AT_ONCE = 3;
 export const documents = signal([]);
 /** @type {Signal<Upload[]>} */
 export const uploads = signal([]);
-/** @type {Map<string, XMLHttpRequest>} */
+/** Requests by the key of their upload, which may have been cancelled since. @type {Map<string, {request: XMLHttpRequest, name: string}>} */
 const sending = new Map();
 /** @type {Map<string, File>} */
 const waiting = new Map();
@@ -36,9 +36,9 @@ export const hasUsableFiles = computed(() => [...staying.value.map((each) => eac
 
 export function forgetFiles() {
   settleRemovals();
-  for (const each of sending.values()) each.abort();
-  sending.clear();
   waiting.clear();
+  for (const { request } of sending.values()) request.abort();
+  sending.clear();
   documents.value = [];
   uploads.value = [];
   listed.value = "";
@@ -135,7 +135,7 @@ export function attach(files) {
 function begin() {
   for (const upload of uploads.value) {
     const file = waiting.get(upload.key);
-    if (!file || sending.size >= AT_ONCE || isBeingRemoved(upload.name)) continue;
+    if (!file || sending.size >= AT_ONCE || isBeingRemoved(upload.name) || isBeingSent(upload.name)) continue;
     waiting.delete(upload.key);
     transfer(upload, file);
   }
@@ -145,7 +145,7 @@ function begin() {
 function transfer(upload, file) {
   const id = conversationId.value ?? "";
   const request = new XMLHttpRequest();
-  sending.set(upload.key, request);
+  sending.set(upload.key, { request, name: upload.name });
   update(upload, { state: "sending", replaces: documents.value.find((each) => each.blob_name === upload.name)?.version });
   request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
   request.onloadend = () => {
@@ -165,12 +165,15 @@ function arrive(upload, request, id) {
     const stored = /** @type {{documents: Document[]}} */ (JSON.parse(request.responseText));
     const wanted = uploads.value.find((each) => each.key === upload.key);
     uploads.value = uploads.value.filter((each) => each.key !== upload.key);
-    for (const document of stored.documents) wanted ? keepUploaded(document, wanted) : removeDocument(document);
-    stored.documents.forEach(put);
-    if (!known.value) {
-      settle();
-      listen(id);
+    // The next file of its name takes the place of one that was cancelled.
+    const isReplaced = [...waiting.values()].some((each) => each.name === upload.name);
+    for (const document of stored.documents) {
+      if (wanted) keepUploaded(document, wanted);
+      else if (!isReplaced) removeDocument(document);
     }
+    stored.documents.forEach(put);
+    settle();
+    listen(id);
     return;
   }
   const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
@@ -183,7 +186,7 @@ function arrive(upload, request, id) {
 /** What the API has as a whole it stores all the same: it is removed as soon as it is stored. @param {Upload} upload */
 function cancel(upload) {
   waiting.delete(upload.key);
-  if (upload.sent < 1) sending.get(upload.key)?.abort();
+  if (upload.sent < 1) sending.get(upload.key)?.request.abort();
   uploads.value = uploads.value.filter((each) => each.key !== upload.key);
 }
 
@@ -195,6 +198,9 @@ function cancel(upload) {
  */
 /** By document id, which a later file of the same name has too. @type {Map<string, Removal>} */
 const removals = new Map();
+
+/** Of files of one name the one that was chosen last has to arrive last. @param {string} name */
+const isBeingSent = (name) => [...sending.values()].some((each) => each.name === name);
 
 /** An upload that overtakes the removal of an earlier file of its name would be removed. @param {string} name */
 const isBeingRemoved = (name) => [...removals.values()].some((each) => each.name === name);

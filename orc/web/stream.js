@@ -1,6 +1,6 @@
 // Following answers to their end, over lost connections and restarts, and what happens in other windows.
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
-import { change, conversationId, giveBack, isRestored, isRunning, later, leaveGone, objectionsOf, path, stored, title, turns } from "./chat.js";
+import { answering, change, conversationId, giveBack, isRestored, isRunning, later, leaveGone, loadTurns, objectionsOf, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { numbered, toUnits } from "./markdown.js";
@@ -17,6 +17,8 @@ const ELSEWHERE_WAIT = 2000;
 /** Seconds of a rate limit that a question waits for. What takes longer is given back. */
 const LONGEST_LIMIT = 30;
 const STILL_MS = 10_000;
+/** A hidden window hears nothing after this time: a browser has six connections to a server for all of its windows. */
+const HIDDEN_MS = 20_000;
 /** Turns of other windows that are looked for after a lost connection. */
 const MOST_MISSED = 10;
 /** Events from this number on are of a stored answer: what was streamed before is only shown again. */
@@ -34,7 +36,7 @@ export function stopListening() {
   listening = null;
 }
 
-/** @typedef {{path: string, before: TurnView}} Retry how a turn is asked for again, and what it was */
+/** @typedef {{path: string, key: string, before: TurnView}} Retry how a turn is asked for again, and what it was */
 
 /**
  * Follow a turn to its end, over lost connections and restarts.
@@ -42,6 +44,8 @@ export function stopListening() {
  */
 export async function follow(turn, asking = null, retrying = null) {
   const id = conversationId.value ?? "";
+  // Not if another session is open, nor if the turn was loaded again since: that one is followed too.
+  const isShown = () => turns.value.includes(turn);
   const writer = new Writer(turn, id);
   const began = Date.now();
   const still = setInterval(() => {
@@ -50,7 +54,7 @@ export async function follow(turn, asking = null, retrying = null) {
   let wait = 500;
   busy.value = new Set([...busy.value, id]);
   try {
-    while (isRunning(turn.value.state) && conversationId.value === id) {
+    while (isRunning(turn.value.state) && isShown()) {
       try {
         const response = await connect(turn, writer.last, asking, retrying);
         retrying = null;
@@ -62,12 +66,10 @@ export async function follow(turn, asking = null, retrying = null) {
           online.value = navigator.onLine;
           wait = 500;
           writer.take(Number(event.id), event.event, JSON.parse(event.data));
-          // Another session is open: this turn is followed again once the user comes back to it.
-          if (conversationId.value !== id) break;
+          if (!isShown()) break;
         }
       } catch (error) {
-        // Another session is open: what this one was to say is asked again once it is open.
-        if (conversationId.value !== id) break;
+        if (!isShown()) break;
         wait = await recover(turn, error, { asking, retrying }, wait);
       }
       if (isRunning(turn.value.state)) await pause(wait);
@@ -76,7 +78,7 @@ export async function follow(turn, asking = null, retrying = null) {
   } finally {
     clearInterval(still);
     writer.flush();
-    busy.value = new Set([...busy.value].filter((each) => each !== id));
+    if (conversationId.value !== id || !answering.value) busy.value = new Set([...busy.value].filter((each) => each !== id));
     if (asking && !isRunning(turn.value.state)) keep("sessionStorage", `asking.${id}`, null);
     announce(turn.value);
     loadSessions();
@@ -87,7 +89,7 @@ export async function follow(turn, asking = null, retrying = null) {
 async function connect(turn, last, asking, retrying) {
   await settleRemovals();
   const headers = { accept: "text/event-stream" };
-  if (retrying) return request("POST", retrying.path, { headers });
+  if (retrying) return request("POST", retrying.path, { headers: { ...headers, "idempotency-key": retrying.key } });
   const { turnId } = turn.value;
   if (turnId) {
     const address = `${path(conversationId.value ?? "")}/turns/${turnId}/events`;
@@ -192,12 +194,13 @@ class Writer {
 
   /** @param {{turn_id: string, seq: number}} data */
   #begin({ turn_id: turnId, seq }) {
+    // The API has the question: after a reload it is not sent again.
+    keep("sessionStorage", `asking.${this.id}`, null);
+    if (!turns.value.includes(this.turn)) return;
     // After a reload the same turn may be shown already, as it was stored.
     turns.value = turns.value.filter((each) => each === this.turn || each.value.turnId !== turnId);
     change(this.turn, { turnId, seq });
-    // The API has the question: after a reload it is not sent again.
-    keep("sessionStorage", `asking.${this.id}`, null);
-    if (conversationId.value && !listening) listen(conversationId.value);
+    listen(this.id);
   }
 
   /** @param {string} text */
@@ -304,12 +307,28 @@ function renamed({ conversation_id: id, title: fresh, by }) {
 
 // --- What happens elsewhere: documents, titles, turns of other windows
 
-/** Follow the events of a session until another one is opened. @param {string} id */
-export async function listen(id) {
+/** The session that a hidden window stopped listening to. */
+let resting = "";
+
+function rest() {
+  if (!document.hidden || !listening) return;
+  resting = conversationId.value ?? "";
+  stopListening();
+}
+
+/** Stop listening in a window that stays hidden, and go on once it is seen. */
+export function listenIfSeen() {
+  if (document.hidden) setTimeout(rest, HIDDEN_MS);
+  else if (resting && resting === conversationId.value) listen(resting, true);
+}
+
+/** Follow the events of a session until another one is opened. @param {string} id @param {boolean} [isAgain] */
+export async function listen(id, isAgain = false) {
+  if (listening) return;
+  if (document.hidden) listenIfSeen();
   const mine = listening = new AbortController();
   let wait = 500;
-  let isAgain = false;
-  let wasThere = false;
+  let wasThere = isAgain;
   while (!mine.signal.aborted && conversationId.value === id) {
     try {
       await refreshDocuments(id);
@@ -338,6 +357,8 @@ export async function listen(id) {
 /** Show the turns that began and ended while nothing was heard. @param {string} id */
 async function showMissed(id) {
   const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=${MOST_MISSED}`));
+  // They could not be loaded when the session was opened.
+  if (!turns.value.length && found.turns.length) await loadTurns(id);
   const last = Math.max(0, ...turns.value.map((each) => each.value.seq));
   for (const { turn_id: turnId, seq, replaced_by: next } of found.turns) if (seq > last && !next) await appear(id, turnId, seq);
 }

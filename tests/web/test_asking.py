@@ -325,3 +325,83 @@ async def test_a_question_that_the_api_has_is_not_kept_to_be_sent_again(visit: V
     await visit.sees(".turn.is-streaming .text")
     assert await visit.page.value(KEPT_QUESTIONS) == []
     await visit.page.until(ANSWERED.format(1))
+
+
+async def test_an_answer_whose_stop_failed_goes_on_and_can_be_stopped(visit: Visit) -> None:
+    visit.model.script = Script(text="A slow answer. " * 40, tokens=240, delay_ms=50)
+    await visit.page.answer("*/stop", 503)
+    await visit.write("Hello there")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-streaming .text")
+    await visit.click("#stop")
+    await visit.sees(".notice.is-error")
+    await visit.sees(".turn.is-streaming")
+    assert await visit.page.value("document.getElementById('stop').disabled") is False
+    await visit.page.answer_no_more()
+    await visit.click("#stop")
+    await visit.sees(".turn.is-stopped")
+    visit.page.problems.clear()
+
+
+async def test_a_retry_whose_answer_was_lost_on_the_way_is_shown(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Reply(choices=False)
+    await visit.write("Hello there")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed")
+    visit.model.responder = None
+    await visit.page.value("""{
+      const real = window.fetch;
+      window.fetch = async (...asked) => {
+        if (!String(asked[0]).endsWith("/retry")) return real(...asked);
+        window.fetch = real;
+        await (await real(...asked)).text();
+        throw new TypeError("lost");
+      };
+    }""")
+    await visit.click(".turn .note button")
+    await visit.page.until(ANSWERED.format(1))
+    [turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert turn["status"] == "committed"
+
+
+async def test_a_question_stays_if_the_session_is_left_and_opened_before_the_api_replies(
+    visit: Visit,
+) -> None:
+    page = visit.page
+    await visit.ask("First question?")
+    session = await visit.conversation()
+    await page.value("""{
+      const real = window.fetch;
+      window.fetch = async (...asked) => {
+        const response = await real(...asked);
+        if (String(asked[0]).endsWith("/orc/stream") && !window.release) {
+          await new Promise((done) => { window.release = done; });
+        }
+        return response;
+      };
+    }""")
+    await visit.write("Second question?")
+    await page.press("Enter")
+    wait = "while (!window.release) await new Promise((done) => { setTimeout(done, 20); });"
+    await page.value(f"(async () => {{ {wait} }})()")
+    await visit.click("#new")
+    await page.until("!document.querySelector('.turn')")
+    await page.value(f"location.hash = '#/c/{session}'")
+    await page.until(f"{ANSWERED.format(2)} && document.querySelectorAll('.turn').length === 2")
+    await page.value("window.release(), new Promise((done) => { setTimeout(done, 300); })")
+    assert await visit.texts(".turn .question p") == ["First question?", "Second question?"]
+
+
+async def test_a_question_that_is_asked_while_a_session_is_loaded_stays(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("First question?")
+    async with page.hold("GET", "*?limit=50"):
+        await page.reload()
+        await page.until("document.querySelector('.scroller .loading')")
+        await visit.write("Second question?")
+        await page.press("Enter")
+        await page.until(ANSWERED.format(1))
+        assert await visit.texts(".turn .question p") == ["Second question?"]
+    await page.until(ANSWERED.format(2))
+    assert await visit.texts(".turn .question p") == ["First question?", "Second question?"]
+    assert await visit.texts(".turn.is-newest .question p") == ["Second question?"]

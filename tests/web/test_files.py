@@ -12,6 +12,7 @@ from core.names import Owner
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
+from tests.web.test_asking import refuse
 
 QUESTION = "How many days of leave does an employee of the harbour get?"
 LEAVE = "Every employee of the harbour has 28 days of annual leave."
@@ -395,6 +396,64 @@ async def test_a_file_is_kept_if_the_one_that_it_replaces_is_removed_while_it_is
     await visit.ask(QUESTION)
     assert await stored_names(visit) == ["leave.pdf"]
     assert len(await visit.texts(".file")) == 1
+
+
+async def test_of_two_files_of_one_name_the_one_that_is_attached_last_is_kept(
+    visit: Visit, tmp_path: Path
+) -> None:
+    """The first is sent for longer, and would take the place of the second."""
+    files = [tmp_path / "first" / "leave.pdf", tmp_path / "second" / "leave.pdf"]
+    contents = [pdf(LEAVE) + b"\n%" + b"x" * 4 * SLOW_BYTES, pdf(LEAVE.replace("28", "31"))]
+    for file, content in zip(files, contents, strict=True):
+        file.parent.mkdir()
+        file.write_bytes(content)
+    await slow(visit, bytes_per_second=SLOW_BYTES)
+    await visit.page.attach("#picker", files[0])
+    await visit.page.until(STARTED)
+    await visit.page.attach("#picker", files[1])
+    await visit.page.until("document.querySelector('.files').textContent.includes('Waiting')")
+    await slow(visit)
+    await visit.page.until(f"!document.querySelector('.file progress') && {UPLOADED} === 2")
+    await visit.sees(".file button.file-main")
+    await visit.ask(QUESTION)
+    assert "31 days" in (await visit.texts(".turn .text"))[0]
+
+
+async def test_a_file_is_kept_that_is_attached_again_after_it_was_removed_while_it_was_read(
+    visit: Visit, tmp_path: Path
+) -> None:
+    file = tmp_path / "leave.pdf"
+    file.write_bytes(pdf(LEAVE))
+    async with visit.page.hold("POST", UPLOADS):
+        await visit.page.attach("#picker", file)
+        await visit.page.until("document.querySelector('.file-status')?.textContent === 'Reading'")
+        await visit.click(".file [aria-label='Remove leave.pdf']")
+        await visit.page.until("!document.querySelector('.file')")
+        file.write_bytes(pdf(LEAVE.replace("28", "31")))
+        await visit.page.attach("#picker", file)
+        await visit.page.until("document.querySelector('.file-status')?.textContent === 'Waiting'")
+    wait = f"while ({UPLOADED} < 2) await new Promise((done) => {{ setTimeout(done, 20); }});"
+    await visit.page.value(f"(async () => {{ {wait} }})()")
+    await visit.sees(".file button.file-main")
+    await visit.ask(QUESTION)
+    assert await stored_names(visit) == ["leave.pdf"]
+    assert "31 days" in (await visit.texts(".turn .text"))[0]
+
+
+async def test_a_file_whose_question_was_refused_meanwhile_becomes_ready(
+    visit: Visit, tmp_path: Path
+) -> None:
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    await refuse(visit, 413, "too_large")
+    async with visit.page.hold("POST", UPLOADS):
+        await visit.page.attach("#picker", tmp_path / "leave.pdf")
+        await visit.page.until("document.querySelector('.file-status')?.textContent === 'Reading'")
+        await visit.write(QUESTION)
+        await visit.page.press("Enter")
+        await visit.sees(".composer .note.is-bad")
+        assert await visit.page.value("location.hash") == "#/"
+    await indexed(visit, 1)
+    assert await stored_names(visit) == ["leave.pdf"]
 
 
 async def test_a_removal_does_not_hide_a_later_file_of_the_same_name(visit: Visit, tmp_path: Path) -> None:

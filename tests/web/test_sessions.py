@@ -97,6 +97,70 @@ async def test_a_stream_that_ends_is_followed_again_also_if_a_proxy_does_not_fin
     assert len(await visit.texts(".turn")) == 1
 
 
+async def test_a_session_that_could_not_be_loaded_is_loaded_once_the_server_answers(visit: Visit) -> None:
+    await visit.ask("Question 0?")
+    session = await visit.conversation()
+    with visit.client() as client:
+        for number in range(1, 12):
+            client.post("/orc", json={"question": f"Question {number}?", "conversation_id": session})
+    await visit.click("#new")
+    await visit.page.until("!document.querySelector('.turn')")
+    await visit.page.value("""{
+      const real = window.fetch;
+      window.fetch = (...asked) => {
+        if (!String(asked[0]).endsWith("?limit=50")) return real(...asked);
+        window.fetch = real;
+        return Promise.reject(new TypeError("away"));
+      };
+    }""")
+    await visit.page.value(f"location.hash = '#/c/{session}'")
+    await visit.page.until(ANSWERED.format(12))
+    assert await visit.texts(".turn .question p") == [f"Question {number}?" for number in range(12)]
+
+
+SHOW = (
+    "Object.defineProperty(document, 'hidden', {{ value: {}, configurable: true }}),"
+    "document.dispatchEvent(new Event('visibilitychange'))"
+)
+SOON = """{
+  const later = window.setTimeout;
+  window.setTimeout = (act, ms) => later(act, ms === 20_000 ? 0 : ms);
+}"""
+
+
+async def hide(visit: Visit) -> None:
+    """Hide the window for so long that it stops listening."""
+    heard = f"/conversations/{await visit.conversation()}/events"
+
+    def stopped() -> int:
+        return sum(address.endswith(heard) for address in visit.page.cancelled)
+
+    before = stopped()
+    await visit.page.value(SHOW.format("true"))
+    while stopped() == before:
+        await visit.page.value("new Promise((done) => { setTimeout(done, 20); })")
+
+
+async def test_a_hidden_window_leaves_its_connection_to_others(visit: Visit) -> None:
+    """A browser has six connections to a server: with six windows that listen, no other one can ask."""
+    await visit.ask("First question?")
+    session = await visit.conversation()
+    with visit.client() as client:
+        client.patch(f"/conversations/{session}", json={"title": "Heard"})
+        await visit.page.until(f"{TITLE} === 'Heard'")
+        await visit.page.value(SOON)
+        for answers in (2, 3):
+            await hide(visit)
+            client.post("/orc", json={"question": "Who asks elsewhere?", "conversation_id": session})
+            await visit.page.value(SHOW.format("false"))
+            await visit.page.until(ANSWERED.format(answers))
+        await hide(visit)
+        client.delete(f"/conversations/{session}")
+    await visit.page.value(SHOW.format("false"))
+    await visit.page.until("document.querySelector('.notice')?.textContent.includes('no longer does')")
+    visit.page.problems.clear()
+
+
 async def test_what_was_typed_goes_along_from_a_session_that_is_deleted_elsewhere(visit: Visit) -> None:
     await visit.ask("First question?")
     deleted = await visit.conversation()
