@@ -11,6 +11,7 @@ from core.grounding.tokens import AGENTS, BEFORE_BEGINNING, BEFORE_END, Token, m
 
 _NO_MEANS = frozenset(("", "to", "an", "à", "a", "of", "de", "von"))
 """Prepositions before what can be done something to, or belong to it."""
+ANY = "*"
 _Series = tuple[tuple[str, ...], bool]
 """The unit of numbers, and whether those at the beginning of a change are left out."""
 
@@ -67,8 +68,8 @@ def replaces_word(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     """Whether a claim has another word in the place of one of the page: `storage key`, `server key`.
 
     The place is behind the same preposition, if any, between the same two words, or between one and an end of
-    the clause; anywhere if it is the only difference. Words that say the same may replace each other, and a
-    word may move to another place.
+    the clause; or behind the same word and preposition; anywhere if it is the only difference. Words that say
+    the same may replace each other, and a word may move to another place.
     """
     times, found = (Counter(token.stem for token in clause) for clause in (claim, page))
     places = _words_by_place(page)
@@ -91,13 +92,18 @@ def _replaces_one(claim: Sequence[Token], page: Sequence[Token]) -> bool:
 
 
 def _words_by_place(clause: Sequence[Token]) -> dict[tuple[str, str, str], list[str]]:
-    """The content words of a clause, without numbers, by the words on both sides and the preposition."""
+    """The content words of a clause, without numbers, by the words on both sides and the preposition.
+
+    Behind a preposition they are also found by that and the word before it, with ANY as the word behind.
+    """
     found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     content = [token for token in clause if token.is_content]
     stems = ["", *(token.stem for token in content), ""]
     for before, token, behind in zip(stems, content, stems[2:], strict=False):
         if token.kind != "number":
             found[before, token.after, behind].append(token.stem)
+            if token.after:
+                found[before, token.after, ANY].append(token.stem)
     return found
 
 

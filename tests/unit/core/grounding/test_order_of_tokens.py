@@ -135,6 +135,19 @@ def test_another_word_is_seen_wherever_it_has_moved(claim: str, expected: bool) 
 
 
 @pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        ("In closed tins, old paint is brought to the yard.", False),
+        ("In closed tins, old paint is brought to the school.", True),
+        ("In tins, paint is brought to the recycling yard.", False),
+    ],
+)
+def test_another_word_is_seen_behind_the_same_word_and_preposition(claim: str, expected: bool) -> None:
+    page = "Old paint is brought to the recycling yard in closed tins."
+    assert replaces_word(tokenize(claim, "en"), tokenize(page, "en")) is expected
+
+
+@pytest.mark.parametrize(
     ("claim", "page", "expected"),
     [
         (
