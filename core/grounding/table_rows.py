@@ -1,6 +1,7 @@
 """Compares a sentence with a row of a table: `B-200 costs EUR 7` with `Article: B-200 | Price EUR: 7`."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
@@ -14,7 +15,7 @@ from core.text.numbers import CURRENCIES, MONTHS, SCALES
 _FIXED = frozenset(CURRENCIES.values())
 _LIMITING = CONDITIONS | MAYBE | ONLY
 _DIRECTIONS = frozenset(
-    "from until before after between through ab nach bis durch zwischen seit desde hasta vers"
+    "from until before after between through ab nach vor bis durch zwischen seit desde hasta entre vers"
     " naar door".split()  # prose: data
 )
 """Prepositions before a value that only the label of its cell would explain: `from Oslo`."""
@@ -27,7 +28,8 @@ _OF = frozenset("of de du des del von des van da do to for with over für zu pou
 """Prepositions that connect a relation with its other end: `the manager of Ann`."""
 _BY = frozenset("by durch par por".split())
 """Prepositions before the subject of a verb in the passive voice; `von` is one with a form of `werden`."""
-_PASSIVE = frozenset("wird werden wurde wurden worden".split())
+_FUTURE = frozenset("wird werden".split())
+_PASSIVE = _FUTURE | frozenset("wurde wurden worden".split())
 _JOINING = frozenset("e o".split())  # prose: data
 _IN = frozenset("in at im en à dans".split())
 """Prepositions before a value that is followed by its label: `works in the Sales department`."""
@@ -37,8 +39,6 @@ _IS = frozenset(
     " sido".split()
 )
 """Between a name and a label they say that the name has this role: `Ann is the manager of Bob`."""
-_OF_GENDER = frozenset("der des".split())
-"""German articles of the genitive case: `eine Tochter der Coda SE`."""
 _HEDGES = frozenset(
     "should would will can could shall all any each every than about around approximately"
     " soll sollen sollte sollten würde würden kann können konnte könnte noch statt alle jeder jede jedes um"
@@ -283,7 +283,7 @@ def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     Ann's manager`, `Bob manages Ann` and `Ann is managed by Bob`.
     """
     if named.is_number and not subject.is_number:
-        return named.is_number and not _PASSIVE.isdisjoint(_words(claim))  # `wird 250 Euro betragen`
+        return not _FUTURE.isdisjoint(_words(claim))  # `wird 250 Euro betragen`
     content = [at for at, token in enumerate(claim) if token.is_content]
     said = [claim[at] for at in content]
     first, value = subject.place_in(said), named.place_in(said)
@@ -303,9 +303,9 @@ def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
         is_possessed = content[label] == content[first] + subject.length and label == first + subject.length
         if named.names_row or not before_label.isdisjoint(_HAS | _IN | PREPOSITIONS.keys() - _ARTICLES):
             return True
-        return not is_possessed and (not value < label < first or before_name.isdisjoint(_OF | _OF_GENDER))
+        return not is_possessed and not (value < label < first and _is_of(before_name))
     if label < first:
-        return before_name.isdisjoint(_OF | _OF_GENDER)
+        return not _is_of(before_name)
     is_of = not before_value.isdisjoint(_OF) and before_label.isdisjoint(_HAS | _IN)
     if named.is_number:
         return is_of
@@ -315,8 +315,17 @@ def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
         return True
     if not before_label.isdisjoint(_AS):
         return not before_value.isdisjoint(_OF | _HAS)
-    is_genitive = not before_value.isdisjoint(_OF_GENDER) and before_value.isdisjoint(_IS)
-    return is_of or is_genitive
+    return is_of or _is_genitive(before_value)
+
+
+def _is_of(before: AbstractSet[str]) -> bool:
+    """Whether these words before a name connect it with what is before them: `of the`, `des`."""
+    return not before.isdisjoint(_OF) or _is_genitive(before)
+
+
+def _is_genitive(before: AbstractSet[str]) -> bool:
+    """Whether a German article is in the genitive case, as in `eine Tochter der Coda SE`, not `ist der`."""
+    return "der" in before and before.isdisjoint(_IS)
 
 
 def _joins(tokens: Iterable[Token]) -> int:

@@ -318,6 +318,7 @@ COMPANIES = (
     "Die Tabelle zeigt die Gesellschaften und wer sie leitet.\n"
     "Gesellschaft: Alba GmbH | Leitung: Bob Ray | Tochtergesellschaft: Coda SE"
 )
+CLUB = "Verein: Seglerbund | Kassenwart: Uwe Ohl | Gegründet: 1921"
 
 
 @pytest.mark.parametrize(
@@ -336,6 +337,11 @@ COMPANIES = (
         ("Die Alba GmbH ist die Leiterin von Bob Ray.", COMPANIES, False),
         ("Die Alba GmbH wird von Bob Ray geleitet.", COMPANIES, True),
         ("Bob Ray arbeitet unter der Leitung von Alba GmbH.", COMPANIES, False),
+        ("Uwe Ohls Kassenwart ist der Seglerbund.", CLUB, False),
+        ("Uwe Ohl ist der Kassenwart des Seglerbunds.", CLUB, True),
+        ("Der Seglerbund wurde 1921 gegründet.", CLUB, True),
+        ("Der Seglerbund wird 1921 gegründet.", CLUB, False),
+        ("Der Seglerbund wurde vor 1921 gegründet.", CLUB, False),
     ],
 )
 def test_a_relation_has_a_known_form(claim: str, page: str, expected: bool) -> None:
