@@ -72,11 +72,13 @@ def replaces_word(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     the same may replace each other, and a word may move to another place.
     """
     times, found = (Counter(token.stem for token in clause) for clause in (claim, page))
-    places = _words_by_place(page)
+    said, places = _words_by_place(claim), _words_by_place(page)
+    added = {place: {word for word in words if times[word] > found[word]} for place, words in said.items()}
     return _replaces_one(claim, page) or any(
-        times[word] > found[word] and not times[other] and not say_the_same(word, other)
-        for place, words in _words_by_place(claim).items()
+        not say_the_same(word, other)
+        for place, words in added.items()
         for other in places.get(place, ())
+        if not times[other]
         for word in words
     )
 
@@ -91,19 +93,19 @@ def _replaces_one(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     return len(missing) == len(others) == 1 and not say_the_same(*missing, *others)
 
 
-def _words_by_place(clause: Sequence[Token]) -> dict[tuple[str, str, str], list[str]]:
+def _words_by_place(clause: Sequence[Token]) -> dict[tuple[str, str, str], set[str]]:
     """The content words of a clause, without numbers, by the words on both sides and the preposition.
 
     Behind a preposition they are also found by that and the word before it, with ANY as the word behind.
     """
-    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    found: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     content = [token for token in clause if token.is_content]
     stems = ["", *(token.stem for token in content), ""]
     for before, token, behind in zip(stems, content, stems[2:], strict=False):
         if token.kind != "number":
-            found[before, token.after, behind].append(token.stem)
+            found[before, token.after, behind].add(token.stem)
             if token.after:
-                found[before, token.after, ANY].append(token.stem)
+                found[before, token.after, ANY].add(token.stem)
     return found
 
 

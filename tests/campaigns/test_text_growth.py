@@ -22,7 +22,7 @@ from resilience.text_growth import (
 )
 
 SMALL = (1_563, 6_250)
-SMALL_UNITS = ("$(+-", "...", "[=", "1 ")
+SMALL_UNITS = ("$(+-", "...", "[=", "1 ", "界")
 
 
 def quadratic(text: str) -> object:
