@@ -64,12 +64,15 @@ new Promise((resolve) => {
   const check = () => {
     if (!(CONDITION)) return;
     watching.disconnect();
+    clearInterval(looking);
     removeEventListener("focusin", check);
     resolve(true);
   };
   const watching = new MutationObserver(check);
   watching.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
   addEventListener("focusin", check);
+  // For what changes without the document: a size, a scrolled place, a variable.
+  const looking = setInterval(check, 100);
   check();
 })
 """
@@ -177,7 +180,7 @@ class Page:
         return result
 
     async def until(self, condition: str) -> None:
-        """Wait until an expression holds, which is asked whenever the page or its focus changes."""
+        """Wait until an expression holds: asked 10 times a second, and if the page or its focus changes."""
         await self.value(_UNTIL.replace("CONDITION", condition))
 
     async def type_line(self, text: str) -> None:
