@@ -1,5 +1,5 @@
 // One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
-import { ask, answering, edit, isRunning, newest, objectionsOf, rate, retry, setDraft } from "./chat.js";
+import { ask, answering, draft, edit, isRunning, newest, objectionsOf, rate, retry, setDraft } from "./chat.js";
 import { duration, language, named, number, t } from "./i18n.js";
 import { blocks, numbered, toUnits, withPlaces } from "./markdown.js";
 import { Countdown, countsOf, hidePeek, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
@@ -351,9 +351,12 @@ function Status({ turn }) {
     ? h(Countdown, { until: now.retryAt, words: (seconds) => t("turn.limit", { n: seconds }) }) : text);
 }
 
-/** Questions that may follow; a click puts one into the text box. @param {{texts: string[]}} properties */
+/** Questions that may follow; a click puts one into the text box, below what was written there. @param {{texts: string[]}} properties */
 export function Suggestions({ texts }) {
   if (!texts.length) return null;
   return h("ul", { class: "suggestions", "aria-label": t("suggestions") }, texts.slice(0, 3).map((each) =>
-    h("li", null, h("button", { type: "button", onClick: () => { setDraft(each); document.getElementById("question")?.focus(); } }, each))));
+    h("li", null, h("button", { type: "button", onClick: () => {
+      setDraft(!draft.value || texts.includes(draft.value) ? each : `${draft.value}\n\n${each}`);
+      document.getElementById("question")?.focus();
+    } }, each))));
 }

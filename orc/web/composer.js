@@ -254,8 +254,11 @@ export function Composer() {
       "aria-describedby": left <= 1000 ? "characters" : undefined,
       onInput: (event) => setDraft(event.currentTarget.value), onKeyDown,
       onPaste: (event) => {
-        const files = event.clipboardData?.files;
-        if (files?.length) { event.preventDefault(); attach(files); }
+        const { files, types } = /** @type {DataTransfer} */ (event.clipboardData);
+        // A spreadsheet adds a picture of its cells to their text.
+        if (!files.length || (types.includes("text/plain") && types.includes("text/html"))) return;
+        event.preventDefault();
+        attach(files);
       },
     }),
     h("div", { class: "composer-row" }, h(Menu, null), h(Models, null), h(OfflineBadge, null),

@@ -156,8 +156,8 @@ function Documents({ context }) {
   const { edit } = may(context);
   useEffect(() => {
     if (items.every((each) => each.status === "completed" || each.status === "failed")) return;
-    const timer = setTimeout(again, 2000);
-    return () => clearTimeout(timer);
+    const timer = setInterval(again, 2000);
+    return () => clearInterval(timer);
   }, [items]);
   const upload = async (/** @type {File[]} */ files) => {
     for (const file of files) {

@@ -147,7 +147,10 @@ export function dismiss(key) {
 export function report(error) {
   if (error instanceof ApiError) {
     if (error.problem.status === 401) signedOut.value = true;
-    else notify({ text: wordsOf(error.problem), kind: "error" });
+    else {
+      const text = wordsOf(error.problem);
+      notify({ key: text, text, kind: "error" });
+    }
   } else if (error instanceof TypeError) awaitServer();
   else throw error;
 }
@@ -183,7 +186,7 @@ export const sessionsLoaded = signal(false);
 /** Conversations in which an answer is being made here. @type {import("./vendor/ui.js").Signal<Set<string>>} */
 export const busy = signal(new Set());
 /** Those that are hidden until their deletion is certain. @type {import("./vendor/ui.js").Signal<Set<string>>} */
-const leaving = signal(new Set());
+export const leaving = signal(new Set());
 export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
 
 /** What the listed sessions were searched for. */

@@ -1,5 +1,6 @@
 """What becomes of a question that is not sent yet, or that the API does not take."""
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -405,3 +406,40 @@ async def test_a_question_that_is_asked_while_a_session_is_loaded_stays(visit: V
     await page.until(ANSWERED.format(2))
     assert await visit.texts(".turn .question p") == ["First question?", "Second question?"]
     assert await visit.texts(".turn.is-newest .question p") == ["Second question?"]
+
+
+async def test_a_suggestion_leaves_what_was_written(visit: Visit) -> None:
+    await visit.ask("Hello there")
+    suggest = """(async () => {
+      const { turns, change } = await import(document.documentElement.dataset.base + "chat.js");
+      change(turns.value[0], { suggestions: ["What else?", "And then?"] });
+    })()"""
+    await visit.page.value(suggest)
+    for number, said in enumerate(("What else?", "And then?"), start=1):
+        await visit.click(f".suggestions li:nth-child({number}) button")
+        await visit.page.until(f"{BOX} === {said!r}")
+    await visit.write(" My own words.")
+    await visit.click(".suggestions button")
+    await visit.page.until(f"{BOX} === 'And then? My own words.\\n\\nWhat else?'")
+
+
+async def test_cells_of_a_spreadsheet_are_pasted_as_text_and_a_picture_as_a_file(visit: Visit) -> None:
+    paste = """((texts) => {
+      const pasted = new DataTransfer();
+      for (const [type, text] of Object.entries(texts)) pasted.setData(type, text);
+      pasted.items.add(new File(["no picture"], "image.png", { type: "image/png" }));
+      const event = new ClipboardEvent("paste", { clipboardData: pasted, cancelable: true, bubbles: true });
+      return document.getElementById("question").dispatchEvent(event);
+    })"""
+    cells = {"text/plain": "Rent 5", "text/html": "<td>Rent</td><td>5</td>"}
+    assert await visit.page.value(f"{paste}({json.dumps(cells)})") is True
+    assert await visit.texts(".file") == []
+    link = {"text/html": "<img src='a.png'>"}
+    assert await visit.page.value(f"{paste}({json.dumps(link)})") is False
+    await visit.sees(".file.is-failed")
+    visit.page.problems.clear()
+
+
+async def test_a_condition_is_noticed_that_changes_nothing_in_the_document(visit: Visit) -> None:
+    await visit.page.value("setTimeout(() => { window.later = true; }, 200), 0")
+    await asyncio.wait_for(visit.page.until("window.later"), 10)

@@ -115,6 +115,27 @@ async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> 
     page.problems.clear()
 
 
+async def test_a_shared_file_becomes_ready_although_one_look_at_it_failed(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.page
+    with visit.here.client("page", visit.organization) as client:
+        client.headers.update(principal_headers(visit.organization, "ann", "orc.admin"))
+        made = client.post("/contexts", json={"type": "workspace", "name": "Harbour"}).json()
+    await page.value(f"location.hash = '#/contexts/{made['context_id']}'")
+    await visit.sees(".admin input[type=file]")
+    (tmp_path / "a.txt").write_text("The harbour opens at six.")
+    await page.attach(".admin input[type=file]", tmp_path / "a.txt")
+    await page.until("document.querySelector('.rows')?.textContent.includes('a.txt')")
+    await page.answer("*/documents?*", 503)
+    await visit.sees(".notice.is-error")
+    await asyncio.to_thread(visit.here.index)
+    await page.answer_no_more()
+    await page.until("document.querySelector('.rows').textContent.includes('1 page')")
+    assert len(await visit.texts(".notice.is-error")) <= 1
+    page.problems.clear()
+
+
 async def test_telemetry_says_who_may_see_it(visit: Visit) -> None:
     await visit.page.call("Network.setExtraHTTPHeaders", headers=principal_headers(visit.organization, "bob"))
     await visit.page.open("about:blank")
