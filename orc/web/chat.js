@@ -106,14 +106,17 @@ function idOfNew() {
   return id;
 }
 
-/** From now on the API knows the open session: it has a question or a file. */
-export function settle() {
-  if (known.value) return;
-  known.value = true;
+/** From now on the API knows a session that was new: it has a question or a file. @param {string} id */
+export function settle(id) {
+  const isOpen = conversationId.value === id;
+  if (isOpen ? known.value : kept("sessionStorage", "new") !== id) return;
   keep("sessionStorage", "new", null);
-  keep("sessionStorage", `choices.${conversationId.value}`, null);
-  keepChoices();
-  go(conversationId.value, { replace: true });
+  const choices = `choices.${id}`;
+  keep("localStorage", choices, kept("sessionStorage", choices));
+  keep("sessionStorage", choices, null);
+  if (!isOpen) return;
+  known.value = true;
+  go(id, { replace: true });
 }
 
 /** The API did not take the first question of the open session: it is a new one again. */
@@ -307,7 +310,7 @@ export function ask(question, { replaces = null } = {}) {
     if (replacing.value) endEdit();
     else if (!replaces) setDraft("");
   });
-  settle();
+  settle(id);
   said.value = t("turn.answering");
   const asking = { key: turn.value.key, body, shown };
   keep("sessionStorage", `asking.${id}`, asking);

@@ -2,10 +2,10 @@
 import { ApiError, get, readProblem, request as ask } from "./api.js";
 import { change, conversationId, sendsPictures, settle, turns } from "./chat.js";
 import { has, size, t } from "./i18n.js";
-import { dismiss, me, notify, report, signedOut, UNDO_SECONDS, wordsOf, wordsOfCode } from "./store.js";
+import { dismiss, leaving as leavingSessions, loadSessions, me, notify, report, signedOut, UNDO_SECONDS, wordsOf, wordsOfCode } from "./store.js";
 import { Icon, Middle, tailOf } from "./parts.js";
 import { listen } from "./stream.js";
-import { computed, h, signal, useLayoutEffect, useRef } from "./vendor/ui.js";
+import { computed, effect, h, signal, useLayoutEffect, useRef } from "./vendor/ui.js";
 
 /** @import { Signal } from "./vendor/ui.js" */
 /** @import { Citation, Document, Upload } from "./types/page.js" */
@@ -14,9 +14,10 @@ const AT_ONCE = 3;
 
 /** @type {Signal<Document[]>} */
 export const documents = signal([]);
-/** @type {Signal<Upload[]>} */
-export const uploads = signal([]);
-/** Requests by the key of their upload, which may have been cancelled since. @type {Map<string, {request: XMLHttpRequest, name: string}>} */
+/** Those of all sessions: they go on while another one is open. @type {Signal<Upload[]>} */
+const allUploads = signal([]);
+const uploads = computed(() => allUploads.value.filter((each) => each.session === conversationId.value));
+/** Requests by the key of their upload, which may have been cancelled since. @type {Map<string, {request: XMLHttpRequest, upload: Upload}>} */
 const sending = new Map();
 /** @type {Map<string, File>} */
 const waiting = new Map();
@@ -36,11 +37,7 @@ export const hasUsableFiles = computed(() => [...staying.value.map((each) => eac
 
 export function forgetFiles() {
   settleRemovals();
-  waiting.clear();
-  for (const { request } of sending.values()) request.abort();
-  sending.clear();
   documents.value = [];
-  uploads.value = [];
   listed.value = "";
 }
 
@@ -112,7 +109,7 @@ function put(document) {
 
 /** @param {Upload} upload @param {Partial<Upload>} changed */
 function update(upload, changed) {
-  uploads.value = uploads.value.map((each) => (each.key === upload.key ? { ...each, ...changed } : each));
+  allUploads.value = allUploads.value.map((each) => (each.key === upload.key ? { ...each, ...changed } : each));
 }
 
 /** Upload files, a few at a time. @param {Iterable<File>} files */
@@ -124,7 +121,8 @@ export function attach(files) {
     const tooLarge = limits !== undefined && file.size > limits.upload_bytes;
     const reason = () => (tooLarge ? t("files.too_large", { limit: size(limits.upload_bytes) }) : "");
     const state = tooLarge ? "failed" : "waiting";
-    uploads.value = [...uploads.value, { key, name: file.name, size: file.size, state, sent: 0, reason }];
+    const session = conversationId.value ?? "";
+    allUploads.value = [...allUploads.value, { key, session, name: file.name, size: file.size, state, sent: 0, reason }];
     if (tooLarge) continue;
     waiting.set(key, file);
     for (const [id, { name }] of removals) if (name === file.name) removeNow(id);
@@ -133,9 +131,9 @@ export function attach(files) {
 }
 
 function begin() {
-  for (const upload of uploads.value) {
+  for (const upload of allUploads.value) {
     const file = waiting.get(upload.key);
-    if (!file || sending.size >= AT_ONCE || isBeingRemoved(upload.name) || isBeingSent(upload.name)) continue;
+    if (!file || sending.size >= AT_ONCE || isBeingRemoved(upload) || isBeingSent(upload)) continue;
     waiting.delete(upload.key);
     transfer(upload, file);
   }
@@ -143,37 +141,38 @@ function begin() {
 
 /** @param {Upload} upload @param {File} file */
 function transfer(upload, file) {
-  const id = conversationId.value ?? "";
   const request = new XMLHttpRequest();
-  sending.set(upload.key, { request, name: upload.name });
+  sending.set(upload.key, { request, upload });
   update(upload, { state: "sending", replaces: documents.value.find((each) => each.blob_name === upload.name)?.version });
   request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
   request.onloadend = () => {
     sending.delete(upload.key);
-    if (conversationId.value === id) arrive(upload, request, id);
+    arrive(upload, request);
     begin();
   };
   const form = new FormData();
   form.append("file", file, file.name);
-  request.open("POST", `/api/conversations/${id}/documents`);
+  request.open("POST", `/api/conversations/${upload.session}/documents`);
   request.send(form);
 }
 
-/** @param {Upload} upload @param {XMLHttpRequest} request @param {string} id */
-function arrive(upload, request, id) {
+/** @param {Upload} upload @param {XMLHttpRequest} request */
+function arrive(upload, request) {
   if (request.status === 201) {
     const stored = /** @type {{documents: Document[]}} */ (JSON.parse(request.responseText));
-    const wanted = uploads.value.find((each) => each.key === upload.key);
-    uploads.value = uploads.value.filter((each) => each.key !== upload.key);
+    const wanted = allUploads.value.find((each) => each.key === upload.key);
+    withdraw(upload);
     // The next file of its name takes the place of one that was cancelled.
-    const isReplaced = [...waiting.values()].some((each) => each.name === upload.name);
+    const isReplaced = allUploads.value.some((each) => waiting.has(each.key) && isSame(each, upload));
     for (const document of stored.documents) {
       if (wanted) keepUploaded(document, wanted);
-      else if (!isReplaced) removeDocument(document);
+      else if (!isReplaced) removeDocument(document, upload.session);
     }
-    stored.documents.forEach(put);
-    settle();
-    listen(id);
+    settle(upload.session);
+    if (conversationId.value === upload.session) {
+      stored.documents.forEach(put);
+      listen(upload.session);
+    } else loadSessions();
     return;
   }
   const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
@@ -187,32 +186,46 @@ function arrive(upload, request, id) {
 function cancel(upload) {
   waiting.delete(upload.key);
   if (upload.sent < 1) sending.get(upload.key)?.request.abort();
-  uploads.value = uploads.value.filter((each) => each.key !== upload.key);
+  withdraw(upload);
 }
+
+/** Take an upload off the list. @param {Upload} upload */
+function withdraw({ key }) {
+  allUploads.value = allUploads.value.filter((each) => each.key !== key);
+}
+
+// A session that is deleted would come back with its next file.
+effect(() => {
+  const deleted = leavingSessions.value;
+  for (const each of allUploads.peek()) if (deleted.has(each.session)) cancel(each);
+});
 
 // --- Removing files, which can be taken back for a moment
 
 /**
  * A removal that can be taken back until it is being carried out.
- * @typedef {{timer: number, address: string, name: string, document: Document, ending?: Promise<void>}} Removal
+ * @typedef {{timer: number, session: string, name: string, document: Document, ending?: Promise<void>}} Removal
  */
 /** By document id, which a later file of the same name has too. @type {Map<string, Removal>} */
 const removals = new Map();
 
-/** Of files of one name the one that was chosen last has to arrive last. @param {string} name */
-const isBeingSent = (name) => [...sending.values()].some((each) => each.name === name);
+/** @typedef {{session: string, name: string}} Named */
+/** @param {Named} one @param {Named} other */
+const isSame = (one, other) => one.name === other.name && one.session === other.session;
 
-/** An upload that overtakes the removal of an earlier file of its name would be removed. @param {string} name */
-const isBeingRemoved = (name) => [...removals.values()].some((each) => each.name === name);
+/** Of files of one name the one that was chosen last has to arrive last. @param {Named} named */
+const isBeingSent = (named) => [...sending.values()].some(({ upload }) => isSame(upload, named));
 
-/** Remove a document in a moment, unless the user takes that back. @param {Document} document */
-function removeDocument(document) {
+/** An upload that overtakes the removal of an earlier file of its name would be removed. @param {Named} named */
+const isBeingRemoved = (named) => [...removals.values()].some((each) => isSame(each, named));
+
+/** Remove a document in a moment, unless the user takes that back. @param {Document} document @param {string} session */
+function removeDocument(document, session) {
   const { document_id: id, blob_name: name } = document;
-  const address = `/conversations/${conversationId.value}/documents/${id}`;
   leaving.value = new Set([...leaving.value, id]);
   dropSuggestions();
   clearTimeout(removals.get(id)?.timer);
-  removals.set(id, { timer: window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000), address, name, document });
+  removals.set(id, { timer: window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000), session, name, document });
   const undo = () => takeBack(id);
   notify({ key: `removed.${id}`, kind: "info", text: t("files.removed", { name }), action: { label: t("undo"), run: undo } }, UNDO_SECONDS);
 }
@@ -236,10 +249,10 @@ function keepUploaded({ document_id: id }, { replaces }) {
 /** @param {string} id */
 const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
 
-/** Resolves once no file of this name is being sent. @param {string} name @returns {Promise<void>} */
-const sent = (name) => new Promise((resolve) => {
-  const ended = uploads.subscribe((all) => {
-    if (!all.some((each) => each.name === name && each.state === "sending")) queueMicrotask(() => { ended(); resolve(); });
+/** Resolves once no file of this name is being sent. @param {Named} named @returns {Promise<void>} */
+const sent = (named) => new Promise((resolve) => {
+  const ended = allUploads.subscribe((all) => {
+    if (!all.some((each) => isSame(each, named) && each.state === "sending")) queueMicrotask(() => { ended(); resolve(); });
   });
 });
 
@@ -249,7 +262,7 @@ async function removeNow(id, keepalive = false) {
   if (!removal) return;
   clearTimeout(removal.timer);
   dismiss(`removed.${id}`);
-  if (!keepalive) await sent(removal.name);
+  if (!keepalive) await sent(removal);
   if (removals.get(id) !== removal) return;
   removal.ending ??= carryOut(id, removal, keepalive);
   await removal.ending;
@@ -258,7 +271,7 @@ async function removeNow(id, keepalive = false) {
 /** @param {string} id @param {Removal} removal @param {boolean} keepalive */
 async function carryOut(id, removal, keepalive) {
   try {
-    await ask("DELETE", removal.address, { keepalive });
+    await ask("DELETE", `/conversations/${removal.session}/documents/${id}`, { keepalive });
     drop(id, removal.document.created_at);
   } catch (error) {
     if (error instanceof ApiError && error.problem.status === 404) drop(id, removal.document.created_at);
@@ -333,7 +346,7 @@ export function Files({ asked, onAsk, onRemove }) {
     key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
     state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",
     asked: asked.includes(each.blob_name),
-    onAsk: isAskable(each) ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each); },
+    onAsk: isAskable(each) ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each, conversationId.value ?? ""); },
   }));
   // The API may list a file before it has answered the upload.
   const isListed = (/** @type {Upload} */ { name, state, replaces }) => state === "sending"

@@ -12,7 +12,7 @@ from core.names import Owner
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
-from tests.web.test_asking import refuse
+from tests.web.test_asking import BOX, refuse
 
 QUESTION = "How many days of leave does an employee of the harbour get?"
 LEAVE = "Every employee of the harbour has 28 days of annual leave."
@@ -305,6 +305,47 @@ async def test_a_file_that_is_removed_while_it_is_sent_is_not_stored(visit: Visi
     assert not any(b"the canary of sent" in each or b"the canary of waiting" in each for each in kept)
 
 
+async def test_a_file_is_stored_although_another_session_is_opened_while_it_is_sent(
+    visit: Visit, tmp_path: Path
+) -> None:
+    await visit.ask("Hello there")
+    other = await visit.conversation()
+    await visit.click("#new")
+    await visit.page.until("!document.querySelector('.turn')")
+    await visit.write("A draft")
+    (tmp_path / "quay.txt").write_text(LINE.format("a lamp") * LARGE_LINES)
+    await slow(visit, bytes_per_second=SLOW_BYTES)
+    await visit.page.attach("#picker", tmp_path / "quay.txt")
+    await visit.page.until(STARTED)
+    await visit.page.value(f"location.hash = '#/c/{other}'")
+    await visit.page.until(f"{ANSWERED.format(1)} && !document.querySelector('.file')")
+    await slow(visit)
+    await visit.page.until("document.querySelectorAll('.session').length === 2")
+    await visit.click("#new")
+    await visit.page.until("!document.querySelector('.turn')")
+    assert await visit.texts(".file") == []
+    assert await visit.page.value(BOX) == ""
+    await visit.click(f".session a:not([href$='{other}'])")
+    await visit.sees(".file button.file-main")
+    assert await visit.page.value(BOX) == "A draft"
+    assert await stored_names(visit) == ["quay.txt"]
+
+
+async def test_files_of_a_session_that_is_deleted_are_not_sent_any_more(visit: Visit, tmp_path: Path) -> None:
+    await visit.ask("Hello there")
+    (tmp_path / "quay.txt").write_text(LINE.format("a lamp") * LARGE_LINES)
+    await slow(visit, bytes_per_second=SLOW_BYTES)
+    await visit.page.attach("#picker", tmp_path / "quay.txt")
+    await visit.page.until(STARTED)
+    deleted = await visit.conversation()
+    remove = f"(store) => {{ store.remove('{deleted}', 'Hello there'); }}"
+    await visit.page.value(f"import(document.documentElement.dataset.base + 'store.js').then({remove})")
+    await visit.page.until("!document.querySelector('.turn')")
+    await slow(visit)
+    await visit.ask("Hello again")
+    assert any(address.endswith(f"/conversations/{deleted}/documents") for address in visit.page.cancelled)
+
+
 async def test_a_file_says_how_much_of_it_is_indexed(visit: Visit, tmp_path: Path) -> None:
     documents, (file,) = visit.here.documents, [tmp_path / "leave.pdf"]
     file.write_bytes(pdf(LEAVE))
@@ -432,8 +473,7 @@ async def test_a_file_is_kept_that_is_attached_again_after_it_was_removed_while_
         file.write_bytes(pdf(LEAVE.replace("28", "31")))
         await visit.page.attach("#picker", file)
         await visit.page.until("document.querySelector('.file-status')?.textContent === 'Waiting'")
-    wait = f"while ({UPLOADED} < 2) await new Promise((done) => {{ setTimeout(done, 20); }});"
-    await visit.page.value(f"(async () => {{ {wait} }})()")
+    await visit.page.until(f"{UPLOADED} === 2")
     await visit.sees(".file button.file-main")
     await visit.ask(QUESTION)
     assert await stored_names(visit) == ["leave.pdf"]

@@ -54,6 +54,8 @@ export interface TurnView {
 
 export type Upload = {
   key: string;
+  /** The id of the conversation that it was attached to. */
+  session: string;
   name: string;
   size: number;
   state: "waiting" | "sending" | "failed";
