@@ -54,7 +54,8 @@ from core.grounding.sources import (
     without_fenced,
     without_markers,
 )
-from core.grounding.table_rows import cells_of, says
+from core.grounding.table_cells import cells_of
+from core.grounding.table_rows import says
 from core.grounding.tokens import tokenize
 from core.llm.messages import memory_message, read_remembered
 from core.llm.replies import repair

@@ -24,7 +24,8 @@ from core.grounding.sentence_facts import (
     negations,
 )
 from core.grounding.sources import Source
-from core.grounding.table_rows import cells_of, says
+from core.grounding.table_cells import cells_of
+from core.grounding.table_rows import says
 from core.grounding.tokens import Token, tokenize
 from core.text.numbers import CURRENCIES, MONTHS, NUMBER_WORDS
 from core.text.sentences import Kind

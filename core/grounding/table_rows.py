@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from core.grounding.equal_words import groups_of, neutral_words
 from core.grounding.opposites import CONDITIONS, MAYBE, ONLY, exclude
 from core.grounding.sentence_facts import joined_pairs
-from core.grounding.signs import same_sign
-from core.grounding.tokens import PREPOSITIONS, Clause, Token
-from core.text.numbers import CURRENCIES, MONTHS, SCALES
+from core.grounding.table_cells import Cell, cells_of, content_stems
+from core.grounding.tokens import PREPOSITIONS, Token
+from core.text.numbers import SCALES
 
-_FIXED = frozenset(CURRENCIES.values())
 _LIMITING = CONDITIONS | MAYBE | ONLY
 _DIRECTIONS = frozenset(
     "from until before after between through ab nach vor bis durch zwischen seit desde hasta entre vers"
@@ -23,7 +21,6 @@ _ARTICLES = frozenset("a an".split())
 """English articles that are prepositions in other languages."""
 _RATES = frozenset("per pro je".split())
 """Prepositions before a unit: `EUR 7 per 100 pcs`."""
-_GERMAN = frozenset("der die das den dem".split())
 _OF = frozenset("of de du des del von des van da do to for with over für zu pour para".split())  # prose: data
 """Prepositions that connect a relation with its other end: `the manager of Ann`."""
 _BY = frozenset("by durch par por".split())
@@ -46,94 +43,8 @@ _HEDGES = frozenset(
 )
 """Words that change what a value says: it can, should or would be, or is one of others."""
 _AS = frozenset("as als comme como".split())  # prose: data
-_DATE = frozenset("date datum fecha".split())
-"""Words of a label that a sentence can leave out: a date shows what it is."""
-_NAMES = frozenset(
-    "name names full title employee customer part product item article description designation bezeichnung"
-    " beschreibung mitarbeiter kunde artikel nom désignation client"  # prose: data
-    " produit nombre descripción producto artículo".split()  # prose: data
-)
-"""Words of the label of a cell that names the row as the first one does: `Article: B-200 | Name: Nut`."""
 MOST_WORDS, MOST_CELLS = 40, 100
 """Of a sentence and a row that are compared: each cell is looked for at each word."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a row: the words of its label, and those of its value.
-
-    `codes` are the currencies of its label, and of that of the first cell: `EUR million: Revenue`.
-    """
-
-    label: Clause
-    value: Clause
-    codes: frozenset[str]
-
-    @property
-    def labels(self) -> frozenset[str]:
-        """The stems of its label that a sentence about it needs, without currencies."""
-        needed = [token for token in self.label if token.written.casefold() not in _DATE]
-        return _stems(needed if _stems(needed) else self.label)
-
-    @property
-    def facts(self) -> frozenset[tuple[object, ...]]:
-        """What a cell with the same label and value has, in any spelling of its words and numbers."""
-        return frozenset(
-            (part, place, each.stem, each.sign, each.near, each.bound, each.other_end, each.negates)
-            # `and` is not `or`, and EUR not USD.
-            + ((each.written.casefold(),) if each.breaks or not each.stem else ())
-            for part, tokens in enumerate((self.label, self.value))
-            for place, each in enumerate(tokens)
-        )
-
-    @property
-    def names_row(self) -> bool:
-        """Whether its label says that its value is a name of the row."""
-        return bool(self.label) and all(token.written.casefold() in _NAMES for token in self.label)
-
-    @property
-    def is_number(self) -> bool:
-        """Whether its value has no words, except the month of a date."""
-        content = [token for token in self.value if token.is_content]
-        words = [token.written.casefold() for token in content if token.kind != "number"]
-        return not words or (len(words) < len(content) and MONTHS.keys() >= set(words))
-
-    @property
-    def length(self) -> int:
-        """The number of content words of its value."""
-        return sum(token.is_content for token in self.value)
-
-    def place_in(self, said: Sequence[Token]) -> int | None:
-        """Where the content words of a sentence have the whole value, which may have the label's currency."""
-        wanted = [token for token in self.value if token.is_content]
-        places = range(len(said) - len(wanted) + 1) if wanted else ()
-        pairs = ((at, zip(said[at:], wanted, strict=False)) for at in places)
-        same = ((at, all(_same(one, other, self.codes) for one, other in each)) for at, each in pairs)
-        return next((at for at, is_same in same if is_same), None)
-
-
-def cells_of(tokens: Sequence[Token]) -> list[Cell]:
-    """The cells of a row; none if there are fewer than two, or one without a label."""
-    found: list[Cell] = []
-    rows: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.breaks == "|":
-            rows.append([])
-        else:
-            rows[-1].append(token)
-    first: frozenset[str] | None = None
-    for cell in filter(None, rows):
-        end = next((at for at, token in enumerate(cell) if token.breaks == ":"), None)
-        if end is None:
-            return []
-        label, value = (
-            [t for t in part if t.breaks in ("", "and")] for part in (cell[:end], cell[end + 1 :])
-        )
-        written = {each.written.casefold() for each in label}
-        codes = frozenset(code for name, code in CURRENCIES.items() if name in written)
-        first = codes if first is None else first
-        found.append(Cell(label, value, codes | first))
-    return found if len(found) > 1 else []
 
 
 def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
@@ -157,7 +68,9 @@ def says(claim: Sequence[Token], row: Sequence[Cell]) -> bool:
     first = parts[0]
     starts = [[] if _subject(row, _content(part)) else subject.value for part in parts]
     stated = [_states([*start, *part], row, is_part=True) for start, part in zip(starts, parts, strict=True)]
-    is_apposition = _stems(first) <= _stems((*subject.label, *subject.value)) and _ends_in_comma(claim, first)
+    is_apposition = content_stems(first) <= content_stems(
+        (*subject.label, *subject.value)
+    ) and _ends_in_comma(claim, first)
     return all(stated[1:]) and (stated[0] or is_apposition)
 
 
@@ -207,8 +120,10 @@ def _states(claim: Sequence[Token], row: Sequence[Cell], *, is_part: bool = Fals
     others = [c for c in whole if c is not row[0] and not c.names_row and c.place_in(said) != own]
     if others and (is_part or (not named.is_number and any(cell.is_number for cell in others))):
         return False  # `Ann's manager Bob earns 5`
-    if named.is_number and not _scales(row[0].label) <= _stems(said):
+    if named.is_number and not _scales(row[0].label) <= content_stems(said):
         return False
+    if named.is_number and not _FUTURE.isdisjoint(_words(claim)):
+        return False  # `wird 250 Euro betragen`
     return _all_known(said, known) and not _is_directed(claim, (subject, named), others)
 
 
@@ -223,7 +138,7 @@ def _subject(row: Sequence[Cell], said: Sequence[Token]) -> Cell | None:
 
 def _named(row: Sequence[Cell], said: Sequence[Token]) -> Cell | None:
     """The only cell whose label a claim has, besides that of the first one: `article B-200`."""
-    stems = _stems(said)
+    stems = content_stems(said)
     groups = frozenset[tuple[str, int]]().union(*map(groups_of, stems))
     named = [
         cell
@@ -283,7 +198,7 @@ def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     Ann's manager`, `Bob manages Ann` and `Ann is managed by Bob`.
     """
     if named.is_number and not subject.is_number:
-        return not _FUTURE.isdisjoint(_words(claim))  # `wird 250 Euro betragen`
+        return False
     content = [at for at, token in enumerate(claim) if token.is_content]
     said = [claim[at] for at in content]
     first, value = subject.place_in(said), named.place_in(said)
@@ -295,37 +210,44 @@ def _is_turned(subject: Cell, named: Cell, claim: Sequence[Token]) -> bool:
     before_name, before_value = _before(claim, content[start]), _before(claim, content[value])
     if not frozenset(t.written.casefold() for t in named.label if t.stem in named.labels) <= _spelled(claim):
         agents = _BY if _PASSIVE.isdisjoint(_words(claim)) else _BY | {"von"}
-        is_passive = not before_value.isdisjoint(agents) and before_name.isdisjoint(agents)
         behind_verb = _words(claim[content[label] : content[first]])
-        return not is_passive and not (value < label < first and behind_verb.isdisjoint(_BY | _OF))
+        is_active = value < label < first and behind_verb.isdisjoint(_BY | _OF)
+        return before_value.isdisjoint(agents) and not is_active
     before_label = _before(claim, content[label])
     if value < first:
         is_possessed = content[label] == content[first] + subject.length and label == first + subject.length
-        if named.names_row or not before_label.isdisjoint(_HAS | _IN | PREPOSITIONS.keys() - _ARTICLES):
+        if named.names_row or not before_label.isdisjoint(PREPOSITIONS.keys() - _ARTICLES):
             return True
         return not is_possessed and not (value < label < first and _is_of(before_name))
     if label < first:
         return not _is_of(before_name)
-    is_of = not before_value.isdisjoint(_OF) and before_label.isdisjoint(_HAS | _IN)
     if named.is_number:
-        return is_of
-    if label > value:
+        return _relates(before_label, before_value)
+    return _takes_role(before_label, before_value, is_last=label > value)
+
+
+def _takes_role(before_label: AbstractSet[str], before_value: AbstractSet[str], *, is_last: bool) -> bool:
+    """Whether the name in front has the role of a label, and not the value: `Ann is the manager of Bob`.
+
+    `is_last`: the label is behind the value, as in `Ann works in the Sales department`.
+    """
+    if is_last:
         return before_value.isdisjoint(_IN) and before_label.isdisjoint(_AS)
     if not before_label.isdisjoint(_IS) and before_label.isdisjoint(_IN):
         return True
     if not before_label.isdisjoint(_AS):
         return not before_value.isdisjoint(_OF | _HAS)
-    return is_of or _is_genitive(before_value)
+    return _relates(before_label, before_value)
 
 
 def _is_of(before: AbstractSet[str]) -> bool:
-    """Whether these words before a name connect it with what is before them: `of the`, `des`."""
-    return not before.isdisjoint(_OF) or _is_genitive(before)
+    """Whether these words before a name connect it with the word before: `of`, `des`, but not `ist der`."""
+    return not before.isdisjoint(_OF) or ("der" in before and before.isdisjoint(_IS))
 
 
-def _is_genitive(before: AbstractSet[str]) -> bool:
-    """Whether a German article is in the genitive case, as in `eine Tochter der Coda SE`, not `ist der`."""
-    return "der" in before and before.isdisjoint(_IS)
+def _relates(before_label: AbstractSet[str], before_value: AbstractSet[str]) -> bool:
+    """Whether a value is the other end of its label, and not what it is: `Ann, manager of Bob`."""
+    return not before_value.isdisjoint(_OF) and before_label.isdisjoint(_HAS | _IN)
 
 
 def _joins(tokens: Iterable[Token]) -> int:
@@ -340,16 +262,15 @@ def _before(claim: Sequence[Token], at: int) -> frozenset[str]:
 
 def _all_known(said: Sequence[Token], known: Sequence[Token]) -> bool:
     """Whether all words of a claim are among those of the cells, or say the same as one."""
-    stems = _stems(known)
+    stems = content_stems(known)
     groups = frozenset[tuple[str, int]]().union(*map(groups_of, stems))
-    others = _stems(said) - stems - neutral_words()
+    others = content_stems(said) - stems - neutral_words()
     return all(not groups.isdisjoint(groups_of(stem)) for stem in others)
 
 
 def _is_directed(claim: Sequence[Token], cells: Sequence[Cell], others: Sequence[Cell]) -> bool:
     """Whether a claim gives a value a direction that only its label would explain."""
     said = _content(claim)
-    free = _RATES if _GERMAN & _words(claim) else _RATES | _ARTICLES
     for cell in (*cells, *others):
         at = cell.place_in(said)
         after = said[at].after if at is not None else ""
@@ -357,7 +278,7 @@ def _is_directed(claim: Sequence[Token], cells: Sequence[Cell], others: Sequence
             continue
         is_deadline = after == "by" and cell.is_number
         is_end = after == "to" and cell is not cells[-1]  # `amounts to 5`
-        is_unlabelled = after not in free | {""} and cell in others
+        is_unlabelled = after not in _RATES | {""} and cell in others
         if after in _DIRECTIONS or is_deadline or is_end or is_unlabelled:
             return True
     return False
@@ -367,31 +288,9 @@ def _scales(label: Iterable[Token]) -> frozenset[str]:
     return frozenset(token.stem for token in label if token.written.casefold() in SCALES)
 
 
-def _same(claimed: Token, found: Token, codes: frozenset[str]) -> bool:
-    """Whether a claim has a word or number of a value; `codes` are the currencies of its label."""
-    if claimed.kind != found.kind or _without_zeros(claimed) != _without_zeros(found):
-        return False
-    if claimed.kind != "number":
-        return True
-    fixed, own = _FIXED.intersection(claimed.near), _FIXED.intersection(found.near)
-    if not own <= fixed <= own | codes or claimed.other_end != found.other_end:
-        return False
-    return same_sign(claimed.sign, found.sign, says_loss=False, spends=False)
-
-
-def _without_zeros(token: Token) -> str:
-    """The stem of a token, of an amount without the zeros behind its point: `7.5` of `7.50`."""
-    is_decimal = token.kind == "number" and token.stem.count(".") == 1
-    return token.stem.rstrip("0").rstrip(".") if is_decimal else token.stem
-
-
 def _words(tokens: Iterable[Token]) -> frozenset[str]:
     return frozenset(token.written.casefold() for token in tokens)
 
 
 def _spelled(tokens: Iterable[Token]) -> frozenset[str]:
     return frozenset(token.written.casefold() for token in tokens if token.is_content)
-
-
-def _stems(tokens: Iterable[Token]) -> frozenset[str]:
-    return frozenset(_without_zeros(token) for token in tokens if token.is_content)

@@ -4,7 +4,8 @@ import pytest
 
 from core.grounding.evidence import Evidence
 from core.grounding.quotes import Span
-from core.grounding.table_rows import cells_of, says
+from core.grounding.table_cells import cells_of
+from core.grounding.table_rows import says
 from core.grounding.tokens import tokenize
 
 PRICES = (
@@ -339,6 +340,10 @@ CLUB = "Verein: Seglerbund | Kassenwart: Uwe Ohl | Gegründet: 1921"
         ("Bob Ray arbeitet unter der Leitung von Alba GmbH.", COMPANIES, False),
         ("Uwe Ohls Kassenwart ist der Seglerbund.", CLUB, False),
         ("Uwe Ohl ist der Kassenwart des Seglerbunds.", CLUB, True),
+        ("Uwe Ohl hat das Amt des Kassenwarts des Seglerbunds.", CLUB, False),
+        ("Kassenwart des Seglerbunds ist Uwe Ohl.", CLUB, True),
+        ("Jutta Harms hat die Leitung des Seglerbunds.", "Verein: Seglerbund | Leitung: Jutta Harms", True),
+        ("Rom liegt bei der Hauptstadt von Italien.", "Land: Italien | Hauptstadt: Rom", False),
         ("Der Seglerbund wurde 1921 gegründet.", CLUB, True),
         ("Der Seglerbund wird 1921 gegründet.", CLUB, False),
         ("Der Seglerbund wurde vor 1921 gegründet.", CLUB, False),
