@@ -3,13 +3,18 @@
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import IO
 
 import psutil
 
 from devkit.shared_data import ROOT
+
+END_SECONDS = 120
+"""A campaign ends by then on a busy machine: each server stops within 15 s, and a request within 60 s."""
 
 _earlier: set[psutil.Process] = set()
 
@@ -31,18 +36,24 @@ def left_behind(
 ) -> list[psutil.Process]:
     """Run Python with these arguments and end it by a signal; its child processes that go on running.
 
-    It is ended as soon as `is_under_way` is true of all children so far. They are killed at the end.
+    It is ended as soon as `is_under_way` is true of all children so far. They are killed at the end. Raises
+    AssertionError, with what the program wrote, if it does not get so far or does not end.
     """
-    command, quiet, found = [sys.executable, *arguments], subprocess.DEVNULL, set[psutil.Process]()
-    with subprocess.Popen(command, cwd=ROOT, stdout=quiet, stderr=quiet) as program:
+    found = set[psutil.Process]()
+    with tempfile.TemporaryFile() as output, _started(arguments, output) as program:
         try:
             deadline = time.monotonic() + 120
             while not is_under_way(found):
-                assert time.monotonic() < deadline and program.poll() is None
+                assert time.monotonic() < deadline and program.poll() is None, _read(output)
                 time.sleep(0.05)
                 found |= set(psutil.Process(program.pid).children(recursive=True))
             program.send_signal(ended_by)
-            program.wait(60)
+            try:
+                program.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                program.send_signal(signal.SIGABRT)
+                program.wait(5)
+                raise AssertionError(f"it goes on:\n{_read(output)}") from None
             _, left = psutil.wait_procs(found, 5)
             return [each for each in left if each.status() != psutil.STATUS_ZOMBIE]
         finally:
@@ -50,6 +61,17 @@ def left_behind(
                 with suppress(psutil.NoSuchProcess):
                     each.kill()
             program.kill()
+
+
+def _started(arguments: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Python with these arguments; at SIGABRT it writes where each of its threads is."""
+    command = [sys.executable, "-X", "faulthandler", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+
+
+def _read(output: IO[bytes]) -> str:
+    output.seek(0)
+    return output.read().decode(errors="replace")
 
 
 def is_tools_server(process: psutil.Process) -> bool:
