@@ -9,8 +9,8 @@ from core.grounding.equal_words import say_the_same
 from core.grounding.opposites import MODALS
 from core.grounding.tokens import AGENTS, BEFORE_BEGINNING, BEFORE_END, Token, matches
 
-_NO_MEANS = frozenset(("", "to", "an", "à", "a", "of", "de", "von"))
-"""Prepositions before what can be done something to, or belong to it."""
+_NO_MEANS = frozenset(("", *"to an à a of de von for für pour para".split()))
+"""Prepositions before what something is done to or for, or belongs to; others are of times and means."""
 ANY = "*"
 _Series = tuple[tuple[str, ...], bool]
 """The unit of numbers, and whether those at the beginning of a change are left out."""
@@ -40,7 +40,7 @@ def is_turned(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     In another voice (`by`) they have to be: the agent comes first in the other clause. Words that one of both
     repeats are left out.
     """
-    agents = [sum(each.after in AGENTS for each in clause if each.is_content) for clause in (claim, page)]
+    agents = _agents(claim, page), _agents(page, claim)
     if agents[0] != agents[1]:
         return _has_other_agent(*((claim, page) if agents[0] > agents[1] else (page, claim)))
     place_in_claim, place_on_page = _places_of_words(claim), _places_of_words(page)
@@ -48,6 +48,12 @@ def is_turned(claim: Sequence[Token], page: Sequence[Token]) -> bool:
     highest_before = accumulate(places, max)
     lowest_behind = reversed(list(accumulate(reversed(places), min)))
     return any(high > at > low for high, at, low in zip(highest_before, places, lowest_behind, strict=True))
+
+
+def _agents(clause: Sequence[Token], other: Sequence[Token]) -> int:
+    """How many words are behind `by` and in the other clause too; it may leave out a means: `by email`."""
+    known = {token.stem for token in other}
+    return sum(token.after in AGENTS and token.stem in known for token in clause if token.is_content)
 
 
 def _has_other_agent(passive: Sequence[Token], active: Sequence[Token]) -> bool:

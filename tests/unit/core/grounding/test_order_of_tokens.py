@@ -165,6 +165,9 @@ def test_another_word_is_seen_behind_the_same_word_and_preposition(claim: str, e
         ("Forms are returned by noon.", "Forms are returned before noon.", False),
         ("The court was dismissed by the tenant.", "The court dismissed the claim of the tenant.", True),
         ("No items were left by the client's staff.", "No items that staff of the client left.", False),
+        ("The mural was painted by the town for Ann.", "Ann painted the mural for the town.", True),
+        ("Minutes are sent by members to the clerk.", "The clerk sends minutes to members by mail.", True),
+        ("Members are sent minutes by the clerk.", "The clerk sends minutes to members by mail.", False),
         ("A member is informed by boards.", "Boards are informed by a member.", True),
     ],
 )
