@@ -2,7 +2,7 @@
 import { ApiError, get, send } from "./api.js";
 import { documents, forgetFiles } from "./files.js";
 import { t } from "./i18n.js";
-import { go, keep, kept, loadSessions, me, notify, outdated, place, report, said, sessions } from "./store.js";
+import { go, keep, kept, leaving, loadSessions, me, notify, outdated, place, report, said, sessions } from "./store.js";
 import { follow, listen, stopListening } from "./stream.js";
 import { batch, computed, signal } from "./vendor/ui.js";
 
@@ -210,7 +210,7 @@ export function leaveGone(id) {
   const question = turns.value.find((each) => each.value.key === replacing.value)?.value.question;
   const typed = replacing.value ? [beforeEdit, draft.value === question ? "" : draft.value] : [draft.value];
   notify({ text: t("sessions.gone"), kind: "info" });
-  sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
+  leaving.value = new Set([...leaving.value, id]);
   go(null, { replace: true });
   setDraft([draft.value, ...typed].filter(Boolean).join("\n\n"));
   loadSessions();

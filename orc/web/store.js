@@ -185,7 +185,7 @@ export const sessionsCursor = signal(null);
 export const sessionsLoaded = signal(false);
 /** Conversations in which an answer is being made here. @type {import("./vendor/ui.js").Signal<Set<string>>} */
 export const busy = signal(new Set());
-/** Those that are hidden until their deletion is certain. @type {import("./vendor/ui.js").Signal<Set<string>>} */
+/** Those that are deleted, here or elsewhere, or will be unless that is taken back. @type {import("./vendor/ui.js").Signal<Set<string>>} */
 export const leaving = signal(new Set());
 export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from core.models import JobProgress
 from core.names import Owner
 from devkit.shared_data import HANDBOOK
@@ -77,6 +79,13 @@ def stages_of(said: Sequence[str]) -> list[int]:
     """The stages of a file as its widget said them, each one once."""
     stages = [next(n for n, words in enumerate(STAGES) if words.fullmatch(status)) for status in said]
     return [stage for before, stage in pairwise([-1, *stages]) if stage != before]
+
+
+async def heard(visit: Visit) -> None:
+    """Wait until the page listens to its session."""
+    with visit.client() as client:
+        client.patch(f"/conversations/{await visit.conversation()}", json={"title": "Heard"})
+    await visit.page.until("document.querySelector('.head h1').textContent === 'Heard'")
 
 
 async def stored_names(visit: Visit) -> list[str]:
@@ -331,19 +340,29 @@ async def test_a_file_is_stored_although_another_session_is_opened_while_it_is_s
     assert await stored_names(visit) == ["quay.txt"]
 
 
-async def test_files_of_a_session_that_is_deleted_are_not_sent_any_more(visit: Visit, tmp_path: Path) -> None:
+@pytest.mark.parametrize("window", ["this", "another"])
+async def test_files_of_a_session_that_is_deleted_are_not_sent_any_more(
+    visit: Visit, tmp_path: Path, window: str
+) -> None:
     await visit.ask("Hello there")
+    await heard(visit)
     (tmp_path / "quay.txt").write_text(LINE.format("a lamp") * LARGE_LINES)
     await slow(visit, bytes_per_second=SLOW_BYTES)
     await visit.page.attach("#picker", tmp_path / "quay.txt")
     await visit.page.until(STARTED)
     deleted = await visit.conversation()
-    remove = f"(store) => {{ store.remove('{deleted}', 'Hello there'); }}"
-    await visit.page.value(f"import(document.documentElement.dataset.base + 'store.js').then({remove})")
+    if window == "this":
+        remove = f"(store) => {{ store.remove('{deleted}', 'Hello there'); }}"
+        await visit.page.value(f"import(document.documentElement.dataset.base + 'store.js').then({remove})")
+    else:
+        with visit.client() as client:
+            client.delete(f"/conversations/{deleted}")
     await visit.page.until("!document.querySelector('.turn')")
     await slow(visit)
     await visit.ask("Hello again")
     assert any(address.endswith(f"/conversations/{deleted}/documents") for address in visit.page.cancelled)
+    await visit.page.until("document.querySelectorAll('.session').length === 1")
+    visit.page.problems.clear()
 
 
 async def test_a_file_says_how_much_of_it_is_indexed(visit: Visit, tmp_path: Path) -> None:
