@@ -372,10 +372,11 @@ function hear(id, kind, data) {
   else if (kind === "error") throw new ApiError(data);
 }
 
-/** A turn that another window began. @param {string} id of the session @param {string} turnId @param {number} seq */
+/** A turn that another window began, perhaps again. @param {string} id of the session @param {string} turnId @param {number} seq */
 async function appear(id, turnId, seq) {
-  const isShown = () => conversationId.value !== id || later.value
-    || turns.value.some(({ value }) => value.turnId === turnId || value.replaces === turnId);
+  const find = () => turns.value.find(({ value }) => value.turnId === turnId);
+  const isShown = () => conversationId.value !== id || later.value || turns.value.some(({ value }) => value.replaces === turnId)
+    || isRunning(find()?.value.state ?? "failed") || find()?.value.state === "answered";
   // The same turn may be on its way here: its own stream names it within a moment.
   await pause(500);
   if (isShown()) return;
@@ -383,8 +384,10 @@ async function appear(id, turnId, seq) {
     const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=1&before_seq=${seq + 1}`));
     const [fresh] = found.turns;
     if (!fresh || fresh.replaced_by || isShown()) return;
-    const turn = signal(stored(fresh));
-    turns.value = [...turns.value.filter((each) => each.value.turnId !== fresh.replaces), turn];
+    const known = find();
+    const turn = known ?? signal(stored(fresh));
+    if (!known) turns.value = [...turns.value.filter((each) => each.value.turnId !== fresh.replaces), turn];
+    else if (stored(fresh).state !== known.value.state) turn.value = { ...stored(fresh), key: known.value.key };
     if (turn.value.state === "elsewhere") follow(turn);
   } catch (error) {
     report(error);

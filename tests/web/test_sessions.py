@@ -50,6 +50,23 @@ async def test_another_window_shows_what_happens_in_this_one(visit: Visit, progr
         assert window.problems == []
 
 
+async def test_a_turn_that_is_asked_again_elsewhere_is_shown(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Reply(choices=False)
+    await visit.write("First question?")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed")
+    visit.model.responder = None
+    session = await visit.conversation()
+    [turn] = visit.get(f"/conversations/{session}")["turns"]
+    with visit.client() as client:
+        client.patch(f"/conversations/{session}", json={"title": "Heard"})
+        await visit.page.until(f"{TITLE} === 'Heard'")
+        again = client.post(f"/conversations/{session}/turns/{turn['turn_id']}/retry")
+        assert again.status_code == 200, again.text
+    await visit.page.until(ANSWERED.format(1))
+    assert await visit.texts(".turn .question p") == ["First question?"]
+
+
 async def test_a_session_that_is_deleted_elsewhere_is_left_with_the_text_in_the_box(
     visit: Visit, tmp_path: Path
 ) -> None:
