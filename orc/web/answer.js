@@ -14,7 +14,7 @@ import { h, useState } from "./vendor/ui.js";
 /** @typedef {{start: number, end: number, index: number}} Place */
 
 /** The markers in the text of an answer, in order. @param {TurnView} turn @returns {Place[]} */
-export function placesOf({ text, marks, citations, state }) {
+function placesOf({ text, marks, citations, state }) {
   if (isRunning(state) && marks.length) return marks.filter((each) => each.end <= text.length);
   const all = citations.flatMap((citation, index) =>
     (citation?.marks ?? []).map(({ start, end }) => ({ start, end, index }))).sort((a, b) => a.start - b.start);
@@ -239,7 +239,7 @@ function Comment({ turn }) {
 // --- How an answer came about
 
 /** @param {Partial<Metadata>} metadata @param {TurnView} turn @returns {string[]} */
-export function sentencesOf(metadata, turn) {
+function sentencesOf(metadata, turn) {
   const plan = /** @type {Record<string, any>} */ (metadata.plan ?? {});
   const route = /** @type {Record<string, any>} */ (metadata.route ?? {});
   const checks = /** @type {Record<string, any>} */ (metadata.critic_summary ?? {});

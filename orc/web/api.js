@@ -107,7 +107,7 @@ export async function* eventsOf(response) {
 }
 
 /** Cuts text that arrives in pieces into events. An event that is not complete at the end is dropped. */
-export class SseParser {
+class SseParser {
   #rest = "";
   #event = { id: "", event: "", data: "" };
 

@@ -30,7 +30,6 @@ const leaving = signal(new Set());
 const work = signal({});
 /** The documents that are not being removed. */
 export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
-export const hasFiles = computed(() => staying.value.length > 0 || uploads.value.length > 0);
 /** Whether one may come to ask about some file: not all of them failed. */
 export const hasUsableFiles = computed(() => [...staying.value.map((each) => each.status), ...uploads.value.map((each) => each.state)]
   .some((state) => state !== "failed"));
@@ -341,7 +340,7 @@ export function Files({ asked, onAsk, onRemove }) {
     before.current = uploads.value.length;
     if (atEnd.current) list.current?.scrollTo(list.current.scrollWidth, list.current.scrollHeight);
   });
-  if (!hasFiles.value) return null;
+  if (!staying.value.length && !uploads.value.length) return null;
   const stored = staying.value.map((each) => ({
     key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
     state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",

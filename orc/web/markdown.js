@@ -65,7 +65,7 @@ export function toUnits(text, offsets) {
  * The source in blocks that can be parsed on their own: cut at blank lines outside of fences and lists.
  * @param {string} source
  */
-export function blocksOf(source) {
+function blocksOf(source) {
   const blocks = [];
   let block = "";
   let fence = "";

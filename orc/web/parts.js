@@ -1,10 +1,9 @@
 // Small parts that others are made of: icons, buttons, dialogs, menus, notices, and the card with a quote.
-import { has, t } from "./i18n.js";
+import { has, LANGUAGES, t } from "./i18n.js";
 import { dismiss, notices, prefer, preferences, dialog } from "./store.js";
-import { LANGUAGES } from "./i18n.js";
 import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Child } from "./vendor/ui.js" */
+/** @import { Child, Signal } from "./vendor/ui.js" */
 /** @import { Citation } from "./types/page.js" */
 
 const SPRITE = `${document.documentElement.dataset.base ?? "/"}icons.svg`;
@@ -28,7 +27,7 @@ export const IconButton = ({ name, label, onClick, pressed, disabled, id, class:
  * A dialog over the page. The browser gives the focus back when it closes.
  * @param {{label: string, onClose: () => void, class?: string, children?: Child}} properties
  */
-export function Dialog({ label, onClose, class: extra = "", children }) {
+function Dialog({ label, onClose, class: extra = "", children }) {
   const place = /** @type {{current: HTMLDialogElement | null}} */ (useRef(null));
   useEffect(() => {
     const from = /** @type {HTMLElement | null} */ (document.activeElement);
@@ -97,7 +96,7 @@ export const tailOf = (name) => Math.min(14, (/\.[^.\s]{1,9}$/.exec(name)?.[0].l
 
 // --- The quote of a marker, shown while the pointer or the focus is on it
 
-/** @type {import("./vendor/ui.js").Signal<{citation: Citation, number: number, at: DOMRect} | null>} */
+/** @type {Signal<{citation: Citation, number: number, at: DOMRect} | null>} */
 export const peeked = signal(null);
 let leaving = 0;
 

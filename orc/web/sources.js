@@ -50,7 +50,7 @@ export function prefetchSource(turn, index) {
 }
 
 /** Where the API has the document of a citation. @param {Citation} citation */
-export function documentPath({ document_id: id, context_type: type, context_id: context }) {
+function documentPath({ document_id: id, context_type: type, context_id: context }) {
   const owner = type && type !== "session" ? `/contexts/${context}` : `/conversations/${conversationId.value}`;
   return `${owner}/documents/${id}`;
 }
@@ -58,7 +58,7 @@ export function documentPath({ document_id: id, context_type: type, context_id: 
 export const shownTurn = computed(() => turns.value.find((each) => each.value.key === shown.value?.turnKey)?.value ?? null);
 
 /** The citations by page, in the order of the answer. @param {Citation[]} citations */
-export function byPage(citations) {
+function byPage(citations) {
   /** @type {Map<string, {citation: Citation, indexes: number[]}>} */
   const pages = new Map();
   citations.forEach((citation, index) => {
@@ -176,7 +176,7 @@ const pictures = new Map();
  * @param {string} path of the document @param {{page: number, document_version: string}} page @param {number} [width]
  * @returns {Promise<string>} rejects with ApiError if the page has no picture, or another version has
  */
-export function preparePicture(path, { page, document_version: version }, width = pictureWidth()) {
+function preparePicture(path, { page, document_version: version }, width = pictureWidth()) {
   const address = `${path}/pages/${page}/image?width=${width}&v=${encodeURIComponent(version)}`;
   const known = pictures.get(address);
   pictures.delete(address);
@@ -200,7 +200,7 @@ function pictureWidth(zoom = 1) {
 /**
  * @param {{turn: TurnView, index: number, path: string, onChoose: (index: number) => void}} properties
  */
-export function PageView({ turn, index, path, onChoose }) {
+function PageView({ turn, index, path, onChoose }) {
   const citation = /** @type {Citation} */ (turn.citations[index]);
   const [offset, setOffset] = useState(0);
   const [tab, setTab] = useState(/** @type {"picture" | "text"} */ ("picture"));

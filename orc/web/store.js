@@ -3,9 +3,10 @@ import { ApiError, get, request, send } from "./api.js";
 import { has, language, t } from "./i18n.js";
 import { batch, computed, effect, signal } from "./vendor/ui.js";
 
+/** @import { Signal } from "./vendor/ui.js" */
 /** @import { ConversationHead, Me } from "./types/page.js" */
 
-/** @type {import("./vendor/ui.js").Signal<Me | null>} */
+/** @type {Signal<Me | null>} */
 export const me = signal(null);
 export const online = signal(navigator.onLine);
 export const signedOut = signal(false);
@@ -17,11 +18,11 @@ export const alarm = signal("");
 export const finished = signal("");
 
 /** @typedef {{view: "session" | "contexts" | "telemetry", id: string | null}} Place */
-/** @type {import("./vendor/ui.js").Signal<Place>} */
+/** @type {Signal<Place>} */
 export const place = signal({ view: "session", id: null });
 /** The parts of the page that narrow windows show over the others. */
 export const sessionsOpen = signal(false);
-/** @type {import("./vendor/ui.js").Signal<string>} */
+/** @type {Signal<string>} */
 export const dialog = signal("");
 
 const SESSION = /^#\/c\/([0-9a-f-]{36})$/;
@@ -83,7 +84,7 @@ function forgetAll(storage, prefix) {
  * @typedef {{theme: "" | "light" | "dark", language: string, sendKey: "enter" | "ctrl", folded: boolean, panelWidth: number}} Preferences */
 /** @type {Preferences} */
 const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, panelWidth: 0 };
-/** @type {import("./vendor/ui.js").Signal<Preferences>} */
+/** @type {Signal<Preferences>} */
 export const preferences = signal(DEFAULTS);
 
 export function loadPreferences() {
@@ -120,7 +121,7 @@ effect(() => {
 // --- Notices
 
 /** @typedef {{key: string, text: string, kind: "info" | "error", action?: {label: string, run: () => void}, until?: number}} Notice */
-/** @type {import("./vendor/ui.js").Signal<Notice[]>} */
+/** @type {Signal<Notice[]>} */
 export const notices = signal([]);
 
 /** @param {Omit<Notice, "key"> & {key?: string}} notice @param {number} [seconds] */
@@ -177,15 +178,15 @@ export function wordsOfCode(code, sentence) {
 
 // --- Sessions
 
-/** @type {import("./vendor/ui.js").Signal<ConversationHead[]>} */
+/** @type {Signal<ConversationHead[]>} */
 export const sessions = signal([]);
 export const sessionsQuery = signal("");
-/** @type {import("./vendor/ui.js").Signal<string | null>} */
+/** @type {Signal<string | null>} */
 export const sessionsCursor = signal(null);
 export const sessionsLoaded = signal(false);
-/** Conversations in which an answer is being made here. @type {import("./vendor/ui.js").Signal<Set<string>>} */
+/** Conversations in which an answer is being made here. @type {Signal<Set<string>>} */
 export const busy = signal(new Set());
-/** Those that are deleted, here or elsewhere, or will be unless that is taken back. @type {import("./vendor/ui.js").Signal<Set<string>>} */
+/** Those that are deleted, here or elsewhere, or will be unless that is taken back. @type {Signal<Set<string>>} */
 export const leaving = signal(new Set());
 export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
 
