@@ -18,7 +18,7 @@ from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import Span
 from core.grounding.sentence_facts import negations
 from core.grounding.sources import Source
-from core.grounding.tokens import Clause, Token, plain_number
+from core.grounding.tokens import TIME_OF_DAY, Clause, Token, plain_number
 from core.text.numbers import SPELLED_NUMBERS
 from core.text.terms import detect_language, words
 
@@ -39,7 +39,7 @@ SHARE_OF_CLAUSE = 0.4
 FILLER_VERBS = frozenset("get take receiv amount last cost need come total equal make".split())
 """Stems of verbs that a paraphrase changes freely."""
 _WORD = re.compile(r"[a-z]+")
-_DIGITS = re.compile(r"\d+(?:[.,'’]\d+)*")
+_DIGITS = re.compile(rf"{TIME_OF_DAY}|\d+(?:[.,'’]\d+)*")
 _PARTS = re.compile(r"\d+")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 

@@ -49,6 +49,7 @@ CONTEXT = 12
 """Characters on each side of a number in brackets that show whether it is one of a row."""
 CACHED_SENTENCES, LONGEST_CACHED = 256, 500
 """Sentences whose tokens are kept, because each check of a claim reads it again; and their characters."""
+TIME_OF_DAY = r"(?<![\d:])\d\d?:\d\d(?![\d:])"
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_])")
 _BOUNDS = re.escape("".join(sign for sign in BOUNDS if len(sign) == 1))
 _WORKING_DAYS = r"\b(?i:working|business)[\s-](?i:days?)\b"
@@ -62,7 +63,7 @@ _TOKEN = re.compile(
     r"|(?:(?<=[(|])|(?<=[(|]\s))-\s"
     r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
     rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)"
-    r"(?P<digits>(?<![\d:])\d\d?:\d\d(?![\d:])|\d++(?:[.,'’]\d++)*+)"
+    rf"(?P<digits>{TIME_OF_DAY}|\d++(?:[.,'’]\d++)*+)"
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
     rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}]|(?<=\s)&(?=\s))|(?P<mark>[,;:()\u2013\u2014|.!?]|(?<=\s)-(?=\s))"
 )
@@ -218,10 +219,10 @@ def _number(match: re.Match[str], text: str) -> Token:
 def plain_number(digits: str) -> str:
     """A number in one spelling, as search spells it: `1,234.5` is `1234.5`; a list is its parts.
 
-    A time of day has no zeros that can be left out: `09:00` is `9`.
+    A time of day has a point and no zeros that can be left out: `17:30` is `17.30`, `09:00` is `9`.
     """
     if ":" in digits:
-        digits = re.sub(r"^0(?=\d)|:00$", "", digits)
+        digits = re.sub(r"^0(?=\d)|:00$", "", digits).replace(":", ".")
     return digits if digits.isascii() and digits.isdigit() else " ".join(words(digits))
 
 

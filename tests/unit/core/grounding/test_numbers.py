@@ -54,6 +54,7 @@ LONG_LEAVE = f"{LEAVE[:-1]} per calendar year after the first six months of serv
         ("La caution est de 300 euros.", "La caution est de 200 euros.", "300 euros", "200 euros"),
         ("The crane of berth 9 lifts 60 tons.", "The crane of berth 9 lifts 40 tons.", "60 tons", "40 tons"),
         ("- Annual leave: 30 days", "- Annual leave: 25 days\n- Sick leave: 10 days", "30 days", "25 days"),
+        ("The gate closes at 18:30.", "It opens at 9:00. The gate closes at 17:30.", "18:30", "17:30"),
         ("It opens at 9 and closes at 20.", "It opens at 9 and closes at 17.", "20", "17"),
         (
             "Full-time staff get 12 days of sick pay.",
@@ -108,6 +109,8 @@ def test_a_wrong_number_is_reported_with_the_number_of_the_source(
         ("Leave is 30 days.", "There are 30 annual leave days. Leave was 25 days."),
         ("The deposit costs EUR 46.", "City Deposit\nLisbon 46\nThe deposit costs EUR 20 there."),
         ("The notice period is 2 weeks.", "The notice period is 14 days."),
+        ("The library closes 17:30.", "The library opens at 09:00 and closes at 17:30."),
+        ("The library closes at 17.30.", "The library opens at 09:00 and closes at 17:30."),
         ("It was checked on 12.03.2024.", "It was checked on 13.04.2023."),
         ("It was checked on 2024-03-01.", "It was checked on 1 March 2024."),
         ("The fee is due.", "The fee is 10."),
