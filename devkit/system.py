@@ -8,16 +8,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
 from orc.cli.processes import free_port
 
 START_SECONDS = 150.0
+WAKE_SECONDS = 0.5
+Result = TypeVar("Result")
 Event = tuple[int, str, dict[str, Any]]
 
 
@@ -104,6 +107,17 @@ def interrupted_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def results(futures: Sequence[Future[Result]]) -> list[Result]:
+    """The results of all futures, in the main thread, whose waiting a signal interrupts.
+
+    The kernel may deliver a signal to any thread, for example to one that starts another. Its handler runs in
+    the main thread, which does not wake up for it unless it has a timeout.
+    """
+    while wait(futures, WAKE_SECONDS).not_done:
+        pass
+    return [future.result() for future in futures]
 
 
 def wait_for(url: str) -> None:

@@ -18,7 +18,7 @@ import httpx
 import psutil
 from rich.console import Console
 
-from devkit.system import System, interrupted_by_sigterm, upload
+from devkit.system import System, interrupted_by_sigterm, results, upload
 from resilience.checks import Tally
 from resilience.clients import FIRST_FILE, NAMES, QUAY, Auditor, Customer, Life
 from resilience.deployment import (
@@ -150,7 +150,8 @@ def campaign(
         ]
         advance = steps_of("kills", kills)
         shares = [kills // lanes + (lane < kills % lanes) for lane in range(lanes)]
-        interrupted = sum(pool.map(lambda lane, share: lane.run(share, advance), stage, shares))
+        pairs = zip(stage, shares, strict=True)
+        interrupted = sum(results([pool.submit(lane.run, share, advance) for lane, share in pairs]))
     seconds = [second for lane in stage for second in lane.seconds]
     figures = [
         ("kills", str(kills)),

@@ -19,7 +19,7 @@ import httpx
 import psutil
 from rich.console import Console
 
-from devkit.system import System, interrupted_by_sigterm
+from devkit.system import System, interrupted_by_sigterm, results
 from resilience.checks import Tally
 from resilience.clients import Outcome, ask, turns_of
 from resilience.deployment import conversation_with, product, scripted_model, surroundings
@@ -147,7 +147,8 @@ def campaign(
         ]
         advance = steps_of("kills", kills)
         shares = [kills // lanes + (lane < kills % lanes) for lane in range(lanes)]
-        list(pool.map(lambda lane, share: lane.run(share, advance), stage, shares))
+        pairs = zip(stage, shares, strict=True)
+        results([pool.submit(lane.run, share, advance) for lane, share in pairs])
         first = stage[0]
         absence = Absence(first.system, first.conversation_id, tally)
         if absences:
