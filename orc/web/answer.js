@@ -1,4 +1,4 @@
-// One turn: the question, the answer with its markers, what was checked, how it came about, and what to do next.
+// One turn: the question, the answer with its markers, and what was checked.
 import { ask, answering, draft, edit, isRunning, newest, objectionsOf, rate, retry, setDraft } from "./chat.js";
 import { duration, language, named, number, t } from "./i18n.js";
 import { blocks, numbered, toUnits, withPlaces } from "./markdown.js";
@@ -8,10 +8,7 @@ import { me, moreOf, notify, online, report, wordsOf, wordsOfCode } from "./stor
 import { toolTitle } from "./stream.js";
 import { h, useState } from "./vendor/ui.js";
 
-/** @import { Child, Signal } from "./vendor/ui.js" */
-/** @import { Citation, Lookup, Metadata, Objection, TurnView } from "./types/page.js" */
-
-/** @typedef {{start: number, end: number, index: number}} Place */
+/** @import { Child, Citation, Lookup, Metadata, Objection, Place, Signal, TurnView } from "./types/page.js" */
 
 /** The markers in the text of an answer, in order. @param {TurnView} turn @returns {Place[]} */
 function placesOf({ text, marks, citations, state }) {
@@ -42,10 +39,7 @@ function Marker({ turn, citation, index, provisional }) {
 const WITHOUT_SOURCE = "[No source, not verified]";
 const ONE_SENTENCE = /^[^.!?\n]+[.!?]?\s*$/;
 
-/**
- * The text that is shown, without what a note says above it in the user's language.
- * @param {TurnView} turn @returns {{text: string, places: Place[]}} the place of a missing source has the index -1
- */
+/** The text without what a note says above it. @param {TurnView} turn @returns {{text: string, places: Place[]}} a missing source has the index -1 */
 function bodyOf(turn) {
   const [{ text, kind, state }, places] = [turn, placesOf(turn)];
   if (state !== "answered") return { text, places };
@@ -58,7 +52,7 @@ function bodyOf(turn) {
   return { text, places: end < 0 ? places : [{ start: end, end: end + WITHOUT_SOURCE.length, index: -1 }] };
 }
 
-/** The text of an answer in blocks. @param {{turn: TurnView}} properties */
+/** @param {{turn: TurnView}} properties */
 function Text({ turn }) {
   const { text, places } = bodyOf(turn);
   const provisional = isRunning(turn.state);
@@ -72,11 +66,11 @@ function Text({ turn }) {
   return text && h("div", { class: "text" }, blocks(withPlaces(text, places), marker, version + places.map((each) => each.index).join()));
 }
 
-/** What the checks found, in one line that opens the sources. @param {{turn: TurnView}} properties */
+/** @param {{turn: TurnView}} properties */
 function SourcesLine({ turn }) {
   const cited = turn.citations.filter(Boolean);
   if (!cited.length) return null;
-  // A passage that is close to the question answers nothing, although it is on its page.
+  // A passage that is only close to the question answers nothing.
   const cites = cited.filter((each) => lookOf(each) !== "is-close");
   const close = cited.length - cites.length;
   const { found, missing, unchecked, pictured } = countsOf(cites);
@@ -89,13 +83,13 @@ function SourcesLine({ turn }) {
     h(Icon, { name: "page" }), parts.join(" · "));
 }
 
-/** How an answer is to be taken, if not as it is: kinds and words of notes. @param {TurnView} turn @returns {[string, string][]} */
+/** The kinds and words of notes. @param {TurnView} turn @returns {[string, string][]} */
 function cautions(turn) {
   const left = leftOut(turn.metadata ?? {});
   return left ? [...doubts(turn, true), ["left", left]] : doubts(turn, false);
 }
 
-/** The files that the answer was made without, in one sentence; "" if there are none. @param {Partial<Metadata>} metadata */
+/** The files that were left out, in one sentence, or "". @param {Partial<Metadata>} metadata */
 function leftOut({ files = [], not_searched: { documents, total } = { documents: [], total: 0 } }) {
   const named = [
     ...files.filter((each) => each.status === "failed").map((each) => t("left.failed", { name: each.blob_name })),
@@ -112,15 +106,15 @@ const MOST_LEFT_OUT = 5;
 /** @param {TurnView} turn @returns {Record<string, any>} */
 const checksOf = (turn) => turn.metadata?.critic_summary ?? {};
 
-/** Whether tools looked for something. @param {TurnView} turn */
+/** @param {TurnView} turn */
 const lookedUp = ({ files, metadata }) => files.length > 0 || (metadata?.retrieval_mode ?? "none") !== "none"
   || (metadata?.lookups ?? []).some((each) => each.tool && each.status === "ok");
 
-/** Whether the answer is only a list of the documents, which the server neither checks nor expects to have sources. @param {TurnView} turn */
+/** Whether it only lists documents: the server neither checks that nor expects sources. @param {TurnView} turn */
 const onlyLists = ({ files, metadata }) => !files.length && (metadata?.retrieval_mode ?? "none") === "none"
   && !("checked" in (metadata?.critic_summary ?? {})) && (metadata?.lookups ?? []).every((each) => !each.tool || each.tool === "documents_list");
 
-/** Whether the answer says that nothing was found: nothing in it would need a source. @param {TurnView} turn */
+/** Whether it says that nothing was found: nothing in it needs a source. @param {TurnView} turn */
 function saysNotFound(turn) {
   if (turn.kind === "not_found") return true;
   const { checked, unsupported, unchecked } = checksOf(turn);
@@ -191,7 +185,7 @@ export function copy(text, words) {
   navigator.clipboard.writeText(text).then(() => notify({ text: words, kind: "info" }, 3), report);
 }
 
-/** The answer as text, with its sources listed below. @param {TurnView} turn */
+/** The answer with a list of its sources. @param {TurnView} turn */
 function plainOf(turn) {
   const text = numbered(turn.text, placesOf(turn));
   const listed = turn.citations.map((each, index) =>
@@ -220,7 +214,7 @@ const RATINGS = /** @type {const} */ ([
   { rating: "up", name: "up", words: "turn.good" }, { rating: "down", name: "down", words: "turn.bad" }]);
 const REASONS = /** @type {const} */ (["wrong", "incomplete", "not_found", "sources", "unclear", "other"]);
 
-/** What was wrong with an answer that was rated down: a reason, and words if the user likes. @param {{turn: Signal<TurnView>}} properties */
+/** What was wrong with an answer that was rated down. @param {{turn: Signal<TurnView>}} properties */
 function Comment({ turn }) {
   const [text, setText] = useState("");
   const given = turn.value.feedback;
@@ -263,7 +257,7 @@ function sentencesOf(metadata, turn) {
   return said;
 }
 
-/** What was looked up, in sentences; what follows itself is said once. @param {Partial<Metadata>} metadata */
+/** What was looked up; a sentence that follows itself is said once. @param {Partial<Metadata>} metadata */
 function lookupsOf({ lookups = [], retrieval_mode: mode = "none" }) {
   const said = lookups.map((each) => lookupWords(each, mode));
   return said.length ? said.filter((each, place) => each !== said[place - 1]) : [t(`why.mode.${mode}`)];
@@ -304,7 +298,7 @@ function Why({ turn }) {
       ? h("p", null, h("a", { href: `#/telemetry/${metadata.trace_id}` }, t("why.trace"))) : null);
 }
 
-/** The prompt's tokens by part, as a bar. @param {{parts: Record<string, number>}} properties */
+/** @param {{parts: Record<string, number>}} properties */
 function Budget({ parts }) {
   const shown = Object.entries(parts).filter(([name, tokens]) => tokens > 0 && name !== "total");
   const total = shown.reduce((sum, [, tokens]) => sum + tokens, 0);
@@ -351,7 +345,7 @@ function Status({ turn }) {
     ? h(Countdown, { until: now.retryAt, words: (seconds) => t("turn.limit", { n: seconds }) }) : text);
 }
 
-/** Questions that may follow; a click puts one into the text box, below what was written there. @param {{texts: string[]}} properties */
+/** Questions that may follow; a click adds one to the text box. @param {{texts: string[]}} properties */
 export function Suggestions({ texts }) {
   if (!texts.length) return null;
   return h("ul", { class: "suggestions", "aria-label": t("suggestions") }, texts.slice(0, 3).map((each) =>

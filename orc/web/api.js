@@ -1,6 +1,6 @@
-// Requests to the API: JSON, problem documents, and streams of server-sent events.
+// Requests to the API, and streams of its events.
 
-/** @import { Problem, SseEvent } from "./types/page.js" */
+/** @import { Problem, Sent, SseEvent } from "./types/page.js" */
 
 const BASE = "/api";
 
@@ -13,15 +13,6 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter;
   }
 }
-
-/**
- * @typedef {object} Sent
- * @property {unknown} [json]
- * @property {FormData} [form]
- * @property {Record<string, string>} [headers]
- * @property {AbortSignal} [signal]
- * @property {boolean} [keepalive] the request ends although the page is left
- */
 
 /**
  * Send a request below `/api`. Throws ApiError for a problem document, TypeError if there is no connection.
@@ -49,48 +40,32 @@ async function problemOf(response) {
   return new ApiError(readProblem(response.status, text, response.headers.get("x-trace-id") ?? ""), seconds);
 }
 
-/**
- * The problem document in a response, or one made up for what is none, such as the page of a proxy.
- * @param {number} status @param {string} text @param {string} traceId
- * @returns {Problem}
- */
+/** The problem document in a response, or one for what is none. @param {number} status @param {string} text @param {string} traceId @returns {Problem} */
 export function readProblem(status, text, traceId) {
   try {
     const found = JSON.parse(text);
     if (typeof found?.detail === "string" && typeof found.status === "number") return found;
   } catch {
-    // Not JSON: what follows describes it.
+    // Not JSON.
   }
   return {
     status, detail: "", trace_id: traceId, code: `http_${status}`, retryable: status >= 500 || status === 429,
   };
 }
 
-/**
- * @template T
- * @param {string} path @param {AbortSignal} [signal]
- * @returns {Promise<T>}
- */
+/** @template T @param {string} path @param {AbortSignal} [signal] @returns {Promise<T>} */
 export async function get(path, signal) {
   return (await request("GET", path, { signal })).json();
 }
 
-/**
- * @template T
- * @param {string} method @param {string} path @param {unknown} [json]
- * @returns {Promise<T>}
- */
+/** @template T @param {string} method @param {string} path @param {unknown} [json] @returns {Promise<T>} */
 export async function send(method, path, json) {
   const response = await request(method, path, { json });
   const text = await response.text();
   return JSON.parse(text || "null");
 }
 
-/**
- * The events of a response, as they arrive.
- * @param {Response} response
- * @returns {AsyncGenerator<SseEvent>}
- */
+/** The events of a response, as they arrive. @param {Response} response @returns {AsyncGenerator<SseEvent>} */
 export async function* eventsOf(response) {
   if (!response.body) return;
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -106,7 +81,7 @@ export async function* eventsOf(response) {
   }
 }
 
-/** Cuts text that arrives in pieces into events. An event that is not complete at the end is dropped. */
+/** Cuts text into events; one that is not complete at the end is dropped. */
 class SseParser {
   #rest = "";
   #event = { id: "", event: "", data: "" };
@@ -142,10 +117,7 @@ class SseParser {
 /** @param {number} ms */
 export const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-/**
- * Save a file that the API makes.
- * @param {string} path @param {string} fallback its name if the response has none
- */
+/** Save a file that the API makes. @param {string} path @param {string} fallback its name if the response has none */
 export async function download(path, fallback) {
   const response = await request("GET", path);
   const disposition = response.headers.get("content-disposition") ?? "";

@@ -1,4 +1,4 @@
-// The entry: loads the user and the words, and puts the regions of the page together.
+// The entry: loads the user and the words, and shows the page.
 import { Suggestions, Turn } from "./answer.js";
 import { get, pause } from "./api.js";
 import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarlier, loading, newest, shownTitle, startChat,
@@ -16,10 +16,12 @@ import { listenIfSeen } from "./stream.js";
 import { Telemetry } from "./telemetry.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
+/** @import { Ref } from "./types/page.js" */
+
 const NEAR_TOP = 1500;
 const dragging = signal(false);
 
-/** The way to sign in; where this server does not know one, a proxy may ask whoever loads the page. @param {{words: string, class?: string}} properties */
+/** Without an address, a proxy may ask at the next load. @param {{words: string, class?: string}} properties */
 function SignIn({ words, class: extra = "" }) {
   place.value;
   const address = signInAddress();
@@ -27,7 +29,6 @@ function SignIn({ words, class: extra = "" }) {
     : h("button", { type: "button", onClick: () => location.reload() }, t("reload"));
 }
 
-/** What is shown to who is not signed in yet. */
 function Welcome() {
   const why = signInAddress() ? t("welcome.hint") : authMode === "jwt" ? t("welcome.jwt")
     : t(authMode === "local" ? "welcome.local" : "welcome.proxy");
@@ -51,10 +52,10 @@ function Banner() {
 
 function Empty() {
   const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
-  // Suggestions are made of what the analysis finds, which comes after the text, and also after the status.
+  // The analysis, of which suggestions are made, comes after the text and the status.
   const ready = staying.value.filter((each) => each.status === "completed").length
     + staying.value.filter((each) => each.summary_available).length;
-  // The API still suggests questions about a file while its removal can be taken back.
+  // The API suggests questions about a file while its removal can be taken back.
   const isCertain = staying.value.length === documents.value.length;
   useEffect(() => {
     const id = conversationId.value;
@@ -73,7 +74,7 @@ function Empty() {
     h(Suggestions, { texts }));
 }
 
-/** Keys within the turns: up and down between turns, left and right between markers. @param {KeyboardEvent} event */
+/** Up and down between turns, left and right between markers. @param {KeyboardEvent} event */
 function moveInTurns(event) {
   const at = /** @type {HTMLElement} */ (event.target);
   const name = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
@@ -92,7 +93,7 @@ function moveInTurns(event) {
 }
 
 function Conversation() {
-  const scroller = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  const scroller = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
   const [away, setAway] = useState(false);
   const list = turns.value;
   const first = list[0]?.value.key;
@@ -123,7 +124,7 @@ function Conversation() {
   };
   useEffect(() => {
     const box = scroller.current;
-    // An answer grows without any scrolling. The list of files takes height from the scroller: its end stays.
+    // An answer grows without scrolling, and the list of files takes height: the end stays.
     const growing = new ResizeObserver((entries) => {
       if (atEnd.current && entries.some(({ target }) => target === box)) toEnd();
       look();
@@ -162,7 +163,6 @@ function Head({ text }) {
     h("h1", null, h("bdi", null, text)));
 }
 
-/** Contexts and telemetry, in the place of the conversation. */
 function Elsewhere() {
   const { view, id } = place.value;
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 }, h(Head, { text: t(view) }), h(Banner, null),
@@ -252,7 +252,6 @@ function listenToWindow() {
   });
 }
 
-/** Begin as the user who is known now. */
 function enter() {
   loadPreferences();
   readAddress();
@@ -263,7 +262,7 @@ function enter() {
   requestAnimationFrame(() => document.getElementById("question")?.focus());
 }
 
-/** Nothing can be shown without words. They are gone if the server got another version since the page was loaded. */
+/** Words are gone if the server got another version since the page was loaded. */
 async function firstWords() {
   while (!(await speak(""))) {
     await checkVersion();

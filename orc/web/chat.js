@@ -1,4 +1,4 @@
-// The open session: its turns, how a question is asked and its answer followed, and what happens elsewhere.
+// The open session: its turns, and how a question is asked.
 import { ApiError, get, send } from "./api.js";
 import { documents, forgetFiles } from "./files.js";
 import { t } from "./i18n.js";
@@ -6,15 +6,14 @@ import { go, keep, kept, leaving, loadSessions, me, notify, outdated, place, rep
 import { follow, listen, stopListening } from "./stream.js";
 import { batch, computed, signal } from "./vendor/ui.js";
 
-/** @import { Signal } from "./vendor/ui.js" */
-/** @import { Conversation, Feedback, Metadata, Objection, Problem, StoredTurn, TurnState, TurnView } from "./types/page.js" */
+/** @import { Choices, Conversation, Feedback, Metadata, Objection, Problem, Question, Rating, Refusal, Signal, StoredTurn, TurnState, TurnView } from "./types/page.js" */
 
 const WINDOW = 50;
 const MOST_TURNS = 100;
 
 /** @type {Signal<string | null>} */
 export const conversationId = signal(null);
-/** The title as events say it; the list of sessions knows it too. */
+/** The title as events say it. */
 export const title = signal("");
 export const shownTitle = computed(() => title.value
   || sessions.value.find((each) => each.conversation_id === conversationId.value)?.title || "");
@@ -22,37 +21,35 @@ export const shownTitle = computed(() => title.value
 export const turns = signal([]);
 /** @type {Signal<number | null>} */
 export const earlierBefore = signal(null);
-/** Whether turns after those that are shown were dropped. */
+/** Whether later turns were dropped. */
 export const later = signal(false);
 export const loading = signal(false);
 export const known = signal(false);
-/** @type {Signal<{type: string, id: string, name: string}[]>} */
+/** @type {Signal<Choices["contexts"]>} */
 export const contexts = signal([]);
-/** Tools that are switched off. @type {Signal<string[]>} */
+/** @type {Signal<string[]>} */
 export const toolsOff = signal([]);
-/** Whether the model is sent pictures of pages; null: as the server does. @type {Signal<boolean | null>} */
+/** Whether the model is sent pictures of pages; null: as the server does. */
 export const pictures = signal(/** @type {boolean | null} */ (null));
 export const model = signal("");
 const chosenModel = computed(() => (me.value?.models ?? []).find((each) => model.value ? each.id === model.value : each.default));
 /** Whether the model that answers can see pictures, and whether it is sent those of pages. */
 export const seesPictures = computed(() => chosenModel.value?.images ?? false);
 export const sendsPictures = computed(() => seesPictures.value && (pictures.value ?? me.value?.page_images ?? false));
-/** Names of the documents to ask about; none: all are searched. @type {Signal<string[]>} */
+/** The documents to ask about; none: all. @type {Signal<string[]>} */
 export const asked = signal([]);
 export const draft = signal("");
 /** The turn that the next question takes the place of. @type {Signal<string | null>} */
 export const replacing = signal(null);
-/** What stood in the text box before an earlier question was put there to be edited. */
+/** What stood in the text box before an edit. */
 let beforeEdit = "";
-/** Why the last question was not taken, and from when on one may ask again (0: at any time).
- * @type {Signal<{problem: Problem, until: number} | null>} */
+/** @type {Signal<Refusal | null>} */
 export const refused = signal(null);
-/** Turns that were taken out of the list, by the key of the turn that takes their place.
- * @type {Map<string, Signal<TurnView>>} */
+/** Turns by the key of the one that takes their place. @type {Map<string, Signal<TurnView>>} */
 const replaced = new Map();
 
 export const answering = computed(() => turns.value.find((each) => isRunning(each.value.state)) ?? null);
-/** The turn whose question was sent last from here: it gets the height of the window. @type {Signal<string>} */
+/** The turn asked last from here: it gets the height of the window. */
 export const newest = signal("");
 
 /** @param {TurnState} state */
@@ -98,7 +95,7 @@ export async function open(id) {
   }
 }
 
-/** A session that is not sent yet has one id in this window, so that a reload finds its draft and its choices. */
+/** A new session has one id in this window, so that a reload finds the draft and the choices. */
 function idOfNew() {
   const found = kept("sessionStorage", "new");
   const id = typeof found === "string" ? found : crypto.randomUUID();
@@ -106,7 +103,7 @@ function idOfNew() {
   return id;
 }
 
-/** From now on the API knows a session that was new: it has a question or a file. @param {string} id */
+/** The API knows a session that was new: it has a question or a file. @param {string} id */
 export function settle(id) {
   const isOpen = conversationId.value === id;
   if (isOpen ? known.value : kept("sessionStorage", "new") !== id) return;
@@ -119,7 +116,7 @@ export function settle(id) {
   go(id, { replace: true });
 }
 
-/** The API did not take the first question of the open session: it is a new one again. */
+/** Make the session a new one again: the API did not take its first question. */
 function unsettle() {
   known.value = false;
   keep("sessionStorage", "new", conversationId.value);
@@ -132,7 +129,7 @@ const choicesAre = () => (known.value ? "localStorage" : "sessionStorage");
 
 function loadChoices() {
   const name = `choices.${conversationId.value}`;
-  const found = /** @type {{contexts?: any[], toolsOff?: string[], pictures?: boolean, model?: string} | null} */ (kept(choicesAre(), name));
+  const found = /** @type {Partial<Choices> | null} */ (kept(choicesAre(), name));
   contexts.value = found?.contexts ?? [];
   toolsOff.value = found?.toolsOff ?? [];
   pictures.value = found?.pictures ?? null;
@@ -153,20 +150,20 @@ export function setDraft(text) {
   if (!replacing.value) keep("sessionStorage", `draft.${conversationId.value}`, text || null);
 }
 
-/** Put the question of a turn into the text box, to be asked in its place. @param {TurnView} turn */
+/** Put the question of a turn into the text box. @param {TurnView} turn */
 export function edit(turn) {
   if (!replacing.value) beforeEdit = draft.value;
   replacing.value = turn.key;
   setDraft(turn.question);
 }
 
-/** Back to what stood in the text box before. */
+/** Restore what stood in the text box before. */
 export function endEdit() {
   replacing.value = null;
   setDraft(beforeEdit);
 }
 
-/** After a reload: go on with the edit that it interrupted. @param {string} id */
+/** Go on with an edit after a reload. @param {string} id */
 function editAgain(id) {
   const found = /** @type {{turnId: string, text: string} | null} */ (kept("sessionStorage", `edit.${id}`));
   const turn = found && turns.value.find((each) => each.value.turnId === found.turnId)?.value;
@@ -182,7 +179,6 @@ export async function loadTurns(id) {
     const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=${WINDOW}`));
     if (conversationId.value !== id) return;
     const last = found.turns.at(-1)?.seq ?? 0;
-    // What was asked meanwhile.
     const fresh = turns.value.filter(({ value }) => !value.turnId || value.seq > last);
     batch(() => {
       title.value = found.title ?? "";
@@ -204,7 +200,7 @@ export async function loadTurns(id) {
   }
 }
 
-/** Leave a session that the API does not have any more; what was typed goes along. @param {string} id */
+/** Leave a session that is gone; what was typed goes along. @param {string} id */
 export function leaveGone(id) {
   if (conversationId.value !== id) return;
   const question = turns.value.find((each) => each.value.key === replacing.value)?.value.question;
@@ -216,7 +212,7 @@ export function leaveGone(id) {
   loadSessions();
 }
 
-/** Fetch the turns before those that are shown. */
+/** Load the turns before those that are shown. */
 export async function loadEarlier() {
   const [id, before] = [conversationId.value, earlierBefore.value];
   if (!id || before === null || loading.value) return;
@@ -258,14 +254,11 @@ export function stored(turn) {
   });
 }
 
-/**
- * The objections of a verdict. Turns that were stored before they had codes have their texts only.
- * @param {{objections?: Objection[], issues?: string[]}} verdict @returns {Objection[]}
- */
+/** The objections of a verdict; old ones have texts only. @param {{objections?: Objection[], issues?: string[]}} verdict @returns {Objection[]} */
 export const objectionsOf = ({ objections, issues = [] }) => objections ?? issues.map((text) => ({ code: "other", text }));
 
 const RESTORED = new Set(["revision_worse", "not_revised"]);
-/** Whether the answer that was withdrawn is given after all. @param {Partial<Metadata>} metadata */
+/** Whether a withdrawn answer is given after all. @param {Partial<Metadata>} metadata */
 export const isRestored = ({ critiques = [] }) => objectionsOf(critiques.at(-1) ?? {}).some(({ code }) => RESTORED.has(code));
 
 /** Why a first answer was withdrawn; its text is not stored. @param {Partial<Metadata>} metadata @returns {TurnView["withdrawn"]} */
@@ -282,9 +275,7 @@ const problemOf = (code, detail) => ({
 
 // --- Asking
 
-/** @typedef {{key: string, body: Record<string, unknown>, shown?: Partial<TurnView>}} Question */
-
-/** Ask what is in the text. @param {string} question @param {{replaces?: TurnView | null}} [how] */
+/** Ask a question. @param {string} question @param {{replaces?: TurnView | null}} [how] */
 export function ask(question, { replaces = null } = {}) {
   const id = conversationId.value;
   if (!id || !question.trim() || answering.value) return;
@@ -317,7 +308,7 @@ export function ask(question, { replaces = null } = {}) {
   follow(turn, asking);
 }
 
-/** Add a turn to the list, in the place of the one that it replaces. @param {Signal<TurnView>} turn */
+/** Add a turn in the place of the one that it replaces. @param {Signal<TurnView>} turn */
 function show(turn) {
   const { key, replaces } = turn.value;
   const old = turns.value.find((each) => replaces && each.value.turnId === replaces);
@@ -325,10 +316,7 @@ function show(turn) {
   turns.value = [...turns.value.filter((each) => each !== old), turn];
 }
 
-/**
- * Send what a reload interrupted before the API had confirmed it: the same key never asks twice.
- * @param {string} id @returns {boolean} whether there was something to send
- */
+/** Send what a reload interrupted: the same key never asks twice. @param {string} id @returns {boolean} whether it did */
 function sendAgain(id) {
   const asking = /** @type {Question | null} */ (kept("sessionStorage", `asking.${id}`));
   if (!asking || answering.value) return false;
@@ -339,10 +327,7 @@ function sendAgain(id) {
   return true;
 }
 
-/**
- * Undo a question that the API did not take: the list is as before, and the question is in the text box again.
- * @param {Signal<TurnView>} turn @param {Problem | null} problem @param {number} [until] from when on one may ask
- */
+/** Undo a question that the API did not take. @param {Signal<TurnView>} turn @param {Problem | null} problem @param {number} [until] */
 export function giveBack(turn, problem, until = 0) {
   const { key, question } = turn.value;
   const old = replaced.get(key);
@@ -358,7 +343,7 @@ export function giveBack(turn, problem, until = 0) {
   });
 }
 
-/** Ask the question of a failed, interrupted or stopped turn again. @param {Signal<TurnView>} turn */
+/** Ask the question of a turn again. @param {Signal<TurnView>} turn */
 export function retry(turn) {
   const { turnId } = turn.value;
   if (!turnId || answering.value) return;
@@ -381,9 +366,9 @@ export async function stop(turn) {
   }
 }
 
-/** The end of the last request with a rating: they are sent one after the other, so that the last one is kept. */
+/** Ratings are sent one after the other, so that the last one is kept. */
 let lastRating = Promise.resolve();
-/** What the API has of turns whose ratings are still being sent. @type {WeakMap<Signal<TurnView>, {kept: Feedback | null, waiting: number}>} */
+/** @type {WeakMap<Signal<TurnView>, Rating>} */
 const ratings = new WeakMap();
 
 /** @param {Signal<TurnView>} turn @param {Feedback | null} given */
@@ -408,14 +393,14 @@ export function rate(turn, given) {
   });
 }
 
-/** Whether the server serves another version of the page by now. */
+/** Whether the server has another version of the page by now. */
 export async function checkVersion() {
   const base = document.documentElement.dataset.base ?? "";
   const response = await fetch(`${base}icons.svg`, { method: "HEAD", cache: "no-store" }).catch(() => null);
   if (response?.status === 404) outdated.value = true;
 }
 
-/** Show what the address names, now and after each change of it. */
+/** Show what the address names, now and later. */
 export function startChat() {
   place.subscribe(({ view: shown, id }) => { if (shown === "session") open(id); });
 }

@@ -1,4 +1,4 @@
-// Where a question is written: the text box, the "+" menu with files, contexts and tools, and send or stop.
+// Where a question is written: the text box and the "+" menu.
 import { copy } from "./answer.js";
 import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft,
   stop, toolsOff, turns } from "./chat.js";
@@ -9,8 +9,7 @@ import { Countdown, Icon, IconButton } from "./parts.js";
 import { me, moreOf, online, preferences, report, said, wordsOf, wordsOfCode } from "./store.js";
 import { computed, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
 
-/** @import { Context, ToolInfo } from "./types/page.js" */
-/** @import { Signal } from "./vendor/ui.js" */
+/** @import { Context, ContextsPage, Ref, Signal, ToggleProperties, ToolInfo } from "./types/page.js" */
 
 const USUAL_LIMIT = 10_000;
 const MOST_CONTEXTS = 20;
@@ -21,14 +20,14 @@ const offered = signal([]);
 const offeredAfter = signal(null);
 const menuOpen = signal(false);
 
-/** Whether a chosen context may only be read: tools that change something are locked then. */
+/** Whether a chosen context is read only: tools that change something are locked then. */
 const readsOnly = computed(() => contexts.value.some((each) =>
   offered.value.find((context) => context.context_id === each.id)?.role === "viewer"));
 
-/** Load contexts to choose from. @param {string | null} [cursor] of those after what is shown */
+/** @param {string | null} [cursor] of those after what is shown */
 async function offerContexts(cursor = null) {
   try {
-    const page = /** @type {{contexts: Context[], next_cursor: string | null}} */ (
+    const page = /** @type {ContextsPage} */ (
       await get(`/contexts?limit=50${cursor ? `&cursor=${encodeURIComponent(cursor)}` : ""}`));
     offered.value = cursor ? [...offered.value, ...page.contexts] : page.contexts;
     offeredAfter.value = page.next_cursor;
@@ -58,13 +57,13 @@ function toggleTool(name) {
   keepChoices();
 }
 
-/** @param {{icon: string, label: string, detail?: string, pressed: boolean, disabled?: boolean, onClick: () => void}} properties */
+/** @param {ToggleProperties} properties */
 const Toggle = ({ icon, label, detail, pressed, disabled, onClick }) =>
   h("button", { type: "button", class: "toggle", "aria-pressed": pressed ? "true" : "false", disabled, onClick },
     h(Icon, { name: icon }), h("span", null, h("bdi", null, label), detail && h("small", null, detail)),
     h("span", { class: "state" }, h(Icon, { name: pressed ? "check" : disabled ? "off" : "box" })));
 
-/** A file that is removed is not asked. @param {string} name */
+/** @param {string} name */
 const askNoMore = (name) => { asked.value = asked.value.filter((each) => each !== name); };
 
 /** @param {ToolInfo} tool */
@@ -81,17 +80,16 @@ function toolRow(tool) {
   });
 }
 
-/** @type {{current: HTMLDivElement | null}} */
+/** @type {Ref<HTMLDivElement>} */
 const menu = { current: null };
 
-/** The menu closes after a choice. @param {() => void} act */
+/** @param {() => void} act */
 function choose(act) {
   act();
   menu.current?.hidePopover();
   document.getElementById("plus")?.focus();
 }
 
-/** Whether a model that reads pictures is sent those of a few pages. */
 function PicturesRow() {
   const on = pictures.value ?? me.value?.page_images ?? false;
   const sees = seesPictures.value;
@@ -102,7 +100,7 @@ function PicturesRow() {
 }
 
 function Menu() {
-  const picker = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
+  const picker = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
   const tools = me.value?.tools ?? [];
   const place = () => {
     const box = document.getElementById("plus")?.getBoundingClientRect();
@@ -123,7 +121,7 @@ function Menu() {
     }, h(Icon, { name: "plus" })),
     h("div", {
       id: "plus-menu", class: "menu", popover: "auto", ref: menu, role: "group", "aria-label": t("composer.plus"),
-      // Before it is shown: the event after it comes a frame later, and the menu would jump.
+      // The event after it comes a frame later: the menu would jump.
       onBeforeToggle: (event) => { if (event.newState === "open") place(); },
       onToggle: (event) => {
         menuOpen.value = event.newState === "open";
@@ -149,7 +147,6 @@ function Menu() {
     }));
 }
 
-/** What differs from the usual: chosen contexts, tools that are off. */
 function Chips() {
   const off = (me.value?.tools ?? []).filter((each) => toolsOff.value.includes(each.name));
   if (!contexts.value.length && !off.length) return null;
@@ -185,7 +182,6 @@ const limit = () => me.value?.limits?.question_characters ?? USUAL_LIMIT;
 
 const mustWait = () => (refused.value?.until ?? 0) > Date.now();
 
-/** Why the question stands in the text box again. */
 function Refused() {
   const now = refused.value;
   const until = now?.until ?? 0;
@@ -229,7 +225,7 @@ function onKeyDown(event) {
 }
 
 export function Composer() {
-  const box = /** @type {{current: HTMLTextAreaElement | null}} */ (useRef(null));
+  const box = /** @type {Ref<HTMLTextAreaElement>} */ (useRef(null));
   const running = answering.value;
   const left = limit() - [...draft.value].length;
   useEffect(() => {

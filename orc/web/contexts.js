@@ -1,29 +1,24 @@
-// Contexts: places for shared documents, and their members. Who may do what is decided by the API.
+// Contexts: places for shared documents. The API decides who may do what.
 import { ApiError, get, request, send } from "./api.js";
 import { size, t, when } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
 import { me, notify, report, wordsOfCode } from "./store.js";
 import { h, useEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Context, Document } from "./types/page.js" */
-/** @import { Schemas } from "./types/api.js" */
-
-/** @typedef {Schemas["MemberView"]} Member */
-/** @typedef {Schemas["Role"]} Role */
+/** @import { Context, Document, Member, Ref, Role } from "./types/page.js" */
 
 const PAGE_SIZE = 50;
 const ROLES = /** @type {Role[]} */ (["viewer", "editor", "admin"]);
 /** @type {Partial<Record<Context["type"], Context["type"]>>} */
 const BELOW = { organization: "folder", folder: "usecase" };
 
-/** Do it, say so, and look again. @param {Promise<unknown>} work @param {() => void} again @param {string} [words] */
+/** @param {Promise<unknown>} work @param {() => void} again @param {string} [words] */
 function then(work, again, words = "") {
   work.then(() => { if (words) notify({ text: words, kind: "info" }, 4); again(); }, report);
 }
 
 /**
- * A list that the API gives in pages.
- * @template T
+ * A list in pages. @template T
  * @param {string} address @param {string} name of the list in the response
  * @returns {{items: T[], again: () => Promise<void>, more: (() => void) | null}} `again` loads as many as are shown
  */
@@ -59,9 +54,9 @@ const may = ({ role }) => ({
   manage: role === "admin" || Boolean(me.value?.can.administer),
 });
 
-/** A bin that asks for confirmation: what it removes does not come back. @param {{label: string, onRemove: () => void}} properties */
+/** A bin that asks for confirmation. @param {{label: string, onRemove: () => void}} properties */
 function Remove({ label, onRemove }) {
-  const place = /** @type {{current: HTMLSpanElement | null}} */ (useRef(null));
+  const place = /** @type {Ref<HTMLSpanElement>} */ (useRef(null));
   const [sure, setSure] = useState(false);
   // The button that had the focus is gone then.
   const change = (/** @type {boolean} */ to) => { setSure(to); requestAnimationFrame(() => place.current?.querySelector("button")?.focus()); };
@@ -152,7 +147,7 @@ function Head({ context, again }) {
 function Documents({ context }) {
   const address = `/contexts/${context.context_id}/documents`;
   const { items, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(address, "documents"));
-  const picker = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
+  const picker = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
   const { edit } = may(context);
   useEffect(() => {
     if (items.every((each) => each.status === "completed" || each.status === "failed")) return;
@@ -170,7 +165,7 @@ function Documents({ context }) {
     edit && h("p", null, h("button", { type: "button", onClick: () => picker.current?.click() }, t("composer.attach")),
       h("input", { type: "file", multiple: true, hidden: true, ref: picker, "aria-label": t("composer.attach"), onChange: (event) => {
         upload([...event.currentTarget.files ?? []]);
-        // So that the same file can be chosen again.
+        // The same file can be chosen again.
         event.currentTarget.value = "";
       } })),
     items.length ? [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.document_id }, h("bdi", null, each.blob_name),

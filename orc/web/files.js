@@ -1,4 +1,4 @@
-// The documents of the open session: uploads with their progress, the widgets of files, and their status.
+// The documents of the open session and their uploads.
 import { ApiError, get, readProblem, request as ask } from "./api.js";
 import { change, conversationId, sendsPictures, settle, turns } from "./chat.js";
 import { has, size, t } from "./i18n.js";
@@ -7,30 +7,29 @@ import { Icon, Middle, tailOf } from "./parts.js";
 import { listen } from "./stream.js";
 import { computed, effect, h, signal, useLayoutEffect, useRef } from "./vendor/ui.js";
 
-/** @import { Signal } from "./vendor/ui.js" */
-/** @import { Citation, Document, Upload } from "./types/page.js" */
+/** @import { Citation, Document, FileWidget, FilesProperties, Named, Progress, Ref, Removal, Sending, Signal, Upload } from "./types/page.js" */
 
 const AT_ONCE = 3;
 
 /** @type {Signal<Document[]>} */
 export const documents = signal([]);
-/** Those of all sessions: they go on while another one is open. @type {Signal<Upload[]>} */
+/** Uploads of all sessions: they go on while another one is open. @type {Signal<Upload[]>} */
 const allUploads = signal([]);
 const uploads = computed(() => allUploads.value.filter((each) => each.session === conversationId.value));
-/** Requests by the key of their upload, which may have been cancelled since. @type {Map<string, {request: XMLHttpRequest, upload: Upload}>} */
+/** By the key of the upload, which may be cancelled by now. @type {Map<string, Sending>} */
 const sending = new Map();
 /** @type {Map<string, File>} */
 const waiting = new Map();
 
-/** The session whose documents are listed. @type {Signal<string>} */
+/** The session whose documents are listed. */
 const listed = signal("");
-/** The documents that are hidden until their removal is certain. @type {Signal<Set<string>>} */
+/** Documents that are hidden until their removal is certain. @type {Signal<Set<string>>} */
 const leaving = signal(new Set());
-/** How much of the work on documents is done, by document id. @type {Signal<Record<string, {done: number, total: number}>>} */
+/** By document id. @type {Signal<Record<string, Progress>>} */
 const work = signal({});
 /** The documents that are not being removed. */
 export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
-/** Whether one may come to ask about some file: not all of them failed. */
+/** Whether not all files failed. */
 export const hasUsableFiles = computed(() => [...staying.value.map((each) => each.status), ...uploads.value.map((each) => each.state)]
   .some((state) => state !== "failed"));
 
@@ -52,10 +51,7 @@ export async function refreshDocuments(id) {
   listed.value = id;
 }
 
-/**
- * What became of the cited file since, as far as the list of this session says it.
- * @param {Citation} citation @returns {"" | "removed" | "replaced"}
- */
+/** What became of the cited file, if it is of this session. @param {Citation} citation @returns {"" | "removed" | "replaced"} */
 export function fateOf({ document_id: id, document_version: version, context_type: type, url }) {
   if (url || (type && type !== "session") || listed.value !== conversationId.value) return "";
   const now = staying.value.find((each) => each.document_id === id);
@@ -77,19 +73,19 @@ export function onDocumentEvent(kind, data) {
   }
 }
 
-/** Suggested questions may be about a file that is not there any more. */
+/** Suggestions may be about a file that is gone. */
 function dropSuggestions() {
   for (const turn of turns.value) if (turn.value.suggestions.length) change(turn, { suggestions: [] });
 }
 
-/** When each document was made that was last heard of. A later one of the same name has the same id. @type {Map<string, string>} */
+/** When each document was made; a later one of the same name has the same id. @type {Map<string, string>} */
 const heard = new Map();
-/** When each removed document was made: an earlier event or list may still name it. @type {Map<string, string>} */
+/** When removed documents were made: a late event may name them. @type {Map<string, string>} */
 const gone = new Map();
 /** @param {Document} document */
 const isGone = ({ document_id: id, created_at: made }) => made <= (gone.get(id) ?? "");
 
-/** Take a document that was removed off the list, but not a later one of the same name. @param {string} id @param {string} made its `created_at` */
+/** Drop a document, but not a later one of the same name. @param {string} id @param {string} made its `created_at` */
 function drop(id, made) {
   if (made > (gone.get(id) ?? "")) gone.set(id, made);
   documents.value = documents.value.filter((each) => each.document_id !== id || !isGone(each));
@@ -181,14 +177,14 @@ function arrive(upload, request) {
   update(upload, { state: "failed", reason });
 }
 
-/** What the API has as a whole it stores all the same: it is removed as soon as it is stored. @param {Upload} upload */
+/** What the API has as a whole is removed as soon as it is stored. @param {Upload} upload */
 function cancel(upload) {
   waiting.delete(upload.key);
   if (upload.sent < 1) sending.get(upload.key)?.request.abort();
   withdraw(upload);
 }
 
-/** Take an upload off the list. @param {Upload} upload */
+/** @param {Upload} upload */
 function withdraw({ key }) {
   allUploads.value = allUploads.value.filter((each) => each.key !== key);
 }
@@ -199,26 +195,21 @@ effect(() => {
   for (const each of allUploads.peek()) if (deleted.has(each.session)) cancel(each);
 });
 
-// --- Removing files, which can be taken back for a moment
+// --- Removals
 
-/**
- * A removal that can be taken back until it is being carried out.
- * @typedef {{timer: number, session: string, name: string, document: Document, ending?: Promise<void>}} Removal
- */
 /** By document id, which a later file of the same name has too. @type {Map<string, Removal>} */
 const removals = new Map();
 
-/** @typedef {{session: string, name: string}} Named */
 /** @param {Named} one @param {Named} other */
 const isSame = (one, other) => one.name === other.name && one.session === other.session;
 
-/** Of files of one name the one that was chosen last has to arrive last. @param {Named} named */
+/** Of files of one name, the one chosen last has to arrive last. @param {Named} named */
 const isBeingSent = (named) => [...sending.values()].some(({ upload }) => isSame(upload, named));
 
-/** An upload that overtakes the removal of an earlier file of its name would be removed. @param {Named} named */
+/** An upload that overtakes the removal of a file of its name would be removed. @param {Named} named */
 const isBeingRemoved = (named) => [...removals.values()].some((each) => isSame(each, named));
 
-/** Remove a document in a moment, unless the user takes that back. @param {Document} document @param {string} session */
+/** Remove a document, unless the user takes that back. @param {Document} document @param {string} session */
 function removeDocument(document, session) {
   const { document_id: id, blob_name: name } = document;
   leaving.value = new Set([...leaving.value, id]);
@@ -238,8 +229,7 @@ function takeBack(id) {
   begin();
 }
 
-/** A file whose removal was asked for while its replacement was sent is gone: the removal would be that of the replacement.
- * @param {Document} stored @param {Upload} upload */
+/** A removal asked for while the replacement was sent would be that of the replacement. @param {Document} stored @param {Upload} upload */
 function keepUploaded({ document_id: id }, { replaces }) {
   const removal = removals.get(id);
   if (removal && removal.document.version === replaces) takeBack(id);
@@ -248,7 +238,7 @@ function keepUploaded({ document_id: id }, { replaces }) {
 /** @param {string} id */
 const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
 
-/** Resolves once no file of this name is being sent. @param {Named} named @returns {Promise<void>} */
+/** Resolves once none of this name is being sent. @param {Named} named @returns {Promise<void>} */
 const sent = (named) => new Promise((resolve) => {
   const ended = allUploads.subscribe((all) => {
     if (!all.some((each) => isSame(each, named) && each.state === "sending")) queueMicrotask(() => { ended(); resolve(); });
@@ -282,16 +272,16 @@ async function carryOut(id, removal, keepalive) {
   begin();
 }
 
-/** Make the removals certain: the next question must not find what is in them. */
+/** Make removals certain: the next question must not find what is in them. */
 export const settleRemovals = () => Promise.all([...removals.keys()].map((id) => removeNow(id)));
 
 addEventListener("pagehide", () => { for (const id of removals.keys()) removeNow(id, true); });
 
-/** Whether a file can be asked about: it has text, or models are sent pictures of its pages. @param {Document} document */
+/** @param {Document} document */
 const isAskable = ({ readable, reason_code: code }) =>
   readable || (code === "no_text" && sendsPictures.value);
 
-/** What a document's record says about its state. @param {Document} document */
+/** The state of a document in words. @param {Document} document */
 export function statusOf(document) {
   if (document.status === "failed") return t("files.failed", { reason: wordsOfCode(document.reason_code, document.reason) });
   if (document.status === "completed") return t("files.ready", { n: document.pages });
@@ -304,12 +294,7 @@ export function statusOf(document) {
 /** @param {string} name */
 const ending = (name) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? "").toUpperCase();
 
-/**
- * @typedef {{key: string, name: string, bytes: number, status: string, state: string, progress?: number, asked?: boolean,
- *   onAsk?: () => void, onRemove: () => void}} WidgetProperties
- */
-
-/** @param {WidgetProperties} properties */
+/** @param {FileWidget} properties */
 function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }) {
   const body = [
     h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
@@ -329,13 +314,13 @@ function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }
 /** @param {HTMLElement} row */
 const isAtEnd = (row) => row.scrollLeft + row.clientWidth >= row.scrollWidth - 8 && row.scrollTop + row.clientHeight >= row.scrollHeight - 8;
 
-/** The widgets of all files. @param {{asked: string[], onAsk: (name: string) => void, onRemove: (name: string) => void}} properties */
+/** The widgets of all files. @param {FilesProperties} properties */
 export function Files({ asked, onAsk, onRemove }) {
-  const list = /** @type {{current: HTMLUListElement | null}} */ (useRef(null));
+  const list = /** @type {Ref<HTMLUListElement>} */ (useRef(null));
   const before = useRef(0);
   const atEnd = useRef(false);
   useLayoutEffect(() => {
-    // What is being attached stays in view: on a phone the files are one row.
+    // What is attached stays in view: on a phone the files are one row.
     if (uploads.value.length > before.current) atEnd.current = true;
     before.current = uploads.value.length;
     if (atEnd.current) list.current?.scrollTo(list.current.scrollWidth, list.current.scrollHeight);
@@ -364,7 +349,7 @@ export function Files({ asked, onAsk, onRemove }) {
     failed.length > 1 ? h(Failed, { files: failed }) : failed.map((each) => h(Widget, each)), others.map((each) => h(Widget, each)));
 }
 
-/** Files that failed, in one row that opens: many would hide those that can be asked about. @param {{files: WidgetProperties[]}} properties */
+/** Failed files in one row: many would hide those that can be asked about. @param {{files: FileWidget[]}} properties */
 const Failed = ({ files }) => h("li", { class: "failed-files" },
   h("details", null, h("summary", null, t("files.failed.count", { n: files.length })),
     h("ul", null, files.map((each) => h(Widget, each)))));

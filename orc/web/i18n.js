@@ -1,4 +1,4 @@
-// The words of the page in the user's language, and numbers, sizes and times as that language writes them.
+// Words, numbers, sizes and times in the user's language.
 import { signal } from "./vendor/ui.js";
 
 /** @import { Words } from "./types/page.js" */
@@ -11,11 +11,7 @@ let words = {};
 let plural = new Intl.PluralRules("en");
 export const language = signal("en");
 
-/**
- * Load the words of a language.
- * @param {string} wanted a language, or "" for that of the browser
- * @returns {Promise<boolean>} false if the server did not give them: the words are those of before
- */
+/** Load the words of a language. @param {string} wanted "" for that of the browser @returns {Promise<boolean>} false: the words are those of before */
 export async function speak(wanted) {
   const served = document.documentElement.lang;
   const chosen = LANGUAGES.find((each) => each === wanted) ?? LANGUAGES.find((each) => each === served) ?? "en";
@@ -29,7 +25,7 @@ export async function speak(wanted) {
 }
 
 /**
- * The text for a key. `{name}` in it is replaced by that value; `n` chooses between singular and plural.
+ * The text for a key. `{name}` is replaced by that value; `n` chooses the plural.
  * @param {string} key @param {Record<string, string | number | null>} [values]
  */
 export function t(key, values = {}) {
@@ -47,10 +43,7 @@ export function t(key, values = {}) {
 /** Whether there is a text for this key. @param {string} key */
 export const has = (key) => words[key] !== undefined;
 
-/**
- * The text for a key if there is one, else what the API calls it.
- * @param {string} key @param {string} otherwise @param {Record<string, string | number | null>} [values]
- */
+/** The text for a key, or else what the API calls it. @param {string} key @param {string} otherwise @param {Record<string, string | number | null>} [values] */
 export const named = (key, otherwise, values) => (has(key) ? t(key, values) : otherwise);
 
 /** @param {number} value @param {Intl.NumberFormatOptions} [options] */
@@ -75,7 +68,7 @@ export function duration(ms) {
   return number(ms / 1000, { style: "unit", unit: "second", maximumFractionDigits: ms < 10_000 ? 1 : 0 });
 }
 
-/** A day as a heading: today, yesterday, or the date. @param {Date} moment */
+/** Today, yesterday, or the date. @param {Date} moment */
 export function day(moment) {
   const midnight = new Date();
   midnight.setHours(0, 0, 0, 0);

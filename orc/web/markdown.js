@@ -1,7 +1,8 @@
-// Markdown as elements: tokens of a closed list become nodes, and everything else stays text. There is no HTML.
+// Markdown as elements: tokens of a closed list become nodes, everything else stays text.
 import { Component, h, Lexer } from "./vendor/ui.js";
 
 /** @import { Child, Token, Tokens } from "./vendor/ui.js" */
+/** @import { ChildAt, Place } from "./types/page.js" */
 
 const OPEN = "\uE000";
 const CLOSE = "\uE001";
@@ -9,13 +10,10 @@ const PLACE = /\uE000(\d+)\uE001/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])\s/;
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
-/** Characters that change the direction of what follows, and those that cannot be seen. */
+/** They change the direction of text, or cannot be seen. */
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
-/**
- * The source with a placeholder for each mark, for which `blocks` calls back with its number.
- * @param {string} text @param {{start: number, end: number}[]} marks in UTF-16 units, in order
- */
+/** The source with a placeholder for each mark, which `blocks` fills. @param {string} text @param {Place[]} marks in UTF-16 units, in order */
 export function withPlaces(text, marks) {
   let source = "";
   let from = 0;
@@ -26,10 +24,7 @@ export function withPlaces(text, marks) {
   return source + clean(text.slice(from));
 }
 
-/**
- * The text with a number in square brackets for each marker.
- * @param {string} text @param {{start: number, end: number, index: number}[]} places in UTF-16 units, in order
- */
+/** The text with a number in brackets for each marker. @param {string} text @param {Place[]} places in UTF-16 units, in order */
 export function numbered(text, places) {
   let shown = "";
   let from = 0;
@@ -43,10 +38,7 @@ export function numbered(text, places) {
 /** @param {string} text */
 const clean = (text) => text.replace(/[\uE000\uE001]/g, "");
 
-/**
- * Offsets that count code points, as the API does, as offsets in UTF-16 units, as strings do.
- * @param {string} text @param {number[]} offsets in ascending order
- */
+/** Offsets in code points, as the API counts, in UTF-16 units. @param {string} text @param {number[]} offsets ascending */
 export function toUnits(text, offsets) {
   const units = [];
   let points = 0;
@@ -61,10 +53,7 @@ export function toUnits(text, offsets) {
   return units;
 }
 
-/**
- * The source in blocks that can be parsed on their own: cut at blank lines outside of fences and lists.
- * @param {string} source
- */
+/** Blocks that can be parsed on their own. @param {string} source */
 function blocksOf(source) {
   const blocks = [];
   let block = "";
@@ -87,17 +76,13 @@ function blocksOf(source) {
   return blocks;
 }
 
-/**
- * The blocks of a text that grows.
- * @param {string} source @param {Place} place @param {string} version of what `place` shows
- */
+/** The blocks of a text that grows. @param {string} source @param {ChildAt} place @param {string} version of what `place` shows */
 export const blocks = (source, place, version = "") =>
   blocksOf(source).map((block, index) => h(Block, { source: block, place, version, key: index }));
 
 /**
- * One block, which is parsed again only if it has changed. (Nodes that are kept and used again would do the same,
- * but each leads to the first page that it was a part of, with all that was removed since.)
- * @extends {Component<{source: string, place: Place, version: string}>}
+ * One block, parsed again only if it has changed. (Nodes that are kept would keep all that was removed since.)
+ * @extends {Component<{source: string, place: ChildAt, version: string}>}
  */
 class Block extends Component {
   /** @param {{source: string, version: string}} next */
@@ -111,24 +96,22 @@ class Block extends Component {
   }
 }
 
-/** @typedef {(place: number) => Child} Place */
-
-/** @param {Token[] | undefined} tokens @param {Place} place @returns {Child[]} */
+/** @param {Token[] | undefined} tokens @param {ChildAt} place @returns {Child[]} */
 const all = (tokens, place) => (tokens ?? []).map((token) => node(token, place));
 
-/** @param {string} text @param {Place} place @returns {Child} */
+/** @param {string} text @param {ChildAt} place @returns {Child} */
 function text(text, place) {
   if (!text.includes(OPEN)) return text;
   return text.split(PLACE).map((part, index) => (index % 2 ? place(Number(part)) : part));
 }
 
-/** @param {Token} token @param {Place} place @returns {Child} */
+/** @param {Token} token @param {ChildAt} place @returns {Child} */
 function node(token, place) {
-  const known = /** @type {import("./vendor/ui.js").Tokens.Generic} */ (token);
+  const known = /** @type {Tokens.Generic} */ (token);
   switch (token.type) {
     case "space": case "def": return null;
     case "paragraph": return h("p", null, all(token.tokens, place));
-    // Below the heading of the turn, whatever level the text gives them: none is left out.
+    // Below the heading of the turn: no level is left out.
     case "heading": return h("h3", { class: known.depth > 2 ? "is-small" : undefined }, all(token.tokens, place));
     case "list": return list(/** @type {Tokens.List} */ (token), place);
     case "blockquote": return h("blockquote", null, all(token.tokens, place));
@@ -149,13 +132,13 @@ function node(token, place) {
   }
 }
 
-/** @param {Tokens.List} token @param {Place} place */
+/** @param {Tokens.List} token @param {ChildAt} place */
 function list(token, place) {
   const items = token.items.map((item) => h("li", null, all(item.tokens, place)));
   return token.ordered ? h("ol", { start: Number(token.start) || 1 }, items) : h("ul", null, items);
 }
 
-/** @param {Tokens.Table} token @param {Place} place */
+/** @param {Tokens.Table} token @param {ChildAt} place */
 function table(token, place) {
   /** @param {Tokens.TableCell} cell */
   const alignment = (cell) => (cell.align ? `to-${cell.align}` : undefined);
@@ -166,7 +149,7 @@ function table(token, place) {
     h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
 }
 
-/** @param {Tokens.Link} token @param {Place} place */
+/** @param {Tokens.Link} token @param {ChildAt} place */
 function link(token, place) {
   const address = safeAddress(token.href);
   const inner = all(token.tokens, place);
@@ -176,7 +159,7 @@ function link(token, place) {
   return h("a", { href: address.href, target: "_blank", rel: "noopener noreferrer nofollow" }, inner, names);
 }
 
-/** The address of a link that may be followed; null for scripts, data, credentials and hidden characters. @param {string} href */
+/** The address of a link; null for scripts, data, credentials and hidden characters. @param {string} href */
 export function safeAddress(href) {
   if (HIDDEN.test(href)) return null;
   try {

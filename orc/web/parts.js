@@ -1,10 +1,9 @@
-// Small parts that others are made of: icons, buttons, dialogs, menus, notices, and the card with a quote.
+// Small parts: icons, buttons, dialogs, notices, and the card with a quote.
 import { has, LANGUAGES, t } from "./i18n.js";
 import { dismiss, notices, prefer, preferences, dialog } from "./store.js";
 import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Child, Signal } from "./vendor/ui.js" */
-/** @import { Citation } from "./types/page.js" */
+/** @import { ButtonProperties, ChoiceProperties, Citation, DialogProperties, Peeked, Ref, Signal } from "./types/page.js" */
 
 const SPRITE = `${document.documentElement.dataset.base ?? "/"}icons.svg`;
 
@@ -12,23 +11,16 @@ const SPRITE = `${document.documentElement.dataset.base ?? "/"}icons.svg`;
 export const Icon = ({ name }) =>
   h("svg", { class: "icon", "aria-hidden": "true", viewBox: "0 0 24 24" }, h("use", { href: `${SPRITE}#${name}` }));
 
-/**
- * A button that shows an icon; its label is read out and shown as a tooltip.
- * @param {{name: string, label: string, onClick: (event: MouseEvent) => void, pressed?: boolean, disabled?: boolean,
- *   id?: string, class?: string}} properties
- */
+/** A button with an icon; its label is read out and a tooltip. @param {ButtonProperties} properties */
 export const IconButton = ({ name, label, onClick, pressed, disabled, id, class: extra = "" }) =>
   h("button", {
     type: "button", class: `quiet icon ${extra}`, "aria-label": label, title: label, onClick, disabled, id,
     "aria-pressed": pressed === undefined ? undefined : pressed ? "true" : "false",
   }, h(Icon, { name }));
 
-/**
- * A dialog over the page. The browser gives the focus back when it closes.
- * @param {{label: string, onClose: () => void, class?: string, children?: Child}} properties
- */
+/** @param {DialogProperties} properties */
 function Dialog({ label, onClose, class: extra = "", children }) {
-  const place = /** @type {{current: HTMLDialogElement | null}} */ (useRef(null));
+  const place = /** @type {Ref<HTMLDialogElement>} */ (useRef(null));
   useEffect(() => {
     const from = /** @type {HTMLElement | null} */ (document.activeElement);
     place.current?.showModal();
@@ -42,7 +34,7 @@ function Dialog({ label, onClose, class: extra = "", children }) {
   h("div", { class: "dialog-body" }, children));
 }
 
-/** What happened, in one region; some of it can be taken back. */
+/** What happened; some of it can be taken back. */
 export function Notices() {
   return h("div", { class: "notices", role: "region", "aria-label": t("notices") }, notices.value.map((each) =>
     h("div", { class: `notice is-${each.kind}`, key: each.key }, h("span", null, each.text),
@@ -53,10 +45,7 @@ export function Notices() {
 
 const ruler = document.createElement("canvas").getContext("2d");
 
-/**
- * What there is room for: the text, or its first and its last characters with an ellipsis between them.
- * @param {HTMLElement} box @param {string} text @param {number} tail
- */
+/** The text, or what fits with an ellipsis before its tail. @param {HTMLElement} box @param {string} text @param {number} tail */
 function fitting(box, text, tail) {
   if (!ruler || !box.clientWidth) return text;
   ruler.font = getComputedStyle(box).font;
@@ -70,12 +59,9 @@ function fitting(box, text, tail) {
   return cut();
 }
 
-/**
- * A text in one line; if it does not fit, its middle is left out and its last characters stay.
- * @param {{text: string, tail: number}} properties
- */
+/** A text in one line, if need be without its middle. @param {{text: string, tail: number}} properties */
 export function Middle({ text, tail }) {
-  const place = /** @type {{current: HTMLElement | null}} */ (useRef(null));
+  const place = /** @type {Ref<HTMLElement>} */ (useRef(null));
   const [shown, setShown] = useState(text);
   useLayoutEffect(() => {
     const box = place.current;
@@ -91,12 +77,12 @@ export function Middle({ text, tail }) {
     h("span", { class: whole ? "" : "hidden" }, text));
 }
 
-/** How many characters at the end of a file's name say what it is. @param {string} name */
+/** How much of the end of a file's name to show. @param {string} name */
 export const tailOf = (name) => Math.min(14, (/\.[^.\s]{1,9}$/.exec(name)?.[0].length ?? 0) + 5);
 
-// --- The quote of a marker, shown while the pointer or the focus is on it
+// --- The quote of a marker
 
-/** @type {Signal<{citation: Citation, number: number, at: DOMRect} | null>} */
+/** @type {Signal<Peeked | null>} */
 export const peeked = signal(null);
 let leaving = 0;
 
@@ -125,7 +111,7 @@ export function pageOf({ blob_name: name, page, page_label: label, url }) {
 }
 
 /**
- * The look of a citation: what only comes close to the question is no answer, although it is on its page.
+ * The look of a citation. A passage that is only close to the question answers nothing.
  * @param {Citation} citation @returns {"is-close" | "is-found" | "is-missing" | "is-unchecked"}
  */
 export function lookOf(citation) {
@@ -134,10 +120,7 @@ export function lookOf(citation) {
   return citation.checked ? "is-missing" : "is-unchecked";
 }
 
-/**
- * How many quotes were found, were not, were not looked for to the end, and were read from a picture.
- * @param {Citation[]} citations
- */
+/** How many citations have each verdict. @param {Citation[]} citations */
 export function countsOf(citations) {
   const found = citations.filter((each) => each.verified).length;
   const pictured = citations.filter((each) => each.read_from === "picture").length;
@@ -149,15 +132,15 @@ const VERDICTS = {
   "is-close": "verdict.close", "is-found": "verdict.found", "is-missing": "verdict.missing",
   "is-unchecked": "verdict.unchecked",
 };
-/** The words inside a marker of these looks. @type {Record<string, string>} */
+/** @type {Record<string, string>} */
 export const SHORT_VERDICTS = { "is-missing": "verdict.missing.short", "is-unchecked": "verdict.unchecked.short" };
 
-/** What was found out about the quote, in words. @param {Citation} citation */
+/** The verdict in words. @param {Citation} citation */
 export const verdictOf = (citation) =>
   t(citation.read_from === "picture" ? "verdict.picture" : VERDICTS[lookOf(citation)]);
 
 export function Peek() {
-  const place = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  const place = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
   const shown = peeked.value;
   useEffect(() => {
     const card = place.current;
@@ -178,7 +161,7 @@ export function Peek() {
 
 // --- Preferences and the list of keys
 
-/** @param {{label: string, value: string, options: [string, string][], onChange: (value: string) => void}} properties */
+/** @param {ChoiceProperties} properties */
 function Choice({ label, value, options, onChange }) {
   return h("label", { class: "field" }, label,
     h("select", { value, onChange: (event) => onChange(event.currentTarget.value) },
@@ -210,7 +193,7 @@ function Preferences() {
 const KEYS = ["send", "break", "escape", "search", "new", "attach", "region", "edit", "turns", "markers", "citations",
   "pages", "zoom", "keys"];
 
-/** The keys of an entry, as the preferences and the keyboard have them. @param {string} entry */
+/** @param {string} entry */
 function keysOf(entry) {
   const other = `keys.${entry}.keys.ctrl`;
   const keys = t(preferences.value.sendKey === "ctrl" && has(other) ? other : `keys.${entry}.keys`);
@@ -230,7 +213,7 @@ export function Dialogs() {
   return dialog.value === "keys" ? h(Keys, null) : null;
 }
 
-/** The seconds until a moment, as they pass. @param {{until: number, words: (seconds: number) => string}} properties */
+/** The seconds until a moment. @param {{until: number, words: (seconds: number) => string}} properties */
 export function Countdown({ until, words }) {
   const left = () => Math.max(0, Math.ceil((until - Date.now()) / 1000));
   const [seconds, setSeconds] = useState(left());

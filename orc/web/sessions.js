@@ -1,4 +1,4 @@
-// The list of sessions: by day, with search, rename in place, delete with undo, and export.
+// The list of sessions.
 import { download } from "./api.js";
 import { day, t } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
@@ -6,21 +6,18 @@ import { busy, dialog, forgetUser, go, loadSessions, me, place, prefer, remove, 
   sessionsLoaded, sessionsOpen, sessionsQuery, shownSessions } from "./store.js";
 import { h, signal, useEffect, useRef } from "./vendor/ui.js";
 
-/** @import { ConversationHead } from "./types/page.js" */
-/** @import { Signal } from "./vendor/ui.js" */
+/** @import { ConversationHead, Ref } from "./types/page.js" */
 
-/** @type {Signal<string>} */
 const renaming = signal("");
-/** @type {Signal<string>} */
 const menuOf = signal("");
 
 /** @param {ConversationHead} session */
 const titleOf = (session) => session.title || t("sessions.untitled");
 
-/** Give the focus to what the next frame shows. @param {string} selector */
+/** @param {string} selector */
 const focusOn = (selector) => requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus());
 
-/** The sessions under the day of their last use. @param {ConversationHead[]} all */
+/** @param {ConversationHead[]} all */
 function byDay(all) {
   /** @type {[string, ConversationHead[]][]} */
   const days = [];
@@ -35,7 +32,7 @@ function byDay(all) {
 
 /** @param {{session: ConversationHead}} properties */
 function TitleField({ session }) {
-  const field = /** @type {{current: HTMLInputElement | null}} */ (useRef(null));
+  const field = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
   useEffect(() => { field.current?.focus(); field.current?.select(); }, []);
   const end = (/** @type {boolean} */ save) => {
     if (renaming.value !== session.conversation_id) return;
@@ -58,7 +55,7 @@ function TitleField({ session }) {
 /** @param {{session: ConversationHead}} properties */
 function Menu({ session }) {
   const id = session.conversation_id;
-  const list = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  const list = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
   useEffect(() => {
     const from = document.getElementById(`session-${id}`)?.getBoundingClientRect();
     if (!list.current || !from) return;
@@ -69,7 +66,7 @@ function Menu({ session }) {
   }, []);
   /** @param {() => void} act */
   const choose = (act) => () => {
-    // This gives the focus back, which would be lost together with the menu.
+    // This gives the focus back, which would be lost with the menu.
     list.current?.hidePopover();
     menuOf.value = "";
     act();
@@ -100,7 +97,7 @@ function Row({ session }) {
     menuOf.value === id && h(Menu, { session }));
 }
 
-/** Arrow keys go from the search through the list and back. @param {KeyboardEvent} event */
+/** Arrow keys go from the search through the list. @param {KeyboardEvent} event */
 function onKeyDown(event) {
   if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
   const stops = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll("#search, .session-list li > a")];

@@ -1,5 +1,4 @@
-// The panel of sources: a card for each cited page, and the page itself: its picture with the quote marked on
-// it, or its text with the quote marked in it.
+// The panel of sources: cards of cited pages, and one page with the quote marked.
 import { ApiError, download, get, request } from "./api.js";
 import { conversationId, turns } from "./chat.js";
 import { fateOf } from "./files.js";
@@ -9,12 +8,9 @@ import { Icon, IconButton, lookOf, Middle, pageOf, tailOf, verdictOf } from "./p
 import { prefer, preferences, report } from "./store.js";
 import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Citation, PageCard, PageText, TurnView } from "./types/page.js" */
-/** @import { Signal } from "./vendor/ui.js" */
-/** @import { Schemas } from "./types/api.js" */
+/** @import { Citation, PageCard, PageCards, PageProperties, PageText, PictureProperties, Ref, Shown, Signal, ToolbarProperties, TurnView } from "./types/page.js" */
 
-/** @typedef {{turnKey: string, index: number | null}} Shown */
-/** What the panel shows: the sources of a turn, or the page of one of its citations. @type {Signal<Shown | null>} */
+/** @type {Signal<Shown | null>} */
 export const shown = signal(null);
 /** @type {HTMLElement | null} */
 let openedFrom = null;
@@ -49,7 +45,7 @@ export function prefetchSource(turn, index) {
   if (citation?.rectangles.length) preparePicture(documentPath(citation), citation);
 }
 
-/** Where the API has the document of a citation. @param {Citation} citation */
+/** @param {Citation} citation */
 function documentPath({ document_id: id, context_type: type, context_id: context }) {
   const owner = type && type !== "session" ? `/contexts/${context}` : `/conversations/${conversationId.value}`;
   return `${owner}/documents/${id}`;
@@ -57,7 +53,7 @@ function documentPath({ document_id: id, context_type: type, context_id: context
 
 export const shownTurn = computed(() => turns.value.find((each) => each.value.key === shown.value?.turnKey)?.value ?? null);
 
-/** The citations by page, in the order of the answer. @param {Citation[]} citations */
+/** The pages in the order of the answer. @param {Citation[]} citations */
 function byPage(citations) {
   /** @type {Map<string, {citation: Citation, indexes: number[]}>} */
   const pages = new Map();
@@ -124,7 +120,7 @@ export function Sources() {
 
 const [NARROWEST, WIDER, STEP] = [400, 720, 40];
 
-/** The edge of the panel: drag it, move it with arrow keys, or press it to make the panel wider and narrower. */
+/** The edge of the panel: drag it, press it, or move it with arrow keys. */
 function Divider() {
   const moved = /** @type {{current: boolean}} */ (useRef(false));
   const width = preferences.value.panelWidth || Math.round(innerWidth * 0.36);
@@ -152,17 +148,17 @@ function Divider() {
 const WIDTHS = [800, 1200, 1600];
 const ZOOMS = [0.5, 0.75, 1, 1.5, 2, 3, 4];
 const MOST_PICTURES = 24;
-/** Whether the API draws pages of such files; if it does not say, one has to ask. @param {Citation} citation */
+/** If the API does not say, one has to ask. @param {Citation} citation */
 const mayHavePicture = ({ media_type: type }) => !type || type === "application/pdf" || type.startsWith("image/");
-/** Pages of which the API has said that there is no picture. @type {Set<string>} */
+/** Pages without a picture. @type {Set<string>} */
 const unpictured = new Set();
-/** The number of pages of each version of a document. @type {Map<string, Promise<number>>} */
+/** The number of pages, by document and version. @type {Map<string, Promise<number>>} */
 const totals = new Map();
 
-/** How many pages the document of a citation has. @param {string} path of the document @param {Citation} citation @returns {Promise<number>} */
+/** @param {string} path of the document @param {Citation} citation @returns {Promise<number>} */
 function totalOf(path, { page, document_version: version }) {
   const key = `${path}/${version}`;
-  const total = totals.get(key) ?? get(`${path}/pages?numbers=${page}`).then((found) => /** @type {Schemas["PageCardsResponse"]} */ (found).total);
+  const total = totals.get(key) ?? get(`${path}/pages?numbers=${page}`).then((found) => /** @type {PageCards} */ (found).total);
   totals.set(key, total);
   total.catch(() => totals.delete(key));
   return total;
@@ -172,9 +168,8 @@ function totalOf(path, { page, document_version: version }) {
 const pictures = new Map();
 
 /**
- * The picture of a citation's page, from memory if it is there.
  * @param {string} path of the document @param {{page: number, document_version: string}} page @param {number} [width]
- * @returns {Promise<string>} rejects with ApiError if the page has no picture, or another version has
+ * @returns {Promise<string>} rejects with ApiError if the page has none
  */
 function preparePicture(path, { page, document_version: version }, width = pictureWidth()) {
   const address = `${path}/pages/${page}/image?width=${width}&v=${encodeURIComponent(version)}`;
@@ -191,15 +186,12 @@ function preparePicture(path, { page, document_version: version }, width = pictu
   return picture;
 }
 
-/** A picture wide enough for the panel on this screen. */
 function pictureWidth(zoom = 1) {
   const wanted = Math.min(innerWidth, 640) * zoom * devicePixelRatio;
   return WIDTHS.find((width) => width >= wanted) ?? WIDTHS.at(-1) ?? 1600;
 }
 
-/**
- * @param {{turn: TurnView, index: number, path: string, onChoose: (index: number) => void}} properties
- */
+/** @param {PageProperties} properties */
 function PageView({ turn, index, path, onChoose }) {
   const citation = /** @type {Citation} */ (turn.citations[index]);
   const [offset, setOffset] = useState(0);
@@ -273,7 +265,7 @@ function PageView({ turn, index, path, onChoose }) {
       : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }));
 }
 
-/** @param {{turn: TurnView, index: number, number: number, total: number, onStep: (by: number) => void, onPage: ((by: number) => void) | null}} properties */
+/** @param {ToolbarProperties} properties */
 const Toolbar = ({ turn, index, number, total, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
   h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
   h("span", { class: "count" }, t("page.citation", { n: index + 1, of: turn.citations.length })),
@@ -299,7 +291,7 @@ function QuoteBox({ citation, index, state }) {
       state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`))));
 }
 
-/** @param {{citation: Citation, index: number, turn: TurnView, onStep: (by: number) => void}} properties */
+/** @param {Omit<ToolbarProperties, "number" | "total" | "onPage"> & {citation: Citation}} properties */
 const WebSource = ({ citation, index, turn, onStep }) => h("div", { class: "page" },
   h("div", { class: "toolbar" },
     h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
@@ -313,14 +305,12 @@ function WebLink({ href }) {
   return h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, href);
 }
 
-/**
- * @param {{citation: Citation, path: string, number: number, index: number, onFail: (error: unknown) => void}} properties
- */
+/** @param {PictureProperties} properties */
 function Picture({ citation, path, number, index, onFail }) {
   const [source, setSource] = useState("");
   const [zoom, setZoom] = useState(1);
   const [ratio, setRatio] = useState(0);
-  const frame = /** @type {{current: HTMLDivElement | null}} */ (useRef(null));
+  const frame = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
   useEffect(() => {
     let current = true;
     const wanted = { page: number, document_version: citation.document_version };
@@ -338,7 +328,7 @@ function Picture({ citation, path, number, index, onFail }) {
   useEffect(() => {
     const box = frame.current;
     if (!box) return;
-    // What is in the middle stays there in a window of another size, and on a phone that is turned.
+    // What is in the middle stays there when the window's size changes.
     let [across, down, width] = [0.5, 0.5, 0];
     const look = () => {
       // The browser itself scrolls first when the size changes.
@@ -376,7 +366,7 @@ function Picture({ citation, path, number, index, onFail }) {
     source
       ? h("div", { class: `sheet zoom-${zoom * 100}` },
         h("img", {
-          // The sheet keeps its size, and so its place, while a larger picture is decoded.
+          // The sheet keeps its place while a larger picture is decoded.
           src: source, width: ratio ? 1000 : undefined, height: ratio ? Math.round(1000 * ratio) : undefined,
           alt: t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote }),
           onLoad: (event) => setRatio(event.currentTarget.naturalHeight / event.currentTarget.naturalWidth),
@@ -388,10 +378,10 @@ function Picture({ citation, path, number, index, onFail }) {
       : h("div", { class: "loading" }, t("loading"))));
 }
 
-/** @param {{citation: Citation, path: string, number: number, onFail: (error: unknown) => void}} properties */
+/** @param {Omit<PictureProperties, "index">} properties */
 function Text({ citation, path, number, onFail }) {
   const [page, setPage] = useState(/** @type {PageText | null} */ (null));
-  const mark = /** @type {{current: HTMLElement | null}} */ (useRef(null));
+  const mark = /** @type {Ref<HTMLElement>} */ (useRef(null));
   useEffect(() => {
     let current = true;
     get(`${path}/pages/${number}`).then((found) => current && setPage(/** @type {PageText} */ (found)), (error) => current && onFail(error));

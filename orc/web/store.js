@@ -1,10 +1,9 @@
-// What all parts of the page share: the user, preferences, notices, the list of sessions, and where the page is.
+// What all parts share: the user, preferences, notices, sessions, and where the page is.
 import { ApiError, get, request, send } from "./api.js";
 import { has, language, t } from "./i18n.js";
 import { batch, computed, effect, signal } from "./vendor/ui.js";
 
-/** @import { Signal } from "./vendor/ui.js" */
-/** @import { ConversationHead, Me } from "./types/page.js" */
+/** @import { Address, ConversationHead, Heads, Kept, Me, Notice, Preferences, Problem, Signal } from "./types/page.js" */
 
 /** @type {Signal<Me | null>} */
 export const me = signal(null);
@@ -14,15 +13,13 @@ export const outdated = signal(false);
 /** Announced to screen readers: `said` at the next pause, `alarm` at once. */
 export const said = signal("");
 export const alarm = signal("");
-/** The latest answer as a whole, which is read out once. */
+/** The latest answer, read out once. */
 export const finished = signal("");
 
-/** @typedef {{view: "session" | "contexts" | "telemetry", id: string | null}} Place */
-/** @type {Signal<Place>} */
+/** @type {Signal<Address>} */
 export const place = signal({ view: "session", id: null });
-/** The parts of the page that narrow windows show over the others. */
+/** Whether a narrow window shows the sessions over the page. */
 export const sessionsOpen = signal(false);
-/** @type {Signal<string>} */
 export const dialog = signal("");
 
 const SESSION = /^#\/c\/([0-9a-f-]{36})$/;
@@ -47,11 +44,11 @@ export function go(id, { replace = false } = {}) {
   sessionsOpen.value = false;
 }
 
-// --- Preferences, and choices of a session: kept in this browser, for this user only.
+// --- Preferences, and choices of a session: in this browser, for this user only
 
 const mine = () => `orc.${me.value?.organization_id ?? ""}.${me.value?.user_id ?? ""}.`;
 
-/** A browser may refuse to keep anything: the page works without it. @template T @param {() => T} act */
+/** A browser may refuse to keep anything. @template T @param {() => T} act */
 function permitted(act) {
   try {
     return act();
@@ -59,8 +56,6 @@ function permitted(act) {
     return null;
   }
 }
-
-/** @typedef {"localStorage" | "sessionStorage"} Kept */
 
 /** @param {Kept} storage @param {string} name @returns {unknown} */
 export const kept = (storage, name) => permitted(() => JSON.parse(window[storage].getItem(mine() + name) ?? "null"));
@@ -80,8 +75,6 @@ function forgetAll(storage, prefix) {
   });
 }
 
-/** `panelWidth` in pixels; 0: a part of the window.
- * @typedef {{theme: "" | "light" | "dark", language: string, sendKey: "enter" | "ctrl", folded: boolean, panelWidth: number}} Preferences */
 /** @type {Preferences} */
 const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, panelWidth: 0 };
 /** @type {Signal<Preferences>} */
@@ -120,7 +113,6 @@ effect(() => {
 
 // --- Notices
 
-/** @typedef {{key: string, text: string, kind: "info" | "error", action?: {label: string, run: () => void}, until?: number}} Notice */
 /** @type {Signal<Notice[]>} */
 export const notices = signal([]);
 
@@ -134,7 +126,7 @@ export function notify(notice, seconds = 8) {
   if (seconds) dismissals.set(key, window.setTimeout(() => dismiss(key), seconds * 1000));
 }
 
-/** The timers of notices, by key. @type {Map<string, number>} */
+/** @type {Map<string, number>} */
 const dismissals = new Map();
 
 /** @param {string} key */
@@ -156,7 +148,6 @@ export function report(error) {
   else throw error;
 }
 
-/** The server does not answer: look for it until it does. */
 function awaitServer() {
   if (!online.value) return;
   online.value = false;
@@ -164,13 +155,13 @@ function awaitServer() {
   const ended = online.subscribe((is) => { if (is) { clearInterval(looking); queueMicrotask(() => ended()); } });
 }
 
-/** What went wrong, in the user's language if the code is known. @param {import("./types/page.js").Problem} problem */
+/** What went wrong, in the user's language if the code is known. @param {Problem} problem */
 export const wordsOf = ({ code, detail, status }) => wordsOfCode(code, detail) || t(has(`problem.${status}`) ? `problem.${status}` : "problem.unknown");
 
-/** Reasons that say more than the problem itself. @param {import("./types/page.js").Problem} problem */
+/** Reasons that say more than the problem itself. @param {Problem} problem */
 export const moreOf = ({ detail, errors }) => (errors ?? []).filter(({ reason }) => !detail.includes(reason));
 
-/** A reason of the API: its sentence is English and says most; other languages have one for each code. @param {string | null} [code] @param {string | null} [sentence] */
+/** The reason for a code. The sentence of the API says most, but is English. @param {string | null} [code] @param {string | null} [sentence] */
 export function wordsOfCode(code, sentence) {
   if (language.value === "en" && sentence) return sentence;
   return has(`problem.${code}`) ? t(`problem.${code}`) : sentence ?? "";
@@ -184,19 +175,15 @@ export const sessionsQuery = signal("");
 /** @type {Signal<string | null>} */
 export const sessionsCursor = signal(null);
 export const sessionsLoaded = signal(false);
-/** Conversations in which an answer is being made here. @type {Signal<Set<string>>} */
+/** Sessions in which an answer is being made here. @type {Signal<Set<string>>} */
 export const busy = signal(new Set());
-/** Those that are deleted, here or elsewhere, or will be unless that is taken back. @type {Signal<Set<string>>} */
+/** Sessions that are deleted, here or elsewhere, or about to be. @type {Signal<Set<string>>} */
 export const leaving = signal(new Set());
 export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
 
-/** What the listed sessions were searched for. */
 let searched = "";
 
-/**
- * The listed sessions that come after the first page of the list as it is now. None if others may be between them.
- * @param {ConversationHead[]} page
- */
+/** The sessions listed after the first page, unless others may be between. @param {ConversationHead[]} page */
 function sessionsAfter(page) {
   const now = new Map(page.map((each) => [each.conversation_id, each.updated_at]));
   const last = page.at(-1)?.updated_at ?? "";
@@ -204,14 +191,14 @@ function sessionsAfter(page) {
   return goesOn ? sessions.value.filter((each) => !now.has(each.conversation_id) && each.updated_at <= last) : [];
 }
 
-/** Load the sessions after a cursor, or the first page; what is listed after that stays. @param {string | null} [cursor] */
+/** Load the sessions after a cursor, or the first page. @param {string | null} [cursor] */
 export async function loadSessions(cursor = null) {
   const query = sessionsQuery.value.trim();
   const asked = new URLSearchParams({ limit: "50" });
   if (query) asked.set("q", query);
   if (cursor) asked.set("cursor", cursor);
   try {
-    const page = /** @type {{conversations: ConversationHead[], next_cursor: string | null}} */ (
+    const page = /** @type {Heads} */ (
       await get(`/conversations?${asked}`));
     if (query !== sessionsQuery.value.trim()) return;
     batch(() => {
@@ -249,10 +236,10 @@ export async function rename(id, title) {
 
 export const UNDO_SECONDS = 8;
 
-/** The timers of sessions whose deletion can still be taken back. @type {Map<string, number>} */
+/** Timers of deletions that can be taken back. @type {Map<string, number>} */
 const deletions = new Map();
 
-/** Delete a session in a moment, unless the user takes that back. @param {string} id @param {string} title */
+/** Delete a session, unless the user takes that back. @param {string} id @param {string} title */
 export function remove(id, title) {
   const wasOpen = place.value.id === id;
   clearTimeout(deletions.get(id));
@@ -298,7 +285,7 @@ addEventListener("pagehide", () => {
   for (const id of ids) removeNow(id, true);
 });
 
-/** After a reload: what was deleted as the page was left may still be listed. */
+/** What was deleted as the page was left may still be listed. */
 export function finishDeletions() {
   const ids = /** @type {string[] | null} */ (kept("sessionStorage", "deleted")) ?? [];
   keep("sessionStorage", "deleted", null);
@@ -314,11 +301,11 @@ const LEFT = "orc.left";
 
 /** How callers are identified here: local, easyauth or jwt. */
 export const authMode = auth;
-/** Where a browser signs in, and then comes back to where it is now; "" if that is not known here. */
+/** Where a browser signs in and comes back from; "" if unknown. */
 export const signInAddress = () =>
   signIn && `${signIn}?post_login_redirect_uri=${encodeURIComponent(location.pathname + location.hash)}`;
 
-/** Keep where the page is: not every sign-in gives the part of an address back that only the browser knows. */
+/** Keep the part of the address that a sign-in may not give back. */
 export const leaveToSignIn = () => permitted(() => sessionStorage.setItem(RETURN, location.hash));
 
 function comeBack() {
@@ -343,7 +330,7 @@ export async function loadMe() {
   }
 }
 
-/** Forget what the user wrote and chose, here and in other windows. The preferences stay. */
+/** Forget what the user wrote and chose, but not the preferences. */
 export function forgetUser() {
   forgetAll("sessionStorage", "orc.");
   forgetAll("localStorage", `${mine()}choices.`);

@@ -1,4 +1,4 @@
-// Following answers to their end, over lost connections and restarts, and what happens in other windows.
+// Answers as they arrive, and what happens in other windows.
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { answering, change, conversationId, giveBack, isRestored, isRunning, later, leaveGone, loadTurns, objectionsOf, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
@@ -8,24 +8,21 @@ import { countsOf, lookOf } from "./parts.js";
 import { busy, finished, keep, loadMe, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
 import { signal } from "./vendor/ui.js";
 
-/** @import { Signal } from "./vendor/ui.js" */
-/** @import { Citation, Conversation, Mark, Objection, Problem, TurnResult, TurnState, TurnView } from "./types/page.js" */
-/** @import { Question } from "./chat.js" */
+/** @import { Citation, Conversation, Mark, Objection, Problem, Question, Retry, Signal, Step, TurnResult, TurnState, TurnView } from "./types/page.js" */
 
 const LONGEST_WAIT = 4000;
 const ELSEWHERE_WAIT = 2000;
-/** Seconds of a rate limit that a question waits for. What takes longer is given back. */
+/** Seconds of a rate limit that a question waits for before it is given back. */
 const LONGEST_LIMIT = 30;
 const STILL_MS = 10_000;
-/** A hidden window hears nothing after this time: a browser has six connections to a server for all of its windows. */
+/** A hidden window stops listening then: a browser has six connections to a server for all windows. */
 const HIDDEN_MS = 20_000;
-/** Turns of other windows that are looked for after a lost connection. */
 const MOST_MISSED = 10;
-/** Events from this number on are of a stored answer: what was streamed before is only shown again. */
+/** Later numbers are of a stored answer: what was streamed before is only shown again. */
 const STORED_AFTER = 1_000_000;
-/** Numbers of each attempt; the first event for a reader of an earlier one has the lowest. */
+/** Numbers of each attempt; a reader of an earlier one gets the lowest first. */
 const ATTEMPT_NUMBERS = 2 * STORED_AFTER;
-/** How the text of a marker begins; at the end of what has arrived, also a part of that. */
+/** How a marker begins; at the end of the text, also a part of that. */
 const MARKER = /\[(?:(?:Web p|P)age |(?:P(?:a(?:ge?)?)?|W(?:e(?:b(?: (?:p(?:a(?:ge?)?)?)?)?)?)?)?$)/;
 
 /** @type {AbortController | null} */
@@ -36,15 +33,13 @@ export function stopListening() {
   listening = null;
 }
 
-/** @typedef {{path: string, key: string, before: TurnView}} Retry how a turn is asked for again, and what it was */
-
 /**
  * Follow a turn to its end, over lost connections and restarts.
  * @param {Signal<TurnView>} turn @param {Question | null} [asking] @param {Retry | null} [retrying]
  */
 export async function follow(turn, asking = null, retrying = null) {
   const id = conversationId.value ?? "";
-  // Not if another session is open, nor if the turn was loaded again since: that one is followed too.
+  // Not if another session is open, nor if the turn was loaded again.
   const isShown = () => turns.value.includes(turn);
   const writer = new Writer(turn, id);
   const began = Date.now();
@@ -101,7 +96,7 @@ async function connect(turn, last, asking, retrying) {
 }
 
 /**
- * What to do about a failed request; returns how long to wait before the next.
+ * Returns how long to wait after a failed request.
  * @param {Signal<TurnView>} turn @param {unknown} error
  * @param {{asking: Question | null, retrying: Retry | null}} how @param {number} wait
  */
@@ -114,7 +109,7 @@ async function recover(turn, error, { asking, retrying }, wait) {
   const { problem } = error;
   if (problem.code === "turn_in_flight") {
     change(turn, { state: "elsewhere", turnId: problem.turn_id ?? turn.value.turnId });
-    // What fails now is asked for again, and its reason found out, with the next request.
+    // What fails now is asked for again.
     if (turn.value.turnId) await refresh(turn).catch(() => {});
     return ELSEWHERE_WAIT;
   }
@@ -140,7 +135,7 @@ async function recover(turn, error, { asking, retrying }, wait) {
   return 0;
 }
 
-/** Take over what is stored of a turn. @param {Signal<TurnView>} turn */
+/** @param {Signal<TurnView>} turn */
 async function refresh(turn) {
   const { seq, turnId, key } = turn.value;
   const id = conversationId.value ?? "";
@@ -149,13 +144,13 @@ async function refresh(turn) {
   if (now && now.status !== "pending") turn.value = { ...stored(now), key };
 }
 
-/** The text up to the first marker, or the part of one at its end. @param {string} text */
+/** The text up to the first marker, or part of one. @param {string} text */
 export function untilMarker(text) {
   const marker = text.search(MARKER);
   return marker < 0 ? text : text.slice(0, marker);
 }
 
-/** Turns events into what is shown of a turn, at most once a frame. */
+/** Shows the events of a turn, at most once a frame. */
 class Writer {
   last = 0;
   #text = "";
@@ -197,7 +192,7 @@ class Writer {
     // The API has the question: after a reload it is not sent again.
     keep("sessionStorage", `asking.${this.id}`, null);
     if (!turns.value.includes(this.turn)) return;
-    // After a reload the same turn may be shown already, as it was stored.
+    // After a reload the same turn may be shown already.
     turns.value = turns.value.filter((each) => each === this.turn || each.value.turnId !== turnId);
     change(this.turn, { turnId, seq });
     listen(this.id);
@@ -221,7 +216,6 @@ class Writer {
     change(turn, { text: this.#shown(), state });
   }
 
-  /** The text up to a marker whose citation has not come yet. */
   #shown() {
     const from = this.turn.value.marks.at(-1)?.end ?? 0;
     return this.#text.slice(0, from) + untilMarker(this.#text.slice(from));
@@ -264,7 +258,7 @@ const failure = (problem) => ({
   problem: problem.code === "turn_in_flight" ? null : problem,
 });
 
-/** @param {string} kind @param {any} data @returns {import("./types/page.js").Step | null} */
+/** @param {string} kind @param {any} data @returns {Step | null} */
 function statusOf(kind, data) {
   if (kind === "tool") {
     const failed = data.status === "failed";
@@ -285,7 +279,6 @@ export const toolTitle = (name) => named(`tool.${name}`, name.replaceAll("_", " 
 export function announce(turn) {
   if (turn.state === "answered") {
     finished.value = turn.text;
-    // A passage that only comes close to the question is no source of the answer.
     const cites = turn.citations.filter((each) => lookOf(each) !== "is-close");
     const close = turn.citations.length - cites.length;
     const { missing, unchecked, pictured } = countsOf(cites);
@@ -305,9 +298,8 @@ function renamed({ conversation_id: id, title: fresh, by }) {
   else loadSessions();
 }
 
-// --- What happens elsewhere: documents, titles, turns of other windows
+// --- Elsewhere: documents, titles, turns of other windows
 
-/** The session that a hidden window stopped listening to. */
 let resting = "";
 
 function rest() {
@@ -316,13 +308,13 @@ function rest() {
   stopListening();
 }
 
-/** Stop listening in a window that stays hidden, and go on once it is seen. */
+/** Stop listening while the window is hidden. */
 export function listenIfSeen() {
   if (document.hidden) setTimeout(rest, HIDDEN_MS);
   else if (resting && resting === conversationId.value) listen(resting, true);
 }
 
-/** Follow the events of a session until another one is opened. @param {string} id @param {boolean} [isAgain] */
+/** Follow the events of a session. @param {string} id @param {boolean} [isAgain] */
 export async function listen(id, isAgain = false) {
   if (listening) return;
   if (document.hidden) listenIfSeen();
@@ -332,7 +324,7 @@ export async function listen(id, isAgain = false) {
   while (!mine.signal.aborted && conversationId.value === id) {
     try {
       await refreshDocuments(id);
-      // The server may have been started again with another model or other limits.
+      // The server may have another model or other limits now.
       if (isAgain) await loadMe();
       const headers = { accept: "text/event-stream" };
       const response = await request("GET", `${path(id)}/events`, { headers, signal: mine.signal });
@@ -354,10 +346,10 @@ export async function listen(id, isAgain = false) {
   }
 }
 
-/** Show the turns that began and ended while nothing was heard. @param {string} id */
+/** Turns that ended while nothing was heard. @param {string} id */
 async function showMissed(id) {
   const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=${MOST_MISSED}`));
-  // They could not be loaded when the session was opened.
+  // They could not be loaded before.
   if (!turns.value.length && found.turns.length) await loadTurns(id);
   const last = Math.max(0, ...turns.value.map((each) => each.value.seq));
   for (const { turn_id: turnId, seq, replaced_by: next } of found.turns) if (seq > last && !next) await appear(id, turnId, seq);
@@ -372,12 +364,12 @@ function hear(id, kind, data) {
   else if (kind === "error") throw new ApiError(data);
 }
 
-/** A turn that another window began, perhaps again. @param {string} id of the session @param {string} turnId @param {number} seq */
+/** A turn that another window began. @param {string} id @param {string} turnId @param {number} seq */
 async function appear(id, turnId, seq) {
   const find = () => turns.value.find(({ value }) => value.turnId === turnId);
   const isShown = () => conversationId.value !== id || later.value || turns.value.some(({ value }) => value.replaces === turnId)
     || isRunning(find()?.value.state ?? "failed") || find()?.value.state === "answered";
-  // The same turn may be on its way here: its own stream names it within a moment.
+  // The turn may be on its way here: its own stream names it within a moment.
   await pause(500);
   if (isShown()) return;
   try {

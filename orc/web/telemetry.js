@@ -1,15 +1,10 @@
-// Telemetry for administrators: days in plots, the turns of the organization, and one turn as a timeline.
+// Telemetry for administrators: days, turns, and one turn as a timeline.
 import { get } from "./api.js";
 import { duration, named, number, t, when } from "./i18n.js";
 import { report } from "./store.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
-/** @import { Child } from "./vendor/ui.js" */
-/** @import { Schemas } from "./types/api.js" */
-
-/** @typedef {Schemas["DayTotals"]} Day */
-/** @typedef {Schemas["TurnTrace"]} Trace */
-/** @typedef {{name: keyof Day, words: string, colour: number}} Series */
+/** @import { Child, Day, Filters, PlotProperties, Series, TelemetryPage, Trace, TraceSummary, TurnsProperties } from "./types/page.js" */
 
 const DAY_MS = 86_400_000;
 const PAGE_SIZE = 20;
@@ -35,7 +30,7 @@ export function scale(most) {
   return { step, top: Math.ceil((most || 1) / step) * step };
 }
 
-/** The days up to today, also those without turns. @param {Day[]} known @param {number} range */
+/** All days, also those without turns. @param {Day[]} known @param {number} range */
 function allDays(known, range) {
   const byName = new Map(known.map((each) => [each.day, each]));
   return Array.from({ length: range }, (_, index) => {
@@ -44,10 +39,7 @@ function allDays(known, range) {
   });
 }
 
-/**
- * @param {{title: string, days: Day[], series: Series[], format: (value: number) => string, lines?: boolean,
- *   onDay: (day: string) => void}} properties
- */
+/** @param {PlotProperties} properties */
 function Plot({ title, days, series, format, lines = false, onDay }) {
   const [width, height, left, top, bottom] = [340, 170, 52, 8, 22];
   const slot = (width - left - 4) / days.length;
@@ -104,7 +96,6 @@ function Totals({ days }) {
   return h("dl", { class: "tiles" }, tiles.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value))));
 }
 
-/** @typedef {{from: string, to: string, status: string, user_id: string, model: string, trace_id: string}} Filters */
 /** @type {Filters} */
 const ANY = { from: "", to: "", status: "", user_id: "", model: "", trace_id: "" };
 
@@ -141,8 +132,8 @@ export function Telemetry({ trace }) {
   const [days, setDays] = useState(/** @type {Day[]} */ ([]));
   const [filters, setFilters] = useState({ ...ANY, trace_id: trace ?? "" });
   const [cursors, setCursors] = useState(/** @type {(string | null)[]} */ ([null]));
-  const [page, setPage] = useState(/** @type {Schemas["TelemetryResponse"]} */ ({ turns: [], next_cursor: null }));
-  const [chosen, setChosen] = useState(/** @type {Schemas["TurnSummary"] | null} */ (null));
+  const [page, setPage] = useState(/** @type {TelemetryPage} */ ({ turns: [], next_cursor: null }));
+  const [chosen, setChosen] = useState(/** @type {TraceSummary | null} */ (null));
   useEffect(() => {
     const since = nameOf(new Date(Date.now() - (range - 1) * DAY_MS));
     get(`/admin/telemetry/days?since=${since}&until=${nameOf(new Date())}`).then((found) => setDays(/** @type {any} */ (found).days), report);
@@ -171,13 +162,10 @@ export function Telemetry({ trace }) {
     chosen && h(OneTurn, { summary: chosen, key: chosen.attempt }));
 }
 
-/**
- * @param {{turns: Schemas["TurnSummary"][], chosen: Schemas["TurnSummary"] | null,
- *   onChoose: (turn: Schemas["TurnSummary"]) => void}} properties
- */
+/** @param {TurnsProperties} properties */
 function Turns({ turns, chosen, onChoose }) {
   const columns = ["began", "user", "intent", "model", "took", "tokens", "cost", "end"];
-  const row = (/** @type {Schemas["TurnSummary"]} */ turn) => h("tr", { key: turn.attempt, class: chosen?.attempt === turn.attempt ? "is-chosen" : "" },
+  const row = (/** @type {TraceSummary} */ turn) => h("tr", { key: turn.attempt, class: chosen?.attempt === turn.attempt ? "is-chosen" : "" },
     h("td", null, h("button", { type: "button", class: "link", onClick: () => onChoose(turn) }, when(turn.started_at))),
     h("td", null, turn.user_id), h("td", null, turn.intent ? named(`why.intent.${turn.intent}`, turn.intent.replaceAll("_", " ")) : "–"), h("td", null, turn.model ?? "–"),
     h("td", { class: "to-right" }, duration(turn.duration_ms)), h("td", { class: "to-right" }, number(turn.usage.input_tokens + turn.usage.output_tokens)),
@@ -188,13 +176,13 @@ function Turns({ turns, chosen, onChoose }) {
     h("tbody", null, turns.map(row))));
 }
 
-/** @param {{summary: Schemas["TurnSummary"]}} properties */
+/** @param {{summary: TraceSummary}} properties */
 function OneTurn({ summary }) {
   const [turn, setTurn] = useState(/** @type {Trace | null} */ (null));
   useEffect(() => {
     const address = `/admin/telemetry/${summary.trace_id}?attempt=${encodeURIComponent(summary.attempt)}`;
     get(address).then((found) => {
-      setTurn(/** @type {Schemas["TraceResponse"]} */ (found).turns[0] ?? null);
+      setTurn(/** @type {{turns: Trace[]}} */ (found).turns[0] ?? null);
       requestAnimationFrame(() => document.getElementById("one-turn")?.scrollIntoView({ block: "nearest" }));
     }, report);
   }, []);
@@ -204,12 +192,12 @@ function OneTurn({ summary }) {
     h(Timeline, { turn }), h("div", { class: "facts" }, factsOf(turn)));
 }
 
-/** The title of a tool for people. @param {string} name */
+/** @param {string} name */
 const toolOf = (name) => named(`tools.title.${name}`, name.replaceAll("_", " "));
 /** @param {string} action of the critic */
 const actionOf = (action) => named(`telemetry.action.${action}`, action.replaceAll("_", " "));
 
-/** A step of a turn in words: what it was, and which tool, model or verdict. @param {{kind: string, name: string}} step */
+/** @param {{kind: string, name: string}} step */
 function stepWords({ kind, name }) {
   const [action = "", by = ""] = name.split(", by ");
   const which = kind === "tool" ? toolOf(name) : kind === "critique" ? `${actionOf(action)} (${named(`telemetry.by.${by}`, by)})`

@@ -1,5 +1,8 @@
 // The shapes that the page works with: those of the API, and what the page adds.
+import type { Child, Signal } from "../vendor/ui.js";
 import type { Schemas } from "./api.js";
+
+export type { Child, Signal };
 
 export type Mark = Schemas["Mark"];
 export type Citation = Schemas["Citation"];
@@ -18,6 +21,13 @@ export type Me = Schemas["Me"];
 export type ToolInfo = Schemas["ToolView"];
 export type PageText = Schemas["PageView"];
 export type PageCard = Schemas["PageCard"];
+export type PageCards = Schemas["PageCardsResponse"];
+export type Heads = Schemas["ConversationsResponse"];
+export type ContextsPage = Schemas["ContextsResponse"];
+export type Member = Schemas["MemberView"];
+export type Role = Schemas["Role"];
+
+// --- Turns
 
 export type TurnState =
   | "waiting" | "streaming" | "elsewhere" | "stopping"
@@ -39,8 +49,8 @@ export interface TurnView {
   text: string;
   kind: string;
   citations: Citation[];
-  /** While the answer is written: markers so far, with the index of their citation. */
-  marks: { start: number; end: number; index: number }[];
+  /** While the answer is written: markers so far. */
+  marks: Place[];
   withdrawn: { text: string; objections: Objection[] } | null;
   status: Step | null;
   metadata: Partial<Metadata> | null;
@@ -51,6 +61,29 @@ export interface TurnView {
   retryAt: number | null;
   createdAt: string;
 }
+
+/** Where a marker is in the text of an answer, in UTF-16 units, with the index of its citation. */
+export interface Place { start: number; end: number; index: number }
+/** What is shown at the place with this number. */
+export type ChildAt = (place: number) => Child;
+
+/** A question as it is sent, and what its turn shows. The same key never asks twice. */
+export interface Question { key: string; body: Record<string, unknown>; shown?: Partial<TurnView> }
+/** Why the last question was not taken, and from when on one may ask again, in ms (0: at any time). */
+export interface Refusal { problem: Problem; until: number }
+/** What the API has of a turn whose ratings are still being sent, and how many those are. */
+export interface Rating { kept: Feedback | null; waiting: number }
+/** What a session is asked with, as the browser keeps it. `pictures` is null if the server decides. */
+export interface Choices {
+  contexts: { type: string; id: string; name: string }[];
+  toolsOff: string[];
+  pictures: boolean | null;
+  model: string;
+}
+/** How a turn is asked for again, and what it was. */
+export interface Retry { path: string; key: string; before: TurnView }
+
+// --- Files
 
 export type Upload = {
   key: string;
@@ -65,6 +98,137 @@ export type Upload = {
   /** Why it failed, in the language of the page. */
   reason: () => string;
 };
+
+/** How much of the work on a document is done. */
+export interface Progress { done: number; total: number }
+/** The request of an upload. */
+export interface Sending { request: XMLHttpRequest; upload: Upload }
+/** A file's name, which is unique in its session. */
+export interface Named { session: string; name: string }
+/** A removal that can be taken back until it is being carried out. */
+export interface Removal extends Named { timer: number; document: Document; ending?: Promise<void> }
+
+export interface FileWidget {
+  key: string;
+  name: string;
+  bytes: number;
+  status: string;
+  state: string;
+  progress?: number;
+  asked?: boolean;
+  onAsk?: () => void;
+  onRemove: () => void;
+}
+
+export interface FilesProperties { asked: string[]; onAsk: (name: string) => void; onRemove: (name: string) => void }
+
+// --- Sources
+
+/** What the panel shows: the sources of a turn, or the page of the citation with this index. */
+export interface Shown { turnKey: string; index: number | null }
+/** The quote that is shown while the pointer or the focus is on its marker. */
+export interface Peeked { citation: Citation; number: number; at: DOMRect }
+
+/** `path` is that of the document in the API. */
+export interface PageProperties { turn: TurnView; index: number; path: string; onChoose: (index: number) => void }
+export interface PictureProperties {
+  citation: Citation;
+  path: string;
+  number: number;
+  index: number;
+  onFail: (error: unknown) => void;
+}
+export interface ToolbarProperties {
+  turn: TurnView;
+  index: number;
+  number: number;
+  total: number;
+  onStep: (by: number) => void;
+  onPage: ((by: number) => void) | null;
+}
+
+// --- Telemetry
+
+export type Day = Schemas["DayTotals"];
+export type Trace = Schemas["TurnTrace"];
+export type TraceSummary = Schemas["TurnSummary"];
+export type TelemetryPage = Schemas["TelemetryResponse"];
+export interface Series { name: keyof Day; words: string; colour: number }
+export interface Filters { from: string; to: string; status: string; user_id: string; model: string; trace_id: string }
+
+export interface PlotProperties {
+  title: string;
+  days: Day[];
+  series: Series[];
+  format: (value: number) => string;
+  lines?: boolean;
+  onDay: (day: string) => void;
+}
+export interface TurnsProperties {
+  turns: TraceSummary[];
+  chosen: TraceSummary | null;
+  onChoose: (turn: TraceSummary) => void;
+}
+
+// --- The page
+
+export interface Address { view: "session" | "contexts" | "telemetry"; id: string | null }
+export type Kept = "localStorage" | "sessionStorage";
+
+export interface Preferences {
+  theme: "" | "light" | "dark";
+  language: string;
+  sendKey: "enter" | "ctrl";
+  folded: boolean;
+  /** In pixels; 0: a part of the window. */
+  panelWidth: number;
+}
+
+export interface Notice {
+  key: string;
+  text: string;
+  kind: "info" | "error";
+  action?: { label: string; run: () => void };
+  until?: number;
+}
+
+export interface Ref<T> { current: T | null }
+export interface ButtonProperties {
+  name: string;
+  label: string;
+  onClick: (event: MouseEvent) => void;
+  pressed?: boolean;
+  disabled?: boolean;
+  id?: string;
+  class?: string;
+}
+export interface ToggleProperties {
+  icon: string;
+  label: string;
+  detail?: string;
+  pressed: boolean;
+  disabled?: boolean;
+  onClick: () => void;
+}
+export interface ChoiceProperties {
+  label: string;
+  value: string;
+  options: [value: string, text: string][];
+  onChange: (value: string) => void;
+}
+export interface DialogProperties { label: string; onClose: () => void; class?: string; children?: Child }
+
+// --- Requests
+
+/** What a request sends. */
+export interface Sent {
+  json?: unknown;
+  form?: FormData;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+  /** The request ends although the page is left. */
+  keepalive?: boolean;
+}
 
 export interface SseEvent { id: string; event: string; data: string }
 export type Words = Record<string, string | Record<string, string>>;
