@@ -102,7 +102,13 @@ class System:
 @contextmanager
 def interrupted_by_sigterm() -> Iterator[None]:
     """SIGTERM, which `timeout` and CI send, ends the block as Ctrl-C does: servers that it started stop."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def interrupt(*_: object) -> None:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a background job of a shell script
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from devkit.system import results
+from devkit.system import interrupted_by_sigterm, results
 
 
 class Interrupted(Exception):
@@ -41,3 +41,13 @@ def test_results_are_those_of_all_futures_in_their_order() -> None:
         assert results([pool.submit(divmod, 7, divisor) for divisor in (2, 3)]) == [(3, 1), (2, 1)]
         with pytest.raises(ZeroDivisionError):
             results([pool.submit(divmod, 7, divisor) for divisor in (2, 0)])
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
+def test_sigterm_interrupts_whether_or_not_ctrl_c_is_ignored(handler: signal.Handlers) -> None:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), interrupted_by_sigterm():
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGINT, before)
