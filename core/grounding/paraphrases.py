@@ -156,33 +156,18 @@ def _holds(part: Part, window: list[PageSentence], index: int, effort: Effort) -
     before = (
         [] if unit.has_names or unit.is_record else [each for other in window[:index] for each in other.parts]
     )
-    context, earlier = set[str]().union(*(each.names for each in before)), None
+    context = set[str]().union(*(each.names for each in before))
     for number, found in enumerate(unit.parts):
         has_own = any(token.is_name for token in (found.tokens[1:] if number == 0 else found.tokens))
-        has_subject = earlier is not None and _shares_subject(part, earlier, found)
-        if _says(part, found, frozenset() if has_own else context, has_subject=has_subject):
+        if _says(part, found, frozenset() if has_own else context):
             return True
         context |= found.names
-        earlier = found
     return False
 
 
-def _shares_subject(part: Part, earlier: Part, found: Part) -> bool:
-    """Whether `part` is the subject of a clause and, behind it, the one after that: `and closes at 17:30`."""
-    said = [token for token in part.tokens if token.is_content][:2]
-    subject, first = (next((t for t in each.tokens if t.is_content), None) for each in (earlier, found))
-    if len(said) < 2 or subject is None or first is None or first.kind == "number":
-        return False
-    return said[0].stem == subject.stem and (said[1].stem, said[1].after) == (first.stem, first.after)
-
-
-def _says(part: Part, found: Part, context: AbstractSet[str], *, has_subject: bool) -> bool:
-    """`context` are the words of the sentence and of those before it that names may be among.
-
-    `has_subject`: `found` does not repeat the subject of `part`, which is that of the clause before it.
-    """
-    shared = len(part.stems & found.stems) + has_subject
-    if part.negations != found.negations or shared < MIN_IN_CLAUSE * len(part.stems):
+def _says(part: Part, found: Part, context: AbstractSet[str]) -> bool:
+    """`context` are the words of the sentence and of those before it that names may be among."""
+    if part.negations != found.negations or len(part.stems & found.stems) < MIN_IN_CLAUSE * len(part.stems):
         return False
     for anchor in part.anchors:
         is_before = anchor.is_name and anchor.stem in context
