@@ -52,7 +52,8 @@ def left_behind(
                 program.wait(END_SECONDS)
             except subprocess.TimeoutExpired:
                 program.send_signal(signal.SIGABRT)
-                program.wait(5)
+                with suppress(subprocess.TimeoutExpired):
+                    program.wait(5)
                 raise AssertionError(f"it goes on:\n{_read(output)}") from None
             _, left = psutil.wait_procs(found, 5)
             return [each for each in left if each.status() != psutil.STATUS_ZOMBIE]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,13 +116,16 @@ def interrupted_by_sigterm() -> Iterator[None]:
 
 
 def results(futures: Sequence[Future[Result]]) -> list[Result]:
-    """The results of all futures, in the main thread, whose waiting a signal interrupts.
+    """The results of all futures, or the first exception, in the main thread, whose waiting a signal ends.
 
     The kernel may deliver a signal to any thread, for example to one that starts another. Its handler runs in
     the main thread, which does not wake up for it unless it has a timeout.
     """
-    while wait(futures, WAKE_SECONDS).not_done:
-        pass
+    waited = wait(futures, WAKE_SECONDS, FIRST_EXCEPTION)
+    while waited.not_done and not any(future.exception() for future in waited.done):
+        waited = wait(futures, WAKE_SECONDS, FIRST_EXCEPTION)
+    for future in waited.done:
+        future.result()
     return [future.result() for future in futures]
 
 

@@ -39,8 +39,16 @@ def test_a_signal_that_another_thread_receives_interrupts_the_wait() -> None:
 def test_results_are_those_of_all_futures_in_their_order() -> None:
     with ThreadPoolExecutor(2) as pool:
         assert results([pool.submit(divmod, 7, divisor) for divisor in (2, 3)]) == [(3, 1), (2, 1)]
+
+
+def test_an_exception_is_raised_while_others_go_on() -> None:
+    may_end = threading.Event()
+    with ThreadPoolExecutor(2) as pool:
+        working = pool.submit(may_end.wait, 5)
         with pytest.raises(ZeroDivisionError):
-            results([pool.submit(divmod, 7, divisor) for divisor in (2, 0)])
+            results([working, pool.submit(lambda: 7 // 0 > 1)])
+        assert not working.done()
+        may_end.set()
 
 
 @pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.default_int_handler])
