@@ -5,7 +5,6 @@ import base64
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 from collections import defaultdict
@@ -17,12 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
+from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
 
-PACKAGE = ROOT / "node_modules" / "@sparticuz" / "chromium"
 _UNPACK = "import chromium from '@sparticuz/chromium'; console.log(await chromium.executablePath());"
 # So that the package unpacks the libraries too that a bare machine does not have.
 _WITH_LIBRARIES = {"AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x"}
@@ -88,12 +86,13 @@ class Program:
 
 @contextmanager
 def unpacked() -> Iterator[Program]:
-    """The browser of the npm package, removed afterwards: it takes 200 MB and a second and a half."""
-    node = shutil.which("node")
-    if node is None or not PACKAGE.is_dir():
-        pytest.skip("the headless browser is not installed: it needs Node and `npm ci`")
+    """The browser of the npm package, removed afterwards: it takes 200 MB and a second and a half.
+
+    Raises NotInstalled.
+    """
+    from_npm("@sparticuz/chromium")
     with tempfile.TemporaryDirectory(prefix="orc-browser-") as folder:
-        command = [node, "--input-type=module", "--eval", _UNPACK]
+        command = [node(), "--input-type=module", "--eval", _UNPACK]
         environment = {**os.environ, **_WITH_LIBRARIES, "TMPDIR": folder}
         run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         # The package's own list names folders of the machines that it is made for.

@@ -176,26 +176,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Report a test that needs a missing program as skipped, whether it or a fixture says so.
+
+    Not where the exception is raised: pytest raises that of a failed fixture again for its later tests.
+    """
+    if call.excinfo is not None and isinstance(call.excinfo.value, NotInstalled):
+        reason = str(call.excinfo.value)
+        call.excinfo = pytest.CallInfo.from_call(lambda: pytest.skip(reason), call.when).excinfo
     return refuse_skip((yield))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup() -> Generator[None, object, object]:
-    """Skip the tests whose emulator is not installed."""
-    try:
-        return (yield)
-    except NotInstalled as exc:
-        pytest.skip(str(exc))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call() -> Generator[None, object, object]:
-    """The same, for tests that start an emulator themselves."""
-    try:
-        return (yield)
-    except NotInstalled as exc:
-        pytest.skip(str(exc))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -265,7 +256,10 @@ def needs_emulator(item: pytest.Item) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests of a contract each adapter has passed."""
+    """Say how many tests of a contract each adapter has passed, and why tests were left out."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.getreports("skipped"))
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")
     passed: Counter[tuple[str, str]] = Counter()
     for report in terminalreporter.getreports("passed"):
         passed.update(value for name, value in report.user_properties if name == "contract")

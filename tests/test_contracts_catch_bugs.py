@@ -6,17 +6,13 @@ import sys
 
 import pytest
 
-from devkit.doubles import azurite, cosmos_emulator
+from devkit.node import from_npm
 from devkit.shared_data import ROOT
 
 TURN_LOG = "tests/contract/test_turn_log.py"
 QUEUE = "tests/contract/test_job_queue.py"
 
 
-INSTALLED = azurite.PROGRAM.exists() and cosmos_emulator.PACKAGE.exists()
-
-
-@pytest.mark.skipif(not INSTALLED, reason="the emulators are not installed: run `npm ci`")
 @pytest.mark.parametrize(
     ("bug", "suite", "adapter"),
     [
@@ -27,6 +23,7 @@ INSTALLED = azurite.PROGRAM.exists() and cosmos_emulator.PACKAGE.exists()
     ],
 )
 def test_a_broken_rule_is_caught(bug: str, suite: str, adapter: str) -> None:
+    from_npm("azurite")
     command = [sys.executable, "-m", "pytest", "-p", "devkit.planted_bugs", "-x", "-k", adapter, suite]
     environment = os.environ | {"PLANTED_BUG": bug}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

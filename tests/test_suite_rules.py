@@ -16,6 +16,25 @@ SKIPPING_TESTS = {
     "test_mark.py": "import pytest\n\n@pytest.mark.skip(reason='no mark')\ndef test_it(): ...\n",
     "test_call.py": "import pytest\n\ndef test_it(): pytest.skip('no call')\n",
     "test_module.py": "import pytest\npytest.skip('no module', allow_module_level=True)\n",
+    "test_fixtures.py": """
+        import pytest
+
+        from devkit.errors import NotInstalled
+
+        @pytest.fixture(scope="session")
+        def emulator(): raise NotInstalled("no program")
+
+        @pytest.fixture(scope="session")
+        def skipping(): pytest.skip("no fixture")
+
+        def test_first(emulator): ...
+
+        def test_second(emulator): ...
+
+        def test_third(skipping): ...
+
+        def test_of_its_own(): raise NotInstalled("no program")
+    """,
 }
 
 
@@ -70,7 +89,8 @@ def run_tests(folder: Path, **environment: str) -> subprocess.CompletedProcess[s
 def test_skips_a_real_service_and_changes_of_logging_are_allowed(tmp_path: Path) -> None:
     """A real service may have a certificate of any authority; what a test does to logging ends with it."""
     run = run_tests(tmp_path, ORC_TEST_SEARCH_URL="https://search.example")
-    assert "3 passed, 3 skipped" in run.stdout
+    assert "3 passed, 7 skipped" in run.stdout
+    assert "3 skipped: no program\n" in run.stdout
     assert run.returncode == 0
 
 
@@ -78,7 +98,7 @@ def test_every_kind_of_skip_fails_with_its_reason_under_require_all(tmp_path: Pa
     run = run_tests(tmp_path, ORC_REQUIRE_ALL="1")
     assert run.returncode == 1
     assert "skipped in" not in run.stdout
-    for reason in ("no mark", "no call", "no module"):
+    for reason in ("no mark", "no call", "no module", "no fixture", "no program"):
         assert f"may not be skipped under ORC_REQUIRE_ALL=1: Skipped: {reason}" in run.stdout
 
 

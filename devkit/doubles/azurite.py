@@ -10,14 +10,13 @@ from queue import Empty, Queue
 from threading import Thread
 
 from devkit.azure.targets import Target
-from devkit.errors import NotInstalled
-from devkit.shared_data import ROOT
+from devkit.node import from_npm, node
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 """The one key that every Azurite has; it is published and opens nothing else."""
 
-PROGRAM = ROOT / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
+PROGRAM = "azurite/dist/src/azurite.js"
 START_SECONDS = 60.0
 # The pipe to its standard input closes with the process that holds the other end, however that one dies.
 _END_WITH_US = 'data:text/javascript,process.stdin.on("end",()=>process.exit()).resume()'
@@ -34,9 +33,8 @@ def running(*options: str) -> Iterator[Target]:
 
     `options` are more of Azurite's own. Raises NotInstalled.
     """
-    if not PROGRAM.is_file():
-        raise NotInstalled("Azurite is not installed: it needs Node and `npm ci`.")
-    command = ["node", "--import", _END_WITH_US, str(PROGRAM), *_OPTIONS, *options]
+    program = str(from_npm(PROGRAM))
+    command = [node(), "--import", _END_WITH_US, program, *_OPTIONS, *options]
     with _process(command) as process:
         addresses = _addresses(process)
         yield Target(f"{addresses['Blob']}/{ACCOUNT}", KEY, f"{addresses['Queue']}/{ACCOUNT}")

@@ -13,12 +13,13 @@ import pytest
 from core.mcp_contract import DocumentChatResult, DocumentsListResult
 from core.names import BlobPath, Owner, page_id
 from devkit.doubles.openai_double import OpenAIDouble
+from devkit.node import from_npm
 from devkit.shared_data import ROOT
 from devkit.system import System
 from tests.system.steps import Json, call_tool, conversation_with, scope_over, wait_until
 from tests.unit.mcp_server.test_tools_over_mcp import CALLS as OVER_MCP
 
-INSPECTOR = ROOT / "node_modules" / ".bin" / "mcp-inspector"
+INSPECTOR = ".bin/mcp-inspector"
 SECONDS = 60
 LOCAL = ("local", "me")
 LIST = ("--method", "tools/list")
@@ -50,10 +51,6 @@ SAYS_IT = {
 """The tools whose results must hold the sentence that was asked for."""
 NEED_ANALYSES_BY_A_MODEL = {"follow_relation", "get_ontology"}
 """The tools that fail here, because no model analyses the pages of these tests."""
-
-pytestmark = pytest.mark.skipif(
-    not INSPECTOR.exists(), reason="the MCP inspector is not installed; `npm ci` in the repository does it"
-)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +96,9 @@ def token(orc: System, *arguments: str) -> str:
 
 def inspect_http(orc: System, token: str | None, *method: str) -> subprocess.CompletedProcess[str]:
     header = ("--header", f"Authorization: Bearer {token}") if token else ()
-    return run(orc, INSPECTOR, "--cli", *PATIENT, orc.mcp_url, "--transport", "http", *header, *method)
+    return run(
+        orc, from_npm(INSPECTOR), "--cli", *PATIENT, orc.mcp_url, "--transport", "http", *header, *method
+    )
 
 
 def inspect_stdio(orc: System, token: str, *method: str) -> subprocess.CompletedProcess[str]:
@@ -107,7 +106,7 @@ def inspect_stdio(orc: System, token: str, *method: str) -> subprocess.Completed
     # The inspector passes on to a server what `-e` names, and nothing else.
     needed = {**orc.settings, "ORC_SCOPE_TOKEN": token, "PYTHONPATH": str(ROOT)}
     settings = [word for name, value in needed.items() for word in ("-e", f"{name}={value}")]
-    return run(orc, INSPECTOR, "--cli", *PATIENT, *settings, *server, *method)
+    return run(orc, from_npm(INSPECTOR), "--cli", *PATIENT, *settings, *server, *method)
 
 
 def output(inspected: subprocess.CompletedProcess[str]) -> Json:

@@ -10,12 +10,13 @@ import pytest
 
 from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.doubles.openai_talk import default_reply
+from devkit.node import from_npm
 from devkit.page_scenes import FALSE
-from devkit.shared_data import HANDBOOK, ROOT
+from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
 
-AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+AXE = "axe-core/axe.min.js"
 QUESTION = "How many days of annual leave does a new employee get?"
 UUID = r"/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/"
 MARKUP = '<img src=x onerror="window.ran=1"><script>window.ran=1</script><svg onload=window.ran=1>'
@@ -49,9 +50,8 @@ new Promise((done) => {
 
 async def problems_of_access(visit: Visit) -> list[Any]:
     """What axe-core finds wrong with the page as it is, by the rules of WCAG 2.2 AA and good practice."""
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed: it needs `npm ci`")
-    await visit.page.value(f"window.axe ? 1 : (() => {{ {AXE.read_text(encoding='utf-8')}; return 1; }})()")
+    axe = from_npm(AXE).read_text(encoding="utf-8")
+    await visit.page.value(f"window.axe ? 1 : (() => {{ {axe}; return 1; }})()")
     tags = json.dumps(["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"])
     short = "({ id, nodes }) => [id, nodes.map((each) => each.html.slice(0, 160))]"
     found: list[Any] = await visit.page.value(

@@ -11,12 +11,12 @@ import pytest
 
 from core.extraction.pages import REASONS as UNREADABLE
 from core.grounding.objections import Objection, ObjectionCode
+from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
 from orc.api.web import FOLDER
 from orc.lookups import ReasonCode
 from scripts.describe_web_types import TARGET, written
 
-TOOLS = ROOT / "node_modules" / ".bin"
 MODULES = sorted(FOLDER.glob("*.js"))
 SINKS = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|srcdoc|setHTML"
@@ -35,9 +35,7 @@ def words(language: str) -> dict[str, object]:
 
 
 def node_tool(name: str) -> str:
-    if not (TOOLS / name).exists() or shutil.which("node") is None:
-        pytest.skip(f"{name} is not installed: it needs Node and `npm ci`")
-    return str(TOOLS / name)
+    return str(from_npm(f".bin/{name}"))
 
 
 def test_types_fit() -> None:
@@ -79,7 +77,7 @@ def test_the_types_of_the_api_are_those_of_its_document() -> None:
 
 def test_the_vendored_libraries_are_those_of_the_lock(tmp_path: Path) -> None:
     node_tool("esbuild")
-    made = ["node", str(ROOT / "scripts" / "vendor_web.mjs"), str(tmp_path)]
+    made = [node(), str(ROOT / "scripts" / "vendor_web.mjs"), str(tmp_path)]
     subprocess.run(made, cwd=ROOT, capture_output=True, check=True)
     for file in sorted(tmp_path.iterdir()):
         assert file.read_bytes() == (FOLDER / "vendor" / file.name).read_bytes(), "run `make vendor`"

@@ -8,10 +8,10 @@ import pytest
 
 from core.extraction.sandbox import Extraction, Extractor
 from core.ocr.tesseract import Tesseract
+from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
 
 DOUBLE = ROOT / "devkit" / "doubles" / "tesseract.mjs"
-ENGINE = ROOT / "node_modules" / "tesseract.js"
 ROOMY = 2**36
 """Node reserves many gigabytes of addresses for WebAssembly, most of which it never touches."""
 
@@ -24,11 +24,9 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program to run."""
     if installed := shutil.which("tesseract"):
         return Path(installed)
-    node = shutil.which("node")
-    if node is None or not ENGINE.is_dir():
-        pytest.skip("neither tesseract nor, from `npm ci` in the repository, tesseract.js is installed")
+    from_npm("tesseract.js")
     script = tmp_path_factory.mktemp("bin") / "tesseract"
-    script.write_text(f'#!/bin/sh\nexec "{node}" "{DOUBLE}" "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec "{node()}" "{DOUBLE}" "$@"\n')
     script.chmod(0o755)
     return script
 
