@@ -5,6 +5,7 @@ A failure is `{code, message, retryable, dependency}`, without a stack or a caus
 
 import asyncio
 import functools
+import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -177,8 +178,18 @@ def offer(
     only_reads = access == "read"
     hints = {"open_world_hint": open_world, "read_only_hint": only_reads, "idempotent_hint": only_reads}
     annotations = READ_ONLY.model_copy(update=hints)
-    register = server.tool(title=title, annotations=annotations, meta={ERRORS_META_KEY: sorted(errors)})
-    return lambda tool: register(reports_failures(tool))
+
+    def register(tool: Tool[Arguments]) -> Tool[Arguments]:
+        # Below Python 3.13 a docstring has the indentation of its source.
+        described = server.tool(
+            title=title,
+            description=inspect.getdoc(tool),
+            annotations=annotations,
+            meta={ERRORS_META_KEY: sorted(errors)},
+        )
+        return described(reports_failures(tool))
+
+    return register
 
 
 ContextName = Annotated[

@@ -5,10 +5,13 @@ import itertools
 from types import SimpleNamespace
 from typing import Any, cast
 
+from mcp import Client
+from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
+from mcp_types import CallToolResult
 
 from core.mcp_contract import STREAM_META_KEY, StatusLine, tool_progress
-from mcp_server.tools.registration import SILENT_SECONDS, STATUS_SECONDS, CallProgress
+from mcp_server.tools.registration import SILENT_SECONDS, STATUS_SECONDS, CallProgress, offer
 
 
 class Heard:
@@ -34,6 +37,20 @@ class Heard:
 
     def progress(self) -> CallProgress:
         return CallProgress(cast("Context[None]", self), clock=lambda: self.now, sleep=self.sleep)
+
+
+async def test_a_description_has_no_indentation_of_its_source() -> None:
+    """Below Python 3.13 the docstring of a function has it, and models would read it."""
+
+    async def search() -> CallToolResult:
+        raise AssertionError
+
+    search.__doc__ = "Find pages.\n\n        Best first.\n        "
+    server = MCPServer[None]("test")
+    offer(server, "Search")(search)
+    async with Client(server) as client:
+        (tool,) = (await client.list_tools()).tools
+    assert tool.description == "Find pages.\n\nBest first."
 
 
 async def test_a_call_that_takes_long_is_never_silent_for_more_than_5_seconds() -> None:
