@@ -25,7 +25,7 @@ _RUN = re.compile(
     r"(?P<broken>(?<=[^\W\d_])[-\u2010\u00ad][^\S\n]*+\n\s*+(?=[^\W\d_]))"
     r"|(?P<marker>(?<=\[)[sS](?=\d))"
     rf"|(?P<loss>{LOSS})"
-    r"|(?P<plain>[A-Za-z0-9]++(?:[ \n][A-Za-z0-9]++)*+)|(?P<space>[ \n]++)|(?P<other>.)",
+    r"|(?P<plain>(?>[A-Za-z0-9]++(?:[ \n][A-Za-z0-9]++)*))|(?P<space>[ \n]++)|(?P<other>.)",
     re.S,
 )
 _MINUS, _DASH = "-", "\u2013"

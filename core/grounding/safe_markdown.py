@@ -67,7 +67,7 @@ _ADDRESS_START = re.compile(
 _ADDRESS = re.compile(r"[^\s<>\"`|\\\[\]]*+")
 _AFTER_ADDRESS = ".,;:!?'*_~"
 _SLASHES = re.compile(r"/++")
-_ARGUMENTS = re.compile(r"\((?:[A-Za-z](?![A-Za-z])|[0-9 ,+\-*^=_|'])*+\)")
+_ARGUMENTS = re.compile(r"\((?>(?:[A-Za-z](?![A-Za-z])|[0-9 ,+\-*^=_|'])*)\)")
 LONGEST_ARGUMENTS = 40
 _DESTINATION = re.compile(r"\([^()\s<>]*+")
 

@@ -63,7 +63,7 @@ _TOKEN = re.compile(
     r"|(?:(?<=[(|])|(?<=[(|]\s))-\s"
     r"|(?<![\d°CF]\s)[-\u2013]\s(?=\d+(?:[.,]\d+)?\s?°)|(?P<either>±|\+/-)\s?))?"
     rf"(?P<money>[{CURRENCY_SIGNS}]\s?)?|(?<=\w)-)"
-    rf"(?P<digits>{TIME_OF_DAY}|\d++(?:[.,'’]\d++)*+)"
+    rf"(?P<digits>{TIME_OF_DAY}|(?>\d++(?:[.,'’]\d++)*))"
     rf"(?P<symbol>\s?[%‰{CURRENCY_SIGNS}](?!\s?\d))?(?(bracket)[\s|]{{0,3}}\))"
     rf"|(?P<word>{_WORKING_DAYS}|[^\W\d_]+(?:['’][^\W\d_]+)*|[{CURRENCY_SIGNS}]|(?<=\s)&(?=\s))|(?P<mark>[,;:()\u2013\u2014|.!?]|(?<=\s)-(?=\s))"
 )
