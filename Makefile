@@ -10,6 +10,14 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(UV_VENV)/bin/uv)
 NODE_TOOLS := node_modules/.package-lock.json
 
 export UV_PYTHON_DOWNLOADS := never
+# A company's proxy has a certificate that only the system's store knows: uv, pip and npm are told to use it.
+export UV_SYSTEM_CERTS ?= 1
+export UV_NATIVE_TLS ?= 1
+CERTIFICATES := $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt))
+ifneq ($(CERTIFICATES),)
+export PIP_CERT ?= $(CERTIFICATES)
+export NODE_EXTRA_CA_CERTS ?= $(CERTIFICATES)
+endif
 # Without bytecode every process compiles Orc again, and pytest the modules of its plugins: 2 to 10 s each.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -21,16 +29,17 @@ FIND_PYTHON = for version in $(1); do \
 	    && echo "$$python" && exit; \
 	done; done
 
-# Without PYTHON: the Python that the environment already has, else the newest supported one, which is Azure's.
-# Evaluated once, and only by targets that need it.
+# Without PYTHON: the Python that the environment already has, else Azure's version, else another one that is tested,
+# else any that uv knows. Evaluated once, and only by targets that need it.
 ifeq ($(origin PYTHON), undefined)
 PYTHON = $(eval PYTHON := $(shell { $(BIN)/python -c "" && echo $(BIN)/python; } 2>/dev/null \
-	|| { $(call FIND_PYTHON,3.13 3.12 3.11); }))$(PYTHON)
+	|| { $(call FIND_PYTHON,3.13 3.14 3.12 3.11); } | grep . || uv python find --no-python-downloads '>=3.11' 2>/dev/null))$(PYTHON)
 endif
 
-RIGHT_PYTHON = import sys; sys.exit(None if (3, 11) <= sys.version_info[:2] <= (3, 13) else \
-"Orc needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another: make PYTHON=python3.12" \
-% sys.version_info[:2])
+GET_PYTHON = Install one (apt install python3 python3-venv, brew install python, uv python install 3.13) or name it: make PYTHON=...
+RIGHT_PYTHON = import sys; version = sys.version_info[:2]; \
+version < (3, 11) and sys.exit("Orc needs Python 3.11 or newer, and $(PYTHON) is %d.%d. $(GET_PYTHON)" % version); \
+version > (3, 14) and sys.stderr.write("Orc is tested on Python 3.11 to 3.14, and not on %d.%d.\n" % version)
 NO_VENV = This Python cannot create virtual environments: apt install python3-venv, or install uv.
 # One process more than cores. Which tests share one, and what starts first: devkit/suite_order.py.
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --no-loadscope-reorder --durations 25
@@ -102,8 +111,8 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
-	@test -n "$(PYTHON)" || { echo "Orc needs Python 3.11, 3.12 or 3.13, and there is none on PATH or under pyenv." >&2; exit 1; }
-	@command -v "$(PYTHON)" >/dev/null || { echo "Orc needs Python 3.11, 3.12 or 3.13, and there is no $(PYTHON)." >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Orc needs Python 3.11 or newer, and there is none on PATH, in uv or under pyenv. $(GET_PYTHON)" >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { echo "Orc needs Python 3.11 or newer, and there is no $(PYTHON). $(GET_PYTHON)" >&2; exit 1; }
 	@"$(PYTHON)" -c '$(RIGHT_PYTHON)'
 
 $(UV_VENV)/bin/uv:
@@ -113,8 +122,14 @@ $(UV_VENV)/bin/uv:
 	@"$(PYTHON)" -m venv --clear $(UV_VENV)
 	@$(UV_VENV)/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
 
+ifneq ($(shell test -w . && echo writable),)
 install: $(UV) python
 	@$(SYNC) --python "$(PYTHON)" --no-dev --inexact
+else
+install:
+	@test -x $(BIN)/python || { echo "Nothing is installed here yet, and this folder cannot be written." >&2; exit 1; }
+	@echo "This folder cannot be written: Orc starts with what is installed in it. Set ORC_DATA_DIR to a folder that can."
+endif
 
 install-dev: $(UV) python
 	@$(SYNC) --python "$(PYTHON)"
@@ -129,12 +144,10 @@ install-functions: install-dev
 	  echo "There is no Python 3.13: the Azure Functions part is left out."; test "$$ORC_REQUIRE_ALL" != 1; \
 	fi
 
-ifeq ($(NPM),)
+NO_NODE = $(if $(NPM),$(if $(shell node -p "parseInt(process.versions.node) > 19 || ''" 2>/dev/null),,Node is older than 20),There is no npm)
 install-node:
-	@echo "There is no npm: tests that need Node are left out."; test "$$ORC_REQUIRE_ALL" != 1
-else
-install-node: $(NODE_TOOLS)
-endif
+	@if test -z "$(NO_NODE)"; then $(MAKE) --no-print-directory $(NODE_TOOLS); \
+	else echo "$(NO_NODE): tests that need Node are left out."; test "$$ORC_REQUIRE_ALL" != 1; fi
 
 $(NODE_TOOLS): package.json package-lock.json
 	@echo "Installing the Node tools"
