@@ -212,7 +212,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["COLUMNS"] = "240"  # a process of xdist would wrap the messages that tests compare
     config.addinivalue_line("markers", "contract(port): what every adapter of this port must do")
     config.addinivalue_line("markers", "campaign: takes minutes; runs with --campaigns only")
-    config.addinivalue_line("markers", "slow: a second or more, for processes, waits or real documents")
+    config.addinivalue_line("markers", "slow: a tenth of a second or more, or a module of such tests")
     config.addinivalue_line("markers", "emulator: needs an emulator of an Azure service; set by conftest.py")
 
 

@@ -21,7 +21,7 @@ from core.storage.sqlite.vectors import SCHEMA, SqliteVectorIndex
 from devkit.azure.targets import Target
 from devkit.shared_data import ROOT
 
-pytestmark = pytest.mark.contract("vector index")
+pytestmark = [pytest.mark.contract("vector index"), pytest.mark.slow]
 
 Open = Callable[[str], AbstractAsyncContextManager[VectorIndex]]
 """Opens an index for the vectors of an embedder, as a separate process, over what others have stored."""

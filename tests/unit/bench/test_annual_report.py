@@ -8,6 +8,8 @@ from pypdf import PdfReader
 from bench.annual_report import COMPANY, FACTS, make_report
 from core.llm.tokens import TiktokenCounter
 
+pytestmark = pytest.mark.slow
+
 PAGES = 10
 
 

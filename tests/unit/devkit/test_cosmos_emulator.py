@@ -13,6 +13,8 @@ from devkit.doubles import cosmos_emulator
 from devkit.shared_data import ROOT
 from orc.cli.processes import port_is_free
 
+pytestmark = pytest.mark.slow
+
 PARENT = """
 import time
 from devkit.doubles.cosmos_emulator import running

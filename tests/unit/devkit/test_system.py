@@ -10,6 +10,8 @@ import pytest
 
 from devkit.system import interrupted_by_sigterm, results
 
+pytestmark = pytest.mark.slow
+
 
 class Interrupted(Exception):
     """What the handler of the test raises."""

@@ -16,6 +16,8 @@ from evals.hybrid import EQUAL, PRODUCT, VECTORS, WORDS, interval, markdown
 from evals.minilm import _erf, packaged_model
 from evals.splits import half_of, select
 
+pytestmark = pytest.mark.slow
+
 
 class WordEmbedder:
     """Counts what it is asked."""

@@ -8,6 +8,8 @@ from evals.claims import CitedPage
 from evals.paraphrased import Sentence, measure, read, rows_of
 from evals.splits import Half
 
+pytestmark = pytest.mark.slow
+
 PAGE = "Prices of 2024\n\nArticle | Price\nArticle: Nut | Price: 7\nArticle: Bolt | Price: 9"
 
 

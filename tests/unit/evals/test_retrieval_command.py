@@ -11,6 +11,8 @@ from evals.ablation import score
 from evals.corpus import read_questions
 from evals.retrieval import main
 
+pytestmark = pytest.mark.slow
+
 QUESTIONS = [
     {"id": "q1", "question": "What is the deductible?", "files": ["plan.txt", "garage.txt"], "gold": []},
     {"id": "q2", "question": "Where is the garage?", "files": ["garage.txt"], "gold": []},

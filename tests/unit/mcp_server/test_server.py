@@ -25,6 +25,8 @@ from mcp_server.settings import Settings
 from mcp_server.tools.documents_analyze import DocumentsAnalyze
 from tests.unit.mcp_server.stand_ins import ANN, BOB
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = "https://tools.example.org"
 HERE = "http://127.0.0.1:7072"
 ACCEPT = {"accept": "application/json, text/event-stream"}

@@ -26,7 +26,7 @@ from mcp_server.tools.registration import ERRORS_META_KEY
 from scripts.describe_tools import live_tools
 from tests.unit.mcp_server.stand_ins import store_model_analysis
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 ANN, BOB = Owner("acme", "ann", "c-1"), Owner("acme", "bob", "c-2")
 SECRET = "The canary sings at noon."

@@ -10,6 +10,8 @@ from orc.tools.ports import DOCUMENT_CHAT, ToolSchema
 from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, function_definitions
 from scripts.describe_tools import TARGET, describe, live_tools
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def tools() -> list[Tool]:

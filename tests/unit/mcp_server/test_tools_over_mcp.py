@@ -23,7 +23,7 @@ from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from tests.unit.mcp_server.stand_ins import ANN, store_model_analysis
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 QUAY = "The quay opens at seven. The harbour master keeps the key."
 LONG = f"{'Nothing of note happened in the harbour. ' * 4000}\n\n{QUAY}"

@@ -19,6 +19,8 @@ from core.text.sentences import sentences
 from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.analysis.analysis_samples import CONTRACT, analyse, analyse_pages, triples
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = SHARED / "data" / "open" / "docs"
 
 

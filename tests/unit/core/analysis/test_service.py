@@ -24,6 +24,8 @@ from core.storage.sqlite.documents import SqliteAnalysisStore
 from devkit.fakes import scripted
 from tests.unit.core.analysis.analysis_samples import document
 
+pytestmark = pytest.mark.slow
+
 PAGES = [
     Page(
         number=n, text=f"Contoso Ltd. owns house number {n} in the town. It costs $ {n} million.", tokens=1500

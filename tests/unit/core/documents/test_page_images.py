@@ -25,6 +25,8 @@ from core.infra.model_settings import ModelFacts
 from core.models import BlobProperties, Document, Page
 from core.names import BlobPath, Owner
 
+pytestmark = pytest.mark.slow
+
 SEES = ModelFacts(images=True, image_tokens=1000)
 DOCUMENT = Document.first_seen(
     BlobProperties(path=BlobPath(Owner("o", "u", "c"), "Bill 7.pdf"), etag="e", size=1)

@@ -21,6 +21,8 @@ from core.errors import InvalidInput
 from core.models import BlobProperties, Document
 from core.names import BlobPath, Owner
 
+pytestmark = pytest.mark.slow
+
 SESSION = Owner("acme", "ann", "s1")
 PARTS = ("a", "ab", "b")
 """One part begins as another does: a prefix alone is no ancestor."""

@@ -12,6 +12,8 @@ from core.errors import OrcError, UnsafeName
 from core.names import BlobPath, Owner, name_for_upload, page_id, resolve_blob_name
 from core.storage.folder import FolderBlobStore
 
+pytestmark = pytest.mark.slow
+
 OWNER = Owner("acme", "ann", "c1")
 PLAIN = "a é e\u0301 报 .. . / \\ % %2f %2e %25 \u202e \u200d acme/ann/c1/ globex/ ~ C: $HOME - .pdf CON"
 PIECES = st.sampled_from([*PLAIN.split(" "), " ", "\0", "\n"])

@@ -22,6 +22,8 @@ from core.storage.sqlite.queue import SqliteJobQueue
 from devkit.fakes_documents import LEASE_SECONDS, DocumentSide, break_down, open_document_side, pass_by
 from devkit.text_work import InterceptedText, hold_the_interpreter
 
+pytestmark = pytest.mark.slow
+
 OWNER = Owner("acme", "ann", "c1")
 
 

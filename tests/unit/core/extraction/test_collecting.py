@@ -13,7 +13,7 @@ from core.extraction.sandbox import Extractor
 from devkit.processes import children
 from tests.unit.core.extraction.samples import drawn_pages
 
-pytestmark = pytest.mark.usefixtures("only_own_children")
+pytestmark = [pytest.mark.usefixtures("only_own_children"), pytest.mark.slow]
 
 CHILD = """import json, os, pathlib, sys, time
 first = json.loads(sys.stdin.readline())["first"]

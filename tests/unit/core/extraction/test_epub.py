@@ -6,6 +6,8 @@ from core.errors import UnreadableDocument
 from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.extraction.samples import Read, archive
 
+pytestmark = pytest.mark.slow
+
 CONTAINER = '<container><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
 NCX = (
     "<ncx><navMap><navPoint><navLabel><text>The  Quay</text></navLabel>"

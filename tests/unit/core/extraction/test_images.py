@@ -9,6 +9,8 @@ from PIL import Image
 from core.errors import UnreadableDocument, UnsupportedDocument
 from tests.unit.core.extraction.samples import Read
 
+pytestmark = pytest.mark.slow
+
 
 def image(form: str, *, frames: int = 1, **options: bool) -> bytes:
     buffer = io.BytesIO()

@@ -8,6 +8,8 @@ from core.errors import DocumentRejected, UnreadableDocument
 from core.extraction.sniffing import Format
 from tests.unit.core.extraction.samples import Read, archive
 
+pytestmark = pytest.mark.slow
+
 NAMES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
     for name in ("office", "text", "table", "style", "draw", "presentation")

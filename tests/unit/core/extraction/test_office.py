@@ -16,6 +16,8 @@ from core.errors import DocumentRejected, UnreadableDocument
 from core.extraction.pages import LONGEST_PAGE
 from tests.unit.core.extraction.samples import Read, W, archive, docx, paragraph, with_member
 
+pytestmark = pytest.mark.slow
+
 
 def saved(document: object) -> bytes:
     buffer = io.BytesIO()

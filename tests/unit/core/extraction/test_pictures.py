@@ -20,6 +20,8 @@ from core.grounding.rectangles import rectangles
 from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.extraction.samples import raw_pdf
 
+pytestmark = pytest.mark.slow
+
 PDF = "application/pdf"
 QUOTE = "Boats are to be moored by eight in the evening at berth nine."
 BEFORE, AFTER = "The harbour master is at the quay from six on.", "Anyone who comes later pays a fee."

@@ -20,7 +20,7 @@ from core.extraction.watch import TimeLimits
 from devkit.processes import children
 from tests.unit.core.extraction.samples import pdf, raw_pdf
 
-pytestmark = pytest.mark.usefixtures("only_own_children")
+pytestmark = [pytest.mark.usefixtures("only_own_children"), pytest.mark.slow]
 
 DONE = json.dumps({"done": "text/plain"})
 PAGE = json.dumps({"text": "a page", "label": "", "total": 1})

@@ -4,12 +4,16 @@ import sys
 from types import FrameType
 from typing import get_args
 
+import pytest
+
 from core.grounding.citations import MAX_BRACKETS, CitationWriter
 from core.grounding.models import Grounding
 from core.grounding.objections import Objection, ObjectionCode
 from core.grounding.sources import Source
 from devkit.shared_data import ROOT
 from orc.events import Critique
+
+pytestmark = pytest.mark.slow
 
 PAGE = "Members pay a fee of 10 crowns a year."
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from core.grounding.quotes import Span, locate
 
+pytestmark = pytest.mark.slow
+
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ"}

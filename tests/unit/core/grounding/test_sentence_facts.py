@@ -7,6 +7,8 @@ import pytest
 from core.grounding.sentence_facts import BEGINNING, has_content
 from core.grounding.tokens import tokenize
 
+pytestmark = pytest.mark.slow
+
 FUNCTION_WORDS = "of the " * BEGINNING
 NO_CONTENT = FUNCTION_WORDS + "7"
 

@@ -12,6 +12,8 @@ import pytest
 
 from core.infra.doorbell import SECONDS_WITHOUT, Doorbell
 
+pytestmark = pytest.mark.slow
+
 LONG = 60.0
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="other systems report no changes of files")
 

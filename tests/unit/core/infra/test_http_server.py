@@ -13,6 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from core.infra.http_server import LimitedHttp, Server
 
+pytestmark = pytest.mark.slow
+
 REQUEST = b"GET / HTTP/1.1\r\nhost: a\r\n"
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

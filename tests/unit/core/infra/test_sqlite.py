@@ -18,6 +18,8 @@ import pytest
 from core.errors import DataNotUsable, DependencyDown, DiskFull, DiskReadOnly
 from core.infra.sqlite import LOG_BYTES, READERS, SCHEMA_VERSION, Database
 
+pytestmark = pytest.mark.slow
+
 caller: ContextVar[str] = ContextVar("caller")
 
 

@@ -23,6 +23,8 @@ from core.models import Usage
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
 from devkit.fakes import ScriptedModel, WordCounter, collect
 
+pytestmark = pytest.mark.slow
+
 ASKED = [SystemMessage("Be brief."), HumanMessage("How are you today?")]
 PICTURE = {"type": "image_url", "image_url": "data:image/webp;base64,AA=="}
 LISTING = {

@@ -17,6 +17,8 @@ from devkit.doubles.bag_of_words import bag_of_words
 from devkit.doubles.openai_double import Failure, LoggedRequest, OpenAIDouble, Script, serving
 from tests.unit.core.conftest import MakeSettings, OpenFor
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def embedder(

@@ -18,6 +18,8 @@ from core.llm.tokens import (
     read_ranks,
 )
 
+pytestmark = pytest.mark.slow
+
 RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 """As published in `tiktoken_ext/openai_public.py`."""

@@ -13,6 +13,8 @@ from devkit.doubles.document_intelligence import KEY, DocumentIntelligenceDouble
 from tests.unit.core.ocr.conftest import Extract
 from tests.unit.core.ocr.scans import LEASE, QUAY, image_file, scan
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def double() -> DocumentIntelligenceDouble:

@@ -17,6 +17,8 @@ from core.ocr.rasterize_child import Picture
 from tests.unit.core.extraction.samples import raw_pdf
 from tests.unit.core.ocr.scans import QUAY, image_file, picture, scan
 
+pytestmark = pytest.mark.slow
+
 PDF = "application/pdf"
 
 

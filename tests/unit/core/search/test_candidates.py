@@ -15,6 +15,8 @@ from core.search.candidates import WIDE
 from core.search.hybrid import HybridRetriever
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 
+pytestmark = pytest.mark.slow
+
 SESSION = Owner("acme", "ann", "s1")
 FOLDER, ELSEWHERE = Owner.of_context("acme", "o1-f1-u1"), Owner.of_context("acme", "o1-f11")
 PLACES = (session_place(SESSION), Place(type=PlaceType.FOLDER, id="o1-f1", deep=True, near=False))

@@ -22,6 +22,8 @@ from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import ADMIN_KEY, Failure, SearchDouble, serving
 
+pytestmark = pytest.mark.slow
+
 DOWN = "The search does not answer (dependency_down); the text of the documents was read through instead."
 PLAN = [
     Page(number=1, text="The deductible is 500 dollars a year."),

@@ -23,6 +23,8 @@ from core.storage.backup import DATABASE, MANIFEST, back_up, restore
 from core.storage.folder import FolderBlobStore
 from core.storage.inspection import inspect_documents
 
+pytestmark = pytest.mark.slow
+
 OWNER = Owner("acme", "ann", "c1")
 NAMES = ("fees.txt", "Fees.txt", "a:b.txt")
 

@@ -19,6 +19,8 @@ from core.storage.backup import DATABASE, back_up, restore
 from core.storage.folder import FolderBlobStore
 from core.storage.inspection import Finding, inspect_database, inspect_documents
 
+pytestmark = pytest.mark.slow
+
 FOLDER = "blobs/acme/ann/c1"
 
 

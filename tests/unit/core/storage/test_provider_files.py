@@ -24,6 +24,8 @@ from devkit.fakes_documents import FakeIndex
 from tests.unit.core.conftest import MakeSettings
 from tests.unit.core.storage.kept_files import PDF, TTL, KeptFiles
 
+pytestmark = pytest.mark.slow
+
 LIFE = timedelta(seconds=TTL)
 
 

@@ -38,6 +38,8 @@ from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimi
 from tests.unit.core.extraction.samples import pdf
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 
+pytestmark = pytest.mark.slow
+
 QUAY = "The quay opens at seven. The harbour master keeps the key."
 CRANE = "The crane of berth 9 lifts 40 tons."
 Chat = Callable[..., DocumentChat]

@@ -29,6 +29,8 @@ from mcp_server.tools.page_images import DocumentImages
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 from tests.unit.mcp_server.tools.test_document_chat_files import Listener
 
+pytestmark = pytest.mark.slow
+
 QUAY = "The quay opens at seven."
 LIMITS = ImageLimits(most=3, tokens=3000)
 

@@ -26,6 +26,8 @@ from mcp_server.tools.document_context import (
 )
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "When does the quay open?"
 AROUND = INSTRUCTIONS + REPLY + 5
 

@@ -1,5 +1,6 @@
 """How a document is cut into parts: nothing lost, nothing twice, and never more calls than allowed."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from mcp_server.tools.parts import (
     total,
 )
 from tests.unit.mcp_server.stand_ins import FakeLibrary
+
+pytestmark = pytest.mark.slow
 
 SENTENCE = "The quay opens at seven and the harbour master keeps the key of it all day long. "
 TEXTS = st.lists(st.integers(0, 60).map(lambda times: (SENTENCE * times).strip()), min_size=1, max_size=30)

@@ -22,6 +22,8 @@ from mcp_server.tools.web_search import LONGEST_TEXT, LONGEST_TITLE
 from mcp_server.web.ports import MOST_WORDS, WebPage
 from tests.unit.mcp_server.stand_ins import ANN
 
+pytestmark = pytest.mark.slow
+
 QUAY = WebPage(title="The quay", url="https://quay.example/", text="The quay opens at seven.")
 Engine = Literal["google", "brave"]
 

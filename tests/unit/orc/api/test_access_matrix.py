@@ -17,6 +17,8 @@ from orc.turns.dependencies import TurnDependencies
 from tests.unit.orc.api.access_routes import TABLE
 from tests.unit.orc.api.access_world import BOB, ROOT, STRANGERS, Grant, World, grants
 
+pytestmark = pytest.mark.slow
+
 SEARCH = ToolSchema(name="semantic_search", description="", input_schema={"type": "object", "properties": {}})
 
 

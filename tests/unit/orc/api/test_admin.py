@@ -15,6 +15,8 @@ from orc.api.routes.admin import MOST_TURNS
 from orc.settings import AuthMode, Settings
 from orc.traces.models import TraceStore
 
+pytestmark = pytest.mark.slow
+
 ADDRESS = "http://127.0.0.1/api/admin"
 ADMIN = principal_headers(ORGANIZATION, "ann", "orc.admin")
 TURNS, DAYS = "/telemetry", "/telemetry/days"

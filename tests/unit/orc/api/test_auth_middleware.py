@@ -13,6 +13,8 @@ from devkit.system import principal_headers
 from orc.api.app import MAX_QUESTION_BYTES, create_app
 from orc.settings import AuthMode, Settings
 
+pytestmark = pytest.mark.slow
+
 CONVERSATION = "/conversations/3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 CHUNK = b"x" * 65_536
 BODIES = [

@@ -19,6 +19,8 @@ from orc.settings import AuthMode, Settings
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.inputs import UNNAMED
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 STREAM = {"accept": "text/event-stream"}
 TALK = [("user", "The fee?"), ("assistant", "Which one?"), ("user", "Of the pool.")]

@@ -13,6 +13,8 @@ from orc.contexts.models import ContextStore
 from orc.settings import Settings
 from orc.turns.contexts import NOT_SHOWN
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def chat(tmp_path: Path) -> AsyncIterator[Chat]:

@@ -17,6 +17,8 @@ from orc.contexts.ids import is_context_id, new_id
 from orc.contexts.sweep import sweep
 from orc.settings import AuthMode, Settings
 
+pytestmark = pytest.mark.slow
+
 ADMIN_ROLE = "orc.admin"
 ORDER = ["viewer", "editor", "admin"]
 

@@ -15,6 +15,8 @@ from orc.bootstrap import App
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.traces.models import TraceFilter, TurnTrace
 
+pytestmark = pytest.mark.slow
+
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 OWNER = Owner("acme", "ann", CONVERSATION)
 Json = dict[str, Any]

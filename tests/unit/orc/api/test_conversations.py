@@ -10,6 +10,8 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 
+pytestmark = pytest.mark.slow
+
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 
 

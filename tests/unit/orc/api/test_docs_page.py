@@ -3,9 +3,12 @@
 from pathlib import Path
 
 import httpx
+import pytest
 
 from orc.api.app import create_app
 from orc.settings import Settings
+
+pytestmark = pytest.mark.slow
 
 
 async def test_the_page_of_the_api_loads_nothing_from_other_sites(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from devkit.fakes import FakeTools
 from devkit.graph_turns import says
 from devkit.traced_turns import api
 
+pytestmark = pytest.mark.slow
+
 CONVERSATION = str(uuid.uuid4())
 DOCUMENTS = f"/conversations/{CONVERSATION}/documents"
 FILE = ("file", ("a.txt", b"The mooring fee is 410 euros a day."))

@@ -13,6 +13,8 @@ from orc.api.app import create_app
 from orc.api.downloads import content_disposition
 from orc.settings import AuthMode, Settings
 
+pytestmark = pytest.mark.slow
+
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 PATH = f"/conversations/{CONVERSATION}/export"
 

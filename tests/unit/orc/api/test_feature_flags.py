@@ -22,6 +22,8 @@ from orc.tools.ports import ToolSchema
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.requests import FeatureFlags, TurnRequest
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 TEXT = "The fee is 10."
 PLACE = {"document_id": "d", "blob_name": "a.pdf", "page_id": "d.p1"}

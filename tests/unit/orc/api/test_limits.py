@@ -16,6 +16,8 @@ from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from orc.turns.dependencies import TurnDependencies
 
+pytestmark = pytest.mark.slow
+
 ANN, BOB = principal_headers("acme", "ann"), principal_headers("acme", "bob")
 LIMITS: dict[str, Any] = {
     "turns_per_user": 2,

@@ -18,6 +18,8 @@ from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
 from scripts.describe_tools import live_tools
 
+pytestmark = pytest.mark.slow
+
 AZURE = {"auth_mode": AuthMode.EASYAUTH, "azure_auth_enabled": True}
 Asks = Callable[..., Any]
 

@@ -11,6 +11,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 SETTINGS = {
     AuthMode.LOCAL: Settings(),

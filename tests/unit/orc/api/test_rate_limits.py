@@ -16,6 +16,8 @@ from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from orc.turns.dependencies import TurnDependencies
 
+pytestmark = pytest.mark.slow
+
 Post = Callable[..., Awaitable[httpx.Response]]
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 

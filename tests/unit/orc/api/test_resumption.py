@@ -22,6 +22,8 @@ from orc.settings import AuthMode, Settings
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.results import STORED_AFTER
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 ENDPOINTS = {
     "/orc": {"question": "The fee?"},

@@ -16,6 +16,8 @@ from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi, events_of
 from devkit.system import Event
 from orc.exports.transcript import STOPPED
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 
 

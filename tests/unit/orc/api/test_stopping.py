@@ -10,6 +10,8 @@ from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi, events_of
 from devkit.system import Event
 from orc.turns.results import STOPPED_ANSWER
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[PausingApi]:

@@ -13,6 +13,8 @@ from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import Turn, TurnOutcome
 from orc.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def chat(tmp_path: Path) -> AsyncIterator[Chat]:

@@ -30,6 +30,8 @@ from orc.cli.serve import SAMPLE, _greet
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -1,5 +1,6 @@
 """What a model is shown of the contexts of a turn."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,8 @@ from orc.contexts.block import MOST_TOKENS, SESSION, DocumentCount, context_bloc
 from orc.contexts.models import LeftOut, ReadableRef
 from orc.contexts.turn_scope import TurnScope
 from orc.graphs.context_choice import names_other_context
+
+pytestmark = pytest.mark.slow
 
 TOKENS = TiktokenCounter()
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from orc.contexts.ids import lineage
 from orc.contexts.models import Context, ContextType, Rights, Role, State
 from orc.contexts.places import MOST_FAR, MOST_HISTORICAL, Wanted, may_be_deep, places_of, tools_off
 from tests.unit.orc.contexts.test_rights import NOW
+
+pytestmark = pytest.mark.slow
 
 ORDER = ("viewer", "editor", "admin")
 TYPES = ("organization", "folder", "usecase")

@@ -12,6 +12,8 @@ from orc.contexts.models import Context, ContextType, Rights, Role, State
 from orc.contexts.rights import NEEDED, Right, allows, principals_of, role_on
 from orc.identity import Principal
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 ORDER = ("viewer", "editor", "admin")
 ROOTS = ["a" * 16, "b" * 16]

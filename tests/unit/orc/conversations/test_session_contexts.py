@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,8 @@ from orc.conversations.session_contexts import (
     with_used,
 )
 from orc.conversations.transitions import first_head
+
+pytestmark = pytest.mark.slow
 
 HEAD = first_head(Owner("acme", "ada", "c-1"), datetime(2025, 1, 1, tzinfo=UTC))
 turns = st.lists(st.tuples(st.sampled_from("abcdef"), st.booleans()), max_size=60)

@@ -9,6 +9,8 @@ from orc.exports.pdf import MARGIN, PdfWriter
 from orc.exports.tree import CitedSource, Entry, Heading
 from scripts import make_box_font
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = {
     "Latin": "Straße naïve façade",
     "Greek": "Η απάντηση είναι ναι",

@@ -12,6 +12,8 @@ from core.errors import OrcError, Unavailable
 from orc.exports.rendering import PdfRenderer, TooMuch, line_of
 from orc.exports.tree import CitedSource, Entry, Heading
 
+pytestmark = pytest.mark.slow
+
 HEADING = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", 1)
 SOURCE = CitedSource(1, "a.pdf", 5, "Every employee has 28 days.", "verified")
 

@@ -23,6 +23,8 @@ from orc.memory.recall import remembered
 from orc.memory.service import MemoryService, add_turns
 from orc.memory.sqlite import SqliteMemoryStore
 
+pytestmark = pytest.mark.slow
+
 COUNTER = WordCounter()
 OWNERS = [Owner(*names) for names in product(("acme", "umbra"), ("ada", "bob"), ("c-1", "c-2"))]
 

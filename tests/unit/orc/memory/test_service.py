@@ -27,6 +27,8 @@ from orc.memory.service import LATE_AT_ONCE, RETRIED_TURNS, UNREADABLE, UNWRITTE
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import MAX_POINTS, Summarizer
 
+pytestmark = pytest.mark.slow
+
 
 class Store(SqliteMemoryStore):
     """A store that counts its calls and can run another operation before the next write."""

@@ -27,6 +27,8 @@ from orc.tools import mcp_client
 from orc.tools.mcp_client import KEPT_OPEN_SECONDS, RESTART_SECONDS, McpToolGateway
 from orc.tools.ports import OnProgress
 
+pytestmark = pytest.mark.slow
+
 CALL_SECONDS = 0.5
 
 

@@ -21,6 +21,8 @@ from devkit.traced_turns import Kept, api
 from orc.tools.ports import ToolSchema
 from orc.traces.models import TurnTrace
 
+pytestmark = pytest.mark.slow
+
 CANARY = "quokka"
 """A word that is also a valid name."""
 SAID = f"The {CANARY} opens at seven."

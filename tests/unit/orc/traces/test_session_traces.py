@@ -19,6 +19,8 @@ from orc.conversations.session_contexts import Range
 from orc.memory.models import ConversationMemory
 from orc.traces.models import NoTraces, TraceSink, TurnTrace
 
+pytestmark = pytest.mark.slow
+
 QUESTION = {"question": "Good morning!"}
 TELEMETRY = "/admin/telemetry"
 

@@ -32,6 +32,8 @@ from orc.limits.window import Window
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
 
+pytestmark = pytest.mark.slow
+
 
 class FailingLog(Log):
     """A turn log that reports that a failure is stored once the test allows it."""

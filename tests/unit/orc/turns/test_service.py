@@ -44,6 +44,8 @@ from orc.tools.ports import ToolSchema
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
 
+pytestmark = pytest.mark.slow
+
 
 async def test_done_comes_only_after_the_turn_is_stored(log: Log, tools: SlowTools) -> None:
     done = await ending(await turn_service(log, tools).start(asking("a.pdf"), CALLER))

@@ -25,6 +25,8 @@ from orc.settings import AuthMode, Settings
 from orc.turns.requests import TurnRequest
 from orc.turns.suggestions import Suggestions, subject_of
 
+pytestmark = pytest.mark.slow
+
 OWNER = Owner("acme", "ann", "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11")
 LEAVE, TRAVEL, DEVICES = (
     f"What does the document say about “{subject}”?"

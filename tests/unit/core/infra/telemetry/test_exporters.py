@@ -21,6 +21,8 @@ from core.infra.telemetry.exporters import build_providers
 from core.infra.telemetry.setup import Telemetry
 from devkit.shared_data import ROOT
 
+pytestmark = pytest.mark.slow
+
 KEY = "InstrumentationKey=0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4"
 RECORDING = """
 from core.infra.settings import CoreSettings

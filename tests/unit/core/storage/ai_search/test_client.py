@@ -15,6 +15,8 @@ from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import ADMIN_KEY, SearchDouble
 
+pytestmark = pytest.mark.slow
+
 INDEX = "passages"
 
 

@@ -20,6 +20,8 @@ from devkit.azure.search import connect
 from devkit.azure.targets import Target
 from devkit.doubles.search_double import Failure, SearchDouble
 
+pytestmark = pytest.mark.slow
+
 INDEX = "passages"
 TOPICS = Embedding("topics", 3)
 PLAN = [

@@ -14,6 +14,8 @@ from core.storage.ai_search.vectors import AzureVectorIndex
 from devkit.doubles.search_double import SearchDouble
 from tests.unit.core.storage.ai_search.conftest import TopicEmbedder
 
+pytestmark = pytest.mark.slow
+
 SESSION = Owner("acme", "ann", "s1")
 FOLDER, BELOW, GONE, ALIKE = (
     Owner.of_context("acme", each) for each in ("o1-f1", "o1-f1-u1", "o1-f1-u2", "o1-f11")

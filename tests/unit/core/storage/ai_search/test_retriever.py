@@ -17,6 +17,8 @@ from core.storage.ai_search.vectors import AzureVectorIndex
 from devkit.doubles.search_double import Failure, SearchDouble
 from tests.unit.core.storage.ai_search.conftest import TopicEmbedder
 
+pytestmark = pytest.mark.slow
+
 HIGH, LOW = 2.0, 1.0
 HARBOUR = "The harbour is closed to all ships in winter."
 ANCHOR = "Vessels lie at anchor until spring."

@@ -13,6 +13,8 @@ from core.storage.cosmos import consistency as cosmos_sessions
 from core.storage.cosmos.client import open_client, open_cosmos
 from core.storage.cosmos.consistency import SESSION_TOKEN, BatchTokens, CosmosBreaker
 
+pytestmark = pytest.mark.slow
+
 ENTER_SECONDS = 0.3
 
 

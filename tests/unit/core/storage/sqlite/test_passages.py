@@ -5,6 +5,8 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import pytest
+
 from core.documents.passages import split_pages
 from core.documents.places import Accessible
 from core.infra.sqlite import READERS, Database
@@ -13,6 +15,8 @@ from core.names import Owner
 from core.search.postings import index_passages
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 from core.storage.sqlite.places import BATCH
+
+pytestmark = pytest.mark.slow
 
 
 async def test_nothing_is_left_of_a_deleted_document(tmp_path: Path) -> None:
