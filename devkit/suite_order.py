@@ -7,6 +7,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 SLOWEST = (
+    "tests/test_other_pythons",
     "tests/web",
     "tests/campaigns",
     "tests/system",
@@ -33,6 +34,7 @@ SHARING = {
     },
     "offline_system": {
         "tests/system/test_documents_over_http",
+        "tests/system/test_generated_client",
         "tests/system/test_offline_memory",
         "tests/test_readme",
         "tests/unit/orc/api/test_uploads",

@@ -298,8 +298,8 @@ class TurnMetadata(BaseModel):
     """How the answer was made."""
 
     trace_id: str
-    route: Annotated[dict[str, JsonValue], DescribedBy(Route)] = {}
-    plan: Annotated[dict[str, JsonValue], DescribedBy(Plan)] = {}
+    route: Annotated[dict[str, JsonValue], DescribedBy(Route)] = Field(default_factory=dict)
+    plan: Annotated[dict[str, JsonValue], DescribedBy(Plan)] = Field(default_factory=dict)
     retrieval_mode: RetrievalMode = "none"
     retrieval_reason: str = ""
     retrieval_steps: list[RetrievalStep] = []
@@ -308,7 +308,7 @@ class TurnMetadata(BaseModel):
     )
     context_budget: dict[str, int] = {}
     summary_selection: dict[str, JsonValue] = {}
-    critic_summary: Annotated[dict[str, JsonValue], DescribedBy(CriticSummary)] = {}
+    critic_summary: Annotated[dict[str, JsonValue], DescribedBy(CriticSummary)] = Field(default_factory=dict)
     lazy: LazyCounts = LazyCounts()
     images: ImageCounts = ImageCounts()
     contexts: TurnContexts | None = Field(default=None, description="null if no context was named")

@@ -43,7 +43,7 @@ class TurnView(View):
     answer_kind: AnswerKind | None = None
     citations: list[Citation] = []
     metadata: Annotated[dict[str, JsonValue], DescribedBy(TurnMetadata)] = Field(
-        default={}, description="of the result, without its timeline"
+        default_factory=dict, description="of the result, without its timeline"
     )
     failure: Failure | None = None
     created_at: datetime
