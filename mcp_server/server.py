@@ -1,6 +1,7 @@
 """The MCP server over HTTP and stdio: registers the tools and answers health checks."""
 
 import json
+import logging
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -22,6 +23,7 @@ from starlette.routing import Route
 
 from core import __version__
 from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError
+from core.infra.request_log import RequestLog
 from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import App
@@ -32,6 +34,8 @@ from mcp_server.tools import document_chat, documents, documents_analyze, pages,
 from mcp_server.tools.registration import CallScope, failure
 
 TOOL_OFF = "tool_off"
+
+log = logging.getLogger(__name__)
 
 
 class ToolServer(MCPServer[None]):
@@ -75,6 +79,7 @@ class ToolServer(MCPServer[None]):
                 problems = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:5])
                 result = failure(InvalidInput("; ".join(problems)))
             name_tool(begun, name)
+            log.info("tool %s %s", name, "failed" if getattr(result, "is_error", False) else "done")
             return result
 
     def _tool_input_schema(self, name: str) -> dict[str, Any] | None:
@@ -94,6 +99,7 @@ class ToolServer(MCPServer[None]):
         return self._scope().allows(name, only_reads=hints is None or hints.read_only_hint is not False)
 
 
+PATHS = ("mcp", "live", "health", "register")
 INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
 
 
@@ -143,6 +149,7 @@ def build_http_app(
     http_app.router.routes.extend([Route("/live", live), Route("/health", health), REGISTRATION])
     http_app.add_middleware(SessionIds)
     http_app.add_middleware(ExplainedRefusals, tokens=app.tokens)
+    http_app.add_middleware(RequestLog, words=PATHS)
     return http_app
 
 

@@ -13,6 +13,7 @@ from core.errors import InvalidInput
 from core.infra.collector import collector_paused
 from core.infra.http_server import LimitedHttp, Server
 from core.infra.lifeline import hold_on
+from core.infra.logs import start_logging
 from core.infra.shared_port import Member
 from core.infra.siblings import Siblings
 from core.infra.telemetry.setup import Telemetry, start_telemetry
@@ -30,6 +31,7 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
 
     A `member` serves the connections that are passed to it.
     """
+    start_logging(settings)
     telemetry = start_telemetry(settings, SERVICE)
     siblings = Siblings(member) if member else None
     calls = RunningCalls(siblings)
@@ -43,6 +45,7 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
             port=settings.mcp_port,
             http=LimitedTools,
             ws="none",
+            log_config=None,
             log_level="warning",
             timeout_graceful_shutdown=5,
         )
@@ -89,6 +92,7 @@ class _Server(Server):
 
 async def serve_stdio(settings: Settings) -> None:
     """Serve one client on standard input and output."""
+    start_logging(settings)
     telemetry = start_telemetry(settings, SERVICE)
     token = settings.scope_token.get_secret_value() if settings.scope_token else None
     with contextlib.closing(telemetry):

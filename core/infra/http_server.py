@@ -80,6 +80,7 @@ class LimitedHttp(HttpToolsProtocol):
 
     def _refuse(self, status: bytes) -> None:
         self._have_headers()
+        log.info("a connection was refused: %s", status.partition(b"\r")[0].decode())
         if not self.transport.is_closing():
             self.transport.write(
                 b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"

@@ -38,6 +38,10 @@ from core.infra.setting_section import Section, split_commas
 MIB = 1024 * 1024
 DAY_SECONDS = 24 * 3600
 
+_SENDING = ("LANGSMITH_", "LANGCHAIN_", "OPENAI_LOG")
+"""How the names of variables begin by which libraries send questions, pages and answers to a service, or log
+them. Developers have them in their shell for other programs; Orc has its own settings for both."""
+
 log = logging.getLogger(__name__)
 
 
@@ -206,6 +210,24 @@ class TelemetrySettings(Section):
         return split_commas(value)
 
 
+class LogSettings(Section):
+    """The log that `orc serve`, `orc worker` and the tools server write to standard error."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info",
+        description="least level of what is logged; info: a line for each request; debug: health checks and"
+        " files of the page too",
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text", description="form of the lines of the log; json: an object a line, for programs"
+    )
+
+    @field_validator("log_level", "log_format", mode="before")
+    @classmethod
+    def _in_any_case(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+
 class ToolsServerSettings(Section):
     """Where the tools server listens."""
 
@@ -225,7 +247,13 @@ def tools_url(host: str, port: int) -> str:
 
 
 class CoreSettings(
-    ToolsServerSettings, StorageSettings, ModelSettings, IngestionSettings, TelemetrySettings, BaseSettings
+    ToolsServerSettings,
+    StorageSettings,
+    ModelSettings,
+    IngestionSettings,
+    TelemetrySettings,
+    LogSettings,
+    BaseSettings,
 ):
     """The settings of every process."""
 
@@ -263,7 +291,14 @@ Kind = TypeVar("Kind", bound=CoreSettings)
 
 
 def load_settings(kind: type[Kind]) -> Kind:
-    """The settings of this process. Raises InvalidInput naming the variable that cannot be used."""
+    """The settings of this process. Raises InvalidInput naming the variable that cannot be used.
+
+    The environment loses the variables by which libraries would send or log content by themselves.
+    """
+    for name in [name for name in os.environ if name.startswith(_SENDING)]:
+        del os.environ[name]
+    # Azure's exporter would report its own use to Microsoft.
+    os.environ.setdefault("APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL", "true")
     try:
         settings = kind()
     except ValidationError as exc:

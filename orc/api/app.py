@@ -10,6 +10,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from core.infra.log_redaction import keep_content_out
+from core.infra.request_log import RequestLog
 from core.infra.telemetry.setup import start_telemetry
 from orc import __version__
 from orc.api import PREFIX, web
@@ -112,9 +113,18 @@ def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
         max_bytes=MAX_QUESTION_BYTES,
         longer={"/documents": upload_bytes, "/chat/completions": MAX_COMPLETION_BYTES},
     )
+    app.add_middleware(RequestLog, words=_path_words())
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
     add_error_handlers(app)
     return app
+
+
+@cache
+def _path_words() -> set[str]:
+    """The parts of all paths that are the same in every request."""
+    own = [route for router in (*OWN_ROUTERS, web.router, openai.router) for route in router.routes]
+    paths = [*OPENAI_PREFIXES, PREFIX, OPENAPI_PATH, *(getattr(route, "path", "") for route in own)]
+    return {part for path in paths for part in path.split("/") if not part.startswith("{")}
 
 
 @cache

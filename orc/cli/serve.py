@@ -26,6 +26,7 @@ from core.infra.data_directory import announced
 from core.infra.http_server import LimitedHttp
 from core.infra.http_server import Server as HttpServer
 from core.infra.lifeline import hold_on
+from core.infra.logs import start_logging
 from core.infra.shared_port import Member
 from core.infra.siblings import Siblings
 from core.infra.sqlite import Database
@@ -61,6 +62,7 @@ async def serve(settings: Settings, console: Console) -> None:
 
     Raises InvalidInput for settings that cannot work.
     """
+    start_logging(settings)
     await _check(settings)
     settings = _with_free_ports(settings)
     with announced(settings.data_dir, settings.mcp_server_url):
@@ -137,6 +139,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 async def serve_member(settings: Settings, member: Member) -> None:
     """Serve what the process that started this one passes, until a signal arrives or that process ends."""
+    start_logging(settings)
     with collector_paused():
         app = await asyncio.to_thread(_load_app, settings)
         opened: App = await app.state.provider.get()
@@ -158,6 +161,7 @@ def _config(app: "FastAPI", settings: Settings) -> uvicorn.Config:
         port=settings.port,
         http=LimitedHttp,
         ws="none",
+        log_config=None,
         log_level="warning",
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )

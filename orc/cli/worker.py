@@ -10,6 +10,7 @@ from core.bootstrap import Documents, open_documents
 from core.documents.jobs import Notice
 from core.infra.lifeline import hold_on
 from core.infra.log_redaction import keep_content_out
+from core.infra.logs import start_logging
 from core.infra.settings import CoreSettings
 from core.infra.telemetry.setup import start_telemetry
 from orc.contexts.models import ContextStore
@@ -23,6 +24,7 @@ NICENESS = 10
 
 async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> None:
     """Work through the queue until a signal arrives, or until standard input ends."""
+    start_logging(settings)
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
     with contextlib.closing(start_telemetry(settings, SERVICE)):
