@@ -10,7 +10,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(UV_VENV)/bin/uv)
 NODE_TOOLS := node_modules/.package-lock.json
 
 export UV_PYTHON_DOWNLOADS := never
-# A company's proxy has a certificate that only the system's store knows: uv, pip and npm are told to use it.
+# A company's proxy has a certificate that only the system's store knows: uv, pip and npm use it too.
 export UV_SYSTEM_CERTS ?= 1
 export UV_NATIVE_TLS ?= 1
 CERTIFICATES := $(firstword $(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt))
@@ -47,7 +47,7 @@ SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
 .PHONY: help run check check-text test-fast test campaigns bench provision lock vendor clean
-.PHONY: python install install-dev install-functions install-node
+.PHONY: python install install-dev install-functions install-node install-pythons
 
 help:
 	@echo "make run           set up, then serve the API (127.0.0.1:7071) and the MCP server (127.0.0.1:7072)"
@@ -78,7 +78,7 @@ test-fast: install-dev
 	@$(PYTEST) tests/unit tests/contract -m "not emulator and not slow"
 
 # Types are checked while the tests run, and reported after them: mypy uses one processor for half a minute.
-test: install-dev install-functions install-node check-text
+test: install-dev install-functions install-node $(if $(filter 1,$(ORC_REQUIRE_ALL)),install-pythons) check-text
 	@types=$$(mktemp); $(BIN)/python -m mypy >"$$types" 2>&1 & checking=$$!; \
 	$(PYTEST); tests=$$?; \
 	wait $$checking; typed=$$?; cat "$$types"; rm -f "$$types"; \
@@ -122,7 +122,16 @@ $(UV_VENV)/bin/uv:
 	@"$(PYTHON)" -m venv --clear $(UV_VENV)
 	@$(UV_VENV)/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.9,<1"
 
-ifneq ($(shell test -w . && echo writable),)
+# The oldest 3.11 and a 3.12, for tests/test_other_pythons.py. Debian 12's own Python is 3.11.2.
+install-pythons: $(UV)
+	@for version in 3.11 3.12; do \
+	  found=$$(ls /usr/bin/python$$version 2>/dev/null || { $(call FIND_PYTHON,$$version); }); \
+	  test -n "$$found" || { echo "There is no Python $$version, on which the fast tests have to pass too." >&2; exit 1; }; \
+	  UV_PROJECT_ENVIRONMENT=.venv-$$version $(UV) sync --frozen --python "$$found" || exit; \
+	done
+
+WRITABLE := $(shell test -w . && echo yes)
+ifeq ($(WRITABLE),yes)
 install: $(UV) python
 	@$(SYNC) --python "$(PYTHON)" --no-dev --inexact
 else

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy
 from PIL import Image
 
-from devkit.browser import PACKAGE, Page, Program
+from devkit.browser import Page, Program
+from devkit.node import from_npm
 from devkit.page_scenes import SCENES
 from devkit.page_stage import stage
 from devkit.shared_data import ROOT
@@ -101,7 +102,7 @@ def _reviewed(look: str) -> Iterator[tuple[str, Image.Image]]:
 
 def installed_browser() -> str:
     """The version of the browser's package, and so of its letters."""
-    version: str = json.loads((PACKAGE / "package.json").read_bytes())["version"]
+    version: str = json.loads(from_npm("@sparticuz/chromium/package.json").read_bytes())["version"]
     return version
 
 

@@ -17,18 +17,18 @@ if ! test -e "$root/made"; then
   mkdir -p "$root"
   debootstrap --variant=minbase --include=python3,python3-venv,make,git,ca-certificates \
     "$suite" "$root" http://deb.debian.org/debian ${newer:-} >"$root.log" 2>&1 || { tail "$root.log" >&2; exit 1; }
-  chroot "$root" useradd --create-home orc
+  chroot "$root" useradd --home-dir /srv/orc orc
   touch "$root/made"
 fi
 
 # The machine's own list of authorities: it may stand behind a proxy.
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
-home=$root/home/orc
+home=$root/srv/orc
 rm -rf "$home"
 mkdir -p "$home/work"
 git clone --quiet "$source" "$home/work/orc"
-chroot "$root" chown -R orc:orc /home/orc
+chroot "$root" chown -R orc:orc /srv/orc
 
 inside() {
   mount -t proc proc "$root/proc"
@@ -37,7 +37,7 @@ inside() {
     mkdir "$home/work/shared"
     mount --bind -o ro "$source/../shared" "$home/work/shared"
   fi
-  exec chroot --userspec=orc:orc "$root" /usr/bin/env -i HOME=/home/orc PATH=/usr/bin:/bin LANG=C.UTF-8 \
+  exec chroot --userspec=orc:orc "$root" /usr/bin/env -i HOME=/srv/orc PATH=/usr/bin:/bin LANG=C.UTF-8 \
     /bin/sh -c 'cd ~/work/orc && exec "$@"' sh "$@"
 }
 export -f inside

@@ -221,7 +221,7 @@ def test_ci_and_the_dev_container_call_targets_that_exist(file: str) -> None:
 
 def test_ci_tests_every_supported_python() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
-    assert workflow["jobs"]["fast"]["strategy"]["matrix"]["python"] == list(PYTHONS)
+    assert workflow["jobs"]["pythons"]["strategy"]["matrix"]["python"] == list(PYTHONS)
 
 
 def test_pre_commit_runs_the_tools_of_make_check() -> None:

@@ -4,6 +4,8 @@ import os
 import socket
 import subprocess
 import sys
+import warnings
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
@@ -33,7 +35,7 @@ SKIPPING_TESTS = {
 
         def test_third(skipping): ...
 
-        def test_of_its_own(): raise NotInstalled("no program")
+        def test_itself(): raise NotInstalled("no program")
     """,
 }
 
@@ -100,6 +102,14 @@ def test_every_kind_of_skip_fails_with_its_reason_under_require_all(tmp_path: Pa
     assert "skipped in" not in run.stdout
     for reason in ("no mark", "no call", "no module", "no fixture", "no program"):
         assert f"may not be skipped under ORC_REQUIRE_ALL=1: Skipped: {reason}" in run.stdout
+
+
+def test_a_warning_about_our_code_is_an_error_and_one_about_a_dependency_is_not() -> None:
+    warn = partial(warnings.warn_explicit, "old", DeprecationWarning, "file.py", 1)
+    warn(module="langsmith.client")
+    for ours in ("core.names", "tests.unit.test_it", "function_app"):
+        with pytest.raises(DeprecationWarning):
+            warn(module=ours)
 
 
 def test_the_network_beyond_loopback_is_closed() -> None:

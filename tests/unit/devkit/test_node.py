@@ -24,7 +24,7 @@ def node_that_says(version: str, folder: Path, patch: pytest.MonkeyPatch) -> Non
     patch.setenv("PATH", str(folder))
 
 
-def test_a_machine_without_node_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_node_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotInstalled, match="Node 20 or newer is not installed"):
         from_npm("azurite")

@@ -38,7 +38,7 @@ async def test_traces_older_than_the_retention_are_deleted(database: Database) -
 @pytest.mark.parametrize(
     ("query", "parameters", "index"),
     [
-        (adapter._PAGE.format(filters="AND trace_id = ?"), 6, "turn_traces_by_id"),
+        (adapter._PAGE.format(filters="AND trace_id = ?"), 6, "turn_traces_by_"),
         (adapter._PAGE.format(filters=""), 5, "turn_traces_by_time"),
         (adapter._PAGE.format(filters="AND user_id = ?"), 6, "turn_traces_by_time"),
         (adapter._DAILY, 3, "COVERING INDEX turn_traces_by_day"),

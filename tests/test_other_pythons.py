@@ -1,0 +1,45 @@
+"""The fast tests on the other supported Pythons: CI makes an environment for each, and a bare Debian."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from devkit.shared_data import ROOT
+
+FAST = ("-m", "pytest", "tests/unit", "tests/contract", "-m", "not emulator and not slow")
+ALONE = ("-p", "no:xdist", "-p", "no:cacheprovider", "--color=no", "--tb=short")
+DEBIAN = "forky"
+"""The Debian whose Python is 3.14. It has no Node: what needs it has to skip there."""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+
+
+def run_fast_tests(name: str, command: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "ORC_REQUIRE_ALL"}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
+    with capfd.disabled():
+        last = [line for line in run.stdout.splitlines() if " passed" in line][-1]
+        sys.stdout.write(f"\nFast tests on {name}: {last}\n")
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12"])
+def test_the_fast_tests_pass_on_an_older_python(version: str, capfd: pytest.CaptureFixture[str]) -> None:
+    python = ROOT / f".venv-{version}" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("there are no environments of other Pythons: `make install-pythons` makes them")
+    says = [str(python), "-c", "import platform; print(platform.python_version())"]
+    exact = subprocess.run(says, capture_output=True, text=True, check=True).stdout.strip()
+    run_fast_tests(f"Python {exact}", [str(python), *FAST, *ALONE], capfd)
+
+
+def test_the_fast_tests_pass_on_a_bare_debian_with_python_3_14(capfd: pytest.CaptureFixture[str]) -> None:
+    """In a clone of the last commit, by a user without rights, after the set-up that the README describes."""
+    if os.geteuid() != 0 or shutil.which("debootstrap") is None:
+        pytest.skip("a bare Debian needs root and debootstrap")
+    script = str(ROOT / "scripts" / "on_debian.sh")
+    alone = f"PYTEST=.venv/bin/python -m pytest {' '.join(ALONE)}"
+    run_fast_tests(f"Debian {DEBIAN}", [script, DEBIAN, "make", "test-fast", alone], capfd)
