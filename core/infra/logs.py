@@ -4,12 +4,10 @@ import json
 import logging
 from datetime import datetime
 
-from core.infra.settings import LogSettings
-
-NO_TRACE = "-"
+from core.infra.settings import TelemetrySettings
 
 
-def start_logging(settings: LogSettings) -> None:
+def start_logging(settings: TelemetrySettings) -> None:
     """Write the log of this process as the settings say, unless its host has set up logging already.
 
     `log_redaction` keeps content out of it.
@@ -49,4 +47,4 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _trace(record: logging.LogRecord) -> str:
-    return getattr(record, "trace_id", None) or NO_TRACE
+    return getattr(record, "trace_id", None) or "-"

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 QUIET = frozenset({"assets", "health", "live", "ready"})
 """Parts of paths that machines and pages ask for all the time: logged at the level debug."""
+LINE = "%(method)s %(path)s %(status)d in %(milliseconds)d ms"
 
 log = logging.getLogger(__name__)
 
@@ -41,11 +42,6 @@ class RequestLog:
     def _write(self, scope: Scope, status: int, milliseconds: int) -> None:
         parts = scope["path"].split("/")
         path = "/".join(part if part in self._words else part and "{}" for part in parts)
-        level = logging.DEBUG if QUIET.intersection(parts) else logging.INFO
         request = {"method": scope["method"], "path": path, "status": status, "milliseconds": milliseconds}
-        log.log(
-            level,
-            "%(method)s %(path)s %(status)d in %(milliseconds)d ms",
-            request,
-            extra={"request": request},
-        )
+        level = logging.DEBUG if QUIET.intersection(parts) else logging.INFO
+        log.log(level, LINE, request, extra={"request": request})

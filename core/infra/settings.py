@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from dotenv import dotenv_values
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -41,6 +41,8 @@ DAY_SECONDS = 24 * 3600
 _SENDING = ("LANGSMITH_", "LANGCHAIN_", "OPENAI_LOG")
 """How the names of variables begin by which libraries send questions, pages and answers to a service, or log
 them. Developers have them in their shell for other programs; Orc has its own settings for both."""
+
+_IN_ANY_CASE = BeforeValidator(str.lower)
 
 log = logging.getLogger(__name__)
 
@@ -192,12 +194,20 @@ class IngestionSettings(Section):
 
 
 class TelemetrySettings(Section):
-    """Export of spans and metrics."""
+    """Export of spans and metrics, and the log that a process without a host writes to standard error."""
 
     telemetry_exporters: Annotated[list[Literal["console", "otlp", "azure"]], NoDecode] = Field(
         [],
         description="where spans and metrics are exported, separated by commas: console, otlp (see the"
         " standard OTEL_EXPORTER_OTLP_* variables), azure (Application Insights); default: not exported",
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], _IN_ANY_CASE] = Field(
+        "info",
+        description="least level of what is logged; info: a line for each request; debug: health checks and"
+        " files of the page too",
+    )
+    log_format: Annotated[Literal["text", "json"], _IN_ANY_CASE] = Field(
+        "text", description="form of the log; json: an object a line"
     )
     telemetry_content: bool = Field(False, description="include questions and answers in spans")
     applicationinsights_connection_string: SecretStr | None = Field(
@@ -208,24 +218,6 @@ class TelemetrySettings(Section):
     @classmethod
     def _separated_exporters(cls, value: object) -> object:
         return split_commas(value)
-
-
-class LogSettings(Section):
-    """The log that `orc serve`, `orc worker` and the tools server write to standard error."""
-
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info",
-        description="least level of what is logged; info: a line for each request; debug: health checks and"
-        " files of the page too",
-    )
-    log_format: Literal["text", "json"] = Field(
-        "text", description="form of the lines of the log; json: an object a line, for programs"
-    )
-
-    @field_validator("log_level", "log_format", mode="before")
-    @classmethod
-    def _in_any_case(cls, value: object) -> object:
-        return value.lower() if isinstance(value, str) else value
 
 
 class ToolsServerSettings(Section):
@@ -247,13 +239,7 @@ def tools_url(host: str, port: int) -> str:
 
 
 class CoreSettings(
-    ToolsServerSettings,
-    StorageSettings,
-    ModelSettings,
-    IngestionSettings,
-    TelemetrySettings,
-    LogSettings,
-    BaseSettings,
+    ToolsServerSettings, StorageSettings, ModelSettings, IngestionSettings, TelemetrySettings, BaseSettings
 ):
     """The settings of every process."""
 

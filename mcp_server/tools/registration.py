@@ -178,18 +178,11 @@ def offer(
     only_reads = access == "read"
     hints = {"open_world_hint": open_world, "read_only_hint": only_reads, "idempotent_hint": only_reads}
     annotations = READ_ONLY.model_copy(update=hints)
-
-    def register(tool: Tool[Arguments]) -> Tool[Arguments]:
-        # Below Python 3.13 a docstring has the indentation of its source.
-        described = server.tool(
-            title=title,
-            description=inspect.getdoc(tool),
-            annotations=annotations,
-            meta={ERRORS_META_KEY: sorted(errors)},
-        )
-        return described(reports_failures(tool))
-
-    return register
+    meta = {ERRORS_META_KEY: sorted(errors)}
+    # Below Python 3.13 a docstring has the indentation of its source.
+    return lambda tool: server.tool(
+        title=title, description=inspect.getdoc(tool), annotations=annotations, meta=meta
+    )(reports_failures(tool))
 
 
 ContextName = Annotated[

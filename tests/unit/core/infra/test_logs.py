@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stderr
 
 from core.infra.log_redaction import keep_content_out
 from core.infra.logs import start_logging
-from core.infra.settings import LogSettings
+from core.infra.settings import TelemetrySettings
 from core.infra.telemetry.spans import request_span, trace_id_of
 
 
@@ -27,7 +27,7 @@ def process() -> Iterator[io.StringIO]:
 
 def test_a_line_has_time_level_trace_and_logger() -> None:
     with process() as written, request_span("", "GET") as span:
-        start_logging(LogSettings())
+        start_logging(TelemetrySettings())
         logging.getLogger("orc.turns").info("turn %d ended", 7)
     time, level, trace, rest = written.getvalue().split(maxsplit=3)
     assert (level, trace, rest) == ("INFO", trace_id_of(span), "orc.turns: turn 7 ended\n")
@@ -37,7 +37,7 @@ def test_a_line_has_time_level_trace_and_logger() -> None:
 
 def test_json_has_the_same_as_fields_and_a_traceback_without_texts() -> None:
     with process() as written:
-        start_logging(LogSettings(log_format="json"))
+        start_logging(TelemetrySettings(log_format="json"))
         try:
             int("quokka")
         except ValueError:
@@ -51,7 +51,7 @@ def test_json_has_the_same_as_fields_and_a_traceback_without_texts() -> None:
 
 def test_the_level_is_the_least_that_is_written() -> None:
     with process() as written:
-        start_logging(LogSettings(log_level="warning"))
+        start_logging(TelemetrySettings(log_level="warning"))
         logging.getLogger("orc").info("not this")
         logging.getLogger("orc").warning("but this")
     assert "not this" not in written.getvalue()
@@ -62,9 +62,9 @@ def test_logging_that_a_host_has_set_up_stays_as_it_is() -> None:
     host = logging.StreamHandler(io.StringIO())
     with process():
         logging.getLogger().addHandler(host)
-        start_logging(LogSettings())
+        start_logging(TelemetrySettings())
         assert logging.getLogger().handlers == [host]
 
 
 def test_settings_are_accepted_in_any_case() -> None:
-    assert LogSettings.model_validate({"log_level": "DEBUG", "log_format": "JSON"}).log_level == "debug"
+    assert TelemetrySettings.model_validate({"log_level": "DEBUG", "log_format": "JSON"}).log_level == "debug"
