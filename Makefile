@@ -43,6 +43,7 @@ version > (3, 14) and sys.stderr.write("Orc is tested on Python 3.11 to 3.14, an
 NO_VENV = This Python cannot create virtual environments: apt install python3-venv, or install uv.
 # One process more than cores. Which tests share one, and what starts first: devkit/suite_order.py.
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --no-loadscope-reorder --durations 25
+FAST = not emulator and not slow
 SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
@@ -75,7 +76,7 @@ check-text: install-dev
 	@$(BIN)/python scripts/check_prose.py
 
 test-fast: install-dev
-	@$(PYTEST) tests/unit tests/contract -m "not emulator and not slow"
+	@$(PYTEST) tests/unit tests/contract -m "$(FAST)"
 
 # Types are checked while the tests run, and reported after them: mypy uses one processor for half a minute.
 test: install-dev install-functions install-node $(if $(filter 1,$(ORC_REQUIRE_ALL)),install-pythons) check-text
