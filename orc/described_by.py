@@ -8,8 +8,8 @@ from pydantic_core import core_schema
 class DescribedBy:
     """Annotates a dictionary that is empty or has the fields of a model, for its JSON schema alone.
 
-    Stored results stay as they are: those of earlier versions may not have all fields of today. The field has a
-    default_factory, as generators of clients drop a model that has the default {} in its schema.
+    Stored results stay as they are: those of earlier versions may not have all fields of today. The field
+    has a default_factory: generators of clients drop a model that has the default {} in its schema.
     """
 
     def __init__(self, model: type[BaseModel]) -> None:

@@ -256,12 +256,14 @@ def needs_emulator(item: pytest.Item) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests of a contract each adapter has passed, and why tests were left out."""
+    """Say why tests were left out, how runs on other Pythons ended, and what each adapter passed."""
     reasons = Counter(report.longrepr[2] for report in terminalreporter.getreports("skipped"))
     for reason, count in reasons.most_common():
         terminalreporter.line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")
     passed: Counter[tuple[str, str]] = Counter()
     for report in terminalreporter.getreports("passed"):
+        for line in [value for name, value in report.user_properties if name == "other run"]:
+            terminalreporter.line(str(line))
         passed.update(value for name, value in report.user_properties if name == "contract")
     if passed:
         terminalreporter.section("contracts")

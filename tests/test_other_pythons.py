@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -14,32 +14,35 @@ ALONE = ("-p", "no:xdist", "-p", "no:cacheprovider", "--color=no", "--tb=short")
 DEBIAN = "forky"
 """The Debian whose Python is 3.14."""
 
+Note = Callable[[str, object], None]
+
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
-def run_fast_tests(name: str, command: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def run_fast_tests(name: str, command: list[str], note: Note) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "ORC_REQUIRE_ALL"}
     run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]
-    with capfd.disabled():
-        last = [line for line in run.stdout.splitlines() if " passed" in line][-1]
-        sys.stdout.write(f"\nFast tests on {name}: {last}\n")
+    last = [line for line in run.stdout.splitlines() if " passed" in line][-1]
+    note("other run", f"Fast tests on {name}: {last}")
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.12"])
-def test_the_fast_tests_pass_on_an_older_python(version: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_fast_tests_pass_on_an_older_python(version: str, record_property: Note) -> None:
     python = ROOT / f".venv-{version}" / "bin" / "python"
     if not python.exists():
         pytest.skip("there are no environments of other Pythons: `make install-pythons` makes them")
     says = [str(python), "-c", "import platform; print(platform.python_version())"]
     exact = subprocess.run(says, capture_output=True, text=True, check=True).stdout.strip()
-    run_fast_tests(f"Python {exact}", [str(python), *FAST, *ALONE], capfd)
+    run_fast_tests(f"Python {exact}", [str(python), *FAST, *ALONE], record_property)
 
 
-def test_the_fast_tests_pass_on_a_bare_debian_with_python_3_14(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_fast_tests_pass_on_a_bare_debian_with_python_3_14(record_property: Note) -> None:
     """In a clone of the last commit, by a user without rights. What needs Node has to skip, not to fail."""
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         pytest.skip("a bare Debian needs root and debootstrap")
     script = str(ROOT / "scripts" / "on_debian.sh")
     alone = f"PYTEST=.venv/bin/python -m pytest {' '.join(ALONE)}"
-    run_fast_tests(f"Debian {DEBIAN}", [script, DEBIAN, "make", "test-fast", alone, "FAST=not slow"], capfd)
+    run_fast_tests(
+        f"Debian {DEBIAN}", [script, DEBIAN, "make", "test-fast", alone, "FAST=not slow"], record_property
+    )
