@@ -7,8 +7,8 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 SLOWEST = (
-    "tests/test_other_pythons",
     "tests/web",
+    "tests/test_other_pythons",
     "tests/campaigns",
     "tests/system",
     "tests/unit/bench",
@@ -60,10 +60,14 @@ _ALONE = ("tests/campaigns/",)
 
 
 class SharedSystem(LoadScopeScheduling):  # type: ignore[misc]
-    """The tests of a module share a process, and so do all modules that use the same running product."""
+    """The tests of a module share a process, and so do all modules that use the same running product.
+
+    Runs on other Pythons share nothing: each takes minutes.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return group_of(super()._split_scope(nodeid))
+        alone = nodeid.startswith("tests/test_other_pythons")
+        return nodeid if alone else group_of(super()._split_scope(nodeid))
 
 
 def group_of(module: str) -> str:
