@@ -5,34 +5,45 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
 from core.text.normal_forms import normalized
-from core.text.numbers import MONTHS, SCALE_VALUES, SCALES
+from core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES
 
 LONGEST_NUMBER = 30
 """Digits and marks of a number; a longer run of digits is a code, and has no value."""
 MOST_CALCULATED = 8
 """Numbers of a sentence that are looked for among the results of calculations."""
-ROUNDED = 0.005
-"""Of a result, that a sentence may round off."""
+MOST_OPERANDS = 40
+"""Values of the units; two of more than these give almost any number."""
+EXACT = 1e-9
+ROUGHLY = 0.1
+"""Shares of a value by which another one may differ from it."""
 NUMBER = re.compile(r"\d{1,3}(?: \d{3})+(?![\d])|\d+(?:[.,'’]\d+)*")
 _TOKEN = re.compile(rf"{NUMBER.pattern}|[^\W\d_]+|[%~≈]")
 _MARK = re.compile(r"[.,'’ ]")
 _ROMAN = re.compile(r"(?<![^\W_])[IVX]{1,5}(?![^\W_])")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
 _TENS = range(20, 91, 10)
-_YEARS = range(1800, 2101)
+_PERCENT = {name for name, code in CURRENCIES.items() if code == "%"} | {"per", "por", "pour", "procent"}
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number of a sentence as it is written, with every value that it can have."""
+    """A number as it is written, with every value that it can have, and the first of them to come to mind."""
 
     written: str
     values: frozenset[float]
+    value: float
     is_about: bool = False
+    is_percent: bool = False
+
+    @property
+    def decimals(self) -> int:
+        """Figures behind its last mark."""
+        *before, last = _MARK.split(self.written.split(" ")[0])
+        return len(last) if before and len(last) != 3 else 0
 
 
 class Values:
@@ -42,10 +53,23 @@ class Values:
         self._text = normalized("NFKC", text)
 
     @cached_property
+    def _tokens(self) -> list[str]:
+        return _tokens(self._text)
+
+    @cached_property
+    def _numbers(self) -> list[Number]:
+        return list(_numbers(self._tokens, ALL_CARDINALS))
+
+    @cached_property
+    def operands(self) -> list[float]:
+        """What can be calculated with: a value of each number, but zero."""
+        return sorted({number.value for number in self._numbers} - {0})
+
+    @cached_property
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
-        tokens = _tokens(self._text)
-        found = {value for number in _numbers(tokens, ALL_CARDINALS) for value in number.values}
+        tokens = self._tokens
+        found = {value for number in self._numbers for value in number.values}
         for token in set(tokens):
             found.update(OTHER_FORMS.get(token, ()))
             if token in MONTHS:
@@ -62,7 +86,7 @@ class Values:
         """Whether a value of the number is here, or one that it rounds, if it says so."""
         if not number.values.isdisjoint(self.all):
             return True
-        return number.is_about and any(self.has_near(value, 0.1) for value in number.values)
+        return number.is_about and any(self.has_near(value, ROUGHLY) for value in number.values)
 
     def has_near(self, value: float, share: float) -> bool:
         """Whether a value is here that differs by no more than this share."""
@@ -111,31 +135,37 @@ def _numbers(tokens: Sequence[str], cardinals: Mapping[str, int]) -> Iterator[Nu
     for token, behind in pairwise((*tokens, "")):
         values = _readings(token, cardinals)
         if values:
-            is_about = before in ABOUT or before in "~≈" and before != ""
-            if (tens := cardinals.get(before)) in _TENS and max(values) < 10:
-                values |= {tens + value for value in values}
-            if scale := SCALE_VALUES.get(SCALES.get(behind, "")):
-                values |= {value * factor for value in values for factor in (scale, scale / 1e3)}
-            written = f"{token} {behind}" if scale else token
-            yield Number(written, frozenset(values), is_about)
-        before = token
+            scale = SCALE_VALUES.get(SCALES.get(behind, ""), 1)
+            tens = cardinals.get(before, 0)
+            if tens in _TENS and values[0] < 10:
+                values = [tens + values[0], *values]
+            yield Number(
+                written=token if scale == 1 else f"{token} {behind}",
+                values=frozenset(value * factor for value in values for factor in _factors(scale)),
+                value=values[0] * scale,
+                is_about=before in ABOUT,
+                is_percent=behind in _PERCENT,
+            )
+        if token not in CURRENCIES:
+            before = token
 
 
-def _readings(token: str, cardinals: Mapping[str, int]) -> set[float]:
-    """The values that a token can have: `1,084` is 1084 in English and 1.084 in German."""
+def _factors(scale: float) -> set[float]:
+    """A table may have `1,084` in thousands or millions where a sentence has `1.1 billion`."""
+    return {scale, 1} | {scale / less for less in (1e3, 1e6) if scale >= less}
+
+
+def _readings(token: str, cardinals: Mapping[str, int]) -> list[float]:
+    """The values that a token can have, the usual one first: `1,084` is 1084 or 1.084, by language."""
     if token in cardinals:
-        return {float(cardinals[token])}
+        return [float(cardinals[token])]
     if not token[:1].isdecimal() or not _is_short(token):
-        return set()
+        return []
     parts = _MARK.split(token)
-    found = {float("".join(parts))} if len(parts[-1]) == 3 or len(parts) == 1 else set[float]()
-    try:
-        found.add(float(plain(token)))
-    except ValueError:
-        found.update(map(float, parts))
-    if len(parts) == 2:
-        found.add(float(".".join(parts)))
-    return found
+    usual = plain(token)
+    found = [float(usual)] if usual.count(".") < 2 and not set(usual) & set(",'’ ") else [*map(float, parts)]
+    found.extend([float(".".join(parts))] if len(parts) == 2 else [])
+    return found + ([float("".join(parts))] if len(parts[-1]) == 3 else [])
 
 
 def _roman(written: str) -> float:
@@ -144,26 +174,22 @@ def _roman(written: str) -> float:
 
 
 def _is_calculated(number: Number, units: Values) -> bool:
-    """Whether a sum, difference, product, ratio or percentage of two values of the units is the number."""
-    values = [value for value in number.values if value and int(value) not in _YEARS]
-    return any(_is_result(value, units) for value in values)
+    """Whether it is a sum, difference, product, ratio or percentage of two values of the units."""
+    operands = units.operands
+    if len(operands) > MOST_OPERANDS:
+        return False
+    return any(_is_result(value, number, operands) for value in number.values if value)
 
 
-def _is_result(value: float, units: Values) -> bool:
+def _is_result(value: float, number: Number, operands: Sequence[float]) -> bool:
+    pairs = list(permutations(operands, 2))
+    if number.is_percent:
+        step = 10.0**-number.decimals / 200
+        wanted = (value / 100, 1 + value / 100, 1 - value / 100)
+        return any(abs(one / other - each) <= step for one, other in pairs for each in wanted)
+    step = 10.0**-number.decimals / 2
     return any(
-        units.has_near(other, ROUNDED)
-        for one in units.all
-        if one and one != value
-        for other in (
-            value - one,
-            value + one,
-            one - value,
-            value / one,
-            value * one,
-            one / value,
-            one * value / 100,
-            one * (1 + value / 100),
-            one * (1 - value / 100),
-        )
-        if other > 0
+        min(abs(one + other - value), abs(one - other - value), abs(one * other - value)) <= EXACT * value
+        or abs(one / other - value) <= step
+        for one, other in pairs
     )
