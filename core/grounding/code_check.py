@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, islice, pairwise
 from typing import Literal, NamedTuple
 
 from core.grounding.units import Unit, page_units
 from core.grounding.values import Values, missing
-from core.grounding.wording import Wording, is_in_words, language_of, wordings
+from core.grounding.wording import Words, language_of
 from core.text.sentences import sentences
 
 Check = Literal["quoted", "reworded", "differs"]
+
+MOST_SENTENCES = 8
+"""Of what is checked as one sentence, that may each be in other units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,16 @@ class Page:
         return language_of(self.text)
 
     @cached_property
-    def wordings(self) -> list[list[Wording]]:
-        """Of each part of each unit."""
-        spans = [[self.text[part.start : part.end] for part in unit.parts] for unit in self.units]
-        found = iter(wordings((text for texts in spans for text in texts), self.language))
-        return [[next(found) for _ in texts] for texts in spans]
+    def words(self) -> Words:
+        """Of each part of each unit, in order."""
+        parts = (part for unit in self.units for part in unit.parts)
+        return Words((self.text[part.start : part.end] for part in parts), self.language)
+
+    @cached_property
+    def parts(self) -> list[range]:
+        """The numbers of each unit's parts."""
+        firsts = accumulate((len(unit.parts) for unit in self.units), initial=0)
+        return [range(*ends) for ends in pairwise(firsts)]
 
 
 class Cited(NamedTuple):
@@ -66,17 +75,20 @@ def check(sentence: str, units: Sequence[Cited], pages: Sequence[Page], question
     if any(_is_quoted(sentence, page, cited) for page in dict.fromkeys(each.page for each in cited)):
         return CodeCheck("quoted")
     language = cited[0].page.language if cited else ""
-    text = "\n".join(page.text[page.units[at].start : page.units[at].end] for page, at in cited)
-    values = [Values(question), *(page.values for page in pages)]
-    differing = tuple(missing(sentence, language, values, Values(text)))
-    return CodeCheck("differs", differing) if differing else CodeCheck("reworded")
+    spans = [(page.text, page.units[unit]) for page, unit in cited]
+    evidence = Values("\n".join(text[unit.start : unit.end] for text, unit in spans))
+    differing = missing(sentence, language, [Values(question), *(page.values for page in pages)], evidence)
+    return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 
 def _is_quoted(sentence: str, page: Page, cited: Sequence[Cited]) -> bool:
     """Whether all that is said is in the words of the cited units of one page."""
-    numbers = sorted(each.unit for each in cited if each.page is page)
-    parts = [part for number in numbers for part in page.wordings[number]]
-    whole, *said = wordings([sentence, *sentences(" ".join(sentence.split()))], page.language)
-    return is_in_words(whole, parts, page.language) or (
-        len(said) > 1 and all(is_in_words(each, parts, page.language) for each in said)
+    parts = [part for unit in sorted(at for other, at in cited if other is page) for part in page.parts[unit]]
+    several = list(islice(sentences(" ".join(sentence.split())), MOST_SENTENCES + 1))
+    said = Words([sentence, *several], page.language)
+    if page.words.have(said.wording(0), parts):
+        return True
+    numbers = range(1, len(several) + 1)
+    return 1 < len(several) <= MOST_SENTENCES and all(
+        page.words.have(said.wording(number), parts) for number in numbers
     )

@@ -4,6 +4,7 @@ Nothing else of a language is known to it, but for stop words, stems and the nam
 """
 
 import tomllib
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -42,6 +43,7 @@ ABOUT = frozenset(_numbers["about"]["words"].split())
 """Words that say of the next number that it was rounded."""
 
 
+@cache
 def negators_in(language: str) -> frozenset[str]:
     """The negators of all languages but for the words that are other stop words of this one.
 
