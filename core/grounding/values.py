@@ -201,4 +201,5 @@ def _is_result(value: float, number: Number, pairs: Sequence[tuple[float, float]
     results = ((one + other, one - other, one * other) for one, other in pairs)
     if any(abs(result - value) <= EXACT * value for three in results for result in three):
         return True
-    return any(abs(one / other - value) <= number.step for one, other in pairs)
+    least = EXACT if value.is_integer() else number.step
+    return any(abs(one / other - value) <= least for one, other in pairs)

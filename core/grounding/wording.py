@@ -71,7 +71,7 @@ def language_of(text: str) -> str:
 
 
 class Words:
-    """The words of sentences or other parts of a page, read in one pass; they are told by their number."""
+    """The words of sentences or other parts of a page, read in one pass; each has a number."""
 
     def __init__(self, texts: Iterable[str], language: str) -> None:
         self._language = language
@@ -126,23 +126,27 @@ class Words:
 
     def _have_word_for_word(self, said: Wording, cited: Sequence[int]) -> bool:
         wanted = _written(said.every)
-        text, borders = self._written_with_borders
+        text, firsts, behind = self._written_with_borders
         start = text.find(wanted) if wanted else -1
         there = frozenset(cited) if start != -1 else frozenset()
         while start != -1:
-            first, behind = borders.get(start), borders.get(start + len(wanted))
-            if first is not None and behind is not None and there.issuperset(range(first, behind)):
+            first, last = firsts.get(start), behind.get(start + len(wanted))
+            if first is not None and last is not None and there.issuperset(range(first, last)):
                 return True
             start = text.find(wanted, start + 1)
         return False
 
     @cached_property
-    def _written_with_borders(self) -> tuple[str, dict[int, int]]:
-        """All words, and for each place where a part begins its number."""
+    def _written_with_borders(self) -> tuple[str, dict[int, int], dict[int, int]]:
+        """All words, and by the places between parts the number of the part behind them.
+
+        Parts without words are those before a place where a sentence begins, and behind one where it ends.
+        """
         text = _written(token for token in self._tokens if token == _BORDER or token not in _MARKS)
-        parts = text.split(f"{_BORDER}\n")
-        places = accumulate(map(len, parts), initial=0)
-        return "".join(parts), {place: part for part, place in enumerate(places)}
+        *parts, _ = text.split(f"{_BORDER}\n")
+        places = list(enumerate(accumulate(map(len, parts), initial=0)))
+        firsts = {place: part for part, place in places}
+        return "".join(parts), firsts, {place: part for part, place in reversed(places)}
 
 
 def _written(words: Iterable[str]) -> str:
