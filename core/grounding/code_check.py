@@ -1,11 +1,12 @@
 """The check of a cited sentence that code can make: in linear time, and without knowing what words mean."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice, pairwise
 from typing import Literal, NamedTuple
 
+from core.grounding.cells import Row, are_in_cells, row_of
 from core.grounding.units import Unit, page_units
 from core.grounding.values import Values, missing
 from core.grounding.wording import Words, language_of
@@ -55,6 +56,20 @@ class Page:
         firsts = accumulate((len(unit.parts) for unit in self.units), initial=0)
         return [range(*ends) for ends in pairwise(firsts)]
 
+    def rows(self, units: Sequence[int]) -> Iterator[Row]:
+        """Those of these units that are rows with cells."""
+        for unit in (self.units[number] for number in units):
+            if unit.kind == "row" and (
+                row := row_of(self._of(unit), *map(self._at, (unit.header, unit.above)))
+            ):
+                yield row
+
+    def _at(self, number: int | None) -> str:
+        return "" if number is None else self._of(self.units[number])
+
+    def _of(self, unit: Unit) -> str:
+        return self.text[unit.start : unit.end]
+
 
 class Cited(NamedTuple):
     """The unit of a page with this number, from 0."""
@@ -66,14 +81,17 @@ class Cited(NamedTuple):
 def check(sentence: str, units: Sequence[Cited], pages: Sequence[Page], question: str = "") -> CodeCheck:
     """Compare a sentence of an answer with the units that it cites and the pages that these are from.
 
-    `quoted`: it uses the words of the units, in their order, adds none, and negates as often. `differs`: a
-    number, date or amount of it is neither on the pages nor in the question in any usual way of writing, and
-    is no sum, difference, product, ratio or percentage of two numbers of the units. `reworded` is the rest:
-    it may be right or wrong, and code cannot know.
+    `quoted`: it uses the words of the units, in their order, adds none, and negates as often; or it names a
+    row of a table and its numbers are in cells of it. `differs`: a number, date or amount of it is neither on
+    the pages nor in the question in any usual way of writing, and is no sum, difference, product, ratio or
+    percentage of two numbers of the units. `reworded` is the rest: it may be right or wrong, and code cannot
+    know.
     """
     cited = list(dict.fromkeys(units))
-    if any(_is_quoted(sentence, page, cited) for page in dict.fromkeys(each.page for each in cited)):
-        return CodeCheck("quoted")
+    for page in dict.fromkeys(each.page for each in cited):
+        numbers = sorted(unit for other, unit in cited if other is page)
+        if _is_quoted(sentence, page, numbers) or are_in_cells(sentence, page.rows(numbers), page.language):
+            return CodeCheck("quoted")
     language = cited[0].page.language if cited else ""
     spans = [(page.text, page.units[unit]) for page, unit in cited]
     evidence = Values("\n".join(text[unit.start : unit.end] for text, unit in spans))
@@ -81,9 +99,9 @@ def check(sentence: str, units: Sequence[Cited], pages: Sequence[Page], question
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 
-def _is_quoted(sentence: str, page: Page, cited: Sequence[Cited]) -> bool:
+def _is_quoted(sentence: str, page: Page, units: Sequence[int]) -> bool:
     """Whether all that is said is in the words of the cited units of one page."""
-    parts = [part for unit in sorted(at for other, at in cited if other is page) for part in page.parts[unit]]
+    parts = [part for unit in units for part in page.parts[unit]]
     several = list(islice(sentences(" ".join(sentence.split())), MOST_SENTENCES + 1))
     said = Words([sentence, *several], page.language)
     if page.words.have(said.wording(0), parts):
