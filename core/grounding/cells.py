@@ -46,9 +46,11 @@ def are_in_cells(sentence: str, rows: Iterable[Row], language: str) -> bool:
     if not stated or said.negators:
         return False
     words = frozenset(said.content)
-    named = [row for row in dict.fromkeys(rows) if _is_named(row.label, words, language)]
+    distinct = dict.fromkeys(rows)
+    wanted = _named((row.label for row in distinct), words, language)
+    named = [row for row in distinct if row.label in wanted]
     columns = dict.fromkeys(label for row in named for label, _ in row.cells)
-    meant = {label for label in columns if _is_named(label, words, language)}
+    meant = _named(columns, words, language)
     names = "\n".join((*dict.fromkeys(text for row in named for text in (row.label, row.title)), *columns))
     labels = Values("\n".join((*(row.label for row in named), *meant)))
     cells = [text for row in named for label, text in row.cells if not meant or label in meant]
@@ -71,6 +73,11 @@ def _is_among(number: Number, values: set[float], names: str) -> bool:
     return not values.isdisjoint(number.values if named else number.values[:1])
 
 
-def _is_named(label: str, words: frozenset[str], language: str) -> bool:
-    content = Words([label], language).wording(0).content
-    return bool(content) and words.issuperset(content)
+def _named(labels: Iterable[str], words: frozenset[str], language: str) -> set[str]:
+    """The labels all of whose content words are among these."""
+    distinct = list(dict.fromkeys(labels))
+    read = Words(distinct, language)
+    contents = (read.wording(number).content for number in range(len(distinct)))
+    return {
+        label for label, content in zip(distinct, contents, strict=True) if content and words >= {*content}
+    }

@@ -36,7 +36,6 @@ class _Part(NamedTuple):
     start: int
     end: int
     kind: Kind
-    heading: str
 
 
 def page_units(text: str, longest: int = LONGEST_JOINED) -> list[Unit]:
@@ -73,7 +72,7 @@ def _located(text: str) -> Iterator[_Part]:
             while text[start].isspace():
                 start += 1
             position = _end(text, start, sentence)
-            yield _Part(start, position, piece.kind, piece.heading)
+            yield _Part(start, position, piece.kind)
 
 
 def _end(text: str, start: int, wanted: str) -> int:
@@ -89,7 +88,7 @@ def _end(text: str, start: int, wanted: str) -> int:
 
 
 def _groups(parts: Iterator[_Part], longest: int) -> Iterator[list[_Part]]:
-    """Neighbours of one kind below one heading, together as long as they are short."""
+    """Neighbours of one kind, together as long as they are short."""
     group: list[_Part] = []
     for part in parts:
         if group and not _goes_with(group, part, longest):
@@ -101,7 +100,5 @@ def _groups(parts: Iterator[_Part], longest: int) -> Iterator[list[_Part]]:
 
 
 def _goes_with(group: Sequence[_Part], part: _Part, longest: int) -> bool:
-    first = group[0]
-    if part.kind not in _JOINED or part.kind != first.kind:
-        return False
-    return part.heading == first.heading and part.end - first.start <= longest
+    is_joined = part.kind in _JOINED and part.kind == group[0].kind
+    return is_joined and part.end - group[0].start <= longest

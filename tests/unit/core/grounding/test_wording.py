@@ -112,6 +112,7 @@ def test_stop_words_endings_and_the_writing_of_numbers_may_differ(sentence: str)
         "The annual result of the group was a loss of €1,200,000 in 2023, after a profit of 5 % in 2022.",
         "The annual result of the group was a loss of $1,200,000 in 2023, after a profit of -5 % in 2022.",
         "The annual result of the group was a loss of $1,200,000 in 2022, after a profit of 5 % in 2023.",
+        "The annual result of the group was a loss of $1,200,000 in 2023, after a profit of 5 % in 2021.",
         "The tenant pays the landlord a loss of $1,200,000.",
         "Rent.",
         "",
@@ -125,7 +126,15 @@ def test_a_line_without_a_final_mark_goes_on_in_the_next() -> None:
     parts = ["The boat leaves the old harbour of the town", "at noon on each day of the week."]
     sentence = " ".join(parts)
     assert _is_quoted(sentence, sentence, parts)
+    assert _is_quoted(sentence.replace("the town", "this town"), sentence, parts)
     assert not _is_quoted(sentence.replace("leaves the old", "leaves an old, new"), sentence, parts)
+
+
+def test_a_sentence_that_stops_before_a_comma_is_not_quoted() -> None:
+    part = "The boat leaves the harbour at noon if the weather is good."
+    assert _is_quoted("The boat leaves the harbour at noon.", part, [part])
+    conditional = part.replace(" if", ", if")
+    assert not _is_quoted("The boat leaves the harbour at noon.", conditional, [conditional])
 
 
 def test_only_cited_parts_count() -> None:
