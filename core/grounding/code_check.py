@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, islice, pairwise
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple
 
 from core.grounding.cells import Row, are_in_cells, row_of
@@ -31,6 +31,7 @@ class Page:
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self._words: dict[tuple[int, ...], tuple[Words, Sequence[int]]] = {}
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -44,17 +45,21 @@ class Page:
     def language(self) -> str:
         return language_of(self.text)
 
-    @cached_property
-    def words(self) -> Words:
-        """Of each part of each unit, in order."""
-        parts = (part for unit in self.units for part in unit.parts)
-        return Words((self.text[part.start : part.end] for part in parts), self.language)
+    def words_of(self, units: tuple[int, ...]) -> tuple[Words, Sequence[int]]:
+        """The words of the parts of these units, and the numbers of the parts; sentences share them.
 
-    @cached_property
-    def parts(self) -> list[range]:
-        """The numbers of each unit's parts."""
-        firsts = accumulate((len(unit.parts) for unit in self.units), initial=0)
-        return [range(*ends) for ends in pairwise(firsts)]
+        Between units that are no neighbours on the page is a part that has no words.
+        """
+        if units not in self._words:
+            texts: list[str] = []
+            cited: list[int] = []
+            for before, number in pairwise((*units[:1], *units)):
+                texts.extend([""] if number > before + 1 else [])
+                parts = self.units[number].parts
+                cited.extend(range(len(texts), len(texts) + len(parts)))
+                texts.extend(self.text[part.start : part.end] for part in parts)
+            self._words[units] = Words(texts, self.language), cited
+        return self._words[units]
 
     def rows(self, units: Sequence[int]) -> Iterator[Row]:
         """Those of these units that are rows with cells."""
@@ -89,24 +94,25 @@ def check(sentence: str, units: Sequence[Cited], pages: Sequence[Page], question
     """
     cited = list(dict.fromkeys(units))
     for page in dict.fromkeys(each.page for each in cited):
-        numbers = sorted(unit for other, unit in cited if other is page)
+        numbers = tuple(sorted(unit for other, unit in cited if other is page))
         if _is_quoted(sentence, page, numbers) or are_in_cells(sentence, page.rows(numbers), page.language):
             return CodeCheck("quoted")
     language = cited[0].page.language if cited else ""
     spans = [(page.text, page.units[unit]) for page, unit in cited]
     evidence = Values("\n".join(text[unit.start : unit.end] for text, unit in spans))
-    differing = missing(sentence, language, [Values(question), *(page.values for page in pages)], evidence)
+    everywhere = (evidence, Values(question), *(page.values for page in pages))
+    differing = missing(sentence, language, everywhere, evidence)
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 
-def _is_quoted(sentence: str, page: Page, units: Sequence[int]) -> bool:
+def _is_quoted(sentence: str, page: Page, units: tuple[int, ...]) -> bool:
     """Whether all that is said is in the words of the cited units of one page."""
-    parts = [part for unit in units for part in page.parts[unit]]
+    words, parts = page.words_of(units)
     several = list(islice(sentences(" ".join(sentence.split())), MOST_SENTENCES + 1))
     said = Words([sentence, *several], page.language)
-    if page.words.have(said.wording(0), parts):
+    if words.have(said.wording(0), parts):
         return True
     numbers = range(1, len(several) + 1)
     return 1 < len(several) <= MOST_SENTENCES and all(
-        page.words.have(said.wording(number), parts) for number in numbers
+        words.have(said.wording(number), parts) for number in numbers
     )
