@@ -51,13 +51,14 @@ _BEHIND_NUMBER = re.compile("(?<=\\d)(?=[\u00b2\u00b3\u00b9\u2070-\u2089\u00bc-\
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The words of a sentence in one spelling: all of them, the content words, and those that negate.
+    """The words of a sentence in one spelling: all of them, content and other ones, and those that negate.
 
     `pauses` are the numbers of the content words before a comma.
     """
 
     every: Sequence[str]
     content: Sequence[str]
+    others: Sequence[str]
     negators: Sequence[str]
     pauses: frozenset[int]
 
@@ -87,10 +88,12 @@ class Words:
         start, end = self._starts[first], self._ends[first if last is None else last]
         tokens, stemmed = self._tokens[start:end], self._stems[start:end]
         before = list(accumulate(map(bool, stemmed)))
+        written = [(token, stem) for token, stem in zip(tokens, stemmed, strict=True) if token not in _MARKS]
         negators = negators_in(self._language)
         return Wording(
-            every=[token for token in tokens if token not in _MARKS],
-            content=[stem for stem in stemmed if stem],
+            every=[token for token, _ in written],
+            content=[stem for _, stem in written if stem],
+            others=[token for token, stem in written if not stem],
             negators=sorted(filter(negators.__contains__, tokens)),
             pauses=frozenset(before[at] for at, token in enumerate(tokens) if token in _PAUSES),
         )
@@ -160,7 +163,11 @@ def _repeats(said: Wording, part: Wording) -> bool:
         return False
     places = {pair: at for at, pair in enumerate(pairwise(part.content), 2)}
     pairs = list(pairwise(said.content))
-    if sum(map(places.__contains__, pairs)) < LEAST_PAIRS * len(pairs):
+    kept = sum(map(places.__contains__, pairs))
+    if kept < LEAST_PAIRS * len(pairs):
+        return False
+    # Where a word was left out no other may stand for it: `may inform` is not `must inform`.
+    if kept < len(pairs) and Counter(said.others) - Counter(part.others):
         return False
     last = places.get(pairs[-1], len(part.content))
     return last == len(part.content) or last not in part.pauses
