@@ -57,6 +57,14 @@ def test_a_unit_that_is_not_cited_is_not_quoted() -> None:
     assert check(sentence, [], [PAGE]).check == "reworded"
 
 
+def test_units_that_are_no_neighbours_are_not_read_as_one() -> None:
+    page = Page("Red boat | north | east\nOld ship | south | west\nBlue raft | lake | town\n")
+    first, second, third = (page.text[unit.start : unit.end] for unit in page.units)
+    every = [Cited(page, unit) for unit in range(3)]
+    assert check(f"{first} {second}", every, [page]).check == "quoted"
+    assert check(f"{first} {third}", [every[0], every[2]], [page]).check == "reworded"
+
+
 @given(st.lists(WORDS, min_size=1, max_size=5))
 def test_a_copied_unit_is_always_quoted(sentences: list[list[str]]) -> None:
     page = Page(" ".join(f"The {' '.join(words)}." for words in sentences))

@@ -146,6 +146,14 @@ def test_a_stop_word_in_the_place_of_another_word_is_not_quoted() -> None:
     assert not _is_quoted(part.replace("must ", "may "), part, [part])
 
 
+def test_one_new_word_in_a_long_sentence_is_not_quoted() -> None:
+    part = (
+        "The competent authority of each member state must inform the public about a serious incident"
+        " in this state after it has consulted the operator in writing."
+    )
+    assert not _is_quoted(part.replace("writing", "person"), part, [part])
+
+
 def test_only_cited_parts_count() -> None:
     parts = ["The boat leaves the harbour at noon.", "The boat arrives in the town at night."]
     words = Words(parts, "en")
