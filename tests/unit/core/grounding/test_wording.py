@@ -148,10 +148,17 @@ def test_a_stop_word_in_the_place_of_another_word_is_not_quoted() -> None:
 
 def test_one_new_word_in_a_long_sentence_is_not_quoted() -> None:
     part = (
-        "The competent authority of each member state must inform the public about a serious incident"
-        " in this state after it has consulted the operator in writing."
+        "The competent authority of each member state must inform the public of that state about a serious"
+        " incident after it has consulted the operator in writing."
     )
+    assert _is_quoted(part.replace("each", "a"), part, [part])
     assert not _is_quoted(part.replace("writing", "person"), part, [part])
+    # It has as many words of the part as the part itself has.
+    assert not _is_quoted(part.replace("writing", "state"), part, [part])
+    part = part.replace("operator", "operator of the operator")
+    assert not _is_quoted(
+        part.replace("operator of the operator in writing", "operator in person"), part, [part]
+    )
 
 
 def test_only_cited_parts_count() -> None:
