@@ -135,14 +135,27 @@ def test_an_item_is_shown_with_the_sentence_above_its_list() -> None:
 def test_running_headers_and_footers_are_neither_quoted_nor_headings() -> None:
     sources = pages(
         *(
-            f"Wexley Vacation Handbook {n}\n\nEmployees of quay {n} get {n} vacation days.\n\nPage {n} of 3"
+            f"Vacation Days for Employees {n}\n\nQuay {n} gives {n} vacation days.\n\nPage {n} of 3"
             for n in (1, 2, 3)
         )
     )
     shown = closest_passages(LEAVE, sources)
     assert len(cited(shown)) == 3
-    assert "Handbook" not in shown
+    assert "for Employees" not in shown
     assert "of 3" not in shown
+
+
+def test_one_sentence_of_an_item_is_quoted() -> None:
+    sources = pages("- Gym costs are paid back. All employees get 28 vacation days. Parking is free.\n- Tea")
+    shown = closest_passages(LEAVE, sources)
+    assert shown.split("\n\n")[1] == "All employees get 28 vacation days. [S1]"
+    assert checked(shown, sources).grounding.grounded
+
+
+def test_behind_the_second_only_passages_with_much_of_the_question_are_shown() -> None:
+    weak = ["Employees park here.", "Employees eat here.", "Employees read here."]
+    sources = pages(*weak, "Employees get 28 vacation days.")
+    assert cited(closest_passages(LEAVE, sources)) == [4, 1]
 
 
 def test_only_files_that_the_question_names_are_quoted() -> None:
