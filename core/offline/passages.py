@@ -20,8 +20,8 @@ Page = tuple[str, int]
 def closest_passages(question: str, sources: Sequence[FencedSource], *, are_found: bool = False) -> str:
     """A line that says what they are, and up to five passages; or the sentence that nothing was found.
 
-    Nothing is found if the sources have no word of the question, unless a search has found them
-    (`are_found`), which knows other forms of words. If the question names files, only they are quoted.
+    Nothing is found if the sources have no word of the question. A search that has found them (`are_found`)
+    knows other forms of words, so each of its pages is shown. If the question names files, only they are.
     """
     asked, named = without_names(question, {source.blob_name for source in sources})
     material = Material([source for source in sources if source.blob_name in named] or sources)
@@ -49,7 +49,8 @@ def _matching(question: str, material: Material, are_found: bool) -> list[int]:
     best: dict[Page, int] = {}
     others: list[int] = []
     seen: set[tuple[str, str]] = set()
-    for index in ranking.best_first() if are_found else ranking.matching():
+    matching = ranking.matching()
+    for index in ranking.best_first() if are_found and matching else matching:
         place = material.places[index]
         page = material.page_of(place)
         if (text := (page[0], material.text_of(place))) in seen:
