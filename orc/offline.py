@@ -6,6 +6,8 @@ from core.grounding.claims import Claims
 from core.grounding.quotes import QuoteFinder
 from core.llm.tokens import TokenCounter
 from core.offline.model import Conversation, OfflineModel, says_nothing_to_find
+from core.offline.remembered import recall
+from core.text.wording import names_documents
 from orc.graphs.critic_model import CriticVerdict, CritiqueMessage
 from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL
 from orc.graphs.query_planner import PlanMessage, TurnPlan
@@ -19,12 +21,14 @@ def build_offline_model(counter: TokenCounter) -> OfflineModel:
 
 
 def plan_offline(conversation: Conversation) -> TurnPlan:
-    """A plan that searches what there is, documents before the web; only talk needs no search."""
+    """A plan that searches documents, or the web, unless it is talk or the user has said it before."""
     request = conversation.request
     if not isinstance(request, PlanMessage):
         raise TypeError("A TurnPlan is filled from a PlanMessage.")
     step = "retrieve" if request.documents else "web_search" if request.web else None
-    if step is None or says_nothing_to_find(conversation.question):
+    asked = conversation.question
+    is_known = not names_documents(asked) and recall(asked, conversation.earlier) is not None
+    if step is None or is_known or says_nothing_to_find(asked):
         return TurnPlan(intent=CONVERSATIONAL, question=conversation.question, steps=["answer"], confidence=1)
     return TurnPlan(intent=FACTUAL, question=conversation.query, steps=[step, "answer"], confidence=1)
 
