@@ -1,12 +1,10 @@
 """Question sets and their documents: finds, extracts and indexes them with the product's own code."""
 
 import asyncio
-import hashlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal
 
 from pydantic import BaseModel, ValidationError
 from rich.console import Console
@@ -18,8 +16,6 @@ from core.extraction.sandbox import Extractor
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
-
-Half = Literal["tuning", "held out"]
 
 console = Console(stderr=True)
 
@@ -43,17 +39,6 @@ class Question(BaseModel):
     files: list[str]
     gold: list[Gold] = []
     evidence_texts: list[str] = []
-
-
-def half_of(question: Question) -> Half:
-    """The half of the documents that a question is about: by the hash of the file's name.
-
-    A question without evidence about several documents is divided by its own id. Answers are tuned on the
-    first half only.
-    """
-    files = [gold.file for gold in question.gold] or question.files
-    name = files[0] if question.gold or len(files) == 1 else question.id
-    return "held out" if int(hashlib.sha256(name.encode()).hexdigest()[0], 16) % 2 else "tuning"
 
 
 class UnusableInput(Exception):

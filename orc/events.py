@@ -340,7 +340,7 @@ class TurnResult(BaseModel):
     answer: str = Field(examples=['The deposit is due by 1 March. [Page 5 of Document "handbook.pdf"]'])
     answer_kind: AnswerKind = Field(
         default="answer",
-        description="`closest_passages`: nothing answers the question, and the citations only come close;"
+        description="`closest_passages`: no language model is set up, and the citations only come close;"
         " `not_found`: nothing answers it and nothing is shown",
     )
     citations: list[Citation] = []

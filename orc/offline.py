@@ -5,21 +5,13 @@ import re
 from core.grounding.claims import Claims
 from core.grounding.quotes import QuoteFinder
 from core.llm.tokens import TokenCounter
-from core.offline.chat import needs_history, needs_search, rewrite_question
-from core.offline.model import Conversation, OfflineModel
-from core.text.question_type import (
-    asks_about_whole,
-    asks_for_listing,
-    concerns_no_document,
-    mentions_documents,
-)
+from core.offline.model import Conversation, OfflineModel, says_nothing_to_find
+from core.offline.remembered import recall
+from core.text.wording import names_documents
 from orc.graphs.critic_model import CriticVerdict, CritiqueMessage
+from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL
 from orc.graphs.query_planner import PlanMessage, TurnPlan
 
-SURE, LIKELY, UNSURE = 0.9, 0.6, 0.4
-"""Confidence of a plan: the wording decides, a guess, or the question cannot be understood."""
-
-_WEB = re.compile(r"\b(?:web|internet|online|google|im netz|en ligne|en línea)\b", re.I)
 _CITATION = re.compile(r'\[(?:Page \d+ of Document|Web page) "[^"\]]*"[^\]]*\]')
 
 
@@ -29,25 +21,16 @@ def build_offline_model(counter: TokenCounter) -> OfflineModel:
 
 
 def plan_offline(conversation: Conversation) -> TurnPlan:
-    """A plan from the wording of the question and from the sources that there are."""
+    """A plan that searches documents, or the web, unless it is talk or the user has said it before."""
     request = conversation.request
     if not isinstance(request, PlanMessage):
         raise TypeError("A TurnPlan is filled from a PlanMessage.")
+    step = "retrieve" if request.documents else "web_search" if request.web else None
     asked = conversation.question
-    question, confidence = rewrite_question(asked, conversation.earlier), SURE
-    if asks_for_listing(asked) or asks_about_whole(asked):
-        intent = "research"
-    elif concerns_no_document(asked) and request.web:
-        steps = ["web_search", "answer"]
-        return TurnPlan(intent="factual_lookup", question=question, steps=steps, confidence=LIKELY)
-    elif needs_search(asked, conversation.earlier):
-        intent = "factual_lookup"
-        confidence = UNSURE if question == asked and needs_history(asked) else LIKELY
-    else:
-        intent = "conversational"
-    step = None if intent == "conversational" else _step(question, request)
-    steps = [step, "answer"] if step else ["answer"]
-    return TurnPlan(intent=intent, question=question, steps=steps, confidence=confidence)
+    is_known = not names_documents(asked) and recall(asked, conversation.earlier) is not None
+    if step is None or is_known or says_nothing_to_find(asked):
+        return TurnPlan(intent=CONVERSATIONAL, question=conversation.question, steps=["answer"], confidence=1)
+    return TurnPlan(intent=FACTUAL, question=conversation.query, steps=[step, "answer"], confidence=1)
 
 
 def criticize_offline(conversation: Conversation) -> CriticVerdict:
@@ -70,9 +53,3 @@ def criticize_offline(conversation: Conversation) -> CriticVerdict:
         issues=[f"No source has this word for word: {claim.short}" for claim in missing],
         action="accept",
     )
-
-
-def _step(question: str, available: PlanMessage) -> str | None:
-    if available.web and (not available.documents or _WEB.search(question)):
-        return "both" if available.documents and mentions_documents(question) else "web_search"
-    return "retrieve" if available.documents else None

@@ -30,7 +30,7 @@ from core.grounding.checked_answer import MOST_IN_PLACE
 from core.grounding.checks import check_marker, check_marker_in_brief
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, only_introduces
-from core.grounding.closest import not_found_answer, others_not_read, part_not_found
+from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.effort import LONGEST_CHECKED
 from core.grounding.equal_words import say_the_same
 from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence
@@ -62,11 +62,11 @@ from core.llm.replies import repair
 from core.llm.tokens import TiktokenCounter, truncate, truncate_words
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from core.models import Document, Hit, Page, Passage
-from core.offline import chat
-from core.offline.model import Conversation
-from core.offline.quotes import answer_from
-from core.offline.tables import asks_to_count_rows, cells, extreme_row
-from core.search.bm25 import Candidate, QuestionTerms, TextRanking
+from core.offline.material import headers, is_quotable
+from core.offline.model import Conversation, says_nothing_to_find
+from core.offline.passages import closest_passages
+from core.offline.remembered import recall
+from core.search.bm25 import Candidate, QuestionTerms, TextRanking, has_subject
 from core.search.candidates import question_terms
 from core.search.document_match import name_parts, reported_periods, score_names
 from core.search.fuzzy import edits, misspelling_of, resembles
@@ -75,12 +75,12 @@ from core.search.postings import InMemoryIndex, index_passages
 from core.search.query import cover_period, find_periods, parse_question
 from core.search.ranking import rank_briefly, rank_passages
 from core.search.vocabulary import shipped_vocabularies
-from core.text import answer_type, question_type
 from core.text.headings import distinctive_headings, find_headings
 from core.text.numbers import find_dates
 from core.text.sentences import Piece, sentences, split_pieces
 from core.text.strip_stream import StreamStripper
 from core.text.terms import detect_language, is_stop_word, question_words, stems, words
+from core.text.wording import is_small_talk, is_statement, names_documents
 from mcp_server.tools import parts
 from mcp_server.tools import relations as relation_tools
 from mcp_server.tools import search as search_tools
@@ -365,27 +365,16 @@ TEXT: Mapping[str, Call] = {
     "detect_language": lambda text: detect_language(text.split()),
     "stems": lambda text: stems([text], "en"),
     "find_dates": find_dates,
-    "is_small_talk": question_type.is_small_talk,
-    "is_bare_answer": question_type.is_bare_answer,
-    "is_statement": question_type.is_statement,
-    "mentions_documents": question_type.mentions_documents,
-    "asks_for_listing": question_type.asks_for_listing,
+    "is_small_talk": is_small_talk,
+    "is_statement": is_statement,
+    "names_documents": names_documents,
+    "has_subject": has_subject,
     "names_other_context": lambda text: names_other_context(text, OTHER_CONTEXTS),
     "quoted": quoted,
-    "asks_for_overview": question_type.asks_for_overview,
-    "asks_about_whole": question_type.asks_about_whole,
     "unknown_files": name_unknown_files,
-    "topic_of_summary": question_type.topic_of_summary,
-    "asked_parts": question_type.asked_parts,
-    "asks_yes_or_no": answer_type.asks_yes_or_no,
-    "is_negated": answer_type.is_negated,
-    "has_what_is_asked": lambda text: answer_type.has_what_is_asked(asked(text), text),
-    "has_what_is_asked, question": lambda text: answer_type.has_what_is_asked(text, PAGE),
     "is_stop_word": is_stop_word,
-    "asks_for_explanation": question_type.asks_for_explanation,
     "not_found_answer": not_found_answer,
-    "others_not_read": others_not_read,
-    "part_not_found": lambda text: part_not_found(1, text),
+    "closest_label": closest_label,
     "TiktokenCounter.count": lambda text: TiktokenCounter().count(text),
     "truncate": lambda text: truncate(text, 60, TiktokenCounter()),
     "truncate_words": lambda text: truncate_words(text, 60, TiktokenCounter()),
@@ -507,31 +496,16 @@ ANALYSIS: Mapping[str, Call] = {
         Connection(document_id="d", page=1, named=text[:500]), page_of(text)
     ),
 }
-LARGEST = "Which quay has the largest fee?"
 OFFLINE: Mapping[str, Call] = {
-    "cells": cells,
-    "asks_to_count_rows": lambda text: asks_to_count_rows(words(text), [Piece(text, "row")] * 2, 1, words),
-    "extreme_row": lambda text: extreme_row(QuestionTerms(LARGEST), [Piece(text, "row")] * 2, 0),
-    "answer_from, largest": lambda text: answer_from(LARGEST, [fenced(text)]),
-    "answer_from, overview": lambda text: answer_from("What is this about?", [fenced(text)]),
-    "answer_from, author": lambda text: answer_from("Who wrote this?", [fenced(text)]),
-    "answer_from, date": lambda text: answer_from("When was this published?", [fenced(text)]),
-    "answer_from, yes or no": lambda text: answer_from("Is this the fee and when is it due?", [fenced(text)]),
-    "answer_from": lambda text: answer_from(QUESTION, [fenced(text)]),
-    "answer_from, question": lambda text: answer_from(asked(text), [fenced(PAGE)]),
-    "answer_from, both": lambda text: answer_from(asked(text), [fenced(text)]),
-    "recall": lambda text: chat.recall(QUESTION, [text]),
-    "recall, question": lambda text: chat.recall(asked(text), [PAGE]),
-    "recall_answer": lambda text: chat.recall_answer(QUESTION, [f"“{text}” {text}"]),
-    "rewrite_question": lambda text: chat.rewrite_question("And why?", [text]),
-    "rewrite_question, question": lambda text: chat.rewrite_question(asked(text), [QUESTION]),
-    "leaves_out_documents": lambda text: chat.leaves_out_documents(text, [chat.Done(chat.ANALYZE, text)], []),
-    "needs_history": lambda text: chat.needs_history(asked(text)),
-    "needs_search": lambda text: chat.needs_search(asked(text), [text]),
-    "describe_tool_output": lambda text: chat.describe_tool_output(text, asked(text)),
-    "choose_calls": lambda text: chat.choose_calls(
-        asked(text), [text], [chat.Done("x", text)], [chat.SEARCH]
-    ),
+    "headers": lambda text: headers([Piece(text, "row")] * 3),
+    "is_quotable": lambda text: is_quotable(Piece(text, "sentence")),
+    "closest_passages": lambda text: closest_passages(QUESTION, [fenced(text)]),
+    "closest_passages, beginnings": lambda text: closest_passages("What is this about?", [fenced(text)]),
+    "closest_passages, question": lambda text: closest_passages(asked(text), [fenced(PAGE)]),
+    "closest_passages, both": lambda text: closest_passages(asked(text), [fenced(text)]),
+    "recall": lambda text: recall(QUESTION, [text]),
+    "recall, question": lambda text: recall(asked(text), [PAGE]),
+    "says_nothing_to_find": says_nothing_to_find,
     "Conversation.read": read_conversation,
 }
 CONVERSATIONS: Mapping[str, Call] = {

@@ -300,7 +300,9 @@ class CitationWriter:
         claim, place, check = self._claims.cited[0], place_of(source), checks[source]
         if not check.has_ended:
             return self._not_checked(source, claim.text)
-        citation = self._citation(source, claim.text, _joined(check.spans))
+        # A closest passage is its sentence alone: the lines above it say where that is.
+        span = check.spans[0] if self._claims.lists_closest else _joined(check.spans)
+        citation = self._citation(source, claim.text, span)
         if citation.verified:
             return f"[{place}]", citation
         name, page = (visible_name(source.blob_name), source.page) if source.url is None else (place, None)

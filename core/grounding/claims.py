@@ -4,7 +4,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
-from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES, OPENING_SENTENCES
+from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES
 from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
 from core.grounding.effort import LONGEST_CHECKED, Effort
 from core.grounding.opposites import ALL_NEGATIONS
@@ -128,7 +128,7 @@ class Claim:
 
     @property
     def is_label(self) -> bool:
-        """Whether it is a sentence of the label above closest passages."""
+        """Whether it is the label above closest passages."""
         return self.text.casefold() in LABEL_SENTENCES
 
     @property
@@ -197,7 +197,7 @@ class Claims:
                 self._above.clear()
             if claim.introduces:
                 self._above.append(claim)
-            self.lists_closest = self.lists_closest or claim.text.casefold() in OPENING_SENTENCES
+            self.lists_closest = self.lists_closest or claim.is_label
             claim.number = self.all[-1].number + 1 if self.all else 0
             self.all.append(claim)
 

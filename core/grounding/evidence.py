@@ -59,7 +59,7 @@ _KINDS = (
 _LINKS = (
     "yes no correct however therefore thus hence additionally moreover furthermore also finally overall"
     " specifically note_that in_addition in_summary in_short in_other_words ja nein jedoch außerdem zudem"
-    " daher somit zusammengefasst oui non cependant toutefois donc de_plus en_outre sí sin_embargo además"
+    " daher somit zusammengefasst oui non cependant toutefois donc de_plus en_outre sí además"
     " por_lo_tanto"
 )
 _OPENING = re.compile(

@@ -129,7 +129,7 @@ class Grounding(Record, Objected):
     )
     closest_passages: bool = Field(
         default=False,
-        description="nothing answers the question, and the citations are the passages closest to it",
+        description="no model has answered: the citations are the passages closest to the question",
     )
     unsupported: int = Field(
         default=0, description="sentences that were checked and have no verified citation, but need one"

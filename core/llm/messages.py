@@ -11,11 +11,11 @@ NOT_FOUND_BEFORE, ANSWERED = "Asked, and not found in the documents: ", "Asked a
 """How the lines of a MemoryMessage begin."""
 
 OFFLINE_INTRODUCTION = (
-    "I am Orc's offline model: no language model is configured, so I answer by quoting sentences from "
-    "attached documents, with the page they stand on. Attach a document and ask about it, or set "
-    "OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT for a model that writes."
+    "I am Orc without a language model: a search that shows the passages of your documents closest to a "
+    "question, word for word and with their page. Attach a document and ask about it, or set OPENAI_API_KEY "
+    "or AZURE_OPENAI_ENDPOINT for a model that writes answers."
 )
-"""The offline model's answer if it has nothing to quote. It says nothing about the question."""
+"""The offline model's answer if nothing is searched. It says nothing about the question."""
 
 _OPEN, _CLOSE = "<remembered>", "</remembered>"
 

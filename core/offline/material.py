@@ -1,135 +1,171 @@
-"""The quotable pieces of the sources of a question, and how chosen ones are written down as quotes."""
+"""The pieces of the sources that can be quoted, each shown below its heading and its header row."""
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from core.grounding.citations import marker
 from core.grounding.claims import BULLET
-from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
-from core.offline.tables import headers, naming_rows
 from core.search.bm25 import Candidate
-from core.text.sentences import Kind, Piece, sentences, split_pieces
+from core.text.sentences import Piece, sentences, split_pieces
+from core.text.terms import has_digit, is_stop_word, words
 
-ENDS = (".", "!", "?", "。", "！", "？")
+LONGEST_QUOTE = 1500
+"""Characters of a sentence or a row; a longer one is a list without end."""
+RUNNING_PAGES, AT_THE_EDGE = 3, 2
+"""One of the first or last pieces, on so many pages of a document, is a running header or footer."""
+FIRST_WORDS = 4
+"""A running header is the same on all pages up to here; the name of the chapter may follow."""
 
-_ANNOUNCES = re.compile(
-    r"\b(?:this|the) (?:\w+ )?(?:document|guide|manual|brochure|report|section|chapter|policy|booklet"
-    r"|handbook|page|leaflet|paper) (?:explains|describes|outlines|summari[sz]es|tells)\b"  # prose: data
-    r"|\bdiese[rs]? (?:\w+ )?\w+ (?:beschreib|erklär|erläuter)\w*"
-    r"|\b(?:ce|cette) \w+ (?:décrit|explique|présente)\b",
-    re.I,
-)
-"""A sentence that says what a document is about shares words with most questions and answers none."""
+_ENDS = (".", "!", "?", "。", "！", "？")
+_DIGITS = re.compile(r"\d+")
+_RULE = re.compile(r"[|\s:-]+")
+"""The line below the header of a table in Markdown."""
 _LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
-_CLAUSE = re.compile(r"\d+(?:\.\d+)+\.?\s+")
 
 
 class Place(NamedTuple):
-    """Pieces `first` to `last` of one source."""
+    """A piece of a source, both by index."""
 
     source: int
-    first: int
-    last: int
+    piece: int
 
 
-class Material(NamedTuple):
-    """Sources, their pieces, and those pieces that can be quoted, as places and as candidates to rank."""
+class Material:
+    """The pieces of the sources, and the `places` of those that can be quoted."""
 
-    sources: Sequence[FencedSource]
-    pieces: Sequence[list[Piece]]
-    places: Sequence[Place]
-    candidates: Sequence[Candidate]
+    def __init__(self, sources: Sequence[FencedSource]) -> None:
+        self.sources = sources
+        self._pieces = [list(_single_sentences(source.text)) for source in sources]
+        self._running = self._find_running()
+        self._headers = [headers(pieces) for pieces in self._pieces]
+        above = {Place(number, at) for number, found in enumerate(self._headers) for at in found.values()}
+        self.places = [
+            place
+            for number, pieces in enumerate(self._pieces)
+            for index, piece in enumerate(pieces)
+            if is_quotable(piece)
+            and (place := Place(number, index)) not in above
+            and not self._is_running(number, piece.text)
+        ]
 
-    @classmethod
-    def read(cls, sources: Sequence[FencedSource]) -> "Material":
-        """The material of these sources."""
-        pieces = [split_pieces(source.text) for source in sources]
-        places, candidates = [], []
-        for number, (source, around) in enumerate(zip(sources, pieces, strict=True)):
-            header_of = headers(around)
-            above = {*header_of.values(), *naming_rows(around)}
-            for index, (piece, following) in enumerate(zip_longest(around, around[1:])):
-                is_word = any(map(str.isalpha, piece.text))
-                if index not in above and is_word and _is_quotable(piece, following):
-                    header = around[header_of[index]] if index in header_of else None
-                    text, cut = _with_header(piece, header), not piece.is_whole
-                    places.append(Place(number, index, index))
-                    candidates.append(Candidate(text, piece.heading, source.blob_name, number, cut))
-        return cls(sources, pieces, places, candidates)
+    def candidates(self) -> Iterator[Candidate]:
+        """The places as they are compared with a question: a row has the names of its columns."""
+        for place in self.places:
+            piece, header = self._piece(place), self._header_of(place)
+            text = f"{piece.heading} {header} {piece.text}" if piece.kind == "row" else piece.text
+            document = self.sources[place.source].blob_name
+            yield Candidate(text, piece.heading, document, place.source, not piece.is_whole)
 
-    def around(self, place: Place) -> list[Piece]:
-        """The pieces of the source of a place."""
-        return self.pieces[place.source]
+    def page_of(self, place: Place) -> tuple[str, int]:
+        """The document and the page of a place."""
+        source = self.sources[place.source]
+        return source.blob_name, source.page
 
-    def piece(self, index: int) -> Piece:
-        """The piece of a candidate."""
-        place = self.places[index]
-        return self.pieces[place.source][place.first]
+    def text_of(self, place: Place) -> str:
+        """The sentence, item or row at a place."""
+        return BULLET.sub("", self._piece(place).text)
 
-    def page_of(self, index: int) -> tuple[str, int]:
-        """The document and the page of a candidate."""
-        return page_of(self.sources[self.candidates[index].source])
+    def render(self, place: Place) -> str:
+        """The quote with its marker, below its heading, the header of its table and the lead of its list."""
+        header, text = self._header_of(place), self.text_of(place)
+        cited = marker(self.sources[place.source].number)
+        quote = _table(header, text, cited) or "\n\n".join([*filter(None, [header]), f"{text} {cited}"])
+        return "\n\n".join([*filter(None, [self._heading_of(place), self._lead_of(place)]), quote])
 
-    def header_of(self, place: Place) -> Place | None:
-        """The header of a row's table."""
-        header = headers(self.around(place)).get(place.first)
-        return None if header is None else place._replace(first=header, last=header)
+    def _piece(self, place: Place) -> Piece:
+        return self._pieces[place.source][place.piece]
 
-    def render(self, places: Iterable[Place]) -> str:
-        """Each sentence of the places with its marker. Items and rows are lines, documents paragraphs."""
-        written: list[str] = []
-        previous: Kind = "sentence"
-        document = ""
-        for place in merged(places):
-            source = self.sources[place.source]
-            cited = marker(source.number)
-            for index in range(place.first, place.last + 1):
-                piece = self.around(place)[index]
-                text = BULLET.sub("", piece.text)
-                *earlier, last = sentences(text)
-                # `A3.` is not a sentence that could have a source.
-                parts = (f"{part} {cited}" if has_content(part) else part for part in earlier)
-                gap = "\n" if {piece.kind, previous} & {"item", "row"} else " "
-                gap = gap if source.blob_name == document else "\n\n"
-                written.append(gap + ("- " if piece.kind == "item" else "") + " ".join([*parts, last]))
-                if index == place.last or piece.kind == "row" or text.endswith(ENDS):
-                    written.append(f" {cited}")
-                previous, document = piece.kind, source.blob_name
-        return "".join(written).strip()
+    def _header_of(self, place: Place) -> str:
+        header = self._headers[place.source].get(place.piece)
+        return "" if header is None else self._pieces[place.source][header].text
 
+    def _heading_of(self, place: Place) -> str:
+        pieces = self._pieces[place.source][: place.piece + 1]
+        for piece, below in reversed(list(pairwise(pieces))):
+            is_of_table = below.kind == "row" and pieces[-1].kind != "row"
+            if piece.kind == "heading" and not is_of_table and not self._is_running(place.source, piece.text):
+                return f"**{piece.text.lstrip('# ')}**"
+        return ""
 
-def page_of(source: FencedSource) -> tuple[str, int]:
-    """The document and the page that a source is from."""
-    return source.blob_name, source.page
+    def _lead_of(self, place: Place) -> str:
+        """The sentence with a colon above the list of which the place is an item."""
+        pieces, at = self._pieces[place.source], place.piece
+        while at and pieces[at].kind == "item":
+            at -= 1
+        lead = pieces[at]
+        is_above = at < place.piece and lead.kind == "sentence" and lead.text.endswith(":")
+        return lead.text if is_above else ""
+
+    def _find_running(self) -> set[tuple[str, str]]:
+        pages = defaultdict(set)
+        for source, pieces in zip(self.sources, self._pieces, strict=True):
+            for piece in {*pieces[:AT_THE_EDGE], *pieces[-AT_THE_EDGE:]}:
+                pages[source.blob_name, _masked(piece.text)].add(source.page)
+        return {line for line, found in pages.items() if len(found) >= RUNNING_PAGES}
+
+    def _is_running(self, number: int, text: str) -> bool:
+        return (self.sources[number].blob_name, _masked(text)) in self._running
 
 
-def merged(places: Iterable[Place]) -> list[Place]:
-    """The places in reading order; those that overlap are one."""
-    found: list[Place] = []
-    for place in sorted(places):
-        before = found[-1] if found else None
-        if before and before.source == place.source and place.first <= before.last:
-            found[-1] = before._replace(last=max(before.last, place.last))
-        else:
-            found.append(place)
+def _single_sentences(text: str) -> Iterator[Piece]:
+    for piece in split_pieces(text):
+        parts = sentences(piece.text) if piece.kind == "item" else [piece.text]
+        yield from (replace(piece, text=part) for part in parts)
+
+
+def headers(pieces: Sequence[Piece]) -> dict[int, int]:
+    """The header row of each table row that has one, both by index.
+
+    It is the first row of the table if a line is below it, if it has no digit, or if the cells of the next
+    row repeat its names.
+    """
+    found: dict[int, int] = {}
+    first = 0
+    for index, (before, piece) in enumerate(pairwise(pieces), 1):
+        if piece.kind != "row" or before.kind != "row":
+            first = index
+        elif first + 1 == index and not _is_header(before.text, piece.text):
+            first = len(pieces)
+        elif first < index:
+            found[index] = first
     return found
 
 
-def _with_header(piece: Piece, header: Piece | None) -> str:
-    """The text to compare with the question: a row means nothing without its header."""
-    if piece.kind != "row":
-        numbered = _CLAUSE.match(piece.text)
-        return piece.text[numbered.end() :] if numbered else piece.text
-    named = f" {header.text}" if header and header.kind == "row" else ""
-    return f"{piece.heading}{named} {piece.text}"
+def is_quotable(piece: Piece) -> bool:
+    """Whether it states something: no heading, question, lead, line of contents or piece of a sentence."""
+    text = piece.text
+    if piece.kind == "heading" or text.endswith(("?", "？", ":")) or len(text) > LONGEST_QUOTE:
+        return False
+    if (not piece.is_whole and text[0].islower()) or _LEADERS.search(text):
+        return False
+    return any(not is_stop_word(word) and not has_digit(word) for word in words(text))
 
 
-def _is_quotable(piece: Piece, following: Piece | None) -> bool:
-    if piece.kind == "heading" or piece.text.endswith(("?", "？")):
-        return False
-    if piece.text.endswith(":") and (following is None or following.kind != "item"):
-        return False
-    return _LEADERS.search(piece.text) is None and _ANNOUNCES.search(piece.text) is None
+def _is_header(row: str, below: str) -> bool:
+    repeats = below.startswith(f"{_cells(row)[0]}: ")
+    return _RULE.fullmatch(below) is not None or not has_digit(row) or repeats
+
+
+def _table(header: str, row: str, cited: str) -> str:
+    """Both rows as a table in Markdown; nothing if their cells do not belong together."""
+    names, cells = _cells(header), _cells(row)
+    if len(names) < 2 or len(names) != len(cells):
+        return ""
+    lines = names, ["---"] * len(names), [*cells[:-1], f"{cells[-1]} {cited}"]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip(" |").split("|")]
+
+
+def _masked(line: str) -> str:
+    """How the line begins, without the number of its page; a sentence as it is."""
+    if line.endswith(_ENDS):
+        return line
+    return " ".join(_DIGITS.sub("0", line).split()[:FIRST_WORDS])

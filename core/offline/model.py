@@ -8,7 +8,9 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
+from xml.sax.saxutils import unescape
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
@@ -19,10 +21,9 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field, SkipValidation
 
-from core.grounding.closest import others_not_read
+from core.grounding.closest import not_found_answer
 from core.grounding.sources import FencedSource, read_fenced, without_fenced
 from core.llm.messages import (
-    ANSWERED,
     OFFLINE_INTRODUCTION,
     USER_SAID,
     USER_WANTS,
@@ -31,16 +32,13 @@ from core.llm.messages import (
     read_remembered,
 )
 from core.llm.tokens import TokenCounter
-from core.offline.chat import (
-    Call,
-    Done,
-    choose_calls,
-    describe_tool_output,
-    leaves_out_documents,
-    recall,
-    recall_answer,
-)
-from core.offline.quotes import answer_from
+from core.offline.passages import closest_passages
+from core.offline.remembered import recall
+from core.search.bm25 import has_subject
+from core.text.wording import is_small_talk, is_statement, names_documents
+
+SEARCH = "semantic_search"
+PASSAGES = 8
 
 _WORD = re.compile(r"(?<!\s)\s*+\S++(?:\s++$)?")
 
@@ -50,17 +48,15 @@ class Conversation:
     """What the model reads from its messages.
 
     `request` is the last message of the user, `question` what it asks. `earlier` is what the user said
-    before, oldest first, remembered statements before the rest. `remembered_answers` are earlier questions
-    with their answers. `tool_output` is what the last tool returned, without its sources.
+    before, oldest first, remembered statements before the rest. `outputs` are what tools returned for the
+    question, without their sources.
     """
 
     request: BaseMessage | None
     question: str
     earlier: tuple[str, ...]
     sources: tuple[FencedSource, ...]
-    done: tuple[Done, ...]
-    tool_output: str | None
-    remembered_answers: tuple[str, ...]
+    outputs: tuple[str, ...]
 
     @classmethod
     def read(cls, messages: Sequence[BaseMessage]) -> "Conversation":
@@ -72,8 +68,9 @@ class Conversation:
         asked = (
             request if isinstance(request, QuestionMessage) else QuestionMessage(content=text, question=text)
         )
-        output = without_fenced(asked.tool_output or "")
-        done = (*(Done(name, output) for name in asked.looked_up), *_tools_called(messages))
+        since = takewhile(lambda message: message is not request, reversed(messages))
+        results = [str(message.text) for message in since if isinstance(message, ToolMessage)]
+        known = () if asked.tool_output is None else (asked.tool_output,)
         return cls(
             request=request,
             question=asked.question,
@@ -83,25 +80,14 @@ class Conversation:
                 *asked.earlier,
             ),
             sources=tuple(read_fenced("\n".join(str(message.text) for message in current))),
-            done=done,
-            tool_output=done[-1].output if done else output or None,
-            remembered_answers=tuple(read_remembered(messages, ANSWERED)),
+            outputs=tuple(map(without_fenced, [*known, *reversed(results)])),
         )
 
-
-def _tools_called(messages: Sequence[BaseMessage]) -> tuple[Done, ...]:
-    """The tools that were called since the last question, in order."""
-    names: dict[str, str] = {}
-    done: list[Done] = []
-    for message in messages:
-        if isinstance(message, HumanMessage):
-            done.clear()
-        elif isinstance(message, AIMessage):
-            names.update({call["id"] or "": call["name"] for call in message.tool_calls})
-        elif isinstance(message, ToolMessage):
-            name = names.get(message.tool_call_id, "")
-            done.append(Done(name, without_fenced(str(message.text))))
-    return tuple(done)
+    @property
+    def query(self) -> str:
+        """What to search for: the question, behind the one before it if it says nothing to search for."""
+        is_clear = has_subject(self.question) or names_documents(self.question)
+        return self.question if is_clear else " ".join([*self.earlier[-1:], self.question])
 
 
 Filler = Callable[[Conversation], BaseModel]
@@ -109,7 +95,7 @@ Filler = Callable[[Conversation], BaseModel]
 
 
 class OfflineModel(BaseChatModel):
-    """Quotes sources, calls tools that find sources, and otherwise says what it is.
+    """Shows the passages closest to a question, calls the search for them, and otherwise says what it is.
 
     `fill` has a function for each structured output; a subclass of a registered schema is filled by the
     same function. Any other structured output raises NotImplementedError.
@@ -142,9 +128,6 @@ class OfflineModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=self._reply(messages, kwargs))])
 
-    def _stream(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
-        yield from _chunks(self._reply(messages, kwargs))
-
     async def _astream(
         self, messages: list[BaseMessage], *_: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
@@ -160,7 +143,7 @@ class OfflineModel(BaseChatModel):
         return AIMessage(
             content=text,
             tool_calls=[
-                tool_call(name=name, args=arguments, id=f"call_{len(conversation.done) + number}_{name}")
+                tool_call(name=name, args=arguments, id=f"call_{len(conversation.outputs) + number}_{name}")
                 for number, (name, arguments) in enumerate(calls)
             ],
             usage_metadata=UsageMetadata(
@@ -174,25 +157,42 @@ class OfflineModel(BaseChatModel):
 
 
 def _answer(conversation: Conversation) -> str:
-    question = conversation.question
+    question, outputs = conversation.question, conversation.outputs
     if conversation.sources:
-        answer = answer_from(question, conversation.sources)
-        read = {source.blob_name for source in conversation.sources}
-        is_partial = leaves_out_documents(question, conversation.done, read)
-        return f"{answer}\n\n{others_not_read(question)}" if is_partial else answer
-    if conversation.tool_output is not None:
-        return describe_tool_output(conversation.tool_output, question)
-    known = recall(question, conversation.earlier) or recall_answer(question, conversation.remembered_answers)
-    return known or OFFLINE_INTRODUCTION
+        return closest_passages(conversation.query, conversation.sources, are_found=bool(outputs))
+    if outputs:
+        failures = _failures(outputs[-1])
+        return " ".join(f"A tool failed: {each}" for each in failures) or not_found_answer(question)
+    if is_small_talk(question):
+        return f"Hello! {OFFLINE_INTRODUCTION}"
+    return recall(question, conversation.earlier) or OFFLINE_INTRODUCTION
 
 
-def _chosen_calls(conversation: Conversation, options: dict[str, Any]) -> list[Call]:
-    """The tools to call: the structured output that was asked for, or what the question needs."""
+def _failures(output: str) -> list[str]:
+    """Why the tools failed, if all of them did; their results are JSON."""
+    try:
+        found = json.loads(unescape(output))
+    except (ValueError, RecursionError):
+        return []
+    results = found if isinstance(found, list) else [found]
+    failed = [result["error"] for result in results if isinstance(result, dict) and result.get("error")]
+    return list(dict.fromkeys(failed)) if len(failed) == len(results) else []
+
+
+def _chosen_calls(conversation: Conversation, options: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The tools to call: the structured output that was asked for, or the search."""
     offered = [tool["function"]["name"] for tool in options.get("tools") or []]
     filler: Filler | None = options.get("filler")
     if filler is not None:
-        return [Call(offered[0], filler(conversation).model_dump())]
-    return choose_calls(conversation.question, conversation.earlier, conversation.done, offered)
+        return [(offered[0], filler(conversation).model_dump())]
+    if SEARCH not in offered or conversation.outputs or says_nothing_to_find(conversation.question):
+        return []
+    return [(SEARCH, {"query": conversation.query, "top_k": PASSAGES})]
+
+
+def says_nothing_to_find(message: str) -> bool:
+    """Whether it is small talk, or what users say of themselves, for which no document is searched."""
+    return is_small_talk(message) or is_statement(message)
 
 
 def _chunks(message: AIMessage) -> Iterator[ChatGenerationChunk]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from core.text.terms import base_stems, detect_language, question_words, words
+from core.text.terms import base_stems, detect_language, is_stop_word, question_words, words
+from core.text.wording import DOCUMENT_WORDS
 
 K1 = 1.2
 B = 0.75
@@ -104,6 +105,14 @@ _GENERIC_WORDS = frozenset(
 )
 
 Terms = frozenset[str]
+
+
+def has_subject(question: str) -> bool:
+    """Whether it has a word to search for, besides those for documents and for what one does with them."""
+    return any(
+        not (is_stop_word(word) or word in _GENERIC_WORDS or word in DOCUMENT_WORDS)
+        for word in words(question)
+    )
 
 
 @dataclass(frozen=True, slots=True)

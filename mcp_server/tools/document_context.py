@@ -12,7 +12,7 @@ from core.grounding.sources import AttachedFile, Source
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, take_first_fitting, truncate
 from core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
-from core.text.question_type import asks_about_whole
+from core.search.bm25 import has_subject
 
 INSTRUCTIONS = 800
 AROUND_A_SOURCE = 40
@@ -136,8 +136,8 @@ class Reader:
         found = await self._retriever.search(question, list(searched), passages)
         sources: list[Source] = []
         why = "" if found.hits else " No passage matches the question, so the opening pages were read."
-        if asks_about_whole(question):
-            why = " The question is about the whole, so the opening pages were read."
+        if not has_subject(question):
+            why = " The question names nothing to search for, so the opening pages were read."
         if why:
             sources = await self._read_openings(documents, after)
         read = {(source.document_id, source.page) for source in sources}

@@ -16,7 +16,6 @@ from core.llm.messages import QuestionMessage
 from core.llm.tokens import take_each_fitting
 from core.models import Document, Hit, Page, Passage
 from core.search.bm25 import Candidate, TextRanking
-from core.text.question_type import asks_about_whole, topic_of_summary
 from mcp_server.tools.document_context import passage_source
 
 BLOCKS_PER_PART = 4
@@ -169,17 +168,11 @@ class NoteTaker:
 class BestMatches:
     """Selects the sources that match the question best, if there is no model to take notes.
 
-    The offline model answers or refuses: it would refuse a part with only a piece of the answer. The
-    beginning of the part is selected for a question about the whole document, and if nothing matches; for a
-    summary of a topic, both.
+    The beginning of the part is selected if nothing matches: only all parts together can tell that.
     """
 
     async def relevant(self, question: str, sources: Sequence[Source], budget: CallBudget) -> set[int]:  # noqa: ARG002
         """The sources with the most, and the rarest, words of the question."""
-        first = {source.number for source in sources[:BEST_OF_PART]} if asks_about_whole(question) else set()
-        topic = topic_of_summary(question)
-        if first and topic is None:
-            return first
         candidates = [Candidate(source.text) for source in sources]
-        ranked = await asyncio.to_thread(lambda: TextRanking(topic or question, candidates).matching())
-        return first | {sources[index].number for index in ranked[:BEST_OF_PART] or [0]}
+        ranked = await asyncio.to_thread(lambda: TextRanking(question, candidates).matching())
+        return {sources[index].number for index in ranked[:BEST_OF_PART] or [0]}

@@ -143,6 +143,6 @@ class Me(BaseModel):
     direct_upload_origin: str | None = Field(
         description="where the addresses of direct uploads are; null: files are uploaded through the API only"
     )
-    offline_model: bool = Field(description="no model is configured: answers are quotes")
+    offline_model: bool = Field(description="no model is configured: passages are shown instead of answers")
     version: str
     languages: list[str] = Field(description="languages of the web page")

@@ -12,9 +12,11 @@ from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
 from core.llm.errors import ReplyCut
-from core.text.question_type import asks_for_listing, is_statement
+from core.search.bm25 import has_subject
 from core.text.strip_stream import StreamStripper
+from core.text.wording import is_statement
 from orc.events import CitationMarked, Event, Token
+from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, ToolResult
 from orc.tools.ports import LISTING
 
@@ -111,8 +113,8 @@ def answer_fields(
 def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:
     """Whether the answer is talk or only lists the documents.
 
-    It is if no lookup was planned; or if the question asks for the list or is a statement, and every figure
-    of the answer comes from the list or from the user.
+    It is if no lookup was planned; or if the question is about the documents as such or is a statement, and
+    every figure of the answer comes from the list or from the user.
     """
     if any(result.name != LISTING for result in results):
         return False
@@ -121,7 +123,9 @@ def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: Convers
     if results:
         listed = [document for result in results for document in result.content.get("documents", [])]
         known = [*map(str, range(len(listed) + 1)), json.dumps(listed, ensure_ascii=False)]
-        return asks_for_listing(state.query) and _figures(answer) <= _figures(*known)
+        asks_for_it = not has_subject(state.query)
+        says_no_more = only_lists(answer, [document.get("filename", "") for document in listed])
+        return (asks_for_it or says_no_more) and _figures(answer) <= _figures(*known)
     said = [message.content for message in state.history if message.role == "user"]
     known = [state.question, *said, *(note.text for note in state.recalled.notes)]
     return is_statement(state.question) and _figures(answer) <= _figures(*known)

@@ -5,17 +5,9 @@ from typing import NamedTuple
 
 from core.errors import InvalidInput
 from core.llm.factory import ChatModels
-from core.text.question_type import (
-    RECALL_COVERAGE,
-    asks_about_whole,
-    asks_for_listing,
-    concerns_no_document,
-    is_bare_answer,
-    is_small_talk,
-    is_statement,
-    mentions_documents,
-)
+from core.search.bm25 import has_subject
 from core.text.terms import words
+from core.text.wording import is_small_talk, is_statement, names_documents
 from orc.events import Plan
 from orc.graphs.models import ConversationState
 from orc.intents import Intent, Retriever, Step
@@ -40,6 +32,8 @@ BUILT_IN: Mapping[str, Intent] = {
         retriever="none",
     ),
 }
+RECALL_COVERAGE = 0.6
+"""The share of a question's terms that the memory has to hold to count as its answer."""
 FALLBACK_CONFIDENCE = 0.5
 """The confidence of a plan that replaces a model's."""
 
@@ -117,11 +111,9 @@ def plan_from_wording(state: ConversationState) -> Decision | None:
     document may contradict anything else.
     """
     question, recalled = state.question, state.recalled
-    is_talk = is_small_talk(question) or (is_bare_answer(question) and not state.history)
     coverage = recalled.lasting_coverage if state.has_documents else recalled.coverage
-    about_documents = (mentions_documents, asks_for_listing, asks_about_whole)
-    is_known = coverage >= RECALL_COVERAGE and not any(asks(question) for asks in about_documents)
-    if state.blob_names or not (is_talk or is_known):
+    is_known = coverage >= RECALL_COVERAGE and not names_documents(question)
+    if state.blob_names or not (is_small_talk(question) or is_known):
         return None
     return Decision(CONVERSATIONAL, "none", _plan_as_asked(state, ["answer"]))
 
@@ -131,7 +123,6 @@ def plan_by_rules(
 ) -> Decision | None:
     """The plan if rules can make it; None if a model has to choose the sources or rewrite the question."""
     configured, question = intent_by_keyword(state.question, settings), state.question
-    by_wording = RESEARCH if asks_for_listing(question) or asks_about_whole(question) else FACTUAL
 
     def usual(intent: str) -> Decision:
         return _default_plan(intent, state, sources, settings)
@@ -139,21 +130,20 @@ def plan_by_rules(
     if not any(sources):
         return usual(configured or CONVERSATIONAL)
     if state.blob_names:
-        return None if state.history else usual(configured or by_wording)
+        return None if state.history else usual(configured or FACTUAL)
     if configured:
         decision = usual(configured)
         # If code searches, the question has to be understandable alone.
         names_source = intents_of(settings)[configured].retriever is not None or not sources.web
         is_settled = decision.retriever in ("none", "tools") or (names_source and not state.history)
         return decision if is_settled else None
-    if sources.documents and asks_for_listing(question):
-        return usual(RESEARCH)
     if state.history or sources.web:
         return None
-    if is_statement(question) or concerns_no_document(question):
+    if is_statement(question):
         # The model that answers decides whether anything has to be looked up for it.
         return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
-    return usual(by_wording)
+    # A question about the documents themselves has no words to search for: the model uses the tools.
+    return usual(FACTUAL if has_subject(question) else RESEARCH)
 
 
 def fallback_plan(

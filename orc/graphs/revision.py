@@ -108,6 +108,7 @@ def is_proven_wrong(grounding: Grounding) -> bool:
     """Whether the code checks found a statement without support, such as a contradicted number, or no source.
 
     An answer that was only cut, whose other sentences were not checked, or that cites a source too many, is
-    not known to be wrong.
+    not known to be wrong. Closest passages answer nothing.
     """
-    return grounding.checked and not passes_checks(grounding) and grounding.unsupported > 0
+    is_known = grounding.checked and not grounding.closest_passages
+    return is_known and not passes_checks(grounding) and grounding.unsupported > 0

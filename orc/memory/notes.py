@@ -1,7 +1,8 @@
 """Notes: the user's own sentences, wishes and open questions, kept word for word.
 
-Every sentence that is no question and no request becomes a note, in any language. Patterns (English, German,
-French and Spanish) recognise requests, what the user asks to remember, and how the user wants to be answered.
+Every sentence without a question mark becomes a note, in any language, but for the request of a turn that
+looked something up. Patterns (English, German, French and Spanish) recognise what the user asks to remember,
+and how the user wants to be answered.
 """
 
 import math
@@ -14,10 +15,9 @@ from itertools import islice
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.search.bm25 import QuestionTerms, idf
 from core.text.numbers import find_dates
-from core.text.question_type import is_small_talk
-from core.text.requests import asks_something
 from core.text.sentences import sentences
 from core.text.terms import base_stems, detect_language, has_digit, words
+from core.text.wording import is_small_talk
 from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind
 
@@ -171,15 +171,18 @@ def freshness(note: Note, latest: int) -> float:
 def says_not_found(turn: Turn) -> bool:
     """Whether the answer says that the documents do not contain what was asked."""
     answer = turn.assistant.content if turn.assistant else ""
-    verdict = _verdict(turn)
-    is_reported = verdict.get("not_found") is True or verdict.get("closest_passages") is True
-    return is_reported or NOT_FOUND_ANSWER in answer
+    return _verdict(turn).get("not_found") is True or NOT_FOUND_ANSWER in answer
+
+
+def shows_passages(turn: Turn) -> bool:
+    """Whether no model has answered, and the answer is what a search has found."""
+    return _verdict(turn).get("closest_passages") is True
 
 
 def is_grounded(turn: Turn) -> bool:
     """Whether the answer has verified citations."""
     verified = turn.assistant is not None and any(each.verified for each in turn.assistant.citations)
-    return verified and not says_not_found(turn)
+    return verified and not says_not_found(turn) and not shows_passages(turn)
 
 
 def is_unproven(turn: Turn) -> bool:
@@ -205,7 +208,7 @@ def _notes_of_turn(turn: Turn) -> list[Note]:
     The request is the questions of the message, or its last sentence if it asks no question.
     """
     notes = notes_in(turn.question, turn.seq)
-    if not (is_grounded(turn) or says_not_found(turn)):
+    if not (is_grounded(turn) or says_not_found(turn) or shows_passages(turn)):
         return notes
     said = list(_sentences(turn.question))
     if not said or any(map(is_question, said)):
@@ -242,7 +245,7 @@ def _note_of(sentence: str, seq: int) -> Note | None:
         return Note(kind=NoteKind.FACT, text=text, lasting=True, **seen)
     if _WISH.search(plain):
         return Note(kind=NoteKind.PREFERENCE, text=text, **seen)
-    if len(spelling(text)) < MIN_WORDS or is_small_talk(plain) or asks_something(plain):
+    if len(spelling(text)) < MIN_WORDS or is_small_talk(plain):
         return None
     # The user says what someone or something of theirs is called.
     is_name = _FIRST_PERSON.search(plain) and NAME in terms_in(text, detect_language(spelling(text)))

@@ -19,9 +19,9 @@ from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION
 from core.llm.tokens import TokenCounter, truncate_words
 from core.search.bm25 import floored, idf_of_terms
-from core.text.question_type import is_small_talk
 from core.text.sentences import sentences
 from core.text.terms import has_digit
+from core.text.wording import is_small_talk
 from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind, SummaryPoint
 from orc.memory.notes import (
@@ -32,6 +32,7 @@ from orc.memory.notes import (
     notes_in,
     says_not_found,
     shortened,
+    shows_passages,
     terms_in,
 )
 
@@ -80,7 +81,7 @@ def point_of(turn: Turn, counter: TokenCounter) -> SummaryPoint | None:
     """
     if turn.assistant is None or is_small_talk(turn.question):
         return None
-    if says_not_found(turn) or is_unproven(turn):
+    if says_not_found(turn) or shows_passages(turn) or is_unproven(turn):
         return None
     answer = turn.assistant.content
     asked = truncate_words(" ".join(turn.question.replace("”", '"').split()), QUESTION_TOKENS, counter)

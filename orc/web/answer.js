@@ -24,8 +24,10 @@ function Marker({ turn, citation, index, provisional }) {
   const shape = provisional ? "is-open" : lookOf(citation);
   const verdict = provisional ? t("verdict.open") : verdictOf(citation);
   const word = SHORT_VERDICTS[shape];
-  const shownText = word ? `${index + 1} ${t(word)}` : String(index + 1);
-  const label = t("marker", { shown: shownText, page: pageOf(citation), verdict });
+  // A passage that stands alone says where it is from.
+  const said = shape === "is-close" ? pageOf(citation) : word ? t(word) : "";
+  const shownText = said ? `${index + 1} ${said}` : String(index + 1);
+  const label = shape === "is-close" ? `${shownText}, ${verdict}` : t("marker", { shown: shownText, page: pageOf(citation), verdict });
   return h("button", {
     type: "button", class: `marker ${shape}`, "aria-label": label,
     onClick: () => { hidePeek(); openSource(turn, index); },
@@ -33,7 +35,7 @@ function Marker({ turn, citation, index, provisional }) {
     onMouseLeave: unpeek, onBlur: hidePeek,
     onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, index + 1, event.currentTarget); },
   }, String(index + 1), shape === "is-found" ? h(Icon, { name: "check" }) : null,
-  word ? h("span", { class: "word" }, ` ${t(word)}`) : null);
+  said ? h("span", { class: "word" }, ` ${said}`) : null);
 }
 
 const WITHOUT_SOURCE = "[No source, not verified]";
@@ -124,7 +126,7 @@ function saysNotFound(turn) {
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
 function doubts(turn, isPartial) {
   const checks = checksOf(turn);
-  if (turn.kind === "closest_passages") return [["none", `${t("kind.closest")} ${me.value?.offline_model ? t("kind.closest.offline") : ""}`]];
+  if (turn.kind === "closest_passages") return [["none", t("kind.closest")]];
   if (saysNotFound(turn)) return [["none", t(isPartial ? "kind.not_found.partial" : "kind.not_found")]];
   if (checks.checked === false) return [["warn", t("kind.unchecked")]];
   /** @type {[string, string][]} */

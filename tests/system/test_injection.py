@@ -207,9 +207,9 @@ def test_instructions_in_a_file_name_give_no_access_either(
 
 def test_prompts_hold_no_document_identifiers(ann: httpx.Client, double: OpenAIDouble) -> None:
     conversation_id = conversation_with(ann, "a.txt", "b.txt")
-    answered(ask(ann, conversation_id, "a.txt"))
     double.script.replies.append(Reply(tool_calls=[ToolCall(name="documents_list")]))
-    turn = answered(ask(ann, conversation_id, question="Which documents are there?"))
+    answered(ask(ann, conversation_id, question="Which documents are there?"))
+    turn = answered(ask(ann, conversation_id, "a.txt"))
     prompts = json.dumps([request.body for request in double.requests])
     assert '\\"document\\": \\"d2\\"' in prompts.replace("\\\\", "\\")
     documents = answered(ann.get(f"/conversations/{conversation_id}/documents"))["documents"]

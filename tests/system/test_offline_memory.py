@@ -24,7 +24,7 @@ def test_a_fact_of_turn_3_is_recalled_in_a_late_turn(offline_system: System, ful
 
         assert "7431-K" not in ask("What is my badge number?")
         ask(QUESTIONS[0], HANDBOOK.name)
-        ask("My badge number is 7431-K.")
+        ask("Remember that my badge number is 7431-K.")
         for seq in range(4, ALL_TURNS if full_size else TURNS):
             if seq % 4:
                 ask(f"Thank you for number {seq}.")

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from core.grounding.citations import WITHOUT_SOURCE
 from devkit.doubles.openai_double import OpenAIDouble, Reply, Script, ToolCall
 from devkit.system import Event, ask_streaming, read_events
 from tests.system.steps import (
@@ -86,7 +85,7 @@ def test_what_was_said_before_a_tool_was_called_is_withdrawn(
     call = Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")])
     double.script.replies.extend([call, Reply(text="There is one: a.txt.")])
     events = ask_streaming(ann, question="What is there?", conversation_id=conversation_id, **ONCE)
-    assert check_ended(events)["answer"] == f"There is one: a.txt. {WITHOUT_SOURCE}"
+    assert check_ended(events)["answer"] == "There is one: a.txt."
     assert "reset" in [kind for _, kind, _ in events]
 
 

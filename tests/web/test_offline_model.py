@@ -1,4 +1,4 @@
-"""The page of a product without a model: answers are quotes, and all that concerns quotes works."""
+"""The page of a product without a model: passages with their places, and all that concerns quotes works."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -35,7 +35,10 @@ async def test_without_a_model_a_quote_is_found_marked_and_kept(offline: Visit) 
     await page.until(ANSWERED.format(1))
     [turn] = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
     assert [each["verified"] for each in turn["citations"]] == [True] * len(turn["citations"])
-    assert len(await offline.texts(".turn .marker.is-found")) >= len(turn["citations"]) > 0
+    markers = await offline.texts(".turn .marker.is-close")
+    assert len(markers) == len(turn["citations"]) > 1
+    assert all(f"{HANDBOOK.name}, page " in marker for marker in markers)
+    assert len(await offline.texts(".turn .note.is-none")) == 1
     await offline.click("button.marker")
     await offline.sees(".marks rect")
     [sheet], drawn = await places(offline, ".sheet img"), await places(offline, ".marks rect")
@@ -68,11 +71,3 @@ async def test_without_a_model_answers_are_made_again_and_what_is_not_there_is_s
     await offline.ask("Xylophone zebra quasar?", answers=2)
     assert len(await offline.texts(".turn.is-last .note.is-none")) == 1, await offline.texts(".turn")
     assert await offline.texts(".turn.is-last .marker") == []
-
-
-async def test_without_a_model_a_list_of_the_documents_has_no_warning(offline: Visit) -> None:
-    await offline.attach(HANDBOOK)
-    await offline.ask("Which documents do I have?")
-    [text] = await offline.texts(".turn .text")
-    assert "harbour-handbook.pdf" in text
-    assert await offline.texts(".turn .note") == []

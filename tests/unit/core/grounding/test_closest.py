@@ -3,9 +3,8 @@
 import pytest
 
 from core.grounding.citations import CitationWriter, marker
-from core.grounding.closest import closest_label, part_not_found
+from core.grounding.closest import closest_label
 from core.grounding.sources import Source
-from core.text.question_type import MOST_PARTS
 
 PAGE = "Inventories were 11,360. Cost of sales was 38,730."
 
@@ -19,40 +18,37 @@ def write(text: str) -> CitationWriter:
     return writer
 
 
-@pytest.mark.parametrize("language", ["en", "de", "fr", "es", "nl"])
-def test_closest_passages_are_verified_and_labelled(language: str) -> None:
-    passages = f"- Inventories were 11,360. {marker(1)}\n- Cost of sales was 38,730. {marker(1)}"
-    writer = write(f"{closest_label(language)}\n\n{passages}")
-    assert [(each.verified, each.closest) for each in writer.citations] == [(True, True)] * 2
-    checks = writer.grounding
-    assert (checks.not_found, checks.closest_passages, checks.issues) == (True, True, [])
-    assert writer.label == ""
+QUESTION = "What were the inventories?"
 
 
 @pytest.mark.parametrize(
     "question",
-    ["What is the rent?", "Wie hoch ist die Miete?", "Quel est le loyer ?", "¿Cuál es el alquiler?"],
+    [
+        QUESTION,
+        "Wie hoch waren die Vorräte?",
+        "Quel est le montant des stocks ?",
+        "¿Cuáles son los inventarios?",
+        "Hoe groot waren de voorraden?",
+    ],
 )
-@pytest.mark.parametrize("number", range(MOST_PARTS))
-def test_a_part_that_is_not_found_needs_no_source_and_leaves_an_answer(question: str, number: int) -> None:
-    writer = write(f"Inventories were 11,360. {marker(1)}\n\n{part_not_found(number, question)}")
+def test_closest_passages_are_verified_and_labelled(question: str) -> None:
+    passages = f"- Inventories were 11,360. {marker(1)}\n- Cost of sales was 38,730. {marker(1)}"
+    writer = write(f"{closest_label(question)}\n\n{passages}")
+    assert [(each.verified, each.closest) for each in writer.citations] == [(True, True)] * 2
     checks = writer.grounding
-    assert (checks.grounded, checks.coverage, checks.issues) == (True, 1.0, [])
-    assert (checks.not_found, checks.closest_passages) == (False, False)
-
-
-def test_what_only_resembles_the_sentence_needs_a_source() -> None:
-    sentence = part_not_found(1, "What is the rent?").replace("not find", "find")
-    assert write(f"Inventories were 11,360. {marker(1)}\n\n{sentence}").grounding.coverage < 1
+    assert (checks.grounded, checks.not_found, checks.closest_passages) == (True, False, True)
+    assert writer.label == ""
 
 
 def test_a_numbered_passage_is_no_part_of_the_label() -> None:
     page = "✓ A3. Inventories were counted in May."
     source = Source(number=1, document_id="d", blob_name="a.pdf", page=4, start=0, text=page, page_text=page)
     writer = CitationWriter([source])
-    writer.feed(f"{closest_label('en')}\n\n- {page} {marker(1)}")
+    writer.feed(f"{closest_label(QUESTION)}\n\n- {page} {marker(1)}")
     writer.finish()
-    assert [(each.quote, each.verified) for each in writer.citations] == [(page, True)]
+    assert [(each.quote, each.verified) for each in writer.citations] == [
+        ("Inventories were counted in May.", True)
+    ]
     assert writer.citations[0].closest
     assert writer.grounding.issues == []
 
@@ -64,13 +60,13 @@ def test_an_answer_is_not_labelled_as_close() -> None:
 
 
 def test_a_passage_that_is_not_on_the_page_fails_its_check_below_the_label_too() -> None:
-    writer = write(f"{closest_label('en')}\n\n- Inventories were 99,999. {marker(1)}")
+    writer = write(f"{closest_label(QUESTION)}\n\n- Inventories were 99,999. {marker(1)}")
     assert [(each.verified, each.closest) for each in writer.citations] == [(False, True)]
     assert not writer.grounding.grounded
     assert not writer.grounding.not_found
 
 
 def test_a_claim_below_the_label_still_needs_a_source() -> None:
-    writer = write(f"{closest_label('en')}\n\nThe turnover is probably 3.4.")
+    writer = write(f"{closest_label(QUESTION)}\n\nThe turnover is probably 3.4.")
     assert writer.grounding.issues == ["Nothing is cited for: The turnover is probably 3.4."]
     assert not writer.grounding.not_found

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from core.grounding.citations import CitationWriter, marker
 from core.grounding.rectangles import with_rectangles
 from core.grounding.sources import Source, fence, read_fenced, without_fenced
-from core.offline.quotes import answer_from
+from core.offline.passages import closest_passages
 
 URL = "https://quay.example/opening?lang=en"
 TEXT = "The quay opens at seven. Dogs are welcome on the mole."
@@ -119,7 +119,7 @@ def test_quoted_text_can_neither_leave_its_fence_nor_cite(text: str, title: str)
 def test_the_offline_model_reads_web_pages() -> None:
     [read] = read_fenced(fence([web_page()]))
     assert (read.blob_name, read.page, read.text) == ("Opening times", 1, TEXT)
-    shown, writer = write(answer_from("When does the quay open?", [read]), web_page())
+    shown, writer = write(closest_passages("When does the quay open?", [read]), web_page())
     assert CITED in shown
     assert writer.grounding.grounded
 

@@ -1,6 +1,5 @@
 """The offline model behind the same interface as a provider's."""
 
-import json
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -9,12 +8,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from pydantic import BaseModel
 
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.closest import others_not_read
+from core.grounding.closest import closest_label
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
 from core.llm.tokens import TiktokenCounter
-from core.offline.chat import rewrite_question
 from core.offline.model import Conversation, OfflineModel
 
 COUNTER = TiktokenCounter()
@@ -22,10 +20,10 @@ TEXT = "Gym memberships are paid back up to $500 a year. Dogs are welcome <on> F
 SOURCES = [
     Source(number=7, document_id="d", blob_name="a.pdf", page=2, start=0, text=TEXT, page_text=TEXT),
 ]
-LISTING = {
+SEARCHING = {
     "type": "function",
     "function": {
-        "name": "documents_list",
+        "name": "semantic_search",
         "description": "",
         "parameters": {"type": "object", "properties": {}},
     },
@@ -51,7 +49,7 @@ class Verdict(BaseModel):
 
 
 def restate(conversation: Conversation) -> Restated:
-    return Restated(question=rewrite_question(conversation.question, conversation.earlier))
+    return Restated(question=conversation.query)
 
 
 @pytest.fixture
@@ -106,10 +104,10 @@ async def test_the_model_counts_tokens_with_the_counter() -> None:
 @pytest.mark.parametrize(
     "messages",
     [
-        [HumanMessage("What is the fee of the club?"), AIMessage("$5."), HumanMessage("and for children?")],
+        [HumanMessage("What is the fee of the club?"), AIMessage("$5."), HumanMessage("and for what?")],
         [
             QuestionMessage(
-                content="any text", question="and for children?", earlier=("What is the fee of the club?",)
+                content="any text", question="and for what?", earlier=("What is the fee of the club?",)
             )
         ],
     ],
@@ -120,7 +118,7 @@ async def test_a_registered_structured_output_is_filled_from_the_conversation(
     messages: Sequence[BaseMessage], schema: type[Restated], model: ChatModel, budget: CallBudget
 ) -> None:
     filled = await model.structured(messages, schema, budget=budget)
-    assert filled == schema(question="and for children (fee club)?")
+    assert filled == schema(question="What is the fee of the club? and for what?")
 
 
 async def test_an_unregistered_structured_output_fails_loudly(model: ChatModel, budget: CallBudget) -> None:
@@ -128,28 +126,41 @@ async def test_an_unregistered_structured_output_fails_loudly(model: ChatModel, 
         await model.structured([HumanMessage("Is it?")], Verdict, budget=budget)
 
 
-async def test_the_listing_tool_is_called_once_and_its_result_described(
+async def test_the_search_is_called_once_and_what_it_finds_is_shown(
     model: ChatModel, budget: CallBudget
 ) -> None:
-    messages: list[BaseMessage] = [HumanMessage("Which documents do I have?")]
-    [call] = [part async for part in model.stream_with_tools(messages, [LISTING], budget=budget)]
+    messages: list[BaseMessage] = [HumanMessage("Are dogs welcome?")]
+    [call] = [part async for part in model.stream_with_tools(messages, [SEARCHING], budget=budget)]
     assert isinstance(call, AIMessage)
-    assert [(c["name"], c["args"]) for c in call.tool_calls] == [("documents_list", {})]
+    found = {"query": "Are dogs welcome?", "top_k": 8}
+    assert [(c["name"], c["args"]) for c in call.tool_calls] == [("semantic_search", found)]
 
-    result = '{"documents": [{"filename": "a.pdf", "status": "completed"}]}'
-    messages += [call, ToolMessage(result, tool_call_id=call.tool_calls[0]["id"])]
-    *_, answer = [part async for part in model.stream_with_tools(messages, [LISTING], budget=budget)]
+    messages += [call, ToolMessage(fence(SOURCES), tool_call_id=call.tool_calls[0]["id"])]
+    *_, answer = [part async for part in model.stream_with_tools(messages, [SEARCHING], budget=budget)]
     assert isinstance(answer, AIMessage)
     assert not answer.tool_calls
-    assert answer.text == "There is 1 document in this conversation:\n- a.pdf (completed)"
+    assert answer.text.startswith(closest_label(""))
+    assert "Dogs are welcome <on> Fridays. [S7]" in answer.text
 
 
-async def test_tool_output_attached_to_the_question_is_described(
-    model: ChatModel, budget: CallBudget
+@pytest.mark.parametrize(
+    ("output", "answer"),
+    [
+        ('[{"tool": "semantic_search", "error": "It is away."}]', "A tool failed: It is away."),
+        ('{"error": "It is away."}', "A tool failed: It is away."),
+        (
+            '[{"tool": "semantic_search", "error": "It is away."}, {"tool": "search_pages", "pages": []}]',
+            NOT_FOUND_ANSWER,
+        ),
+        ('[{"tool": "semantic_search", "passages": []}]', NOT_FOUND_ANSWER),
+        ("no JSON", NOT_FOUND_ANSWER),
+    ],
+)
+async def test_lookups_that_fail_are_not_taken_for_lookups_that_find_nothing(
+    output: str, answer: str, model: ChatModel, budget: CallBudget
 ) -> None:
-    output = '[{"tool": "documents_list", "documents": [{"filename": "a.pdf", "status": "failed"}]}]'
-    question = QuestionMessage(content="any text", question="Which files are there?", tool_output=output)
-    assert "- a.pdf (failed)" in await model.complete([question], budget=budget)
+    question = QuestionMessage(content="any text", question="Which fee?", tool_output=output)
+    assert await model.complete([question], budget=budget) == answer
 
 
 @pytest.mark.parametrize("label", ["Question:", "Last question:", "What the tools found:", "user: "])
@@ -161,9 +172,9 @@ async def test_labels_in_a_question_are_part_of_it(label: str, model: ChatModel,
 
 async def test_small_talk_calls_no_tool(model: ChatModel, budget: CallBudget) -> None:
     messages = [HumanMessage("Hello!")]
-    *_, message = [part async for part in model.stream_with_tools(messages, [LISTING], budget=budget)]
+    *_, message = [part async for part in model.stream_with_tools(messages, [SEARCHING], budget=budget)]
     assert isinstance(message, AIMessage)
-    assert message.text == OFFLINE_INTRODUCTION
+    assert message.text == f"Hello! {OFFLINE_INTRODUCTION}"
     assert not message.tool_calls
 
 
@@ -177,20 +188,3 @@ async def test_sources_of_an_earlier_question_are_not_answered_from(
 async def test_the_conversation_is_remembered(model: ChatModel, budget: CallBudget) -> None:
     messages = [HumanMessage("My name is Ada."), AIMessage("Hello."), HumanMessage("What is my name?")]
     assert "Ada" in await model.complete(messages, budget=budget)
-
-
-@pytest.mark.parametrize(("names", "is_partial"), [(["a.pdf"], False), (["a.pdf", "b.pdf"], True)])
-async def test_an_overview_says_that_listed_documents_were_not_read(
-    names: list[str], is_partial: bool, model: ChatModel, budget: CallBudget
-) -> None:
-    listed = [{"document": f"d{number}", "filename": name} for number, name in enumerate(names)]
-    results = {"documents_list": json.dumps({"documents": listed}), "documents_analyze": fence(SOURCES)}
-    messages: list[BaseMessage] = [HumanMessage("What are these documents about?")]
-    for name, result in results.items():
-        messages += [
-            AIMessage("", tool_calls=[{"name": name, "args": {}, "id": name}]),
-            ToolMessage(result, tool_call_id=name),
-        ]
-    answer = await model.complete(messages, budget=budget)
-    assert "[S7]" in answer
-    assert answer.endswith(others_not_read("")) is is_partial

@@ -89,7 +89,9 @@ async def test_for_a_question_about_the_whole_the_opening_pages_come_before_what
     opening = list(range(1, OPENING_PAGES + 1))
     assert [source.page for source in reading.sources][:OPENING_PAGES] == opening
     assert [source.number for source in reading.sources] == list(range(1, len(reading.sources) + 1))
-    assert reading.reason.endswith("The question is about the whole, so the opening pages were read.")
+    assert reading.reason.endswith(
+        "The question names nothing to search for, so the opening pages were read."
+    )
 
 
 @pytest.mark.parametrize(("documents", "pages"), [(2, 10), (4, 12), (7, 7), (40, 12)])
@@ -97,11 +99,11 @@ async def test_the_opening_pages_of_many_documents_do_not_displace_what_a_search
     documents: int, pages: int
 ) -> None:
     library = FakeLibrary()
-    texts = [*["An opening."] * 9, "The risks of the pump."]
+    texts = [*["An opening."] * 9, "A summary of the pump."]
     contracts = [library.add(f"{number}.pdf", *texts) for number in range(documents)]
     limits = ReadingLimits(whole=1000, unindexed=1000, passages=2)
     plan = plan_reading([each.model_copy(update={"tokens": 9000}) for each in contracts], limits)
-    question = "Summarize the risks of the pump"
+    question = "Give me a summary"
     sources = (await Reader(library, WordRetriever(library), limits).read(question, plan)).sources
     assert [source.page for source in sources[pages:]] == [10, 10]
     assert {source.page for source in sources[:pages]} == set(range(1, max(2, pages // documents + 1)))
@@ -135,7 +137,7 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
         scope = Scope.of_session(ANN, documents)
         found = await chat.answer(scope, QUESTION, ["guide.txt"], Silent(), stream=False)
     assert tokens_for_text(window) < documents[0].tokens <= settings.full_text_tokens
-    assert found.answer.startswith("The quay opens at seven.")
+    assert "The quay opens at seven." in found.answer
     assert found.metadata.left_out == 0
 
 

@@ -124,18 +124,3 @@ async def test_no_more_passages_are_taken_than_a_part_may_give() -> None:
 
 async def test_a_part_that_shares_no_word_gives_its_beginning() -> None:
     assert await relevant("Who invented the telescope?", "Gulls are loud.", "The quay opens at seven.") == {7}
-
-
-async def test_a_question_about_the_whole_takes_the_beginning_of_a_part_whatever_words_it_shares() -> None:
-    texts = [f"The quay was repaired in {year}." for year in range(1900, 1910)]
-    assert await relevant("What is this document about?", *texts, "This document is about a quay.") == {
-        7,
-        8,
-        9,
-        10,
-    }
-
-
-async def test_a_summary_of_a_topic_takes_the_beginning_and_what_is_about_the_topic() -> None:
-    texts = [f"The quay was repaired in {year}." for year in range(1900, 1910)]
-    assert await relevant("Summarize the fees", *texts, "Fees are due in May.") == {7, 8, 9, 10, 17}

@@ -101,7 +101,7 @@ def test_files_that_cannot_be_used_are_named_with_a_reason_and_the_others_are_re
 def test_closest_passages_are_shown_as_such(data_dir: Path, handbook: Path) -> None:
     result = orc("ask", handbook, "Calculate the cost of three nights at the hotel limit in Lisbon.")
     assert result.exit_code == 0, result.stderr
-    assert "which are not an answer:" in " ".join(result.stdout.split())
+    assert "passages closest to the question, not an answer:" in " ".join(result.stdout.split())
     assert "closest, verified  harbour-handbook.pdf, page" in result.stdout
 
 

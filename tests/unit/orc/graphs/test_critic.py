@@ -210,7 +210,7 @@ async def test_a_second_try_that_is_worse_is_withdrawn(named: bool) -> None:
 @pytest.mark.parametrize(
     ("says", "attempts"),
     [
-        ("There is one: a.pdf.", ["label_unverified"]),
+        ("There is one: a.pdf.", []),
         ("There are two: a.pdf.", ["revise", "label_unverified"]),
         ("There is a.pdf. The fee is high.", ["revise", "label_unverified"]),
     ],

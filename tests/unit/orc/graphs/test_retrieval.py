@@ -258,8 +258,8 @@ async def test_the_step_both_makes_code_search_even_if_the_model_chooses_tools()
     assert called(turn) == ["semantic_search", "web_search"]
 
 
-@pytest.mark.parametrize("asked", ["What is the weather like today?", "What is 2 + 2?", "And the fee?"])
-async def test_what_no_document_has_is_searched_for_only_if_the_model_wants_it(asked: str) -> None:
+@pytest.mark.parametrize("asked", ["What is this about?", "My name is Ada.", "And the fee?"])
+async def test_without_words_to_search_for_the_model_decides_what_is_looked_up(asked: str) -> None:
     turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"), critic="off")
     given = ConversationState(question=asked, conversation_id="c", has_documents=True)
     await run_graph(WHOLE_GRAPH, given, turn.deps)

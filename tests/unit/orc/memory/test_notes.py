@@ -68,33 +68,19 @@ def test_questions_and_small_talk_are_not_noted(message: str) -> None:
     assert notes_in(message, 1) == []
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        "Calculate the inventory turnover of Nike for 2021.",
-        "From the balance sheet, what is the inventory turnover of Nike for 2021",
-        "Berechne die Grundmiete pro Quadratmeter.",
-        "Donnez le salaire brut annuel.",
-        "Calcula el margen bruto de 2024.",
-    ],
-)
-def test_requests_and_questions_without_a_mark_are_not_noted(message: str) -> None:
-    assert notes_in(message, 1) == []
-
-
 def test_closest_passages_are_no_answer_to_remember() -> None:
-    label = closest_label("de")
+    label = closest_label("Wie hoch ist die Miete?")
     turn = answered(1, "Wie hoch ist die Miete pro Quadratmeter?", f"{label}\n\n{CITED}")
     summary = {"not_found": False, "closest_passages": True}
     labelled = turn.model_copy(update={"result": {"metadata": {"critic_summary": summary}}})
     assert is_grounded(turn)
     assert not is_grounded(labelled)
+    assert add_notes_of([], labelled) == [], "it is not known whether the documents answer the question"
 
 
 def test_the_request_of_a_turn_with_a_lookup_is_not_noted() -> None:
     message = "My contract is of 2023. Compare it with the handbook."
     assert texts(add_notes_of([], answered(1, message, CITED))) == ["My contract is of 2023."]
-    assert texts(add_notes_of([], answered(1, message))) == ["My contract is of 2023."]
 
 
 @pytest.mark.parametrize(

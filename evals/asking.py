@@ -1,4 +1,4 @@
-"""Asks the running product questions over HTTP; collects its answers and what it stored of them."""
+"""Asks the running product questions over HTTP; collects what it shows and what it stored of that."""
 
 import time
 import uuid
@@ -26,20 +26,20 @@ POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
-class Answered:
-    """The answer to a question. `kept`: the stored conversation has the same citations."""
+class Shown:
+    """What was shown for a question. `kept`: the stored conversation has the same citations."""
 
     question: Question
-    answer: str
+    text: str
     kind: AnswerKind
     citations: list[Citation]
     kept: bool
 
-    @property
-    def has_page(self) -> bool:
-        """Whether a citation is of a page that answers the question."""
+    def has_page(self, depth: int) -> bool:
+        """Whether one of the first `depth` pages that are cited is one that answers the question."""
         gold = {(each.file, each.page) for each in self.question.gold}
-        return any((citation.blob_name, citation.page) in gold for citation in self.citations)
+        pages = list(dict.fromkeys((each.blob_name, each.page) for each in self.citations))
+        return not gold.isdisjoint(pages[:depth])
 
     @property
     def has_evidence(self) -> bool:
@@ -65,13 +65,13 @@ def product(folder: Path, documents_at_once: int) -> Iterator[System]:
 
 def ask_all(
     system: System, questions: Sequence[Question], documents: Mapping[str, Path], advance: Callable[[], None]
-) -> list[Answered]:
-    """Ask each question about its own files; returns the answers in the order of the questions."""
+) -> list[Shown]:
+    """Ask each question about its own files; returns what is shown in the order of the questions."""
     batches = list(_batches(questions))
     with ThreadPoolExecutor(CONCURRENT_CONVERSATIONS) as pool:
         found = pool.map(lambda batch: _converse(system, batch, documents, advance), batches)
-        answers = {id(answered.question): answered for answers in found for answered in answers}
-    return [answers[id(question)] for question in questions]
+        shown = {id(each.question): each for batch in found for each in batch}
+    return [shown[id(question)] for question in questions]
 
 
 def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
@@ -86,7 +86,7 @@ def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
 
 def _converse(
     system: System, questions: Sequence[Question], documents: Mapping[str, Path], advance: Callable[[], None]
-) -> list[Answered]:
+) -> list[Shown]:
     conversation_id = str(uuid.uuid4())
     with system.client() as client:
         _add(client, conversation_id, [documents[name] for name in questions[0].files])
@@ -96,7 +96,7 @@ def _converse(
             advance()
         stored = _content(client.get(f"/conversations/{conversation_id}", params={"limit": 200}))["turns"]
     kept = {turn["turn_id"]: turn["citations"] for turn in stored}
-    return [_answered(*pair, kept) for pair in zip(questions, turns, strict=True)]
+    return [_shown(*pair, kept) for pair in zip(questions, turns, strict=True)]
 
 
 def _add(client: httpx.Client, conversation_id: str, files: Sequence[Path]) -> None:
@@ -124,10 +124,10 @@ def _ask(client: httpx.Client, conversation_id: str, question: Question) -> dict
     return _content(client.post("/orc", json=body))
 
 
-def _answered(question: Question, turn: Mapping[str, Any], kept: Mapping[str, object]) -> Answered:
-    return Answered(
+def _shown(question: Question, turn: Mapping[str, Any], kept: Mapping[str, object]) -> Shown:
+    return Shown(
         question=question,
-        answer=turn["answer"],
+        text=turn["answer"],
         kind=turn["answer_kind"],
         citations=[Citation.model_validate(citation) for citation in turn["citations"]],
         kept=kept.get(turn["turn_id"]) == turn["citations"],
