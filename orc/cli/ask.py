@@ -43,6 +43,8 @@ async def ask_once(
             update={
                 "data_dir": Path(folder),
                 "processes": 1,
+                # What people read is the answer.
+                "log_level": settings.log_level if "log_level" in settings.model_fields_set else "warning",
                 "mcp_server_url": f"http://127.0.0.1:{free_port()}/mcp",
                 "max_documents_per_request": max(len(files), settings.max_documents_per_request),
             }

@@ -32,7 +32,8 @@ FIRST_ANSWER_SECONDS = 120.0
 
 def environment_of(settings: Settings, **overrides: str) -> dict[str, str]:
     """The environment of a child process that uses the same data, with some settings changed."""
-    return child_environment(ORC_DATA_DIR=str(settings.data_dir.resolve()), **overrides)
+    data = str(settings.data_dir.resolve())
+    return child_environment(ORC_DATA_DIR=data, ORC_LOG_LEVEL=settings.log_level, **overrides)
 
 
 async def keep_running(
