@@ -24,7 +24,7 @@ from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import safe_markdown
+from core.grounding import code_check, safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.checked_answer import MOST_IN_PLACE
 from core.grounding.checks import check_marker, check_marker_in_brief
@@ -254,6 +254,12 @@ def read_statement(text: str) -> object:
     return [(said.around(figure), said.clause_of(figure)) for figure in said.figures[:MAX_FIGURES]]
 
 
+def code_checked(sentence: str, page_text: str) -> object:
+    page = code_check.Page(page_text)
+    cited = [code_check.Cited(page, number) for number in range(min(5, len(page.units)))]
+    return code_check.check(sentence, cited, [page])
+
+
 def read_claims(text: str) -> object:
     claims = Claims()
     claims.add(text)
@@ -454,6 +460,9 @@ GROUNDING: Mapping[str, Call] = {
     "NumberConflicts, claim": lambda text: NumberConflicts([source_of(PAGE)]).find(text),
     "NumberConflicts, question": lambda text: NumberConflicts([source_of(PAGE)], asked(text)).find(CLAIM),
     "NumberConflicts, both": lambda text: NumberConflicts([source_of(text)]).find(f"{text} 7 days"),
+    "code_check, page": lambda text: code_checked(CLAIM, text),
+    "code_check, claim": lambda text: code_checked(text, PAGE),
+    "code_check, both": lambda text: code_checked(text, text),
     "CitationWriter, page": lambda text: checked(ANSWER, text),
     "CitationWriter, answer": lambda text: checked(text, PAGE),
     "CitationWriter, cited answer": lambda text: checked(f"{text} [S1]", PAGE),

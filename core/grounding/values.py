@@ -93,7 +93,7 @@ class Values:
         found = {float(ALL_CARDINALS[word]) for word in self._words & ALL_CARDINALS.keys()}
         if found & _TENS:
             compounds = set(_COMPOUND.findall(self._folded))
-            found |= {value_of(tens) + value_of(ones) for tens, ones in compounds if ones in ALL_CARDINALS}
+            found |= {_value_of(tens) + _value_of(ones) for tens, ones in compounds if ones in ALL_CARDINALS}
         return found
 
     @cached_property
@@ -150,7 +150,7 @@ def plain(number: str) -> str:
     return f"{leading[0]}.{last}" if len(marks) == 1 else number
 
 
-def value_of(word: str) -> float:
+def _value_of(word: str) -> float:
     """The value of a number word of any language."""
     return float(ALL_CARDINALS[word])
 

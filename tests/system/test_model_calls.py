@@ -33,7 +33,7 @@ VERDICT = {"grounded": True, "coverage": 1, "issues": [], "action": "accept"}
 SCENARIOS: dict[str, tuple[str, dict[str, Any], int, int]] = {
     "document": ("defaults", NAMED, 1, 2),
     "search": ("defaults", {}, 1, 2),
-    "tools": ("defaults", {"question": LISTING}, 2, 2),
+    "tools": ("defaults", {"question": LISTING}, 2, 3),
     "lazy": ("lazy", {}, 1, 2),
     "document, critic": ("critic", NAMED, 2, 3),
     "search, critic": ("critic", {}, 2, 3),

@@ -128,13 +128,14 @@ def test_nothing_is_sent_and_no_content_is_logged_whatever_the_environment_says(
     with listening() as (address, received):
         variables = environment(address)
         conversation = str(uuid.uuid4())
-        with running(tmp_path / "data", **variables, ORC_LOG_LEVEL="debug") as system:
-            with system.client() as http:
-                file = {"file": (f"{SECRET}.txt", f"There are {SECRET} at nine.".encode())}
-                http.post(f"/conversations/{conversation}/documents", files=file).raise_for_status()
-                question = {"question": f"When are the {SECRET}?", "conversation_id": conversation}
-                answer = http.post("/orc", json=question).raise_for_status().json()
-            log = system.log
+        with (
+            running(tmp_path / "data", **variables, ORC_LOG_LEVEL="debug") as system,
+            system.client() as http,
+        ):
+            file = {"file": (f"{SECRET}.txt", f"There are {SECRET} at nine.".encode())}
+            http.post(f"/conversations/{conversation}/documents", files=file).raise_for_status()
+            question = {"question": f"When are the {SECRET}?", "conversation_id": conversation}
+            answer = http.post("/orc", json=question).raise_for_status().json()
         asked = subprocess.run(
             [sys.executable, "-m", "orc", "ask", str(HANDBOOK), f"What about {SECRET}?"],
             env={**os.environ, **variables, "ORC_DATA_DIR": str(tmp_path / "asked")},
@@ -142,6 +143,7 @@ def test_nothing_is_sent_and_no_content_is_logged_whatever_the_environment_says(
             text=True,
             check=False,
         )
+    log = system.log
     assert SECRET in answer["answer"]
     assert (asked.returncode, " INFO " in asked.stderr) == (0, False), asked.stderr
     assert received == []

@@ -113,7 +113,8 @@ def _act_with_tools(client: httpx.Client, double: OpenAIDouble, traced: Traced, 
     def respond(asked: object) -> Reply:
         return replies.pop(0) if replies else Reply(text=f"The {CANARY}-answer.")
 
-    replies = [Reply(tool_calls=calls)]
+    plan = {"intent": "research", "question": "", "steps": ["retrieve", "answer"], "confidence": 1}
+    replies = [Reply(tool_calls=[ToolCall(name="TurnPlan", arguments=plan)]), Reply(tool_calls=calls)]
     double.responder = respond
     events = ask_streaming(
         client,
