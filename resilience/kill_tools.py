@@ -34,8 +34,9 @@ LONGEST_WAIT_SECONDS = 0.4
 BLIND_SHARE = 0.3
 BLIND_SECONDS = 0.08
 TRIES_PER_KILL = 3
-DEADLINE_SECONDS = 12.0
-TOOL_SECONDS = 3.0
+DEADLINE_SECONDS = 40.0
+TOOL_SECONDS = 12.0
+"""A server that was started again answers its first call late on a busy machine."""
 OVERRUN_SECONDS = 2.0
 SETTINGS = {
     "ORC_ADVANCED": json.dumps(
