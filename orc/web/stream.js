@@ -367,7 +367,9 @@ function hear(id, kind, data) {
 /** A turn that another window began. @param {string} id @param {string} turnId @param {number} seq */
 async function appear(id, turnId, seq) {
   const find = () => turns.value.find(({ value }) => value.turnId === turnId);
-  const isShown = () => conversationId.value !== id || later.value || turns.value.some(({ value }) => value.replaces === turnId)
+  // A session that was left meanwhile, also if it is open again: it is loaded then.
+  const heard = listening;
+  const isShown = () => heard !== listening || conversationId.value !== id || later.value || turns.value.some(({ value }) => value.replaces === turnId)
     || isRunning(find()?.value.state ?? "failed") || find()?.value.state === "answered";
   // The turn may be on its way here: its own stream names it within a moment.
   await pause(500);
