@@ -17,6 +17,7 @@ if ! test -e "$root/made"; then
   mkdir -p "$root"
   debootstrap --variant=minbase --include=python3,python3-venv,make,git,ca-certificates \
     "$suite" "$root" http://deb.debian.org/debian ${newer:-} >"$root.log" 2>&1 || { tail "$root.log" >&2; exit 1; }
+  printf '127.0.0.1 localhost\n::1 localhost\n' >"$root/etc/hosts"
   chroot "$root" useradd --home-dir /srv/orc orc
   touch "$root/made"
 fi

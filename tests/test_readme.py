@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import uuid
@@ -20,6 +21,7 @@ SHELL = re.compile(r"^```sh\n(.*?)^```", re.S | re.M)
 COMMANDS = SHELL.findall(README)
 FIRST_STEPS, CHATTING = SHELL.findall((ROOT / "docs" / "api.md").read_text())
 OUTPUTS = re.findall(r"^```text\n(.*?)^```", README, re.S | re.M)
+WITH_CURL = pytest.mark.skipif(shutil.which("curl") is None, reason="There is no program `curl`.")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,7 @@ def test_orc_ask_gives_the_answer_that_the_readme_shows(shell_output: str) -> No
     assert "verified  harbour-handbook.pdf, page 5" in asked
 
 
+@WITH_CURL
 def test_the_curl_lines_of_the_docs_upload_ask_and_stream(system: System, checkout: Path) -> None:
     uploaded, answer, rest = json_objects(run([FIRST_STEPS], system, checkout))
     assert [document["readable"] for document in uploaded["documents"]] == [True]
@@ -82,6 +85,7 @@ def test_the_curl_lines_of_the_docs_upload_ask_and_stream(system: System, checko
     assert "Head of Finance" in rest
 
 
+@WITH_CURL
 def test_the_chat_of_the_docs_is_answered_from_its_document(system: System, checkout: Path) -> None:
     uploaded, answer, _ = json_objects(run([CHATTING], system, checkout))
     assert [document["readable"] for document in uploaded["documents"]] == [True]
