@@ -15,8 +15,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from core.grounding.citations import CitationWriter
+from core.grounding.models import Grounding
+from core.grounding.sources import Source
 from devkit.reports import markdown_table
-from evals.claims import CitedPage, checked
 from evals.splits import Half
 
 FOLDER = Path(__file__).with_name("paraphrases")
@@ -25,6 +27,14 @@ WITHOUT_VALUE = ("", "none")
 _FIELD = re.compile(r"\{(.+?)\}")
 
 Row = Mapping[str, str]
+
+
+class CitedPage(NamedTuple):
+    """A page that sentences are about."""
+
+    file: str
+    number: int
+    text: str
 
 
 class Sentence(NamedTuple):
@@ -50,7 +60,7 @@ def read(half: Half) -> Iterator[Sentence]:
     """The sentences of one half: those written by hand, then those by template, file by file."""
     for path in sorted((FOLDER / half).glob("*.toml")):
         found = tomllib.loads(path.read_text("utf-8"))
-        page = CitedPage(path.name, 1, found["page"].strip(), [], [])
+        page = CitedPage(path.name, 1, found["page"].strip())
         written = [(text, RIGHT) for text in found["right"]]
         written += [(text, kind) for kind, texts in found["wrong"].items() for text in texts]
         for text, kind in (*written, *_by_template(found, page.text)):
@@ -69,6 +79,23 @@ def _by_template(found: Mapping[str, Any], page: str) -> Iterator[tuple[str, str
             others = (other[fields[-1]] for other in (*rows[number + 1 :], *rows[:number]))
             mistaken = (template.format_map({**row, fields[-1]: other}) for other in others)
             yield from ((text, WRONG_BY_TEMPLATE) for text in mistaken if text not in right)
+
+
+def checked(answer: str, page: CitedPage, text: str) -> Grounding:
+    """The checks of an answer that cites a page with this text as its only source."""
+    source = Source(
+        number=1,
+        document_id=page.file,
+        blob_name=page.file,
+        page=page.number,
+        start=0,
+        text=text,
+        page_text=text,
+    )
+    writer = CitationWriter([source])
+    writer.feed(answer)
+    writer.finish()
+    return writer.grounding
 
 
 def rows_of(page: str) -> list[Row]:

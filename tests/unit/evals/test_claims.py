@@ -1,52 +1,61 @@
-"""The eval of the checks: it makes mistakes, and finds none of them accepted."""
+"""The eval of the code check: one verdict a line, and a table of right and wrong claims."""
+
+import json
+from pathlib import Path
 
 import pytest
 
-from evals.claims import SHAPES, CitedPage, checked, cited_pages, measure, mistakes
+from evals.claims import checks, half_of, main, pages_of, report
 
-PAGE = "The rent is due on the third of May. In 2019 Hannah Moss paid 40 pounds for each of the boats."
-
-
-def test_a_mistake_changes_one_thing_that_the_page_does_not_have() -> None:
-    sentence = PAGE.partition(". ")[2]
-    assert dict(mistakes(sentence, PAGE)) == {
-        "year": "In 2022 Hannah Moss paid 40 pounds for each of the boats.",
-        "number": "In 2019 Hannah Moss paid 83 pounds for each of the boats.",
-        "name": "In 2019 Hannah Barrowby paid 40 pounds for each of the boats.",
-        "sign": "In 2019 Hannah Moss paid -40 pounds for each of the boats.",
-        "word": "In 2019 Hannah Moss paid 40 pounds for some of the boats.",
-    }
-    assert dict(mistakes("Guests may stay for up to 5 days.", PAGE)) | {"negation": "", "number": ""} == {
-        "number": "",
-        "sign": "Guests may stay for up to -5 days.",
-        "word": "Guests may stay for up to 5 weeks.",
-        "comparison": "Guests may stay for 5 days.",
-        "negation": "",
-    }
-    assert dict(mistakes("Result | (40) | 12", PAGE))["sign"] == "Result | 40 | 12"
-    assert dict(mistakes("It is < 40 degrees.", PAGE))["sign"] == "It is > 40 degrees."
-    assert dict(mistakes("The rent is due on the third of May.", PAGE))["negation"].startswith(
-        "The rent is not"
-    )
+PAGE = "The rent is due on the third of May. Hannah Moss paid 40 pounds for each of the boats."
+COPIED, OTHER, WRONG = (
+    "The rent is due on the third of May.",
+    "Rent has to be paid.",
+    "The rent is 871 pounds.",
+)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_an_answer_in_any_shape_is_accepted_from_its_page_only(shape: str) -> None:
-    page = CitedPage("lease.pdf", 1, PAGE, [], [])
-    answer = SHAPES[shape](["The rent is due on the third of May."])
-    assert checked(answer, page, PAGE).grounded
-    assert not checked(answer, page, "The tenants clean the stairs.").grounded
+def test_each_form_of_evidence_is_read() -> None:
+    assert pages_of({"text": PAGE}) == [PAGE]
+    assert pages_of({"pages": [PAGE, COPIED]}) == [PAGE, COPIED]
+    assert pages_of({"sentences": [COPIED, OTHER]}) == [f"{COPIED}\n\n{OTHER}"]
 
 
-@pytest.mark.slow
-async def test_no_wrong_answer_passes_and_few_right_ones_fail() -> None:
-    tallies = measure(await cited_pages())
-    assert [tally.wrong for (_, kind), tally in tallies.items() if kind != "right" and tally.wrong] == []
-    failed = {shape: len(tally.wrong) for (shape, kind), tally in tallies.items() if kind == "right"}
-    hard = {
-        "lines without full stops, the last cited": 10,
-        "prose in lines of 60 characters": 1,
-        "prose in lines of 40 characters": 5,
-    }
-    assert {shape: times for shape, times in failed.items() if times > hard.get(shape, 0)} == {}
-    assert sum(tally.total for tally in tallies.values()) > 3000
+@pytest.mark.parametrize(
+    "evidence", [{"text": PAGE}, {"pages": ["Another page.", PAGE]}, {"sentences": [PAGE]}]
+)
+def test_a_claim_is_quoted_reworded_or_differs(evidence: dict[str, object]) -> None:
+    lines = [{"claim": claim, **evidence} for claim in (COPIED, OTHER, WRONG)]
+    assert list(checks(lines)) == ["quoted", "reworded", "differs"]
+
+
+def test_all_claims_about_one_text_are_in_one_half() -> None:
+    assert half_of({"text": PAGE, "claim": COPIED}) == half_of({"text": PAGE, "claim": WRONG})
+    assert {half_of({"text": f"{PAGE} {number}"}) for number in range(20)} == {"tuning", "report"}
+
+
+def test_the_table_counts_right_and_wrong_claims_by_language() -> None:
+    lines: list[dict[str, object]] = [
+        {"text": PAGE, "claim": COPIED, "supported": True, "language": "en"},
+        {"text": PAGE, "claim": WRONG, "label": "not_supported", "language": "en"},
+    ]
+    table = report(lines, ["quoted", "differs"]).splitlines()
+    (english,) = [row for row in table if row.startswith("| en")]
+    assert [cell.strip() for cell in english.split("|")[2:9]] == [
+        "1 of 1 (100.0%)",
+        "0 of 1 (0.0%)",
+        "0 of 1 (0.0%)",
+        "0 of 1 (0.0%)",
+        "0 of 1 (0.0%)",
+        "1 of 1 (100.0%)",
+        "1.000",
+    ]
+
+
+def test_the_command_writes_one_verdict_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"id": f"c{at}", "text": PAGE, "claim": claim} for at, claim in enumerate((COPIED, WRONG))]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert main([str(tmp_path / "in.jsonl"), "--output", str(tmp_path / "out.jsonl")]) == 0
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    assert written == [{"id": "c0", "check": "quoted"}, {"id": "c1", "check": "differs"}]
+    assert capsys.readouterr().out == ""

@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from evals.claims import CitedPage
-from evals.paraphrased import Sentence, measure, read, rows_of
+from evals.paraphrased import CitedPage, Sentence, measure, read, rows_of
 from evals.splits import Half
 
 pytestmark = pytest.mark.slow
@@ -28,7 +27,7 @@ def test_a_sentence_by_template_is_right_for_its_row_and_wrong_with_the_value_of
 
 
 def test_a_sentence_is_misjudged_if_the_check_takes_it_for_the_contrary() -> None:
-    page = CitedPage("prices", 1, "The nut costs seven euros. The bolt is out of stock.", [], [])
+    page = CitedPage("prices", 1, "The nut costs seven euros. The bolt is out of stock.")
     said = [("The nut costs seven euros.", "right"), ("The nut costs nine euros.", "figure")]
     exchanged = [(said[0][0], "figure"), (said[1][0], "right")]
     sentences = [Sentence(text, kind, page, "en") for text, kind in (*said, *exchanged)]

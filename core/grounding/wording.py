@@ -1,0 +1,197 @@
+"""Rule A: whether a sentence is in the words of the units that it cites, in any language."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, pairwise
+
+from core.grounding.values import NUMBER, plain
+from core.grounding.word_lists import CARDINALS, negators_in
+from core.text.normal_forms import normalized
+from core.text.numbers import CURRENCIES, CURRENCY_SIGNS, SCALE_VALUES, SCALES
+from core.text.terms import STOP_WORDS, detect_language, stems
+
+LEAST_PAIRS = 0.9
+"""The share of a sentence's pairs of neighbouring content words that are neighbours in the unit."""
+LEAST_OF_UNIT = 0.5
+"""The share of the content words of a unit's sentence that the sentence has."""
+LEAST_STOP_WORDS = 0.12
+"""The share of a text's words that are stop words of a language, from which the language is known."""
+FEWEST_WORDS = 3
+"""Content words of a sentence, below which all of its words must be those of the unit."""
+LANGUAGE_SAMPLE = 20_000
+"""Characters at the beginning of a text that show its language."""
+_BORDER = "\x1e"
+_PAUSES = ",;:–—、，；：،؛"
+_ENDS = ".!?…。！？।؟"
+_MARKS = frozenset(_PAUSES + _ENDS + _BORDER)
+_SIGNS = f"{CURRENCY_SIGNS}%‰‱°±<>≤≥≠~≈√∞✓✔✗✘☐☑☒↑↓▲▼"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\U00020000-\U0003ffff"
+)
+"""Scripts without blanks: each character is a word."""
+_LETTERS = rf"[^\W\d_{_UNSPACED}]"
+_VOWEL_SIGNS = "[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff]"
+_AMOUNT = re.compile(rf"({NUMBER.pattern})(?: ?([^\W\d_]+))?")
+_NUMBER = r"(?:(?<![\w)])-)?\d+(?:[.,'’]\d+)*"
+_TOKEN = re.compile(
+    rf"{_LETTERS}+(?:{_VOWEL_SIGNS}+{_LETTERS}*)*|[{_BORDER}{_PAUSES}{_ENDS}{_SIGNS}{_UNSPACED}]|{_NUMBER}"
+)
+_ASCII_TOKEN = re.compile(rf"[a-z]+|[{_BORDER},;:.!?$%<>~]|{_NUMBER}")
+_CONTRACTED = re.compile(r"can(?:no|['’])t\b|won['’]t\b|n['’]t\b")
+_APART = {"c": "can not", "w": "will not", "n": " not"}
+_MONTH_OF_MAY = re.compile(r"(?<=\w )May\b")
+"""The one name of a month that is a stop word of its language, but for its capital."""
+_BROKEN = re.compile(r"[-\u2010](?<=[^\W\d_].)[^\S\n]*\n\s*(?=[^\W\d_])|[\u00ad\u200b\u2060\ufeff\x02]")
+_BEHIND_NUMBER = re.compile("(?<=\\d)(?=[\u00b2\u00b3\u00b9\u2070-\u2089\u00bc-\u00be\u2150-\u215e])")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """The words of a sentence in one spelling: all of them, content and other ones, and those that negate.
+
+    `pauses` are the numbers of the content words before a comma.
+    """
+
+    every: Sequence[str]
+    content: Sequence[str]
+    others: Sequence[str]
+    negators: Sequence[str]
+    pauses: frozenset[int]
+
+
+def language_of(text: str) -> str:
+    """The ISO 639-1 code of a text's language; empty if its stop words are not known or too few."""
+    found = [token for token in _tokens(text[:LANGUAGE_SAMPLE], "") if token[0].isalpha()]
+    language = detect_language(found)
+    known = sum(map(STOP_WORDS[language].__contains__, found))
+    return language if known and known >= LEAST_STOP_WORDS * len(found) else ""
+
+
+class Words:
+    """The words of sentences or other parts of a page, read in one pass; each has a number."""
+
+    def __init__(self, texts: Iterable[str], language: str) -> None:
+        self._language = language
+        text = "".join(f"{text.replace(_BORDER, ' ')}{_BORDER}" for text in texts)
+        self._tokens = tokens = _tokens(text, language)
+        stemmed = stems(tokens, language) if language else tokens
+        self._stems = ["" if token in _MARKS else stem for token, stem in zip(tokens, stemmed, strict=True)]
+        self._ends = [at for at, token in enumerate(tokens) if token == _BORDER]
+        self._starts = [0, *(end + 1 for end in self._ends)]
+
+    def wording(self, first: int, last: int | None = None) -> Wording:
+        """Of a part, or of the parts from `first` to `last`."""
+        start, end = self._starts[first], self._ends[first if last is None else last]
+        tokens, stemmed = self._tokens[start:end], self._stems[start:end]
+        before = list(accumulate(map(bool, stemmed)))
+        written = [(token, stem) for token, stem in zip(tokens, stemmed, strict=True) if token not in _MARKS]
+        negators = negators_in(self._language)
+        return Wording(
+            every=[token for token, _ in written],
+            content=[stem for _, stem in written if stem],
+            others=[token for token, stem in written if not stem],
+            negators=sorted(filter(negators.__contains__, tokens)),
+            pauses=frozenset(before[at] for at, token in enumerate(tokens) if token in _PAUSES),
+        )
+
+    def have(self, said: Wording, cited: Sequence[int]) -> bool:
+        """Whether a sentence is said in the words of one of the cited parts, whose numbers ascend.
+
+        In a language without stop words here, and for very short sentences, all words must be those of parts
+        next to each other, in their order. Otherwise no content word may be new, almost all neighbours must
+        be neighbours, both must negate with the same words, and the sentence must repeat a good part of the
+        part and not stop at a comma of it. A part that no mark ends may go on in the next.
+        """
+        if self._have_word_for_word(said, cited):
+            return True
+        least = len(said.content)
+        if not self._language or least < FEWEST_WORDS:
+            return False
+        shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
+        nexts = zip(cited, (*cited[1:], -1), strict=True)
+        # Few parts share as many words as the sentence has; only these are looked at.
+        runs = [(at, at) for at in cited]
+        runs += [(at, after) for at, after in nexts if after == at + 1 and self._is_open(at)]
+        return any(
+            _repeats(said, self.wording(first, last))
+            for first, last in runs
+            if shared[self._ends[last]] - shared[self._starts[first]] >= least
+        )
+
+    def _is_open(self, part: int) -> bool:
+        """Whether no mark ends a part."""
+        end = self._ends[part]
+        return end == self._starts[part] or self._tokens[end - 1] not in _ENDS
+
+    def _have_word_for_word(self, said: Wording, cited: Sequence[int]) -> bool:
+        wanted = _written(said.every)
+        text, firsts, behind = self._written_with_borders
+        start = text.find(wanted) if wanted else -1
+        there = frozenset(cited) if start != -1 else frozenset()
+        while start != -1:
+            first, last = firsts.get(start), behind.get(start + len(wanted))
+            if first is not None and last is not None and there.issuperset(range(first, last)):
+                return True
+            start = text.find(wanted, start + 1)
+        return False
+
+    @cached_property
+    def _written_with_borders(self) -> tuple[str, dict[int, int], dict[int, int]]:
+        """All words, and by the places between parts the number of the part behind them.
+
+        Parts without words are those before a place where a sentence begins, and behind one where it ends.
+        """
+        text = _written(token for token in self._tokens if token == _BORDER or token not in _MARKS)
+        *parts, _ = text.split(f"{_BORDER}\n")
+        places = list(enumerate(accumulate(map(len, parts), initial=0)))
+        firsts = {place: part for part, place in places}
+        return "".join(parts), firsts, {place: part for part, place in reversed(places)}
+
+
+def _written(words: Iterable[str]) -> str:
+    return "".join(f"{word}\n" for word in words)
+
+
+def _repeats(said: Wording, part: Wording) -> bool:
+    if not LEAST_OF_UNIT * len(part.content) <= len(said.content) <= len(part.content):
+        return False
+    if said.negators != part.negators or Counter(said.content) - Counter(part.content):
+        return False
+    places = {pair: at for at, pair in enumerate(pairwise(part.content), 2)}
+    pairs = list(pairwise(said.content))
+    kept = sum(map(places.__contains__, pairs))
+    if kept < LEAST_PAIRS * len(pairs):
+        return False
+    # Where a word was left out no other may stand for it: `may inform` is not `must inform`.
+    if kept < len(pairs) and Counter(said.others) - Counter(part.others):
+        return False
+    last = places.get(pairs[-1], len(part.content))
+    return last == len(part.content) or last not in part.pauses
+
+
+def _tokens(text: str, language: str) -> list[str]:
+    """The words, numbers, signs and marks of a text in one spelling each."""
+    folded = _BROKEN.sub("", text).replace("\u2212", "-")
+    if not folded.isascii():
+        folded = normalized("NFKC", _BEHIND_NUMBER.sub(" ", folded))
+    folded = _MONTH_OF_MAY.sub("month 5", folded).casefold() if " May" in folded else folded.casefold()
+    if any(map(folded.__contains__, ("n't", "n’t", "cannot"))):
+        folded = _CONTRACTED.sub(lambda found: _APART[found[0][0]], folded)
+    folded = _AMOUNT.sub(_in_one_form, folded)
+    forms = CURRENCIES | {word: str(number) for word, number in CARDINALS.get(language, {}).items()}
+    found = (_ASCII_TOKEN if folded.isascii() else _TOKEN).findall(folded)
+    return [forms.get(token, token) for token in found]
+
+
+def _in_one_form(found: re.Match[str]) -> str:
+    """A number in its plain form, with the scale behind it."""
+    number, behind = found.groups()
+    digits = plain(number)
+    factor = SCALE_VALUES.get(SCALES.get(behind, ""))
+    if factor and len(digits) <= 30 and digits.count(".") < 2:
+        digits, behind = f"{float(digits) * factor:.0f}", ""
+    return f"{digits} {behind or ''}"
