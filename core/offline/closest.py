@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 
-from core.grounding.sentence_facts import has_content
+from core.grounding.claims import has_content
 from core.grounding.sources import FencedSource
 from core.offline.material import Material, page_of
 from core.search.bm25 import Candidate, TextRanking

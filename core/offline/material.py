@@ -6,8 +6,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from core.grounding.citations import marker
-from core.grounding.claims import BULLET
-from core.grounding.sentence_facts import has_content
+from core.grounding.claims import BULLET, has_content
 from core.grounding.sources import FencedSource
 from core.offline.tables import headers, naming_rows
 from core.search.bm25 import Candidate

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from core.grounding.claims import has_content
 from core.grounding.closest import closest_label, not_found_answer, part_not_found
-from core.grounding.sentence_facts import has_content
 from core.grounding.sources import FencedSource
 from core.offline.chat import with_subject_of
 from core.offline.closest import MOST_CLOSEST, best_of_pages
