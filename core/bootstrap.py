@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 MORE_PROCESSES = 2
 """Processes for text beyond the jobs of a worker, so that each organization finds a free one."""
 
-PRELOAD = ("core.grounding.checks", "core.documents.passages", "core.search.postings")
+PRELOAD = ("core.documents.passages", "core.search.postings")
 
 
 @dataclass(frozen=True)

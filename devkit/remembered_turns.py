@@ -34,13 +34,14 @@ def citation(page: int = 5, *, verified: bool = True) -> Citation:
         quote="q",
         start=0,
         end=1,
-        verified=verified,
+        check="quoted" if verified else "reworded",
     )
 
 
 def answered(seq: int, question: str, answer: str = NOTED) -> Turn:
     """An answered turn; an answer that shows citations has them."""
-    cited = [citation()] if "[Page" in answer and "not verified" not in answer else []
+    is_doubted = "not verified" in answer or "not there" in answer
+    cited = [citation()] if "[Page" in answer and not is_doubted else []
     message = Message(role="assistant", content=answer, created_at=BEGUN, citations=cited)
     return Turn(
         turn_id=f"t-{seq}",

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from core.grounding.code_check import Check, Cited, Page, check
+from core.grounding.code_check import Check, Page, Passage, check
 from devkit.reports import markdown_table
 
 Line = Mapping[str, Any]
@@ -35,11 +35,9 @@ def pages_of(line: Line) -> list[str]:
 
 def checks(lines: Iterable[Line]) -> Iterator[Check]:
     """The verdict on each claim, with its whole evidence cited; a page is read once."""
-    read = lru_cache(Page)
+    read = lru_cache(lambda text: Passage(Page(text)))
     for line in lines:
-        pages = [read(text) for text in pages_of(line)]
-        units = [Cited(page, unit) for page in pages for unit in range(len(page.units))]
-        yield check(line["claim"], units, pages).check
+        yield check(line["claim"], [read(text) for text in pages_of(line)]).check
 
 
 def is_right(line: Line) -> bool | None:

@@ -101,7 +101,6 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
             files=documents.files,
             named=models.named,
             counter=documents.counter,
-            text=documents.text,
             window=window,
             prompt=read_prompt("document_chat"),
             revise=read_prompt("revise"),
@@ -153,7 +152,6 @@ def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -
         prompt=read_prompt("documents_analyze"),
         counter=documents.counter,
         read_boxes=documents.stores.pages.boxes,
-        text=documents.text,
         limits=Limits() if settings.has_model else Limits(model_calls=_PARTS_WITHOUT_MODEL),
     )
 

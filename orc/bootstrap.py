@@ -149,7 +149,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             contexts=scopes,
             revoked=(revoked := RevokedAnswers(scopes if settings.revoked_answers == "withhold" else None)),
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
-            text=documents.text,
             suggestions=(suggestions := _build_suggestions(documents, log)),
             pictures=documents.pictures,
             traces=traces if settings.store_turn_traces else NoTraces(),

@@ -110,9 +110,9 @@ class TurnSettings(HistorySettings, WindowSettings):
     )
     critic: CriticSetting = Field(
         default="code",
-        description="what follows if the code checks find an unsupported statement or no source; off: a"
-        " label; code: one revision; auto: a model judges such answers; always: a model judges every answer"
-        " that uses sources",
+        description="what follows if a number of an answer is not on the pages that it cites; off: a label;"
+        " code: one revision; auto: a model judges such answers, those that lack a source and those in other"
+        " words; always: a model judges every answer that uses sources",
     )
     critic_max_retries: int = Field(
         default=1,

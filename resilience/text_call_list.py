@@ -30,10 +30,11 @@ EXCUSED: Mapping[str, str] = {
         (
             _PASSED_ON,
             "core.analysis.llm.PageReader.__init__ core.analysis.models.DocumentAnalysis.failed"
-            " core.grounding.checked_answer.CheckedAnswer.__init__ core.search.hybrid.search_pages"
+            " core.search.hybrid.search_pages"
             " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
             " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
             " mcp_server.tools.attachments.message_content orc.graphs.answer_stream.AnswerStream.__init__"
+            " orc.graphs.answer_stream.AnswerStream.write core.grounding.values.value_of"
             " mcp_server.tools.registration.Reporter.working mcp_server.tools.registration.success"
             " mcp_server.tools.attachments.none_readable mcp_server.tools.attachments.without_gone"
             " mcp_server.tools.document_context.pages_of mcp_server.tools.document_context.passage_source"
@@ -51,9 +52,8 @@ EXCUSED: Mapping[str, str] = {
             " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
             " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
             " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
-            " core.grounding.stored_citations.with_checked orc.api.web.page_of"
+            " orc.api.web.page_of"
             " core.grounding.brackets.rounded_end core.grounding.objections.cut"
-            " core.grounding.objections.not_compared core.grounding.objections.read_from_picture"
             " core.grounding.pictures.picture_parts"
             " core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"
             " core.documents.text_extraction.failure core.models.in_order_of core.names.missing_document"

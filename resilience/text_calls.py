@@ -5,7 +5,6 @@ reads two texts, there is one call for each, and one in which both are the text.
 """
 
 import json
-import pickle
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -24,25 +23,15 @@ from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import code_check, safe_markdown
+from core.grounding import safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
-from core.grounding.checked_answer import MOST_IN_PLACE
-from core.grounding.checks import check_marker, check_marker_in_brief
 from core.grounding.citations import CitationWriter
-from core.grounding.claims import Claims, only_introduces
+from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
-from core.grounding.effort import LONGEST_CHECKED
-from core.grounding.equal_words import say_the_same
-from core.grounding.evidence import MAX_PARSED_WHOLE, SourceEvidence
-from core.grounding.figures import Statement
 from core.grounding.models import Citation, Revision
-from core.grounding.numbers import MAX_FIGURES, NumberConflicts, written_numbers
-from core.grounding.order_of_tokens import is_turned, replaces_word, same_order
-from core.grounding.page_sentences import page_sentences
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
 from core.grounding.safe_markdown import SafeMarkdown
-from core.grounding.sentence_facts import clauses, has_content, has_row
 from core.grounding.sources import (
     FencedSource,
     Source,
@@ -54,9 +43,8 @@ from core.grounding.sources import (
     without_fenced,
     without_markers,
 )
-from core.grounding.table_cells import cells_of
-from core.grounding.table_rows import says
-from core.grounding.tokens import tokenize
+from core.grounding.units import located
+from core.grounding.values import Values, numbers_of
 from core.llm.messages import memory_message, read_remembered
 from core.llm.replies import repair
 from core.llm.tokens import TiktokenCounter, truncate, truncate_words
@@ -96,7 +84,6 @@ from orc.exports.pdf import PdfWriter
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
 from orc.graphs.context_choice import names_other_context
-from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
 from orc.graphs.query_planner import rewritten_or_asked
@@ -184,7 +171,7 @@ def turn_of(question: str, answer: str) -> Turn:
 def exported(text: str) -> Turn:
     """A turn in which the question, the answer and the quote of its citation are the text."""
     cited = Citation(
-        document_id="d", blob_name="a.txt", page=1, page_id="p", quote=text, start=0, end=1, verified=True
+        document_id="d", blob_name="a.txt", page=1, page_id="p", quote=text, start=0, end=1, check="quoted"
     )
     turn = turn_of(text, f'{text} [Page 1 of Document "a.txt"]')
     assert turn.assistant
@@ -227,18 +214,6 @@ def checked(answer: str, page: str, question: str = "") -> object:
     return writer.grounding
 
 
-def checked_elsewhere(answer: str, page: str) -> object:
-    """The same, with what is sent to the process that checks, and what it returns."""
-    writer = CitationWriter([source_of(page)], deferred=True)
-    writer.feed(answer)
-    writer.finish()
-    for each in writer.take():
-        if not isinstance(each, str):
-            request = pickle.loads(pickle.dumps(writer.request(each)))
-            writer.settle(each, pickle.loads(pickle.dumps(check_marker(*request))))
-    return writer.citations
-
-
 def made_safe(text: str, piece: int) -> object:
     """The text as safe Markdown, fed in pieces of this length."""
     shown: list[str] = []
@@ -249,42 +224,16 @@ def made_safe(text: str, piece: int) -> object:
     return shown
 
 
-def read_statement(text: str) -> object:
-    said = Statement(text[:LONGEST_CHECKED], "en")
-    return [(said.around(figure), said.clause_of(figure)) for figure in said.figures[:MAX_FIGURES]]
-
-
-def code_checked(sentence: str, page_text: str) -> object:
-    page = code_check.Page(page_text)
-    cited = [code_check.Cited(page, number) for number in range(min(5, len(page.units)))]
-    return code_check.check(sentence, cited, [page])
-
-
 def read_claims(text: str) -> object:
     claims = Claims()
     claims.add(text)
     return claims.coverage, claims.report_not_found, [claim.needs_source for claim in claims.all]
 
 
-def compare_order(text: str) -> object:
-    """Claims are shorter, and of a longer page only parts are parsed."""
-    tokens = tokenize(text[:MAX_PARSED_WHOLE], "en")
-    return same_order(tokens, tokens), is_turned(tokens, tokens), replaces_word(tokens, tokens[::-1])
-
-
 def name_unknown_files(text: str) -> object:
     """The files of a question that are not attached, and the sentences about them."""
     found = unknown_files_note(unknown_files(text, ["quay.txt", "quay plan.txt"]), text)
     return found, is_name_or_its_end("quay.txt", text)
-
-
-def compare_rows(text: str) -> object:
-    """A sentence about a value of a row, which has the text as its first cell, and one that has the text."""
-    claim = tokenize("The price of the quay is 7.", "en")
-    read = tokenize(text[:LONGEST_CHECKED], "en")
-    rows = (f"Name: {text[:MAX_PARSED_WHOLE]} | Price: 7", "Name: Quay | Price: 7")
-    first, second = (cells_of(tokenize(row, "en")) for row in rows)
-    return says(claim, first), says(read, first), says(claim, second), says(read, second)
 
 
 def analyse(text: str) -> object:
@@ -315,7 +264,14 @@ def read_conversation(text: str) -> object:
 def completed(answer: str, quote: str) -> object:
     """An answer for clients of OpenAI's interface."""
     cited = Citation(
-        document_id="d", blob_name="a.txt", page=1, page_id="d.p1", quote=quote, start=0, end=1, verified=True
+        document_id="d",
+        blob_name="a.txt",
+        page=1,
+        page_id="d.p1",
+        quote=quote,
+        start=0,
+        end=1,
+        check="quoted",
     )
     result = TurnResult(conversation_id="c", turn_id="t", answer=answer, citations=[cited], metadata=METADATA)
     completion = numbered(result, "http://localhost", lists_sources=True)
@@ -439,40 +395,21 @@ GROUNDING: Mapping[str, Call] = {
     "is_forged": is_forged,
     "is_forged, citation": lambda text: is_forged(f"[Page {text} of Document {text}]"),
     "visible_name": visible_name,
-    "page_sentences": page_sentences,
+    "located": lambda text: list(located(text)),
+    "Values": lambda text: (Values(text).all, Values(text).operands),
+    "numbers_of": lambda text: list(numbers_of(text, "en")),
     "locate": lambda text: locate(CLAIM, text),
     "locate, both": lambda text: locate(text, text),
     "QuoteFinder": lambda text: list(QuoteFinder(text).find_all(text[:20])),
-    "tokenize": lambda text: clauses(tokenize(text, "en")),
     "has_content": has_content,
-    "has_row": has_row,
-    "same_order": compare_order,
-    "say_the_same": lambda text: say_the_same(text, CLAIM),
-    "says": compare_rows,
     "only_introduces": only_introduces,
     "Claims": read_claims,
-    "Statement": read_statement,
-    "written_numbers": written_numbers,
-    "SourceEvidence": lambda text: SourceEvidence(source_of(text)).find(CLAIM),
-    "SourceEvidence, claim": lambda text: SourceEvidence(source_of(PAGE)).find(text),
-    "SourceEvidence, both": lambda text: SourceEvidence(source_of(text)).find(text),
-    "NumberConflicts": lambda text: NumberConflicts([source_of(text)]).find(CLAIM),
-    "NumberConflicts, claim": lambda text: NumberConflicts([source_of(PAGE)]).find(text),
-    "NumberConflicts, question": lambda text: NumberConflicts([source_of(PAGE)], asked(text)).find(CLAIM),
-    "NumberConflicts, both": lambda text: NumberConflicts([source_of(text)]).find(f"{text} 7 days"),
-    "code_check, page": lambda text: code_checked(CLAIM, text),
-    "code_check, claim": lambda text: code_checked(text, PAGE),
-    "code_check, both": lambda text: code_checked(text, text),
     "CitationWriter, page": lambda text: checked(ANSWER, text),
     "CitationWriter, answer": lambda text: checked(text, PAGE),
     "CitationWriter, cited answer": lambda text: checked(f"{text} [S1]", PAGE),
     "CitationWriter, question": lambda text: checked(ANSWER, PAGE, asked(text)),
     "CitationWriter, both": lambda text: checked(f"{text} [S1]", text),
     "CitationWriter, at once": lambda text: CitationWriter([source_of(PAGE)]).feed(text),
-    "check_marker_in_brief": lambda text: check_marker_in_brief(
-        Claims(), text, [source_of(PAGE)], MOST_IN_PLACE
-    ),
-    "CitationWriter, elsewhere": lambda text: checked_elsewhere(text, PAGE),
     "made_safe": safe_markdown.made_safe,
     "SafeMarkdown": lambda text: made_safe(text, PIECE),
     "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),
@@ -523,7 +460,6 @@ CONVERSATIONS: Mapping[str, Call] = {
     "wanted": wanted,
     "accepted": accepted,
     "subject_of": subject_of,
-    "only_lists": lambda text: only_lists(text, ["quay.txt", text[:100]]),
     "question_and_history": lambda text: question_and_history([ChatMessage(role="user", content=text)] * 3),
     "question_and_history, pieces": lambda text: question_and_history(
         [ChatMessage(role="user", content=text[at : at + 200]) for at in range(0, len(text), 200)]

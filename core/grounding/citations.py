@@ -1,9 +1,11 @@
 """Replaces a model's citation markers by checked citations."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 
 from core.grounding import objections
+from core.grounding.answer_checks import AnswerChecks, Evidence
 from core.grounding.brackets import (
     MAX_BRACKET,
     OPENING,
@@ -13,25 +15,14 @@ from core.grounding.brackets import (
     rounded_end,
     visible_name,
 )
-from core.grounding.checks import (
-    CheckedEnd,
-    CheckedMarker,
-    SourceCheck,
-    check_end,
-    check_marker,
-    find_conflicts,
-)
-from core.grounding.claims import Claims
-from core.grounding.models import Citation, Grounding, Mark, WrittenMark
-from core.grounding.objections import Objection
-from core.grounding.quotes import Span
+from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMark
+from core.grounding.objections import Objection, are_not_there
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import Source, host_of
 from core.names import page_id
 
 NOTHING = "\u2060"
-"""Shown behind a marker without a claim: it cannot be seen, and keeps the text around it apart."""
-LONGEST_QUOTE = 1500
+"""Shown for a marker without a claim: it cannot be seen, and keeps the text around it apart."""
 
 
 def marker(number: int) -> str:
@@ -54,53 +45,35 @@ MAX_BRACKETS = 2000
 """Brackets of an answer that are read; the others are made round, so that none looks like a citation."""
 WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
-NOT_CHECKED = "[Not checked: the checks of this answer did not end in time]"
-"""Ends an answer whose checks failed."""
-NOT_CHECKED_END = ", not checked]"
-"""Ends the marker of a citation whose check did not end."""
-FROM_PICTURE = ", read from the picture, not checked]"
-"""Ends the marker of a page without text, which the model was shown as a picture."""
-
-
-class Marker(NamedTuple):
-    """A marker of an answer, and the text since the one before."""
-
-    numbers: list[int]
-    text: str
 
 
 class CitationWriter:
     """Replaces the markers of an answer by checked citations while the answer streams in.
 
     `feed` returns the text that can be shown so far, `finish` the rest. Then `citations` has every distinct
-    citation, and `grounding` the result of the checks. Numbers from the `question` contradict no source.
+    citation, and `grounding` the result of the checks. Numbers from the `question` differ from no source.
     No text that is shown makes a renderer of Markdown load or run anything; it links only to web pages that
     it has cited.
 
+    A marker is about the sentences since the one before it in its paragraph, list item or table. Markers next
+    to each other are checked together, so they are shown when the words behind them begin.
+
     Marks are places in the text without leading white space, which StreamStripper drops. `take_marks` returns
     those of the markers that were shown since its last call.
-
-    With `deferred` the caller runs the checks: `take` returns the text and the markers, `settle` turns a
-    marker into text once its `request` was checked, `pass_on` is called with the text between markers, in
-    order, and `conclude` takes the check of the `rest`. If a check fails, the caller sets `is_unchecked`: no
-    further citation is verified, and the answer says so.
     """
 
-    def __init__(self, sources: Sequence[Source], question: str = "", *, deferred: bool = False) -> None:
-        self.sources = sources
-        self.question = question
-        self.is_unchecked = False
+    def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._by_number = {source.number: source for source in sources}
-        self._is_deferred = deferred
-        self._concluded: tuple[CheckedEnd, list[Objection]] | None = None
+        self._checks = AnswerChecks(question)
         self._markdown = SafeMarkdown(self._take, self._is_cited)
-        self._shown: list[str | Marker] = []
+        self._shown: list[str] = []
         self._held = ""
         self._brackets = 0
-        self._since_marker = ""
+        self._before_markers = self._since_marker = ""
+        self._waiting: list[list[int] | str] = []
+        """Markers next to each other, as their numbers, with what is between and behind them."""
         self._ends_in_citation = False
-        self._skips_marker = False
-        self._claims = Claims()
+        self._is_ending = False
         self._objections: list[Objection] = []
         self._has_too_many_brackets = False
         self._length = 0
@@ -115,20 +88,14 @@ class CitationWriter:
         return self._text_shown()
 
     def finish(self) -> str:
-        """Return the text that was still held back."""
+        """Return the text that was still held back, and check what follows the last marker."""
         self._markdown.finish()
         self._release(is_all=True)
+        self._is_ending = True
+        self._settle()
+        text, self._since_marker = self._since_marker, ""
+        self._checks.finish(text)
         return self._text_shown()
-
-    def take(self) -> list[str | Marker]:
-        """What can be shown since the last call, with the markers that have to be settled."""
-        shown, self._shown = self._shown, []
-        return shown
-
-    def pass_on(self, text: str) -> str:
-        """The text, which is counted as shown."""
-        self._length += len(text if self._length else text.lstrip())
-        return text
 
     def take_marks(self) -> list[WrittenMark]:
         """The markers that were shown since the last call."""
@@ -141,33 +108,6 @@ class CitationWriter:
         pairs = zip(self._cited, self._marks, strict=True)
         return [citation.model_copy(update={"marks": list(marks)}) for citation, marks in pairs]
 
-    def request(self, marker: Marker) -> tuple[Claims, str, list[Source]]:
-        """The arguments of `check_marker` for this marker."""
-        return self._claims.open_part(), marker.text, self._known(marker)
-
-    def rest(self) -> tuple[Claims, str]:
-        """The arguments of `check_end` for the finished answer."""
-        text, self._since_marker = self._since_marker, ""
-        return self._claims, text
-
-    def settle(self, marker: Marker, checked: CheckedMarker | None) -> str:
-        """The text of a marker after its check, which is None if it failed."""
-        if checked is not None:
-            self._claims.take_back(checked.claims)
-        checks = dict(zip(self._known(marker), checked.checks, strict=True)) if checked else {}
-        shown = ""
-        for number in marker.numbers:
-            text, citation = self._cite_one(number, marker.text, checks)
-            shown += f" {text}" if shown and text else text
-            if citation is not None:
-                end = self._length + len(shown)
-                self._add(citation, Mark(start=end - len(text), end=end))
-        return self.pass_on(shown)
-
-    def conclude(self, end: CheckedEnd, conflicts: list[Objection]) -> None:
-        """Take in the check of the whole answer."""
-        self._concluded = end, conflicts
-
     @property
     def code_end(self) -> str:
         """What to append before a note, so that no open block of code contains it; otherwise empty."""
@@ -176,44 +116,23 @@ class CitationWriter:
     @property
     def label(self) -> str:
         """What to append to a finished answer that states something without any source; otherwise empty."""
-        if self.is_unchecked:
-            return f"\n\n{NOT_CHECKED}"
-        end, _ = self._conclusion()
-        return f" {WITHOUT_SOURCE}" if end.uncovered and not self._cited else ""
+        return f" {WITHOUT_SOURCE}" if self._checks.claims.uncited and not self._cited else ""
 
     @property
     def grounding(self) -> Grounding:
-        """The result of the code checks on the text so far."""
-        verified, cited = sum(citation.verified for citation in self._cited), len(self._cited)
-        if self.is_unchecked:
-            found = [*self._objections, objections.NOT_CHECKED]
-            return Grounding(
-                grounded=False, checked=False, citations=cited, verified=verified, objections=found
-            )
-        end, conflicts = self._conclusion()
-        uncited = [claim for claim in end.uncovered if not claim.is_cited]
-        pictured = [claim for claim in end.uncovered if claim.is_pictured]
-        unchecked = [claim for claim in end.uncovered if claim.is_unchecked and not claim.is_pictured]
-        found = [*self._objections, *(objections.uncited(claim.short) for claim in uncited), *conflicts]
-        found += [objections.not_compared(claim.short) for claim in unchecked]
-        found += [objections.read_from_picture(claim.short) for claim in pictured]
-        return Grounding(
-            grounded=0 < cited == verified and not found and end.coverage == 1.0,
-            citations=cited,
-            verified=verified,
-            coverage=end.coverage,
-            not_found=end.not_found,
-            closest_passages=end.closest,
-            objections=found,
-            unsupported=len(end.uncovered) - len(unchecked) - len(pictured),
-            unchecked=len(unchecked) + len(pictured),
+        """The result of the checks of the finished text."""
+        uncited = self._checks.claims.uncited
+        counts = Counter[str](citation.check for citation in self._cited)
+        grounding = Grounding(
+            grounded=bool(self._cited) and not uncited and counts.keys().isdisjoint(REFUTED),
+            citations=len(self._cited),
+            coverage=self._checks.claims.coverage,
+            uncited=len(uncited),
+            not_found=self._checks.claims.report_not_found,
+            closest_passages=self._checks.claims.lists_closest,
+            objections=[*self._objections, *(objections.uncited(claim.short) for claim in uncited)],
         )
-
-    def _conclusion(self) -> tuple[CheckedEnd, list[Objection]]:
-        if self._concluded is not None:
-            return self._concluded
-        end = check_end(*self.rest())
-        return end, find_conflicts(end, self.sources, self.question)
+        return grounding.model_copy(update=counts)
 
     def _take(self, safe: str) -> None:
         goes_on = self._held and not any(c.isprintable() and not c.isspace() for c in safe)
@@ -222,101 +141,123 @@ class CitationWriter:
             self._release(is_all=False)
 
     def _text_shown(self) -> str:
-        """The text that can be shown now; with deferred checks `take` returns it."""
-        return "" if self._is_deferred else "".join(map(str, self.take()))
+        shown, self._shown = self._shown, []
+        return "".join(shown)
 
     def _is_cited(self, address: str) -> bool:
-        return any(citation.verified and citation.url == address for citation in self._cited)
+        self._settle()
+        return any(each.url == address and each.check not in REFUTED for each in self._cited)
 
     def _release(self, *, is_all: bool) -> None:
         while (opened := OPENING.search(self._held)) and self._brackets < MAX_BRACKETS:
-            self._show(self._prose(self._held[: opened.start()]))
+            self._add_prose(self._held[: opened.start()])
             self._held = self._held[opened.start() :]
             bracket = bracketed(self._held, is_all=is_all)
             if bracket is None:
                 return
             self._brackets += 1
             if numbers := cited_numbers(bracket):
-                self._cite(numbers)
+                self._add_marker(numbers)
                 self._held = self._held[len(bracket) :]
             elif is_forged(bracket):
-                self._show(self._prose(self._round()))
+                self._add_prose(self._round())
                 self._held = rounded_end(bracket)[1:] + self._held[len(bracket) :]
             else:
-                self._show(self._prose(bracket[0]))
+                self._add_prose(bracket[0])
                 self._held = self._held[1:]
         if opened:
             if not self._has_too_many_brackets:
                 self._has_too_many_brackets = True
                 self._objections.append(objections.too_many_brackets(MAX_BRACKETS))
             self._held = OPENING.sub(" (", self._held)
-        self._show(self._prose(self._held))
+        self._add_prose(self._held)
         self._held = ""
-
-    def _show(self, text: str) -> None:
-        self._shown.append(text if self._is_deferred else self.pass_on(text))
 
     def _round(self) -> str:
         return " (" if self._since_marker.endswith("]") else "("
 
-    def _prose(self, text: str) -> str:
+    def _add_prose(self, text: str) -> None:
+        """Show text; the markers before it are shown first, unless it has no words."""
+        if any(map(str.isalnum, text)):
+            self._settle()
         # After a citation these would turn it into a Markdown link to an address of the model's choice.
         behind = text.lstrip("]")
-        cut = (
-            len(text) - len(behind) if self._ends_in_citation and behind.startswith(("(", "[", ":")) else None
-        )
-        shown = text if cut is None else f"{text[:cut]} {behind}"
+        is_link = self._ends_in_citation and behind.startswith(("(", "[", ":"))
+        shown = f"{text[: len(text) - len(behind)]} {behind}" if is_link else text
         self._ends_in_citation = self._ends_in_citation and not behind
-        if shown and self._skips_marker:
-            shown, self._skips_marker = f"{NOTHING}{shown}", False
         self._since_marker += text
-        return shown
-
-    def _cite(self, numbers: list[int]) -> None:
-        marker, self._since_marker = Marker(numbers, self._since_marker), ""
-        self._ends_in_citation = True
-        if self._is_deferred:
-            self._shown.append(marker)
+        if self._waiting:
+            self._waiting.append(shown)
         else:
-            self._shown.append(self.settle(marker, check_marker(*self.request(marker))))
+            self._show(shown)
 
-    def _known(self, marker: Marker) -> list[Source]:
-        return [self._by_number[number] for number in marker.numbers if number in self._by_number]
+    def _add_marker(self, numbers: list[int]) -> None:
+        """Have a marker wait for those next to it."""
+        self._ends_in_citation = True
+        if not self._waiting:
+            self._before_markers = self._since_marker
+        self._waiting.append(numbers)
+        self._since_marker = ""
 
-    def _cite_one(
-        self, number: int, text: str, checks: Mapping[Source, SourceCheck]
-    ) -> tuple[str, Citation | None]:
+    def _show(self, text: str) -> None:
+        self._length += len(text if self._length else text.lstrip())
+        self._shown.append(text)
+
+    def _settle(self) -> None:
+        """Check the markers that wait, and show them and what is between and behind them."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        numbers = dict.fromkeys(number for each in waiting if not isinstance(each, str) for number in each)
+        known = {number: self._by_number[number] for number in numbers if number in self._by_number}
+        evidence = self._checks.check(self._before_markers, known)
+        self._report(evidence, known)
+        for each in waiting:
+            if isinstance(each, str):
+                self._show(each)
+            else:
+                self._show_marker(each, evidence)
+
+    def _report(self, evidence: Evidence, known: Mapping[int, Source]) -> None:
+        """Object to numbers that no page has."""
+        if not evidence.missing or not known:
+            return
+        source, claim = next(iter(known.values())), evidence.differing
+        place = place_of(source)
+        name, page = (visible_name(source.blob_name), source.page) if source.url is None else (place, None)
+        self._objections.append(objections.differs(place, name, page, claim, evidence.missing))
+
+    def _show_marker(self, numbers: Sequence[int], evidence: Evidence) -> None:
+        shown = ""
+        for number in numbers:
+            text, citation = self._cite(number, evidence)
+            shown += f" {text}" if shown and text else text
+            if citation is not None:
+                end = self._length + len(shown)
+                self._add(citation, Mark(start=end - len(text), end=end))
+        self._show(shown or ("" if self._is_ending else NOTHING))
+
+    def _cite(self, number: int, evidence: Evidence) -> tuple[str, Citation | None]:
         """What the answer shows for one number of a marker, and the citation that it makes."""
         source = self._by_number.get(number)
         if source is None:
             self._objections.append(objections.unknown_source(number))
             return "[citation withheld: no such source]", None
-        if self.is_unchecked:
-            return self._not_checked(source, text.strip()[-LONGEST_QUOTE:])
-        if not self._claims.cited:
+        if not evidence.claims:
             self._objections.append(objections.empty_citation(number))
-            self._skips_marker = True
             return "", None
-        claim, place, check = self._claims.cited[0], place_of(source), checks[source]
-        if not check.has_ended:
-            return self._not_checked(source, claim.text)
-        # A closest passage is its sentence alone: the lines above it say where that is.
-        span = check.spans[0] if self._claims.lists_closest else _joined(check.spans)
-        citation = self._citation(source, claim.text, span)
-        if citation.verified:
-            return f"[{place}]", citation
-        name, page = (visible_name(source.blob_name), source.page) if source.url is None else (place, None)
-        self._objections.append(objections.unsupported(place, name, page, claim.short))
-        return f"[{place}, not verified]", citation
-
-    def _not_checked(self, source: Source, claim: str) -> tuple[str, Citation]:
-        read_from, end = ("picture", FROM_PICTURE) if source.pictured else ("text", NOT_CHECKED_END)
-        update = {"checked": False, "read_from": read_from}
-        citation = self._citation(source, claim, None).model_copy(update=update)
-        return f"[{place_of(source)}{end}", citation
-
-    def _citation(self, source: Source, claim: str, span: Span | None) -> Citation:
-        return _citation(source, claim, span).model_copy(update={"closest": self._claims.lists_closest})
+        check = evidence.check_of(source)
+        span = self._checks.quote(evidence, source)
+        citation = _citation(
+            source,
+            quote=source.page_text[span.start : span.end],
+            start=span.start,
+            end=span.end,
+            check=check,
+            missing=list(evidence.missing) if check == "differs" else [],
+            closest=self._checks.claims.lists_closest,
+        )
+        return marker_text(citation), citation
 
     def _add(self, citation: Citation, mark: Mark) -> None:
         index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
@@ -328,17 +269,13 @@ class CitationWriter:
         self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
 
 
-def _citation(source: Source, claim: str, span: Span | None) -> Citation:
-    """The citation of a claim, verified if a span of the source's page supports it."""
+def _citation(source: Source, **checked: Any) -> Citation:
+    """The citation of a source, with what was `checked`: its quote and the check."""
     return Citation(
         document_id=source.document_id,
         blob_name=source.blob_name,
         page=source.page,
         page_id=source.url or page_id(source.document_id, source.page),
-        quote=source.page_text[span.start : span.end] if span else claim,
-        start=span.start if span else 0,
-        end=span.end if span else 0,
-        verified=span is not None,
         url=source.url,
         document_version=source.document_version,
         media_type=source.media_type,
@@ -347,7 +284,14 @@ def _citation(source: Source, claim: str, span: Span | None) -> Citation:
         context_id=source.context_id,
         context_name=source.context_name,
         focus=source.focus,
+        **checked,
     )
+
+
+def marker_text(citation: Citation) -> str:
+    """What an answer shows for a citation: its place, and the numbers that are not there."""
+    place = place_of(citation)
+    return f"[{place}: {are_not_there(citation.missing)}]" if citation.missing else f"[{place}]"
 
 
 def place_of(cited: Source | Citation) -> str:
@@ -363,12 +307,3 @@ def _other_context(cited: Source | Citation) -> str:
     if cited.focus or not cited.context_type or cited.context_name is None:
         return ""
     return f' in {cited.context_type} "{visible_name(cited.context_name)}"'
-
-
-def _joined(spans: list[Span | None]) -> Span | None:
-    """From the first to the last span; only the first one if they are far apart, or None if it is None."""
-    if spans[0] is None:
-        return None
-    found = [span for span in spans if span]
-    whole = Span(min(span.start for span in found), max(span.end for span in found))
-    return whole if whole.end - whole.start <= LONGEST_QUOTE else spans[0]

@@ -1,22 +1,26 @@
-"""Splits an answer into claims; headings and introductions that state nothing need no source."""
+"""Splits an answer into sentences; headings and introductions that state nothing need no source."""
 
 import re
-from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES
 from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
-from core.grounding.effort import LONGEST_CHECKED, Effort
-from core.grounding.opposites import ALL_NEGATIONS
-from core.grounding.sentence_facts import has_content, has_row
-from core.text.sentences import sentences, split_pieces
-from core.text.terms import STOP_WORDS
+from core.grounding.code_check import Check
+from core.grounding.units import located
+from core.grounding.word_lists import ALL_NEGATORS
+from core.text.terms import STOP_WORDS, has_digit, is_stop_word, words
 
-MOST_ABOVE = 50
-"""Headings and leads, directly below each other, that a marker below them can prove."""
+MOST_COVERED = 50
+"""Sentences before a marker that it can be about."""
+BEGINNING = 1000
+"""Characters in which nearly every text has a content word."""
 MOST_IN_TITLE = 3
 MOST_IN_LEAD = 2
 """Content words without a verb. More may include one: `The contract allows smoking:`."""
+MOST_IN_CALL = 2
+"""Content words of an exclamation that states nothing."""
 MOST_BEFORE_VERB = 4
 """Content words before a final verb: `To end the lease, the tenant must:`."""
 
@@ -72,6 +76,12 @@ LONGEST_JOINED = 4000
 _MARKUP = re.compile(r"[*`#]+|(?<!\w)_++|(?<!_)_++(?!\w)")
 _MAX_SHORT = 200
 _ENDS, _AFTER_END = (".", "!", "?", "。", "！", "？"), "\"'”’)]"
+_BELOW_HEADER = re.compile(r"[\s|:]*-[\s|:-]*")
+"""The row between the header of a table and its other rows, in Markdown."""
+_CALLS = ("!", "！")
+_ASKS = ("?", "？", "؟")
+_STATED = re.compile(r"\w")
+_ENDED_BEFORE = re.compile(r"[.!?。！？\n]")
 
 
 def only_introduces(text: str) -> bool:
@@ -90,7 +100,7 @@ def only_introduces(text: str) -> bool:
     content = [at for at, word in enumerate(found) if word not in _WITHOUT_CONTENT]
     if any(character.isdigit() for character in plain) and (content or is_lead):
         return False
-    if content and any(word in ALL_NEGATIONS or word.endswith("n't") for word in found):
+    if content and any(word in ALL_NEGATORS or word.endswith("n't") for word in found):
         return False
     if found and found[-1].startswith(_POINTS_ON):
         return len(content) <= MOST_IN_LEAD
@@ -104,18 +114,17 @@ def only_introduces(text: str) -> bool:
 
 @dataclass(slots=True)
 class Claim:
-    """A sentence, list item, table row or heading of an answer; `number` is its place in it, from 0.
+    """A sentence, list item, table row or heading of an answer, or the part of one before or behind a marker.
 
-    `is_pictured`: it is cited from the picture of a page without text, which code cannot read.
+    `block` is the number of its paragraph, list item, table or heading. `goes_on`: a marker is inside its
+    sentence, and it is what follows. `check`: what is known of it and what it cites; None if that is nothing.
     """
 
     text: str
     kind: str
-    number: int = 0
-    is_cited: bool = False
-    is_covered: bool = False
-    is_unchecked: bool = False
-    is_pictured: bool = False
+    block: int = 0
+    goes_on: bool = False
+    check: Check | Literal["picture"] | None = None
 
     @property
     def short(self) -> str:
@@ -128,7 +137,7 @@ class Claim:
 
     @property
     def is_label(self) -> bool:
-        """Whether it is the label above closest passages."""
+        """Whether it is a sentence of the label above closest passages."""
         return self.text.casefold() in LABEL_SENTENCES
 
     @property
@@ -138,109 +147,120 @@ class Claim:
         return is_short and not has_content(self.text)
 
     @property
-    def is_row_of_numbers(self) -> bool:
-        """Whether it is a table row that is checked without content words, and short enough to be checked."""
-        return self.kind == "row" and len(self.text) <= LONGEST_CHECKED and has_row(self.text)
-
-    @property
     def introduces(self) -> bool:
         """Whether it is a heading, or a lead such as `The limits are:`."""
         return self.kind in ("title", "heading") or self.text.endswith(":")
 
     @property
-    def is_line(self) -> bool:
-        """Whether it is a line without the end of a sentence, as in an address or a list of labels."""
-        return self.kind == "sentence" and not self.text.rstrip(_AFTER_END).endswith(_ENDS)
+    def is_ended(self) -> bool:
+        """Whether it has the mark of a sentence's end."""
+        return self.text.rstrip(_AFTER_END).endswith(_ENDS)
 
     @property
     def needs_source(self) -> bool:
-        """Whether it states something; a Markdown heading or a lead may only introduce."""
+        """Whether it states something: questions and `Hello!` do not, and headings and leads need not."""
         may_introduce = self.kind == "title" or self.text.endswith(":")
-        is_reply = self.is_not_found or self.is_label
-        return not is_reply and not (may_introduce and only_introduces(self.text))
+        is_talk = self.text.endswith(_ASKS) or (self.text.endswith(_CALLS) and _is_brief(self.text))
+        states_nothing = self.is_not_found or self.is_label or is_talk
+        return not states_nothing and not (may_introduce and only_introduces(self.text))
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether it has a citation that does not differ from it."""
+        return self.check is not None and self.check != "differs"
 
 
-@dataclass(slots=True)
 class Claims:
-    """The claims so far. `cited` are those that a marker at this point refers to, the last one first.
+    """The sentences of an answer so far, in their order.
 
-    `effort` is what is left for the checks of the answer. `_above` are the headings and leads of the current
-    passage or list. `lists_closest`: the label above closest passages was added, and what
-    follows it is no answer.
+    `lists_closest`: the label above closest passages was added, and what follows it is no answer.
     """
 
-    all: list[Claim] = field(default_factory=list)
-    cited: list[Claim] = field(default_factory=list)
-    effort: Effort = field(default_factory=Effort)
-    lists_closest: bool = False
-    _above: deque[Claim] = field(default_factory=lambda: deque(maxlen=MOST_ABOVE))
+    def __init__(self) -> None:
+        self.all: list[Claim] = []
+        self.lists_closest = False
+        self._block = 0
 
-    def add(self, text: str) -> None:
-        """Add the text since the last marker; text without content changes nothing."""
+    def add(self, text: str) -> list[Claim]:
+        """Add the text since the last marker; returns its sentences, none if it has no content."""
         added: list[Claim] = []
-        begins_line = text.lstrip(" ").startswith("\n")
-        for claim in _claims_of(text):
+        for claim in self._claims_of(text):
             before = added[-1] if added else None
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
                 before.text = f"{before.text} {claim.text}"
-            elif has_content(claim.text) or ((added or begins_line) and claim.is_row_of_numbers):
+            elif has_content(claim.text) or has_digit(claim.text):
                 added.append(claim)
-            elif re.search(r"\d", claim.text):
-                self._append_number(added, claim)
-        if added:
-            above = [] if any(claim.introduces for claim in added) else self._unproven_above()
-            self.cited = [*_cited_with_last(added), *above]
-        for claim in added:
-            follows = bool(self.all) and self.all[-1].introduces
-            if claim.introduces and not follows:
-                self._above.clear()
-            if claim.introduces:
-                self._above.append(claim)
-            self.lists_closest = self.lists_closest or claim.is_label
-            claim.number = self.all[-1].number + 1 if self.all else 0
-            self.all.append(claim)
+            elif before and before.kind == "row" and _BELOW_HEADER.fullmatch(claim.text):
+                before.kind = "title"
+        if added and self.all and not self.all[-1].is_ended:
+            beginning = next(_STATED.finditer(text))
+            added[0].goes_on = _ENDED_BEFORE.search(text, 0, beginning.start()) is None
+        self.lists_closest = self.lists_closest or any(claim.is_label for claim in added)
+        self.all += added
+        return added
 
-    def open_part(self) -> "Claims":
-        """What can still change, or is needed to add more: the last claim, and those that may be cited."""
-        kept = {claim.number: claim for claim in (*self._above, *self.cited, *self.all[-1:])}
-        shown = [kept[number] for number in sorted(kept)]
-        return Claims(shown, self.cited, self.effort, self.lists_closest, self._above)
-
-    def take_back(self, part: "Claims") -> None:
-        """Replace the open part by what came of it."""
-        for claim in part.all:
-            self.all[claim.number : claim.number + 1] = [claim]
-        self.cited, self.effort, self._above = part.cited, part.effort, part._above
-        self.lists_closest = part.lists_closest
-
-    def _append_number(self, added: list[Claim], claim: Claim) -> None:
-        """A bare number goes on with the claim before: `Leave is 25 days [S1], 30 [S2]`."""
-        if added and added[-1].is_label:
-            added.append(claim)
-        elif added and len(added[-1].text) < LONGEST_JOINED:
-            added[-1].text = f"{added[-1].text} {claim.text}"
-        else:
-            before = f"{self.cited[0].text} " if self.cited else ""
-            added.append(Claim(before + claim.text, claim.kind))
-
-    def _unproven_above(self) -> list[Claim]:
-        """The headings and leads of the current passage or list that state something unsupported so far."""
-        return [claim for claim in reversed(self._above) if claim.needs_source and not claim.is_covered]
+    def _claims_of(self, text: str) -> Iterator[Claim]:
+        last, end = "", 0
+        for part in located(text):
+            written = text[part.start : part.end]
+            is_new_item = part.kind == "item" and BULLET.match(written) is not None
+            is_apart = part.kind == "heading" or text.count("\n", end, part.start) > 1
+            self._block += part.kind != last or is_new_item or is_apart
+            last, end = part.kind, part.end
+            kind = "title" if part.kind == "heading" and written.startswith("#") else part.kind
+            bare = _MARKUP.sub("", BULLET.sub("", " ".join(written.split()))).strip()
+            yield Claim(bare, kind, self._block)
 
     @property
-    def uncovered(self) -> list[Claim]:
-        return [claim for claim in self.all if claim.needs_source and not claim.is_covered]
+    def uncited(self) -> list[Claim]:
+        """The sentences that need a source and have none."""
+        return [claim for claim in self.all if claim.needs_source and claim.check is None]
 
     @property
     def coverage(self) -> float:
+        """The share of the sentences that need a source and have one that does not differ from them."""
         stated = [claim for claim in self.all if claim.needs_source]
-        return 1 - len(self.uncovered) / len(stated) if stated else 0.0
+        return sum(claim.is_covered for claim in stated) / len(stated) if stated else 0.0
 
     @property
     def report_not_found(self) -> bool:
-        """Whether the answer says that nothing was found, and all its other claims are supported."""
-        return any(claim.is_not_found for claim in self.all) and not self.uncovered
+        """Whether the answer says that nothing was found, and all its other sentences have a source."""
+        stated = (claim for claim in self.all if claim.needs_source)
+        return any(claim.is_not_found for claim in self.all) and all(claim.is_covered for claim in stated)
+
+
+def covered_by_marker(added: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]:
+    """The sentences that a marker behind them is about, and the heading and lead above these.
+
+    They are those of the last paragraph, list item or table.
+    """
+    first = len(added) - 1
+    while first and len(added) - first < MOST_COVERED:
+        before = added[first - 1]
+        if before.block != added[-1].block or before.introduces:
+            break
+        first -= 1
+    above = first
+    while above and added[above - 1].introduces:
+        above -= 1
+    return list(added[first:]), list(added[above:first])
+
+
+def has_content(text: str) -> bool:
+    """Whether a text has a content word; a number alone is none."""
+    beginning = text[:BEGINNING]
+    return any(map(_is_content, words(beginning))) or (
+        len(text) > BEGINNING and any(map(_is_content, words(text)))
+    )
+
+
+def _is_brief(text: str) -> bool:
+    return not has_digit(text) and sum(map(_is_content, words(text[:BEGINNING]))) <= MOST_IN_CALL
+
+
+def _is_content(word: str) -> bool:
+    return not (is_stop_word(word) or has_digit(word))
 
 
 def _goes_on(before: str, following: str) -> bool:
@@ -248,24 +268,3 @@ def _goes_on(before: str, following: str) -> bool:
     is_short = len(before) < LONGEST_JOINED and before.endswith(".")
     found = is_short and _ABBREVIATED.search(before, max(0, len(before) - LONGEST_ABBREVIATED))
     return bool(found) and _CONTINUATION.match(following) is not None
-
-
-def _claims_of(text: str) -> list[Claim]:
-    found: list[Claim] = []
-    for piece in split_pieces(text):
-        kind: str = "title" if piece.kind == "heading" and piece.text.startswith("#") else piece.kind
-        bare = _MARKUP.sub("", BULLET.sub("", piece.text)).strip()
-        found.extend(Claim(part, kind) for part in sentences(bare))
-    return found
-
-
-def _cited_with_last(added: list[Claim]) -> list[Claim]:
-    """The last claim; the list items, rows or lines before it; and the heading or lead of them all."""
-    first = len(added) - 1
-    if added[first].kind in ("item", "row"):
-        while first and added[first - 1].kind == added[-1].kind:
-            first -= 1
-    while first and (added[first - 1].introduces or added[first - 1].is_line):
-        first -= 1
-    *before, last = added[first:]
-    return [last, *(claim for claim in reversed(before) if claim.kind != "title" or claim.needs_source)]

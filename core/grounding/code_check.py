@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import Literal
 
 from core.grounding.cells import Row, are_in_cells, row_of
+from core.grounding.quotes import Span
 from core.grounding.units import Unit, page_units
 from core.grounding.values import Values, missing
 from core.grounding.wording import Words, language_of
@@ -14,16 +15,22 @@ from core.text.sentences import sentences
 
 Check = Literal["quoted", "reworded", "differs"]
 
+NOTHING_ASKED = Values("")
 MOST_SENTENCES = 8
 """Of what is checked as one sentence, that may each be in other units."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeCheck:
-    """The verdict on a sentence, and the numbers of it, as written, that are nowhere on the cited pages."""
+    """The verdict on a sentence.
+
+    `missing`: its numbers, as it writes them, that are nowhere on the cited pages. `quoted_by`: the places in
+    the list of passages, from 0, of those that have its words.
+    """
 
     check: Check
     missing: tuple[str, ...] = ()
+    quoted_by: tuple[int, ...] = ()
 
 
 class Page:
@@ -31,7 +38,7 @@ class Page:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._words: dict[tuple[int, ...], tuple[Words, Sequence[int]]] = {}
+        self._words: dict[tuple[Span, ...], Words] = {}
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -45,25 +52,16 @@ class Page:
     def language(self) -> str:
         return language_of(self.text)
 
-    def words_of(self, units: tuple[int, ...]) -> tuple[Words, Sequence[int]]:
-        """The words of the parts of these units, and the numbers of the parts; sentences share them.
+    def words_of(self, parts: tuple[Span, ...]) -> Words:
+        """The words of parts next to each other; sentences share them."""
+        if parts not in self._words:
+            texts = (self.text[part.start : part.end] for part in parts)
+            self._words[parts] = Words(texts, self.language)
+        return self._words[parts]
 
-        Between units that are no neighbours on the page is a part that has no words.
-        """
-        if units not in self._words:
-            texts: list[str] = []
-            cited: list[int] = []
-            for before, number in pairwise((*units[:1], *units)):
-                texts.extend([""] if number > before + 1 else [])
-                parts = self.units[number].parts
-                cited.extend(range(len(texts), len(texts) + len(parts)))
-                texts.extend(self.text[part.start : part.end] for part in parts)
-            self._words[units] = Words(texts, self.language), cited
-        return self._words[units]
-
-    def rows(self, units: Sequence[int]) -> Iterator[Row]:
+    def rows(self, units: Sequence[Unit]) -> Iterator[Row]:
         """Those of these units that are rows with cells."""
-        for unit in (self.units[number] for number in units):
+        for unit in units:
             if unit.kind == "row" and (
                 row := row_of(self._of(unit), *map(self._at, (unit.header, unit.above)))
             ):
@@ -76,38 +74,61 @@ class Page:
         return self.text[unit.start : unit.end]
 
 
-class Cited(NamedTuple):
-    """The unit of a page with this number, from 0."""
+class Passage:
+    """What is cited of a page: the units with characters from `start` up to `end`, by default all."""
 
-    page: Page
-    unit: int
+    def __init__(self, page: Page, start: int = 0, end: int | None = None) -> None:
+        self.page = page
+        self._start, self._end = start, len(page.text) if end is None else end
+        self.units = [unit for unit in page.units if self._has(unit)]
+        self._parts = tuple(part for unit in self.units for part in unit.parts)
+
+    def _has(self, place: Unit | Span) -> bool:
+        return place.start < self._end and self._start < place.end
+
+    @cached_property
+    def operands(self) -> list[float]:
+        """The numbers of the units that can be calculated with."""
+        texts = (self.page.text[unit.start : unit.end] for unit in self.units)
+        return Values("\n".join(texts)).operands
+
+    def quotes(self, sentence: str) -> bool:
+        """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
+        page = self.page
+        if not self.units or _is_quoted(sentence, page, self._parts):
+            return bool(self.units)
+        return are_in_cells(sentence, page.rows(self.units), page.language)
+
+    def closest(self, sentence: str) -> Span | None:
+        """The place of the passage that shares most words and numbers with a sentence: a sentence, a row, an
+        item, or two of these next to each other; the first one if none shares any, None without units."""
+        own = {number: part for number, part in enumerate(self._parts) if self._has(part)}
+        said = Words([sentence], self.page.language).wording(0)
+        found = self.page.words_of(self._parts).closest(said, own) or list(own)[:1]
+        return Span(own[found[0]].start, own[found[-1]].end) if found else None
 
 
-def check(sentence: str, units: Sequence[Cited], pages: Sequence[Page], question: str = "") -> CodeCheck:
-    """Compare a sentence of an answer with the units that it cites and the pages that these are from.
+def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING_ASKED) -> CodeCheck:
+    """Compare a sentence of an answer with the passages that it cites and the pages that these are from.
 
-    `quoted`: it uses the words of the units, in their order, adds none, and negates as often; or it names a
+    `quoted`: it uses the words of one passage, in their order, adds none, and negates as often; or it names a
     row of a table and its numbers are in cells of it. `differs`: a number, date or amount of it is neither on
     the pages nor in the question in any usual way of writing, and is no sum, difference, product, ratio or
-    percentage of two numbers of the units. `reworded` is the rest: it may be right or wrong, and code cannot
-    know.
+    percentage of two numbers of the passages. `reworded` is the rest: it may be right or wrong, and code
+    cannot know.
     """
-    cited = list(dict.fromkeys(units))
-    for page in dict.fromkeys(each.page for each in cited):
-        numbers = tuple(sorted(unit for other, unit in cited if other is page))
-        if _is_quoted(sentence, page, numbers) or are_in_cells(sentence, page.rows(numbers), page.language):
-            return CodeCheck("quoted")
-    language = cited[0].page.language if cited else ""
-    spans = [(page.text, page.units[unit]) for page, unit in cited]
-    evidence = Values("\n".join(text[unit.start : unit.end] for text, unit in spans))
-    everywhere = (evidence, Values(question), *(page.values for page in pages))
-    differing = missing(sentence, language, everywhere, evidence)
+    if quoted_by := tuple(number for number, each in enumerate(passages) if each.quotes(sentence)):
+        return CodeCheck("quoted", quoted_by=quoted_by)
+    language = passages[0].page.language if passages else ""
+    operands = sorted({value for passage in passages for value in passage.operands})
+    everywhere = (question, *(passage.page.values for passage in passages))
+    differing = missing(sentence, language, everywhere, operands)
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 
-def _is_quoted(sentence: str, page: Page, units: tuple[int, ...]) -> bool:
-    """Whether all that is said is in the words of the cited units of one page."""
-    words, parts = page.words_of(units)
+def _is_quoted(sentence: str, page: Page, cited: tuple[Span, ...]) -> bool:
+    """Whether all that is said is in the words of the cited parts of a page."""
+    words, parts = page.words_of(cited), range(len(cited))
     several = list(islice(sentences(" ".join(sentence.split())), MOST_SENTENCES + 1))
     said = Words([sentence, *several], page.language)
     if words.have(said.wording(0), parts):

@@ -1,5 +1,6 @@
 """Objections to an answer: each has a code for programs and a sentence for readers."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
@@ -7,16 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validat
 from core.models import Record
 
 ObjectionCode = Literal[
+    "differs",
     "unsupported",
     "uncited",
-    "contradicted",
     "unknown_source",
     "empty_citation",
-    "not_compared",
-    "read_from_picture",
     "too_many_brackets",
     "cut",
-    "not_checked",
     "not_searched",
     "not_read",
     "not_fitting",
@@ -27,6 +25,9 @@ ObjectionCode = Literal[
     "revision_worse",
     "other",
 ]
+
+MOST_NAMED = 3
+"""Numbers that the marker of a citation names."""
 
 
 class Objection(Record):
@@ -42,8 +43,9 @@ class Objection(Record):
     name: str | None = Field(default=None, description="the document, or the title and host of the web page")
     page: int | None = Field(default=None, description="of the document; null for a web page")
     number: int | None = Field(default=None, description="of the source, or how many passages or pages")
-    said: str | None = Field(default=None, description="the number in the answer, with the word behind it")
-    found: str | None = Field(default=None, description="the number in the source, with the word behind it")
+    missing: tuple[str, ...] = Field(
+        default=(), description="the numbers, dates or amounts of the answer that are not on the page"
+    )
 
     @field_validator("code", mode="before")
     @classmethod
@@ -71,27 +73,27 @@ class Objected(BaseModel):
         """Turns that were stored before there were codes have the texts only."""
         if not isinstance(data, dict) or "objections" in data or not isinstance(data.get("issues"), list):
             return data
-        wrong = data.get("contradicted") or ()
-        codes = ("contradicted" if text in wrong else "other" for text in data["issues"])
-        found = [{"code": code, "text": text} for code, text in zip(codes, data["issues"], strict=True)]
+        found = [{"code": "other", "text": text} for text in data["issues"]]
         return {**data, "objections": found}
 
 
-def unsupported(place: str, name: str, page: int | None, claim: str) -> Objection:
-    """The page, or the web page if there is no `page`, does not support a claim that cites it."""
-    text = f"{place} does not support: {claim}"
-    return Objection(code="unsupported", text=text, claim=claim, name=name, page=page)
+def differs(place: str, name: str, page: int | None, claim: str, missing: Sequence[str]) -> Objection:
+    """A number of a claim is not on the page that it cites, or on the web page if there is no `page`."""
+    text = f"{place}: {are_not_there(missing)}: {claim}"
+    return Objection(code="differs", text=text, claim=claim, name=name, page=page, missing=tuple(missing))
+
+
+def are_not_there(missing: Sequence[str]) -> str:
+    """`1,084 is not there`, of the numbers of an answer that a page has not."""
+    shown = missing[:MOST_NAMED]
+    others = len(missing) - len(shown)
+    *listed, last = [*shown, f"{others} others"] if others else shown
+    return f"{', '.join(listed)} and {last} are not there" if listed else f"{last} is not there"
 
 
 def uncited(claim: str) -> Objection:
     """A claim needs a source and cites none."""
     return Objection(code="uncited", text=f"Nothing is cited for: {claim}", claim=claim)
-
-
-def contradicted(said: str, found: str) -> Objection:
-    """A source has another number for the same thing."""
-    text = f"The answer says {said}; the source has {found}."
-    return Objection(code="contradicted", text=text, said=said, found=found)
 
 
 def unknown_source(number: int) -> Objection:
@@ -107,18 +109,6 @@ def empty_citation(number: int) -> Objection:
     )
 
 
-def not_compared(claim: str) -> Objection:
-    """A claim, or the answer, has more to compare than the checks do."""
-    text = f"Not checked, because there is too much to compare: {claim}"
-    return Objection(code="not_compared", text=text, claim=claim)
-
-
-def read_from_picture(claim: str) -> Objection:
-    """The model read a claim from the picture of a page, which code cannot check."""
-    text = f"Read from a picture, not checked: {claim}"
-    return Objection(code="read_from_picture", text=text, claim=claim)
-
-
 def cut(limit: str) -> Objection:
     """The answer reached a length limit."""
     return Objection(code="cut", text=f"The answer was cut at {limit}.")
@@ -126,10 +116,5 @@ def cut(limit: str) -> Objection:
 
 def too_many_brackets(most: int) -> Objection:
     """Brackets after the first `most` are not read."""
-    text = f"Not checked: brackets after the first {most:,} of the answer."
+    text = f"Not read: brackets after the first {most:,} of the answer."
     return Objection(code="too_many_brackets", text=text, number=most)
-
-
-NOT_CHECKED = Objection(
-    code="not_checked", text="The answer was not checked: the checks did not end in time."
-)

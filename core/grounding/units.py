@@ -32,7 +32,9 @@ class Unit:
     header: int | None = None
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
+    """A sentence, list item, table row or heading: characters `start` to `end` of a text."""
+
     start: int
     end: int
     kind: Kind
@@ -42,7 +44,7 @@ def page_units(text: str, longest: int = LONGEST_JOINED) -> list[Unit]:
     """The units of a page in reading order; all of its visible characters are in one."""
     units: list[Unit] = []
     above = header = None
-    for group in _groups(_located(text), longest):
+    for group in _groups(located(text), longest):
         kind = group[0].kind
         header = None if kind != "row" else header
         spans = tuple(Span(part.start, part.end) for part in group)
@@ -62,7 +64,7 @@ def around(units: Sequence[Unit], number: int) -> list[int]:
     return sorted(each for each in found if each is not None)
 
 
-def _located(text: str) -> Iterator[_Part]:
+def located(text: str) -> Iterator[Part]:
     """The pieces of a text with their places, found again by their visible characters."""
     position = 0
     for piece in split_pieces(text):
@@ -72,7 +74,7 @@ def _located(text: str) -> Iterator[_Part]:
             while text[start].isspace():
                 start += 1
             position = _end(text, start, sentence)
-            yield _Part(start, position, piece.kind)
+            yield Part(start, position, piece.kind)
 
 
 def _end(text: str, start: int, wanted: str) -> int:
@@ -87,9 +89,9 @@ def _end(text: str, start: int, wanted: str) -> int:
     return position
 
 
-def _groups(parts: Iterator[_Part], longest: int) -> Iterator[list[_Part]]:
+def _groups(parts: Iterator[Part], longest: int) -> Iterator[list[Part]]:
     """Neighbours of one kind, together as long as they are short."""
-    group: list[_Part] = []
+    group: list[Part] = []
     for part in parts:
         if group and not _goes_with(group, part, longest):
             yield group
@@ -99,6 +101,6 @@ def _groups(parts: Iterator[_Part], longest: int) -> Iterator[list[_Part]]:
         yield group
 
 
-def _goes_with(group: Sequence[_Part], part: _Part, longest: int) -> bool:
+def _goes_with(group: Sequence[Part], part: Part, longest: int) -> bool:
     is_joined = part.kind in _JOINED and part.kind == group[0].kind
     return is_joined and part.end - group[0].start <= longest

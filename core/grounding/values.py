@@ -111,10 +111,12 @@ class Values:
         return at < len(self._ascending) and self._ascending[at] <= value * (1 + ROUGHLY)
 
 
-def missing(sentence: str, language: str, everywhere: Sequence[Values], units: Values) -> list[str]:
-    """The numbers of a sentence that are nowhere, and that no two numbers of the units give."""
+def missing(
+    sentence: str, language: str, everywhere: Sequence[Values], operands: Sequence[float]
+) -> list[str]:
+    """The numbers of a sentence that are nowhere, and that no two of the operands give."""
     found = [each for each in numbers_of(sentence, language) if not any(v.have(each) for v in everywhere)]
-    calculated = {each.written for each in found[:MOST_CALCULATED] if _is_calculated(each, units)}
+    calculated = {each.written for each in found[:MOST_CALCULATED] if _is_calculated(each, operands)}
     return [written for written in dict.fromkeys(each.written for each in found) if written not in calculated]
 
 
@@ -186,11 +188,11 @@ def _roman(written: str) -> float:
     return float(sum(-one if one < following else one for one, following in pairwise(values)))
 
 
-def _is_calculated(number: Number, units: Values) -> bool:
-    """Whether it is a sum, difference, product, ratio or percentage of two values of the units."""
-    if len(units.operands) > MOST_OPERANDS:
+def _is_calculated(number: Number, operands: Sequence[float]) -> bool:
+    """Whether it is a sum, difference, product, ratio or percentage of two of the operands."""
+    if len(operands) > MOST_OPERANDS:
         return False
-    pairs = list(permutations(units.operands, 2))
+    pairs = list(permutations(operands, 2))
     return any(_is_result(value, number, pairs) for value in number.values if value)
 
 

@@ -19,7 +19,7 @@ NEGATORS: dict[str, frozenset[str]] = {
     language: frozenset(words.casefold().split()) for language, words in _read("negators.toml").items()
 }
 """By ISO 639-1 code."""
-_ALL_NEGATORS = frozenset[str]().union(*NEGATORS.values())
+ALL_NEGATORS = frozenset[str]().union(*NEGATORS.values())
 _numbers = _read("numbers.toml")
 _BY_STEP = {"cardinals": (2, 1), "tens": (10, 10)}
 CARDINALS: dict[str, dict[str, int]] = {
@@ -50,4 +50,4 @@ def negators_in(language: str) -> frozenset[str]:
     So a text whose language is taken for a related one keeps its negators.
     """
     others = STOP_WORDS.get(language, frozenset[str]()) - NEGATORS.get(language, frozenset[str]())
-    return _ALL_NEGATORS - others
+    return ALL_NEGATORS - others

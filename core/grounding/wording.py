@@ -1,8 +1,8 @@
 """Rule A: whether a sentence is in the words of the units that it cites, in any language."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -19,6 +19,8 @@ LEAST_OF_UNIT = 0.5
 """The share of the content words of a unit's sentence that the sentence has."""
 LEAST_STOP_WORDS = 0.12
 """The share of a text's words that are stop words of a language, from which the language is known."""
+LEAST_ADDED = 0.5
+"""What a neighbour of the part that fits a sentence best has to add, as a share of what that part shares."""
 FEWEST_WORDS = 3
 """Content words of a sentence, below which all of its words must be those of the unit."""
 LANGUAGE_SAMPLE = 20_000
@@ -121,6 +123,39 @@ class Words:
             for first, last in runs
             if shared[self._ends[last]] - shared[self._starts[first]] >= least
         )
+
+    def closest(self, said: Wording, among: Container[int]) -> list[int]:
+        """The one of these parts that shares most with a sentence, with a neighbour that adds much; or none.
+
+        Words of few parts count more, and so do numbers.
+        """
+        shares: defaultdict[int, dict[str, float]] = defaultdict(dict)
+        for stem in dict.fromkeys(said.content):
+            having = self._parts_with.get(stem, ())
+            for part in filter(among.__contains__, having):
+                shares[part][stem] = (2 if stem[0].isdigit() else 1) / len(having)
+        if not shares:
+            return []
+        best = min(shares, key=lambda part: (-sum(shares[part].values()), part))
+        own = shares[best]
+        least = LEAST_ADDED * sum(own.values())
+        added = {
+            near: sum(share for stem, share in shares[near].items() if stem not in own)
+            for near in (best + 1, best - 1)
+            if near in shares
+        }
+        near = max(added, key=added.__getitem__, default=best)
+        return sorted({best, near}) if added.get(near, 0) >= least else [best]
+
+    @cached_property
+    def _parts_with(self) -> dict[str, list[int]]:
+        """The parts with each stem, in order."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for part, (start, end) in enumerate(zip(self._starts, self._ends, strict=False)):
+            for stem in dict.fromkeys(self._stems[start:end]):
+                if stem:
+                    found[stem].append(part)
+        return found
 
     def _is_open(self, part: int) -> bool:
         """Whether no mark ends a part."""

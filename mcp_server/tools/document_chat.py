@@ -18,13 +18,11 @@ from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
-from core.grounding.checked_answer import CheckedAnswer, Checker
-from core.grounding.citations import CUT_NOTE, mark_truncated
+from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
 from core.grounding.models import Revision
 from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.grounding.sources import withdrawn
-from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.messages import QuestionMessage, memory_message
@@ -88,7 +86,6 @@ class _ChatCall:
     model: ChatModel
     options: CallOptions
     revision: Revision | None
-    checker: Checker
     budget: CallBudget = field(default_factory=lambda: CallBudget(max_calls=MODEL_CALLS))
     gone: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
@@ -111,7 +108,6 @@ class DocumentChat:
     files: ProviderFiles
     named: Callable[[str | None], ChatModel]
     counter: TokenCounter
-    text: TextWork = field(default_factory=InThread)
     window: int
     prompt: str
     revise: str
@@ -149,14 +145,13 @@ class DocumentChat:
             raise attachments.none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
-        checker = Checker(self.text, scope.organization_id)
-        work = _ChatCall(question, plan, attached, reporter, stream, model, options, revision, checker)
+        work = _ChatCall(question, plan, attached, reporter, stream, model, options, revision)
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         return await self._result(work, ready, *await self._answer(work, ready))
 
     async def _result(
-        self, work: _ChatCall, ready: Sequence[Document], reading: PromptSources, writer: CheckedAnswer
+        self, work: _ChatCall, ready: Sequence[Document], reading: PromptSources, writer: CitationWriter
     ) -> DocumentChatResult:
         citations, searched = await asyncio.gather(
             with_rectangles(writer.citations, reading.sources, self.read_boxes),
@@ -215,7 +210,7 @@ class DocumentChat:
 
     async def _answer(
         self, work: _ChatCall, documents: Sequence[Document]
-    ) -> tuple[PromptSources, CheckedAnswer]:
+    ) -> tuple[PromptSources, CitationWriter]:
         """Asks the model, and a second time if it refuses the files before it has sent any text."""
         try:
             return await self._ask(work, documents)
@@ -228,7 +223,7 @@ class DocumentChat:
 
     async def _ask(
         self, work: _ChatCall, documents: Sequence[Document]
-    ) -> tuple[PromptSources, CheckedAnswer]:
+    ) -> tuple[PromptSources, CitationWriter]:
         question, revision = work.question, work.revision
         files = {each.document.document_id: each for each in work.attached if each.sent_as != "text"}
         query, more = question, False
@@ -262,7 +257,7 @@ class DocumentChat:
         pictures = picture_parts(work.seen.images, reading.sources)
         content = attachments.message_content(question, reading, files, pictures)
         messages = [*before, QuestionMessage(content=content, question=question)]
-        writer = CheckedAnswer(reading.sources, question, work.checker)
+        writer = CitationWriter(reading.sources, question)
         counting = asyncio.create_task(self._count(messages, question))
         # Not as a task: the request to the model goes out before what else waits, such as a status line.
         await _write(messages, writer, work)
@@ -275,7 +270,7 @@ class DocumentChat:
         return await asyncio.to_thread(section_tokens, messages, question, self.counter)
 
 
-async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _ChatCall) -> None:
+async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _ChatCall) -> None:
     """Writes the answer. An answer that reaches a length limit is kept and marked as cut."""
     cut: ReplyCut | None = None
     cap = work.options.max_tokens
@@ -284,17 +279,17 @@ async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _
             pieces = work.model.stream(messages, budget=work.budget, max_tokens=cap)
             async with aclosing(pieces) as deltas:
                 async for delta in deltas:
-                    await _send(await writer.feed(delta), writer, work)
+                    await _send(writer.feed(delta), writer, work)
         else:
             said = await work.model.complete(messages, budget=work.budget, max_tokens=cap)
-            await _send(await writer.feed(said), writer, work)
+            await _send(writer.feed(said), writer, work)
     except ReplyCut as exc:
         if not exc.at_limit:
             raise
         cut = exc
         if not work.stream:
-            await _send(await writer.feed(exc.text), writer, work)
-    await _send(await writer.finish(), writer, work)
+            await _send(writer.feed(exc.text), writer, work)
+    await _send(writer.finish(), writer, work)
     if not work.shown:
         raise cut or empty_reply()
     work.is_cut = cut is not None
@@ -302,7 +297,7 @@ async def _write(messages: Sequence[BaseMessage], writer: CheckedAnswer, work: _
         await _show(writer.code_end + notes, work)
 
 
-async def _send(text: str, writer: CheckedAnswer, work: _ChatCall) -> None:
+async def _send(text: str, writer: CitationWriter, work: _ChatCall) -> None:
     if text := work.trimmed.feed(text):
         await _show(text, work)
     await work.reporter.marks(writer.take_marks())

@@ -16,12 +16,11 @@ from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError
-from core.grounding.checked_answer import CheckedAnswer, Checker
+from core.grounding.citations import CitationWriter
 from core.grounding.closest import not_found_answer
 from core.grounding.models import Citation
 from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.grounding.sources import Source, fence
-from core.infra.text_processes import InThread, TextWork
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import TokenCounter
@@ -85,7 +84,6 @@ class DocumentsAnalyze:
     prompt: str
     counter: TokenCounter
     read_boxes: ReadBoxes
-    text: TextWork = field(default_factory=InThread)
     limits: Limits
 
     async def answer(
@@ -105,9 +103,9 @@ class DocumentsAnalyze:
         relevant = await self._condense(plan.parts, run)
         origin = origin_of(scope, document)
         sources = [with_origin(sized.source, origin) for block in relevant for sized in block.sources]
-        writer = CheckedAnswer(sources, question, Checker(self.text, scope.organization_id))
+        writer = CitationWriter(sources, question)
         said = await self._ask(sources, run) if sources else not_found_answer(question)
-        text = await writer.feed(said) + await writer.finish()
+        text = writer.feed(said) + writer.finish()
         chosen = {block.page for part in plan.parts for block in part}
         failed = set().union(*run.failures.values())
         return DocumentsAnalyzeResult(
@@ -193,7 +191,7 @@ class DocumentsAnalyze:
 def _cited_passages(
     sources: Sequence[Source], citations: Sequence[Citation], origin: DocumentOrigin
 ) -> list[QuotedPassage]:
-    """The passages with the quotes of the answer; an unverified claim has no quote."""
+    """The passages with the quotes of the answer."""
     passages = [
         QuotedPassage(
             document_id=source.document_id,

@@ -13,8 +13,8 @@ from core.analysis.relations import Direction, build_ontology, follow
 from core.documents.places import ALL
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.grounding.page_sentences import page_sentences
-from core.grounding.quotes import locate
+from core.grounding.quotes import Span, locate
+from core.grounding.units import located
 from core.llm.errors import ModelMisconfigured
 from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult
 from core.models import Document, Page
@@ -111,7 +111,8 @@ def _words_of(connection: Connection, page: Page) -> tuple[int, int]:
     if connection.relation is not None:
         found = locate(connection.relation.evidence, page.text)
     elif found := locate(connection.named, page.text):
-        around = (span for span in page_sentences(page.text) if span.start <= found.start < span.end)
+        parts = located(page.text)
+        around = (Span(each.start, each.end) for each in parts if each.start <= found.start < each.end)
         found = next(around, found)
     return (found.start, found.end) if found else (0, 0)
 

@@ -17,7 +17,7 @@ from core.documents.places import ALL, Accessible
 from core.documents.ports import PlaceRetriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.grounding.page_sentences import page_sentences
+from core.grounding.units import located
 from core.mcp_contract import (
     FoundPage,
     FoundPassage,
@@ -176,7 +176,7 @@ def _page(document: Document, hits: Sequence[Hit], analysis: PageAnalysis | None
     """A page with the sentences that match the query best, best first, word for word."""
     best = hits[0].passage
     texts = (hit.passage.text for hit in hits)
-    sentences = (text[span.start : span.end] for text in texts for span in page_sentences(text))
+    sentences = (text[span.start : span.end] for text in texts for span in located(text))
     found = list(islice(sentences, MAX_SENTENCES))
     ranking = TextRanking(query, [Candidate(sentence) for sentence in found])
     matches = dict.fromkeys(found[index][:LONGEST_MATCH] for index in ranking.matching())

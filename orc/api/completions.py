@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from core.errors import InvalidInput
 from core.grounding.brackets import visible_name, without_numbers
 from core.grounding.code_blocks import CodeBlocks
-from core.grounding.models import Citation, written_marks
+from core.grounding.models import REFUTED, Citation, written_marks
 from core.models import Usage
 from orc.events import TurnResult
 from orc.problems import Problem
@@ -288,10 +288,10 @@ def _doubt(citations: Sequence[Citation]) -> str:
     doubtful = [each for each in citations if not each.verified]
     if not doubtful:
         return ""
-    if any(each.checked for each in doubtful):
+    checks = {each.check for each in doubtful}
+    if not REFUTED.isdisjoint(checks):
         return "not verified"
-    seen = all(each.read_from == "picture" for each in doubtful)
-    return "read from the picture, not checked" if seen else "not checked"
+    return "read from the picture, not checked" if checks == {"picture"} else "in other words"
 
 
 def _in_brackets(doubt: str) -> str:
@@ -315,7 +315,8 @@ def _source_list(sources: Sequence[NumberedSource]) -> str:
 def _passage(citation: Citation) -> str:
     # Text of a document must not act in Markdown.
     text = visible_name(" ".join(citation.quote.split()))
-    return f'"{text}"' if citation.verified else f"{_doubt([citation])}: {text}"
+    doubt = _doubt([citation])
+    return f'"{text}"{_in_brackets(doubt)}' if text else doubt
 
 
 def usage_of(usage: Usage) -> Json:

@@ -136,8 +136,7 @@ async def _read(app: "App", owner: Owner, named: Mapping[str, Path], err: Consol
 def _print_citations(result: TurnResult, out: Console) -> None:
     out.print("\n")
     for citation in result.citations:
-        mark = "verified" if citation.verified else "NOT VERIFIED" if citation.checked else "NOT CHECKED"
-        mark = f"{mark}, READ FROM THE PICTURE" if citation.read_from == "picture" else mark
+        mark = "verified" if citation.verified else citation.check.upper()
         mark = f"closest, {mark}" if citation.closest else mark
         quote = " ".join(citation.quote.split())
         out.print(

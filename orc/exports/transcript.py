@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from core.grounding.citations import NOT_CHECKED_END, place_of
+from core.grounding.citations import place_of
 from core.grounding.models import Citation
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.exports.tree import CitedSource, Entry, Heading, Verdict
@@ -96,9 +96,9 @@ def verdict_of(citation: Citation) -> Verdict:
         return Verdict.CLOSEST
     if citation.verified:
         return Verdict.VERIFIED
-    if citation.read_from == "picture":
+    if citation.check == "picture":
         return Verdict.FROM_PICTURE
-    return Verdict.NOT_FOUND if citation.checked else Verdict.NOT_CHECKED
+    return Verdict.NOT_CHECKED if citation.check == "reworded" else Verdict.NOT_FOUND
 
 
 def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int]) -> str:
@@ -132,4 +132,4 @@ def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[t
 def _marker_texts(citation: Citation) -> tuple[str, str, str]:
     """The markers of a citation's page: for a verified claim, for one that is not, for one not checked."""
     place = place_of(citation)
-    return f"[{place}]", f"[{place}, not verified]", f"[{place}{NOT_CHECKED_END}"
+    return f"[{place}]", f"[{place}, not verified]", f"[{place}, not checked]"

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from core.grounding.checked_answer import CheckedAnswer, Checker
-from core.grounding.citations import CUT_NOTE, mark_truncated
+from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import empty_reply
@@ -26,35 +25,33 @@ _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 class AnswerStream:
     """Emits text as it comes, with its markers replaced by checked citations of `sources`; `writer` has them.
 
-    Text that imitates a checked citation is defused. Numbers of the `question` are no claims. `text` is all
-    text so far, without surrounding space. `is_cut`: the text reached a length limit, `cap` in tokens if it
-    is ours.
+    Text that imitates a checked citation is defused. Numbers of the `question` differ from no source. `text`
+    is all text so far, without surrounding space. `is_cut`: the text reached a length limit, `cap` in tokens
+    if it is ours.
     """
 
-    def __init__(
-        self, emit: Callable[[Event], None], sources: Sequence[Source], question: str, checker: Checker
-    ) -> None:
+    def __init__(self, emit: Callable[[Event], None], sources: Sequence[Source], question: str) -> None:
         self._emit = emit
-        self.writer = CheckedAnswer(sources, question, checker)
+        self.writer = CitationWriter(sources, question)
         self._trimmed = StreamStripper()
         self._has_begun = False
         self.text = ""
         self.is_cut = False
         self._cap: int | None = None
 
-    async def write(self, delta: str) -> None:
+    def write(self, delta: str) -> None:
         """Emit more of the model's text."""
         self._has_begun = self._has_begun or bool(delta.strip())
-        self._pass_on(await self.writer.feed(delta))
+        self._pass_on(self.writer.feed(delta))
         self._mark_citations()
 
-    async def finish(self) -> None:
+    def finish(self) -> None:
         """Emit the text that was held back, and check the whole."""
-        self._pass_on(await self.writer.finish())
+        self._pass_on(self.writer.finish())
         self._mark_citations()
 
     def add_notes(self, *, needs_sources: bool) -> None:
-        """Say at the end of an answer that it was not checked, has no source, or was cut."""
+        """Say at the end of an answer that it has no source, or was cut."""
         notes = (self.writer.label if needs_sources else "") + (CUT_NOTE if self.is_cut else "")
         if notes:
             self._show(self.writer.code_end + notes)
@@ -66,7 +63,7 @@ class AnswerStream:
             yield
         except ReplyCut as exc:
             if exc.at_limit and not self._has_begun:
-                await self.write(exc.text)
+                self.write(exc.text)
             if not exc.at_limit or not self._has_begun:
                 raise
             self.is_cut, self._cap = True, cap

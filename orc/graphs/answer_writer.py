@@ -40,16 +40,16 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
 
 
 async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    stream = AnswerStream(deps.emit, state.attempt.sources, f"{state.question}\n{state.query}", deps.checker)
+    stream = AnswerStream(deps.emit, state.attempt.sources, f"{state.question}\n{state.query}")
     (writer, cap), messages = writer_of(state, deps), sources_prompt(state, deps)
     async with stream.accept_cut(cap):
         if not deps.stream:
-            await stream.write(await writer.complete(messages, budget=deps.budget, max_tokens=cap))
+            stream.write(await writer.complete(messages, budget=deps.budget, max_tokens=cap))
         else:
             async with aclosing(writer.stream(messages, budget=deps.budget, max_tokens=cap)) as deltas:
                 async for delta in deltas:
-                    await stream.write(delta)
-    await stream.finish()
+                    stream.write(delta)
+    stream.finish()
     return answer_fields(stream, state.tool_results, state)
 
 

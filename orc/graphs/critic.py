@@ -1,6 +1,7 @@
 """critique: the verdict of the code checks and of the critic's model, and the action that follows from it.
 
-What the code checks prove wrong is revised once, unless the setting is `off` or leaves it to the model.
+A number that is on no cited page is revised once, unless the setting is `off` or leaves it to the model. What
+is only in other words, or lacks a source, is no reason to write an answer again.
 An answer is accepted only if the code checks accept it and the model, if it was asked, agrees. A critic that
 fails accepts nothing: the answer is given, labelled unverified.
 """
@@ -16,12 +17,11 @@ from core.grounding.objections import Objection
 from core.mcp_contract import TEXT_TOOLS
 from orc.events import CriticAction, Critique
 from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, CriticVerdict, judge, seconds_left
-from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import is_proven_wrong, is_worse, passes_checks, restore_earlier, start_revision
 from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
-from orc.tools.ports import LISTING, WEB_SEARCH
+from orc.tools.ports import WEB_SEARCH
 
 UNREAD = Objection(code="pages_unread", text="Some of the pages that were found have not been read in full.")
 WORSE = Objection(
@@ -78,9 +78,10 @@ async def _verdict(
     # An answer without results of tools gets no verdict of a model.
     found_something, setting = bool(state.tool_results or state.document_reply), deps.settings.critic
     passes = passes_checks(checks)
-    if setting == "code" and proven and _has_material(state):
+    if setting == "code" and proven:
         return _second_try(state, checks, deps), ""
-    if setting in ("off", "code") or not found_something or (setting == "auto" and passes):
+    is_decided = passes and not checks.reworded
+    if setting in ("off", "code") or not found_something or (setting == "auto" and is_decided):
         return _by_code(state, checks, "accept" if passes else "label_unverified"), ""
     try:
         model_verdict = await judge(state, deps)
@@ -89,18 +90,6 @@ async def _verdict(
         unjudged = _by_code(state, checks, "label_unverified")
         return unjudged.model_copy(update={"by": "model", "failure": failure}), ""
     return _by_model(state, checks, model_verdict, deps)
-
-
-def _has_material(state: ConversationState) -> bool:
-    """Whether a revision has anything to be written from: what a tool found, or that it found nothing.
-
-    An answer from the list of the documents alone that says no more than the list cannot get better.
-    """
-    results = [result for result in state.tool_results if not result.error]
-    if results and all(result.name == LISTING for result in results):
-        listed = [each for result in results for each in result.content.get("documents", [])]
-        return not only_lists(state.attempt.answer or "", [each.get("filename", "") for each in listed])
-    return state.document_reply is not None or bool(results)
 
 
 def _second_try(state: ConversationState, checks: Grounding, deps: Deps) -> Critique:
@@ -116,7 +105,6 @@ def _second_try(state: ConversationState, checks: Grounding, deps: Deps) -> Crit
 def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Critique:
     return Critique(
         grounded=checks.grounded,
-        checked=checks.checked,
         coverage=checks.coverage,
         objections=checks.objections,
         action=action,
@@ -137,7 +125,6 @@ def _by_model(
         action = "label_unverified"
     verdict = Critique(
         grounded=checks.grounded and model_verdict.grounded,
-        checked=checks.checked,
         coverage=min(checks.coverage, model_verdict.coverage),
         objections=list(dict.fromkeys([*checks.objections, *model_verdict.objections, *filter(None, [why])])),
         action=action,

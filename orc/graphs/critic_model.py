@@ -11,7 +11,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from core.errors import DeadlineExceeded, OrcError
-from core.grounding.models import Citation
+from core.grounding.models import Citation, written_marks
 from core.grounding.objections import Objection
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.messages import QuestionMessage
@@ -30,6 +30,11 @@ FROM_PICTURES = (
     "Parts of the answer are marked as read from the picture of a page. You are not shown pictures: leave"
     " these parts out of your judgement, and do not ask for a revision because of them."
 )
+IN_OTHER_WORDS = (
+    "Code found that these sentences of the answer are in other words than their sources, and cannot judge"
+    " them. Judge them above all:"
+)
+MAX_UNDECIDED, MAX_UNDECIDED_CHARACTERS = 20, 500
 
 
 class CriticVerdict(BaseModel):
@@ -87,11 +92,26 @@ async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     if deps.counter.count(answer) > max(cap, REPLY) + deps.settings.history_tokens:
         raise OrcError("the answer is too long for it.")
     shown = fence(sources) if sources else "(The answer cites no source.)"
-    if any(citation.read_from == "picture" for citation in state.attempt.citations):
+    if any(citation.check == "picture" for citation in state.attempt.citations):
         shown = f"{shown}\n\n{FROM_PICTURES}"
     asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
+    if undecided := _undecided(state.answer or "", state.attempt.citations):
+        listed = "\n".join(f"- {escape(without_markers(sentence))}" for sentence in undecided)
+        asked = f"{asked}\n\n{IN_OTHER_WORDS}\n{listed}"
     message = CritiqueMessage(content=asked, question=state.query, answer=plain)
     return [SystemMessage(deps.prompts.critic), message]
+
+
+def _undecided(answer: str, citations: Sequence[Citation]) -> list[str]:
+    """What is before the markers of citations in other words, back to the markers before these."""
+    found: list[str] = []
+    end = 0
+    for written in written_marks(citations):
+        said = " ".join(answer[end : written.mark.start].split())[-MAX_UNDECIDED_CHARACTERS:]
+        end = written.mark.end
+        if said and written.citation.check == "reworded":
+            found.append(said)
+    return found[:MAX_UNDECIDED]
 
 
 async def _sources(state: ConversationState, deps: Deps) -> list[Source]:
@@ -120,8 +140,7 @@ def _page_as_source(
     number: int, citations: Sequence[Citation], text: str, tokens: int, counter: TokenCounter
 ) -> Source:
     """A cited page, or the part of it around its quotes that fits into the tokens."""
-    quoted = [citation for citation in citations if citation.verified] or citations
-    first, last = min(c.start for c in quoted), max(c.end for c in quoted)
+    first, last = min(c.start for c in citations), max(c.end for c in citations)
     start, shown, length = 0, text, len(text)
     while counter.count(shown) > tokens and length > 1:
         length = int(length * SHRINK)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from core.grounding.citations import WITHOUT_SOURCE
 from core.grounding.claims import LEADING_WORDS, VERBS
-from core.grounding.opposites import ALL_NEGATIONS
+from core.grounding.word_lists import ALL_NEGATORS
 from core.text.numbers import SPELLED_NUMBERS
 from core.text.terms import STOP_WORDS
 
@@ -14,7 +14,7 @@ _OF_LISTS = frozenset(
     " datei dateien namens hochgeladen verfügbar eine ein liste unterhaltung"
     " fichier fichiers nommé disponible un une liste archivo archivos llamado disponible uno lista".split()
 )
-_WITHOUT_CONTENT = (VERBS | LEADING_WORDS | _OF_LISTS).union(*STOP_WORDS.values()) - ALL_NEGATIONS
+_WITHOUT_CONTENT = (VERBS | LEADING_WORDS | _OF_LISTS).union(*STOP_WORDS.values()) - ALL_NEGATORS
 _VALUES = {"one": 1.0, **SPELLED_NUMBERS}
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 

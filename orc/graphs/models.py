@@ -10,7 +10,6 @@ from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
 from core.documents.page_images import PageImage
 from core.documents.unknown_files import UnknownFile
-from core.grounding.checked_answer import Checker
 from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.rectangles import ReadBoxes
 from core.grounding.sources import Source
@@ -171,7 +170,6 @@ class Deps:
     page_boxes: ReadBoxes
     emit: Callable[[Event], None]
     stream: bool
-    checker: Checker = field(default_factory=Checker)
     ends_at: float | None = None
     asked_model: str | None = None
     tools_off: frozenset[str] = frozenset()

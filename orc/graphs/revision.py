@@ -77,7 +77,6 @@ def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dic
         deps.emit(event)
     verdict = Critique(
         grounded=earlier.verdict.grounded,
-        checked=earlier.verdict.checked,
         coverage=earlier.verdict.coverage,
         objections=[*earlier.verdict.objections, why],
         action="label_unverified",
@@ -90,25 +89,22 @@ def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dic
 
 
 def is_worse(grounding: Grounding, earlier: Grounding) -> bool:
-    """Whether the code checks have more objections to an answer than to the earlier one."""
+    """Whether the checks have more against an answer than against the earlier one."""
 
-    def score(grounding: Grounding) -> tuple[bool, float, int, int]:
-        unverified = grounding.citations - grounding.verified
-        return passes_checks(grounding), grounding.coverage, -unverified, -len(grounding.contradicted)
+    def score(grounding: Grounding) -> tuple[bool, float, int]:
+        return passes_checks(grounding), grounding.coverage, -grounding.refuted
 
     return score(grounding) < score(earlier)
 
 
 def passes_checks(grounding: Grounding) -> bool:
-    """Whether the code checks accept an answer: all of it is supported, or it says that nothing was found."""
+    """Whether the checks accept an answer: all of it has sources that do not differ, or nothing was found."""
     return grounding.grounded or grounding.not_found
 
 
 def is_proven_wrong(grounding: Grounding) -> bool:
-    """Whether the code checks found a statement without support, such as a contradicted number, or no source.
+    """Whether a citation differs from what cites it, or is known not to support it.
 
-    An answer that was only cut, whose other sentences were not checked, or that cites a source too many, is
-    not known to be wrong. Closest passages answer nothing.
+    An answer that was cut, that is in other words, or that lacks a source is not known to be wrong.
     """
-    is_known = grounding.checked and not grounding.closest_passages
-    return is_known and not passes_checks(grounding) and grounding.unsupported > 0
+    return grounding.refuted > 0 and not grounding.closest_passages

@@ -111,7 +111,7 @@ async def _ask_model(
     """The calls of the reply, and the stream of its text. Text that ends at its cap is an answer."""
     writer, cap = writer_of(state, deps)
     question, sources = f"{state.question}\n{state.query}", conversation.context.sources
-    stream = AnswerStream(deps.emit, sources, question, deps.checker)
+    stream = AnswerStream(deps.emit, sources, question)
     reply = AIMessage("")
     pieces = writer.stream_with_tools(
         conversation.messages(), state.tools, budget=deps.budget, max_tokens=cap
@@ -119,10 +119,10 @@ async def _ask_model(
     async with stream.accept_cut(cap), aclosing(pieces):
         async for piece in pieces:
             if isinstance(piece, str):
-                await stream.write(piece)
+                stream.write(piece)
             else:
                 reply = piece
-    await stream.finish()
+    stream.finish()
     return reply, stream
 
 

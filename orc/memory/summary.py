@@ -58,7 +58,8 @@ VISIBLE_CITATION = re.compile(
 That of a document outside of the focus names its context: `[Page 5 of Document "a.pdf" in folder "Rail"]`.
 """
 _ASKED = re.compile(r"“[^”]*”\s*")
-_NOT_VERIFIED = ("not verified]", "not checked]")
+_NOT_VERIFIED = ("not there]", "not verified]", "not checked]")
+"""Ends of markers of sentences that differ from their page, the last two in answers of earlier versions."""
 
 
 class Statement(NamedTuple):

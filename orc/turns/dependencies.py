@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from core.documents.pictures import PagePictures
 from core.documents.scope import ScopeTokens
 from core.documents.service import DocumentService
-from core.infra.text_processes import InThread, TextWork
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
@@ -47,7 +46,6 @@ class TurnDependencies:
     settings: TurnSettings
     contexts: TurnScopes | None = None
     messages: RateLimit = field(default_factory=RateLimit)
-    text: TextWork = field(default_factory=InThread)
     traces: TraceSink = field(default_factory=NoTraces)
     suggestions: Suggestions | None = None
     pictures: PagePictures | None = None

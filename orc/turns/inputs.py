@@ -5,7 +5,6 @@ import asyncio
 from core.documents.not_searched import NotSearched
 from core.documents.scope import Scope
 from core.documents.unknown_files import unknown_files
-from core.grounding.checked_answer import Checker
 from core.llm.model_catalog import REPLY
 from core.models import Document
 from orc.graphs.models import ConversationState, Deps
@@ -89,7 +88,6 @@ class TurnInputs:
             page_boxes=parts.library.page_boxes,
             emit=running.recorder.emit,
             stream=request.stream,
-            checker=Checker(parts.text, running.owner.organization_id),
             ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
             tools_off=frozenset(scope.tools_off),

@@ -18,8 +18,8 @@ from core.extraction import pdf as reader
 from core.extraction.picture_child import draw_pdf_page
 from core.extraction.pictures import PageDrawer
 from core.grounding.models import Rectangle
-from core.grounding.page_sentences import page_sentences
 from core.grounding.rectangles import rectangles
+from core.grounding.units import located
 from devkit.shared_data import SHARED, needs_shared
 
 DOCUMENTS = SHARED / "data" / "open" / "docs"
@@ -89,7 +89,7 @@ def quotes(most: int, folder: Path) -> Iterator[tuple[str, int, Path, list[Recta
             number = choose.randint(1, len(document))
         single = turned(source, number, by, folder / f"{found}.pdf")
         [unit] = reader.read(single).units
-        spans = [span for span in page_sentences(unit.text) if 40 <= span.end - span.start <= 300]
+        spans = [span for span in located(unit.text) if 40 <= span.end - span.start <= 300]
         if not spans:
             continue
         span = choose.choice(spans)

@@ -172,7 +172,7 @@ def test_sources_are_listed_for_clients_without_annotations(
     headers = {**principal_headers("acme", "ann"), "x-session-id": session}
     chat = ChatOpenAI(model="orc-markdown", base_url=address, api_key="none", default_headers=headers)
     answer = chat.invoke(QUESTION).text
-    assert re.search(r'\*\*Sources\*\*\s+1\. quay\.txt, page 1: "The quay opens at seven"', answer)
+    assert re.search(r'\*\*Sources\*\*\s+1\. quay\.txt, page 1: "The quay opens at seven\."', answer)
 
 
 def test_open_webui_gets_progress_and_sources_as_its_own_events(

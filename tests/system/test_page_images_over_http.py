@@ -9,7 +9,6 @@ import httpx
 import pytest
 from PIL import Image
 
-from core.grounding.citations import FROM_PICTURE
 from core.grounding.pictures import READ_PICTURES
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.doubles.openai_talk import ImagePart
@@ -140,12 +139,12 @@ def test_a_scan_is_answered_from_its_pictures_and_labelled(
         f'<picture document="bill.pdf" page="{page}" sources="S"/>' for page in (1, 2)
     ]
     assert READ_PICTURES in ChatRequest(body=_chat_form(seeing.double)).prompt
-    assert turn["answer"] == f'{SAID} [Page 1 of Document "bill.pdf"{FROM_PICTURE}'
+    assert turn["answer"] == f'{SAID} [Page 1 of Document "bill.pdf"]'
     [citation] = turn["citations"]
-    assert (citation["verified"], citation["read_from"], citation["page"]) == (False, "picture", 1)
+    assert (citation["verified"], citation["check"], citation["page"]) == (False, "picture", 1)
     checks = turn["metadata"]["critic_summary"]
-    assert (checks["grounded"], checks["verified"], checks["unsupported"]) == (False, 0, 0)
-    assert checks["action"] == "label_unverified"
+    assert (checks["grounded"], checks["verified"], checks["picture"]) == (True, 0, 1)
+    assert checks["action"] == "accept"
     assert turn["metadata"]["images"] == {"sent": 2, "failed": 0, "tokens": 2 * TOKENS}
     assert turn["metadata"]["context_budget"]["images"] == 2 * TOKENS
     assert (
@@ -220,7 +219,7 @@ def test_the_picture_of_a_page_with_text_is_that_of_the_page_found_and_its_text_
     shown = client.get(address, params={"width": "1200"}).content
     assert seeing.sent()[0].content == shown
     [citation] = turn["citations"]
-    assert (citation["verified"], citation["read_from"], citation["page"]) == (True, "text", 2)
+    assert (citation["verified"], citation["check"], citation["page"]) == (True, "quoted", 2)
     assert turn["answer"] == f'{FERRY} [Page 2 of Document "ferry.pdf"]'
 
 

@@ -21,8 +21,8 @@ from core.extraction.pages import LONGEST_PAGE, Unit, clean
 from core.extraction.pdf_word_boxes import match
 from core.extraction.word_boxes import WORD
 from core.grounding.models import Rectangle
-from core.grounding.page_sentences import page_sentences
 from core.grounding.rectangles import rectangles
+from core.grounding.units import located
 from tests.unit.core.extraction.samples import pdf, raw_pdf
 
 DOCUMENTS = Path(__file__).resolve().parents[4] / ".." / "shared" / "data" / "open" / "docs"
@@ -289,7 +289,7 @@ def test_quotes_of_real_documents_are_highlighted_in_place(tmp_path: Path) -> No
         document = pypdfium2.PdfDocument(source)
         for number in chance.sample(range(len(units)), min(8, len(units))):
             page = Viewed(units[number], document[number])
-            for span in page_sentences(page.text)[::5]:
+            for span in islice(located(page.text), 0, None, 5):
                 checked += 1
                 right += _is_marked(page, page.text[span.start : span.end], span.start)
     assert checked > 200

@@ -3,7 +3,7 @@
 import pytest
 
 from core.grounding.cells import Row, are_in_cells, row_of
-from core.grounding.code_check import Cited, Page, check
+from core.grounding.code_check import Page, Passage, check
 
 PAGE = Page(
     "Revenue by branch in EUR million, of which each is audited by the firm that the board has chosen.\n\n"
@@ -12,7 +12,7 @@ PAGE = Page(
 
 
 def _check(sentence: str) -> str:
-    return check(sentence, [Cited(PAGE, unit) for unit in range(len(PAGE.units))], [PAGE]).check
+    return check(sentence, [Passage(PAGE)]).check
 
 
 def test_a_row_has_labels_from_its_header_or_from_its_cells() -> None:

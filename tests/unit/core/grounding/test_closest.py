@@ -61,7 +61,7 @@ def test_an_answer_is_not_labelled_as_close() -> None:
 
 def test_a_passage_that_is_not_on_the_page_fails_its_check_below_the_label_too() -> None:
     writer = write(f"{closest_label(QUESTION)}\n\n- Inventories were 99,999. {marker(1)}")
-    assert [(each.verified, each.closest) for each in writer.citations] == [(False, True)]
+    assert [(each.check, each.closest) for each in writer.citations] == [("differs", True)]
     assert not writer.grounding.grounded
     assert not writer.grounding.not_found
 

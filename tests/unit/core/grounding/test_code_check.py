@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.code_check import Cited, CodeCheck, Page, check
+from core.grounding.code_check import CodeCheck, Page, Passage, check
+from core.grounding.values import Values
 from core.grounding.word_lists import NEGATORS
 
 PAGE = Page(
@@ -15,6 +16,7 @@ PAGE = Page(
     " of service, and a second one after ten years.\n\nGrade | Days | Bonus\nA | 28 | 1,084\nB | 30 | 2,150\n"
 )
 OTHER = Page("The canteen opens at 11:30 and closes at two. It serves 450 guests.")
+QUOTED = CodeCheck("quoted", quoted_by=(0,))
 WORDS = st.lists(
     st.sampled_from("boat harbour leaves each day after the of noon 28 town 1,084 days years rent".split()),
     min_size=4,
@@ -23,12 +25,12 @@ WORDS = st.lists(
 
 
 def _check(sentence: str, page: Page = PAGE, question: str = "") -> CodeCheck:
-    return check(sentence, [Cited(page, unit) for unit in range(len(page.units))], [page], question)
+    return check(sentence, [Passage(page)], Values(question))
 
 
 def test_the_words_of_a_unit_are_quoted() -> None:
-    assert _check("Every full-time employee has 28 working days of annual leave.") == CodeCheck("quoted")
-    assert _check("A | 28 | 1,084") == CodeCheck("quoted")
+    assert _check("Every full-time employee has 28 working days of annual leave.") == QUOTED
+    assert _check("A | 28 | 1,084") == QUOTED
 
 
 def test_several_sentences_are_quoted_if_each_is() -> None:
@@ -46,30 +48,31 @@ def test_other_words_are_reworded_and_a_number_that_is_nowhere_differs() -> None
 
 def test_a_number_of_the_question_or_of_another_cited_page_does_not_differ() -> None:
     assert _check("77 people get days off.", question="Do 77 people get leave?").check == "reworded"
-    cited = [Cited(PAGE, 1), Cited(OTHER, 0)]
-    assert check("450 guests have days off.", cited, [PAGE, OTHER]).check == "reworded"
-    assert check("450 guests have days off.", cited[:1], [PAGE]).check == "differs"
+    cited = [Passage(PAGE), Passage(OTHER)]
+    assert check("450 guests have days off.", cited).check == "reworded"
+    assert check("450 guests have days off.", cited[:1]).check == "differs"
 
 
 def test_a_unit_that_is_not_cited_is_not_quoted() -> None:
     sentence = "Every full-time employee has 28 working days of annual leave."
-    assert check(sentence, [Cited(PAGE, 0)], [PAGE]).check == "reworded"
-    assert check(sentence, [], [PAGE]).check == "reworded"
+    assert check(sentence, [Passage(PAGE, 0, 5)]).check == "reworded"
+    assert check(sentence, [Passage(PAGE, 3, 3)]).check == "reworded"
 
 
 def test_units_that_are_no_neighbours_are_not_read_as_one() -> None:
     page = Page("Red boat | north | east\nOld ship | south | west\nBlue raft | lake | town\n")
     first, second, third = (page.text[unit.start : unit.end] for unit in page.units)
-    every = [Cited(page, unit) for unit in range(3)]
-    assert check(f"{first} {second}", every, [page]).check == "quoted"
-    assert check(f"{first} {third}", [every[0], every[2]], [page]).check == "reworded"
+    assert check(f"{first} {second}", [Passage(page)]).check == "quoted"
+    assert check(f"{first} {third}", [Passage(page)]).check == "reworded"
 
 
 @given(st.lists(WORDS, min_size=1, max_size=5))
 def test_a_copied_unit_is_always_quoted(sentences: list[list[str]]) -> None:
     page = Page(" ".join(f"The {' '.join(words)}." for words in sentences))
-    for unit, span in enumerate(page.units):
-        assert check(page.text[span.start : span.end], [Cited(page, unit)], [page]).check == "quoted"
+    for span in page.units:
+        assert (
+            check(page.text[span.start : span.end], [Passage(page, span.start, span.end)]).check == "quoted"
+        )
 
 
 @given(WORDS, st.sampled_from(sorted(NEGATORS["en"] | NEGATORS["fr"] | NEGATORS["ru"])), st.data())

@@ -2,7 +2,7 @@
 
 from core.documents.page_images import PageImage
 from core.documents.places import DocumentOrigin
-from core.grounding.citations import FROM_PICTURE, CitationWriter
+from core.grounding.citations import CitationWriter
 from core.grounding.pictures import READ_PICTURES, picture_parts, pictured_source
 from core.grounding.sources import Source, fence, without_fenced
 from core.models import BlobProperties, Document
@@ -63,52 +63,29 @@ def test_a_pictured_page_has_no_fence() -> None:
     assert fence([text_source(1), SCAN]) == fence([text_source(1)])
 
 
-def test_what_is_read_from_a_picture_is_labelled_and_never_verified() -> None:
+def test_what_is_read_from_a_picture_says_so_and_is_not_verified() -> None:
     answer, writer = written("The fee is 40 crowns a year for members. [S2]")
-    assert answer == f'The fee is 40 crowns a year for members. [Page 1 of Document "scan.pdf"{FROM_PICTURE}'
+    assert answer == 'The fee is 40 crowns a year for members. [Page 1 of Document "scan.pdf"]'
     [citation] = writer.citations
-    assert (citation.read_from, citation.verified, citation.quote) == (
-        "picture",
-        False,
-        "The fee is 40 crowns a year for members.",
-    )
+    assert (citation.check, citation.verified, citation.quote) == ("picture", False, "")
     checks = writer.grounding
-    assert (checks.grounded, checks.verified, checks.coverage) == (False, 0, 0.0)
-    assert (checks.unsupported, checks.unchecked, checks.contradicted) == (0, 1, [])
-    assert checks.issues == ["Read from a picture, not checked: The fee is 40 crowns a year for members."]
+    assert (checks.grounded, checks.picture, checks.verified, checks.coverage) == (True, 1, 0, 1.0)
 
 
 def test_a_page_with_text_is_checked_next_to_a_picture() -> None:
     _, writer = written(
         "The fee is 12 crowns a year. [S1] The fee is 13 crowns a year. [S1] It is paid. [S2]"
     )
-    assert [(each.read_from, each.verified) for each in writer.citations] == [
-        ("text", True),
-        ("text", False),
-        ("picture", False),
-    ]
-    checks = writer.grounding
-    assert (checks.unsupported, checks.unchecked, len(checks.contradicted)) == (1, 1, 1)
+    assert [each.check for each in writer.citations] == ["quoted", "differs", "picture"]
 
 
-def test_a_claim_with_a_text_and_a_picture_is_verified_by_the_text_alone() -> None:
-    answer, writer = written("The fee is 12 crowns a year. [S1, S2]")
-    assert [(each.read_from, each.verified) for each in writer.citations] == [
-        ("text", True),
-        ("picture", False),
-    ]
-    assert writer.grounding.coverage == 1.0
-    assert not writer.grounding.grounded
-    assert answer.endswith(FROM_PICTURE)
+def test_a_number_that_can_be_in_the_picture_does_not_differ() -> None:
+    _, writer = written("The fee is 12 crowns a year. [S1, S2] It was 9 crowns. [S1, S2]")
+    assert [each.check for each in writer.citations] == ["quoted", "picture", "reworded"]
 
 
-def test_a_model_cannot_write_the_label_itself() -> None:
-    forged = f'The fee is 9. [Page 1 of Document "scan.pdf"{FROM_PICTURE}'
-    assert "[" not in written(forged)[0]
-
-
-def test_a_page_without_text_that_was_not_shown_stays_not_verified() -> None:
+def test_a_page_without_text_that_was_not_shown_has_nothing_to_quote() -> None:
     unseen = SCAN.model_copy(update={"pictured": False})
-    answer, writer = written("The fee is 40 crowns. [S2]", unseen)
-    assert answer.endswith("not verified]")
-    assert writer.citations[0].read_from == "text"
+    _, writer = written("The fee is 40 crowns. [S2]", unseen)
+    [citation] = writer.citations
+    assert (citation.check, citation.quote) == ("differs", "")

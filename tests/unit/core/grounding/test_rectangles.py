@@ -22,16 +22,16 @@ def source(document_id: str, page: int) -> Source:
     )
 
 
-def citation(document_id: str, page: int, *, verified: bool = True) -> Citation:
+def citation(document_id: str, page: int, *, quote: str = "two") -> Citation:
     return Citation(
         document_id=document_id,
         blob_name="a.pdf",
         page=page,
         page_id=page_id(document_id, page),
-        quote="two",
+        quote=quote,
         start=4,
         end=7,
-        verified=verified,
+        check="reworded",
     )
 
 
@@ -66,9 +66,9 @@ async def test_each_cited_page_is_read_once_and_concurrently() -> None:
     assert boxes.asked == [("d1", 1), ("d1", 2)]
 
 
-async def test_an_unverified_citation_has_no_rectangles_and_costs_no_read() -> None:
+async def test_a_citation_without_a_quote_has_no_rectangles_and_costs_no_read() -> None:
     boxes = Boxes({})
-    cited = [citation("d1", 1, verified=False)]
+    cited = [citation("d1", 1, quote="")]
     assert await with_rectangles(cited, [source("d1", 1)], boxes.read) == cited
     assert boxes.asked == []
 

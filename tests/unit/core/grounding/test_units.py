@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.units import LONGEST_JOINED, around, page_units
+from core.grounding.units import LONGEST_JOINED, around, located, page_units
 
 PAGE = """3. Leave
 
@@ -32,6 +32,15 @@ def test_sentences_and_items_are_joined_and_rows_and_headings_are_not() -> None:
         "Grade | Days",
         "A | 28",
         "B | 30",
+    ]
+
+
+def test_sentences_continue_over_line_breaks_but_not_over_paragraphs() -> None:
+    text = "One goes\non here. Two costs 3.50 today!\n\nThree"
+    assert [text[part.start : part.end] for part in located(text)] == [
+        "One goes\non here.",
+        "Two costs 3.50 today!",
+        "Three",
     ]
 
 

@@ -6,7 +6,7 @@ from core.grounding.values import Values, missing, numbers_of, plain
 
 
 def _missing(sentence: str, page: str, language: str = "en", units: str = "") -> list[str]:
-    return missing(sentence, language, [Values(page)], Values(units))
+    return missing(sentence, language, [Values(page)], Values(units).operands)
 
 
 @pytest.mark.parametrize(

@@ -46,16 +46,16 @@ def test_a_web_citation_has_the_address(size: int) -> None:
     assert writer.grounding.grounded
 
 
-def test_a_claim_beyond_the_excerpt_is_not_verified() -> None:
+def test_a_number_beyond_the_excerpt_differs() -> None:
     shown, writer = write(f"The quay opens at nine. {marker(1)}", web_page())
-    assert shown.endswith('[Web page "Opening times", quay.example, not verified]')
+    assert shown.endswith('[Web page "Opening times", quay.example: nine is not there]')
     assert [citation.verified for citation in writer.citations] == [False]
     assert not writer.grounding.grounded
 
 
 FORGED = [
     CITED,
-    '[Web page "Opening times", quay.example, not verified]',
+    '[Web page "Opening times", quay.example: nine is not there]',
     "[web-page quay.example]",
     "[Webpage: quay.example]",
     "[W\u0435b page: quay.example]",

@@ -12,7 +12,6 @@ from PIL import Image
 from core.documents.image_limits import ImageCounts, ImageLimits
 from core.documents.scope import Scope
 from core.errors import InvalidInput, NoReadableDocument, UnsupportedDocument
-from core.grounding.citations import FROM_PICTURE
 from core.infra.model_settings import ModelFacts
 from core.infra.settings import CoreSettings
 from core.llm.model_catalog import ModelCatalogue
@@ -120,7 +119,7 @@ async def test_pages_without_text_come_before_pages_of_sources(desk: Desk) -> No
         '<picture document="a.pdf" page="4" sources="S4"/>',
         '<picture document="a.pdf" page="1" sources="S1"/>',
     ]
-    assert [(each.page, each.verified, each.read_from) for each in result.citations] == [(1, True, "text")]
+    assert [(each.page, each.check) for each in result.citations] == [(1, "quoted")]
     assert result.metadata.images == ImageCounts(sent=3, tokens=3000)
     assert result.metadata.prompt["images"] == 3000
     assert "Pages sent as pictures: 3, of at most 3000 tokens." in result.metadata.reason
@@ -131,8 +130,8 @@ async def test_a_document_without_text_is_answered_from_its_pictures(desk: Desk)
     desk.says = "It opens at nine. [S2]"
     result = await desk.ask("scan.pdf", question="What is on page 2?")
     assert [line.split('"')[3] for line in desk.lines] == ["2", "1"]
-    assert result.answer == f'It opens at nine. [Page 1 of Document "scan.pdf"{FROM_PICTURE}'
-    assert result.citations[0].read_from == "picture"
+    assert result.answer == 'It opens at nine. [Page 1 of Document "scan.pdf"]'
+    assert result.citations[0].check == "picture"
     [file] = result.metadata.files
     assert (file.status, file.pages_without_text) == ("failed", 2)
     assert file.reason is not None

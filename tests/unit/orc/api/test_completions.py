@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from core.errors import InvalidInput
-from core.grounding.citations import place_of
+from core.grounding.citations import marker_text, place_of
 from core.grounding.models import Citation, Mark
 from orc.api.completions import Completion, CompletionRequest, numbered, without_sources
 from orc.events import TurnMetadata, TurnResult
@@ -24,22 +24,17 @@ def citation(name: str = "a.pdf", page: int = 1, quote: str = "Ten days.", **oth
         "quote": quote,
         "start": 0,
         "end": len(quote),
-        "verified": True,
+        "check": "quoted",
         **others,
     }
     return Citation.model_validate(fields)
-
-
-DOUBTS = {(True, True): "", (False, True): ", not verified", (False, False): ", not checked"}
 
 
 def completion(*parts: str | Citation, lists_sources: bool = False) -> Completion:
     """The completion of an answer of texts and citations, which are written as markers."""
     answer, cited = "", dict[str, Citation]()
     for part in parts:
-        written = (
-            part if isinstance(part, str) else f"[{place_of(part)}{DOUBTS[part.verified, part.checked]}]"
-        )
+        written = part if isinstance(part, str) else marker_text(part)
         if not isinstance(part, str):
             known = cited.setdefault(part.model_dump_json(), part)
             mark = Mark(start=len(answer), end=len(answer) + len(written))
@@ -109,32 +104,19 @@ def test_an_answer_that_was_stored_without_marks_keeps_its_markers() -> None:
     assert numbered(result, BASE, lists_sources=False).text == answer
 
 
-def test_a_claim_that_failed_its_check_is_not_shown_as_a_quote() -> None:
-    cited = [citation(), citation(quote="Twenty days.", verified=False)]
+@pytest.mark.parametrize(
+    ("check", "doubt"),
+    [
+        ("differs", "not verified"),
+        ("reworded", "in other words"),
+        ("picture", "read from the picture, not checked"),
+    ],
+)
+def test_what_is_not_verified_says_so(check: str, doubt: str) -> None:
+    cited = [citation(), citation(quote="A month.", check=check)]
     shown = completion("Ten days. ", cited[0], " Twenty days. ", cited[1], lists_sources=True)
-    assert "Twenty days. [1] (not verified)" in shown.text
-    assert shown.text.endswith('1. a.pdf, page 1 (not verified): "Ten days."; not verified: Twenty days.')
-    assert shown.sources[0].quotes == ["Ten days.", "Not verified: Twenty days."]
-
-
-def test_a_claim_whose_check_did_not_end_is_not_shown_as_refuted() -> None:
-    cited = [citation(), citation(quote="Twenty days.", verified=False, checked=False)]
-    shown = completion("Ten days. ", cited[0], " Twenty days. ", cited[1], lists_sources=True)
-    assert "Twenty days. [1] (not checked)" in shown.text
-    assert shown.text.endswith('1. a.pdf, page 1 (not checked): "Ten days."; not checked: Twenty days.')
-    assert shown.sources[0].quotes == ["Ten days.", "Not checked: Twenty days."]
-    refuted = citation(quote="Thirty days.", verified=False)
-    assert completion(*cited, refuted).sources[0].title == "a.pdf, page 1 (not verified)"
-
-
-def test_what_was_read_from_a_picture_is_shown_as_that() -> None:
-    seen = citation(quote="Twenty days.", verified=False, checked=False, read_from="picture")
-    shown = completion("Twenty days. ", seen, lists_sources=True)
-    assert "Twenty days. [1] (read from the picture, not checked)" in shown.text
-    assert shown.sources[0].title == "a.pdf, page 1 (read from the picture, not checked)"
-    assert shown.sources[0].quotes == ["Read from the picture, not checked: Twenty days."]
-    refuted = citation(quote="Thirty days.", verified=False)
-    assert completion(seen, refuted).sources[0].title == "a.pdf, page 1 (not verified)"
+    assert f"Twenty days. [1] ({doubt})" in shown.text
+    assert shown.text.endswith(f'1. a.pdf, page 1 ({doubt}): "Ten days."; "A month." ({doubt})')
 
 
 def test_a_quote_does_not_act_in_markdown() -> None:
@@ -145,7 +127,7 @@ def test_a_quote_does_not_act_in_markdown() -> None:
 
 def test_an_answer_that_comes_back_has_no_numbers() -> None:
     cited = citation()
-    doubted = citation(verified=False)
+    doubted = citation(check="differs")
     shown = completion("Ten days. ", cited, " Twenty days. ", doubted, lists_sources=True).text
     assert without_sources(shown) == "Ten days. Twenty days. (not verified)"
 

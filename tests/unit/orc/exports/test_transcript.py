@@ -87,10 +87,10 @@ def test_citations_are_numbered_through() -> None:
     [
         ({}, Verdict.VERIFIED),
         ({"closest": True}, Verdict.CLOSEST),
-        ({"verified": False}, Verdict.NOT_FOUND),
-        ({"verified": False, "checked": False}, Verdict.NOT_CHECKED),
-        ({"verified": False, "checked": False, "closest": True}, Verdict.CLOSEST),
-        ({"verified": False, "checked": False, "read_from": "picture"}, Verdict.FROM_PICTURE),
+        ({"check": "differs"}, Verdict.NOT_FOUND),
+        ({"check": "reworded"}, Verdict.NOT_CHECKED),
+        ({"check": "reworded", "closest": True}, Verdict.CLOSEST),
+        ({"check": "picture"}, Verdict.FROM_PICTURE),
     ],
 )
 def test_the_verdict_is_that_of_the_checks(fields: dict[str, bool | str], verdict: Verdict) -> None:

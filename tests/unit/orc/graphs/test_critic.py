@@ -13,9 +13,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 
-from core.errors import DependencyDown, OrcError, Overdue, ToolFailed
-from core.grounding.checked_answer import Checker
-from core.grounding.citations import CUT_NOTE, NOT_CHECKED, WITHOUT_SOURCE, CitationWriter
+from core.errors import DependencyDown, OrcError, ToolFailed
+from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, CitationWriter
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.models import Citation, Grounding
 from core.grounding.sources import Source
@@ -24,16 +23,17 @@ from core.llm.tokens import TiktokenCounter
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
-from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, SEARCH_TOOL, Turn, passage
-from devkit.text_work import InterceptedText
-from orc.events import CitationMarked, Context, Critique, Event, Reset, Token
+from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
+from orc.events import Context, Critique, Event, Reset, Token
+from orc.graphs.critic_model import IN_OTHER_WORDS
 from orc.graphs.models import ConversationState
 from orc.offline import build_offline_model
 from orc.tools.ports import ToolSchema
 from orc.turns.results import critic_summary_of
 
+REWORDED = "You pay 10. [S1]"
 GOOD, BETTER = "The fee is 10. [S1]", "The fee is 10. [S1] Families pay 15. [S2]"
-BAD, WORST = "The fee is 10. [S1] The fee is 12. [S1]", "The fee is 12. [S1] Dogs pay. [S2]"
+BAD, WORST = "The fee is 10. [S1] The fee is 12. [S1]", "The fee is 12. [S1] Dogs pay 7. [S2]"
 FOUND = [passage("secret-id", 5, "The fee is 10."), passage("secret-id", 5, "Families pay 15.")]
 MORE = passage("other-id", 1, "Dogs are welcome.")
 CUT = {"finish_reason": "length"}
@@ -96,7 +96,7 @@ async def test_without_a_critic_only_code_judges() -> None:
     [verdict] = turn.of(Critique)
     assert (verdict.action, verdict.by, verdict.attempt) == ("label_unverified", "code", 1)
     assert state.attempt.grounding is not None
-    assert state.attempt.grounding.contradicted == ["The answer says 12; the source has 10."]
+    assert state.attempt.citations[-1].missing == ["12"]
     assert talk.judged == []
 
 
@@ -106,6 +106,7 @@ async def test_without_a_critic_only_code_judges() -> None:
         ("auto", GOOD, 0),
         ("auto", NOT_FOUND_ANSWER, 0),
         ("auto", BAD, 1),
+        ("auto", REWORDED, 1),
         ("always", GOOD, 1),
         ("always", NOT_FOUND_ANSWER, 1),
     ],
@@ -119,7 +120,13 @@ async def test_the_setting_decides_which_answers_a_model_judges(critic: str, say
 
 
 UNCITED = "Paris is the capital of France."
-WRONG = {"contradicted": BAD, "uncovered": "The fee is 10. [S1] Dogs pay. [S1]", "without a source": UNCITED}
+WRONG = {"at its end": f"{GOOD} It was 9. [S1]", "alone": BAD}
+RIGHT = {
+    "quoted": GOOD,
+    "in other words": REWORDED,
+    "not found": NOT_FOUND_ANSWER,
+    "without a source": UNCITED,
+}
 ASKS: list[dict[str, Any]] = [{"has_documents": True}, {"blob_names": ["a.pdf"]}]
 
 
@@ -169,12 +176,12 @@ async def test_what_code_proves_wrong_gets_a_second_try(wrong: str, named: bool,
     assert (summary["attempts"], summary["earlier_actions"]) == (2, ["revise"])
 
 
-@pytest.mark.parametrize("right", [GOOD, NOT_FOUND_ANSWER])
+@pytest.mark.parametrize("right", RIGHT.values(), ids=list(RIGHT))
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-async def test_a_correct_answer_costs_no_further_call(right: str, named: bool) -> None:
+async def test_an_answer_that_does_not_differ_costs_no_further_call(right: str, named: bool) -> None:
     turn, _ = by_default(named, right)
     await turn.run(**ASKS[named])
-    assert actions(turn) == ["accept"]
+    assert actions(turn) == ["label_unverified" if right == UNCITED else "accept"]
     assert turn.deps.budget.total.model_calls == 1
 
 
@@ -205,25 +212,6 @@ async def test_a_second_try_that_is_worse_is_withdrawn(named: bool) -> None:
     assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
     assert state.answer == shown(turn.events)
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
-
-
-@pytest.mark.parametrize(
-    ("says", "attempts"),
-    [
-        ("There is one: a.pdf.", []),
-        ("There are two: a.pdf.", ["revise", "label_unverified"]),
-        ("There is a.pdf. The fee is high.", ["revise", "label_unverified"]),
-    ],
-)
-async def test_an_answer_that_only_lists_the_documents_is_not_written_again(
-    says: str, attempts: list[str]
-) -> None:
-    listed = {"documents": [{"document_id": "secret-id", "filename": "a.pdf"}]}
-    calls = AIMessage("", tool_calls=[{"name": "documents_list", "args": {}, "id": "1"}])
-    talk = ScriptedTexts([calls, says, says])
-    turn = Turn(FakeTools([LIST_TOOL], documents_list=listed), talk, intents=MODEL_CHOOSES)
-    await asked(turn)
-    assert actions(turn) == attempts
 
 
 async def test_without_any_result_there_is_no_second_try() -> None:
@@ -298,6 +286,13 @@ async def test_a_revision_is_written_from_the_same_sources_and_the_issues(stream
     assert (summary["attempts"], summary["earlier_actions"], summary["action"]) == (2, ["revise"], "accept")
 
 
+async def test_the_prompt_lists_the_sentences_in_other_words() -> None:
+    talk = ScriptedTexts([f"{GOOD} Households pay 15. [S2]"], [judged()])
+    await asked(searching(talk))
+    _, _, listed = talk.judged[0].partition(IN_OTHER_WORDS)
+    assert listed.split("\n") == ["", "- Households pay 15."]
+
+
 async def test_the_critics_query_is_searched_if_something_is_missing() -> None:
     def search(arguments: dict[str, Any]) -> dict[str, Any]:
         return {"passages": [*FOUND, MORE] if arguments["query"] == "dogs" else FOUND, "steps": []}
@@ -315,9 +310,11 @@ def said_by_documents(answer: str, *, verified: bool = True) -> dict[str, Any]:
     """A result of document_chat: an answer with one citation, verified or not."""
     cited = Citation(
         document_id="secret-id", blob_name="a.pdf", page=5, page_id="secret-id.p5", quote="The fee is 10.",
-        start=0, end=14 if verified else 0, verified=verified,
+        start=0, end=14, check="quoted" if verified else "differs",
     )  # fmt: skip
-    found = Grounding(grounded=verified, citations=1, verified=int(verified), coverage=float(verified))
+    found = Grounding(
+        grounded=verified, citations=1, quoted=verified, differs=not verified, coverage=float(verified)
+    )
     usage = Usage(model_calls=1)
     metadata = DocumentChatMetadata(mode="inline", reason="it fits", grounding=found, usage=usage)
     result = DocumentChatResult(answer=answer, citations=[cited], metadata=metadata)
@@ -724,24 +721,3 @@ async def test_followers_always_have_the_answer_and_no_failing_critic_accepts(
         assert last.failure is None
         assert state.attempt.grounding.grounded or state.attempt.grounding.not_found
     assert json.dumps(critic_summary_of(state))
-
-
-async def never_in_time(*_: object) -> None:
-    raise Overdue("It took too long.")
-
-
-@pytest.mark.parametrize("setting", ["code", "off"])
-async def test_an_answer_that_was_not_checked_says_so_everywhere(setting: str) -> None:
-    script = ScriptedTexts([GOOD])
-    turn = searching(script, setting)
-    turn.deps = replace(turn.deps, checker=Checker(InterceptedText(never_in_time), in_place=0))
-    state = await asked(turn)
-    [verdict] = turn.of(Critique)
-    assert (verdict.checked, verdict.grounded, verdict.action) == (False, False, "label_unverified")
-    assert state.answer == turn.streamed
-    assert NOT_CHECKED in turn.streamed
-    assert "not checked]" in turn.streamed
-    assert critic_summary_of(state)["checked"] is False
-    assert not any(citation.verified or citation.checked for citation in state.attempt.citations)
-    assert all(not event.citation.checked for event in turn.of(CitationMarked))
-    assert len(script.read) == 1

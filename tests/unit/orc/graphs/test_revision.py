@@ -5,10 +5,9 @@ import pytest
 from core.grounding.citations import CitationWriter
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
-from orc.graphs.revision import is_proven_wrong
+from orc.graphs.revision import is_proven_wrong, is_worse
 
 PAGE = "Annual leave is 25 days. The fee is 10."
-ENDLESS = f"Leave is {' '.join(map(str, range(1, 3001)))} days [S1]."
 
 
 def checked(answer: str) -> Grounding:
@@ -23,12 +22,19 @@ def checked(answer: str) -> Grounding:
     ("answer", "is_wrong"),
     [
         ("Annual leave is 25 days. [S1]", False),
-        ("Annual leave is 30 days. [S1]", True),
-        ("Dogs are welcome.", True),
-        (ENDLESS, False),
-        (f"Annual leave is 25 days. [S1] {ENDLESS}", False),
-        (f"Dogs are welcome. {ENDLESS}", True),
+        ("Everybody gets 25 days off. [S1]", False),
+        ("Annual leave is 31 days. [S1]", True),
+        ("Annual leave is 25 days. [S1] The fee is 9. [S1]", True),
+        ("Dogs are welcome.", False),
+        ("Annual leave is 25 days. [S1] Dogs are welcome.", False),
+        ("Annual leave is 25 days. [S1, S7]", False),
     ],
 )
-def test_only_a_checked_sentence_proves_an_answer_wrong(answer: str, is_wrong: bool) -> None:
+def test_only_a_number_that_is_not_there_proves_an_answer_wrong(answer: str, is_wrong: bool) -> None:
     assert is_proven_wrong(checked(answer)) is is_wrong
+
+
+def test_an_answer_with_fewer_wrong_citations_is_not_worse() -> None:
+    wrong = checked("Annual leave is 31 days. [S1] The fee is 9. [S1]")
+    better = checked("Annual leave is 25 days. [S1] The fee is 9. [S1]")
+    assert (is_worse(better, wrong), is_worse(wrong, better)) == (False, True)

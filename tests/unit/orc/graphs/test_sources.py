@@ -116,7 +116,7 @@ async def answered(*, stream: bool) -> tuple[Turn, Any]:
 async def test_an_answer_from_the_web_cites_it(stream: bool) -> None:
     turn, state = await answered(stream=stream)
     place = 'Web page "Opening times", quay.example'
-    assert state.answer.strip() == f"{QUAY['text']} [{place}] It is lovely. [{place}, not verified]"
+    assert state.answer.strip() == f"{QUAY['text']} [{place}] It is lovely. [{place}]"
     [citations] = turn.of(Citations)
     shown = [(c.url, c.page_id, c.verified, c.rectangles) for c in citations.citations]
     assert shown == [(URL, URL, True, []), (URL, URL, False, [])]

@@ -69,10 +69,9 @@ def test_a_point_is_the_question_and_the_sentences_with_their_citations() -> Non
 
 
 def test_a_verified_sentence_goes_before_one_that_is_not() -> None:
-    answer = (
-        f'The notice period is long. [Page 5 of Document "a.pdf", not verified] It is three months. {PLACE}'
-    )
-    assert text_of("The notice period?", answer) == f"“The notice period?” It is three months. {PLACE}"
+    for doubt in (": 9 is not there", ", not verified"):
+        answer = f'The notice is long. [Page 5 of Document "a.pdf"{doubt}] It is three months. {PLACE}'
+        assert text_of("The notice period?", answer) == f"“The notice period?” It is three months. {PLACE}"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +100,7 @@ def test_other_kinds_of_answers_have_suitable_points(question: str, answer: str,
     [
         ("label_unverified", "The fee is 99 euros, as everybody knows.", False),
         ("label_unverified", 'The fee is 99 euros. [Page 5 of Document "a.pdf", not verified]', False),
+        ("label_unverified", 'The fee is 99 euros. [Page 5 of Document "a.pdf": 99 is not there]', False),
         ("label_unverified", f"The fee is 99 euros, they say. It is due monthly. {PLACE}", True),
         ("accept", f"It is due monthly. {PLACE}", True),
     ],

@@ -41,7 +41,7 @@ class HangingTools(FakeTools):
 def answer_of_documents() -> dict[str, Any]:
     """A result of document_chat with the word in every text."""
     citation = Citation(
-        document_id="d", blob_name=FILE, page=1, page_id="d.p1", quote=SAID, start=0, end=5, verified=True
+        document_id="d", blob_name=FILE, page=1, page_id="d.p1", quote=SAID, start=0, end=5, check="quoted"
     )
     metadata = DocumentChatMetadata(
         mode="rag",
@@ -49,7 +49,7 @@ def answer_of_documents() -> dict[str, Any]:
         retrieval=[RetrievalStep(method="hybrid", hits=2, note=SAID)],
         usage=Usage(model_calls=1, input_tokens=50, output_tokens=5),
         files=[FileStatus(blob_name=FILE, status="failed", reason=SAID)],
-        grounding=Grounding(grounded=False, citations=1, verified=1, coverage=0.5, issues=[SAID]),
+        grounding=Grounding(grounded=False, citations=1, quoted=1, coverage=0.5, issues=[SAID]),
     )
     ref = FileRef(file_id=CANARY, blob_name=FILE)
     found = DocumentChatResult(answer=SAID, files=[ref], citations=[citation], metadata=metadata)

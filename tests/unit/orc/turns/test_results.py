@@ -49,10 +49,10 @@ def test_every_reason_code_has_a_sentence(code: ReasonCode) -> None:
     ("checks", "kind"),
     [
         (None, "answer"),
-        (Grounding(grounded=True, citations=1, verified=1), "answer"),
+        (Grounding(grounded=True, citations=1, quoted=1), "answer"),
         (Grounding(grounded=False, not_found=True), "not_found"),
         (
-            Grounding(grounded=True, citations=3, verified=3, not_found=True, closest_passages=True),
+            Grounding(grounded=True, citations=3, quoted=3, not_found=True, closest_passages=True),
             "closest_passages",
         ),
         (Grounding(grounded=False, citations=3, closest_passages=True, issues=["gap"]), "closest_passages"),
