@@ -174,7 +174,7 @@ class TextProcesses:
 
     async def _take(self) -> Process:
         """The process used last, which has most in its caches, or a new one."""
-        while self._idle:
+        while self._idle and not self._closed:
             process = self._idle.pop()
             if process.returncode is None:
                 return process

@@ -182,4 +182,5 @@ async def test_a_child_whose_descriptor_is_lost_is_no_other_callers(
     assert [type(each) for each in asked] == [Gone, Gone]
     async with asyncio.timeout(30):
         assert await sleeping.wait() == -9
+        assert await rest(sleeping) == b""
     assert not server.is_alive

@@ -87,6 +87,15 @@ async def test_closing_ends_a_process_that_is_just_starting(loop_steps: int) -> 
         await starting
 
 
+async def test_work_that_begins_during_closing_gets_no_process(processes: TextProcesses) -> None:
+    await processes.start()
+    working = asyncio.create_task(processes.run(os.getpid, seconds=5))
+    await processes.close()
+    assert children() == []
+    with pytest.raises(Unavailable):
+        await working
+
+
 @pytest.mark.parametrize("loop_steps", range(4))
 async def test_closing_ends_a_process_that_is_just_done(processes: TextProcesses, loop_steps: int) -> None:
     await processes.start()
