@@ -34,7 +34,7 @@ def ref(blob_name: str, file_id: str = "file-1") -> FileRef:
 
 
 def document_chat_result(*files: FileRef) -> dict[str, Any]:
-    checks = Grounding(grounded=True, citations=1, verified=1, coverage=1.0)
+    checks = Grounding(grounded=True, citations=1, quoted=1, coverage=1.0)
     metadata = DocumentChatMetadata(mode="inline", reason="it fits", grounding=checks)
     result = DocumentChatResult(answer="It is 10.", files=list(files), metadata=metadata)
     return result.model_dump(mode="json")

@@ -34,7 +34,7 @@ def citation(page: int = 5, *, verified: bool = True) -> Citation:
         quote="q",
         start=0,
         end=1,
-        verified=verified,
+        check="quoted" if verified else "reworded",
     )
 
 

@@ -170,13 +170,12 @@ class Critique(Event, Objected):
     """The verdict on one attempt at the answer, by the code checks or by the model after them.
 
     The action says how the turn goes on: the answer is accepted, labelled unverified, revised from the same
-    sources, or revised after more is looked up. `checked` is false if the code checks did not end in time.
+    sources, or revised after more is looked up.
     `failure`: why the critic's model gave no verdict, or why there is no revised answer.
     """
 
     kind = "critique"
     grounded: bool
-    checked: bool = True
     coverage: float
     action: CriticAction
     attempt: int = 1

@@ -184,7 +184,7 @@ def turn_of(question: str, answer: str) -> Turn:
 def exported(text: str) -> Turn:
     """A turn in which the question, the answer and the quote of its citation are the text."""
     cited = Citation(
-        document_id="d", blob_name="a.txt", page=1, page_id="p", quote=text, start=0, end=1, verified=True
+        document_id="d", blob_name="a.txt", page=1, page_id="p", quote=text, start=0, end=1, check="quoted"
     )
     turn = turn_of(text, f'{text} [Page 1 of Document "a.txt"]')
     assert turn.assistant
@@ -309,7 +309,14 @@ def read_conversation(text: str) -> object:
 def completed(answer: str, quote: str) -> object:
     """An answer for clients of OpenAI's interface."""
     cited = Citation(
-        document_id="d", blob_name="a.txt", page=1, page_id="d.p1", quote=quote, start=0, end=1, verified=True
+        document_id="d",
+        blob_name="a.txt",
+        page=1,
+        page_id="d.p1",
+        quote=quote,
+        start=0,
+        end=1,
+        check="quoted",
     )
     result = TurnResult(conversation_id="c", turn_id="t", answer=answer, citations=[cited], metadata=METADATA)
     completion = numbered(result, "http://localhost", lists_sources=True)

@@ -1,5 +1,6 @@
 """Replaces a model's citation markers by checked citations."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ from core.grounding.checks import (
     find_conflicts,
 )
 from core.grounding.claims import Claims
-from core.grounding.models import Citation, Grounding, Mark, WrittenMark
+from core.grounding.code_check import Cited, Page, check
+from core.grounding.models import REFUTED, Citation, CitationCheck, Grounding, Mark, WrittenMark
 from core.grounding.objections import Objection
 from core.grounding.quotes import Span
 from core.grounding.safe_markdown import SafeMarkdown
@@ -58,8 +60,6 @@ NOT_CHECKED = "[Not checked: the checks of this answer did not end in time]"
 """Ends an answer whose checks failed."""
 NOT_CHECKED_END = ", not checked]"
 """Ends the marker of a citation whose check did not end."""
-FROM_PICTURE = ", read from the picture, not checked]"
-"""Ends the marker of a page without text, which the model was shown as a picture."""
 
 
 class Marker(NamedTuple):
@@ -184,12 +184,10 @@ class CitationWriter:
     @property
     def grounding(self) -> Grounding:
         """The result of the code checks on the text so far."""
-        verified, cited = sum(citation.verified for citation in self._cited), len(self._cited)
+        counts: Counter[str] = Counter(citation.check for citation in self._cited)
         if self.is_unchecked:
             found = [*self._objections, objections.NOT_CHECKED]
-            return Grounding(
-                grounded=False, checked=False, citations=cited, verified=verified, objections=found
-            )
+            return Grounding(grounded=False, citations=len(self._cited), objections=found, **counts)
         end, conflicts = self._conclusion()
         uncited = [claim for claim in end.uncovered if not claim.is_cited]
         pictured = [claim for claim in end.uncovered if claim.is_pictured]
@@ -198,15 +196,14 @@ class CitationWriter:
         found += [objections.not_compared(claim.short) for claim in unchecked]
         found += [objections.read_from_picture(claim.short) for claim in pictured]
         return Grounding(
-            grounded=0 < cited == verified and not found and end.coverage == 1.0,
-            citations=cited,
-            verified=verified,
+            grounded=bool(self._cited) and not uncited and REFUTED.isdisjoint(counts),
+            citations=len(self._cited),
+            **counts,
             coverage=end.coverage,
+            uncited=len(uncited),
             not_found=end.not_found,
             closest_passages=end.closest,
             objections=found,
-            unsupported=len(end.uncovered) - len(unchecked) - len(pictured),
-            unchecked=len(unchecked) + len(pictured),
         )
 
     def _conclusion(self) -> tuple[CheckedEnd, list[Objection]]:
@@ -292,29 +289,44 @@ class CitationWriter:
             self._objections.append(objections.unknown_source(number))
             return "[citation withheld: no such source]", None
         if self.is_unchecked:
-            return self._not_checked(source, text.strip()[-LONGEST_QUOTE:])
+            return self._reworded(source, text.strip()[-LONGEST_QUOTE:])
         if not self._claims.cited:
             self._objections.append(objections.empty_citation(number))
             self._skips_marker = True
             return "", None
-        claim, place, check = self._claims.cited[0], place_of(source), checks[source]
-        if not check.has_ended:
-            return self._not_checked(source, claim.text)
-        citation = self._citation(source, claim.text, _joined(check.spans))
-        if citation.verified:
+        span = _joined(checks[source].spans)
+        if span is None:
+            return self._reworded(source, self._claims.cited[0].text)
+        return f"[{place_of(source)}]", self._citation(source, "quoted", span)
+
+    def _reworded(self, source: Source, claim: str) -> tuple[str, Citation]:
+        """The citation of what the page does not say in these words, and its marker."""
+        place = place_of(source)
+        page = Page(source.page_text)
+        if source.pictured or not page.units:
+            return f"[{place}]", self._citation(
+                source, "picture" if source.pictured else "reworded", Span(0, 0)
+            )
+        words = set(claim.casefold().split())
+
+        def common(unit: int) -> int:
+            span = page.units[unit]
+            return len(words & set(source.page_text[span.start : span.end].casefold().split()))
+
+        best = max(range(len(page.units)), key=common)
+        found = check(claim, [Cited(page, best)], [page], self.question)
+        citation = self._citation(
+            source,
+            "differs" if found.missing else "reworded",
+            Span(page.units[best].start, page.units[best].end),
+        ).model_copy(update={"missing": list(found.missing)})
+        if not found.missing:
             return f"[{place}]", citation
-        name, page = (visible_name(source.blob_name), source.page) if source.url is None else (place, None)
-        self._objections.append(objections.unsupported(place, name, page, claim.short))
-        return f"[{place}, not verified]", citation
+        are = "is" if len(found.missing) == 1 else "are"
+        return f"[{place}: {', '.join(found.missing)} {are} not there]", citation
 
-    def _not_checked(self, source: Source, claim: str) -> tuple[str, Citation]:
-        read_from, end = ("picture", FROM_PICTURE) if source.pictured else ("text", NOT_CHECKED_END)
-        update = {"checked": False, "read_from": read_from}
-        citation = self._citation(source, claim, None).model_copy(update=update)
-        return f"[{place_of(source)}{end}", citation
-
-    def _citation(self, source: Source, claim: str, span: Span | None) -> Citation:
-        return _citation(source, claim, span).model_copy(update={"closest": self._claims.lists_closest})
+    def _citation(self, source: Source, check: CitationCheck, span: Span) -> Citation:
+        return _citation(source, check, span).model_copy(update={"closest": self._claims.lists_closest})
 
     def _add(self, citation: Citation, mark: Mark) -> None:
         index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
@@ -326,17 +338,17 @@ class CitationWriter:
         self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
 
 
-def _citation(source: Source, claim: str, span: Span | None) -> Citation:
-    """The citation of a claim, verified if a span of the source's page supports it."""
+def _citation(source: Source, check: CitationCheck, span: Span) -> Citation:
+    """The citation of a place on a source's page, with what is known of the claim."""
     return Citation(
         document_id=source.document_id,
         blob_name=source.blob_name,
         page=source.page,
         page_id=source.url or page_id(source.document_id, source.page),
-        quote=source.page_text[span.start : span.end] if span else claim,
-        start=span.start if span else 0,
-        end=span.end if span else 0,
-        verified=span is not None,
+        quote=source.page_text[span.start : span.end],
+        start=span.start,
+        end=span.end,
+        check=check,
         url=source.url,
         document_version=source.document_version,
         media_type=source.media_type,

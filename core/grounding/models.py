@@ -1,12 +1,16 @@
 """The results of the citation checks: citations, their positions on a page, and the summary of all checks."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field, computed_field
+from pydantic import Field, computed_field, model_validator
 
 from core.grounding.objections import Objected
 from core.models import Record
+
+CitationCheck = Literal["quoted", "supported", "reworded", "differs", "unsupported", "picture"]
+VERIFIED: frozenset[CitationCheck] = frozenset(("quoted", "supported"))
+REFUTED: frozenset[CitationCheck] = frozenset(("differs", "unsupported"))
 
 
 class Rectangle(Record):
@@ -26,14 +30,15 @@ class Mark(Record):
 
 
 class Citation(Record):
-    """A claim's source.
+    """A source of an answer, and what is known of the sentences before its marker.
 
-    `verified`: code checked that the sentences in `quote`, at characters `start` to `end` of the page's text,
-    support the claim before the marker: they contain it word for word and negate as often, or contain its
-    names, numbers, units, opposites and negations and most of its other words. This does not prove that they
-    mean the same. If it is false, `quote` is the claim itself.
+    `quote` is the place that fits these best: characters `start` to `end` of the page's text.
 
-    `checked`: that check ended. If it is false, so is `verified`, and nothing is known about the claim.
+    `quoted`: they use the words of the quote, or its table cells, by a check of code. `supported`: in other
+    words, and a second reading says that the quote supports them. `reworded`: in other words, and nobody
+    judged them: right or wrong. `differs`: a number, date or amount of theirs is nowhere on the cited pages.
+    `unsupported`: a second reading says that the quote does not support them. `picture`: the page has no
+    text, and the model read its picture; the quote is empty.
     """
 
     document_id: str
@@ -43,15 +48,13 @@ class Citation(Record):
     quote: str
     start: int = Field(ge=0, description="characters from the start of the page's text")
     end: int = Field(ge=0)
-    verified: bool
-    checked: bool = Field(
-        default=True,
-        description="false: the check of this citation did not end: it is neither verified nor refuted",
+    check: CitationCheck = Field(description="what is known of the sentences that cite it")
+    missing: list[str] = Field(
+        default=[],
+        description="if it differs: the numbers, dates or amounts of the sentences, as written there,"
+        " that are nowhere on the cited pages",
     )
-    read_from: Literal["text", "picture"] = Field(
-        default="text",
-        description="`picture`: the page has no text, and the model read its picture; code cannot check that",
-    )
+    reason: str = Field(default="", description="if it is unsupported: why, in one line")
     closest: bool = Field(
         default=False,
         description="the passage is close to the question and is not given as an answer; checked like others",
@@ -63,8 +66,8 @@ class Citation(Record):
     )
     rectangles: list[Rectangle] = Field(
         default=[],
-        description="position of each line of the quote on a PDF's page; empty for other files, for"
-        " unverified citations, and if the position is unknown",
+        description="position of each line of the quote on a PDF's page; empty for other files,"
+        " and if the position is unknown",
     )
     document_version: str = Field(
         default="",
@@ -89,6 +92,27 @@ class Citation(Record):
     context_name: str | None = Field(default=None, description="the context's name when it was cited")
     focus: bool = Field(default=True, description="the session, or a context that belongs to the focus")
 
+    @computed_field(  # type: ignore[prop-decorator]
+        description="the check is `quoted` or `supported`"
+    )
+    @property
+    def verified(self) -> bool:
+        return self.check in VERIFIED
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier(cls, stored: Any) -> Any:
+        return with_check(stored)
+
+
+def with_check(stored: Any) -> Any:
+    """A stored citation with its check: earlier versions said whether it was verified, and read from what."""
+    if not isinstance(stored, dict) or "check" in stored or "verified" not in stored:
+        return stored
+    is_picture = stored.get("read_from") == "picture"
+    check = "quoted" if stored["verified"] else "picture" if is_picture else "reworded"
+    return {**stored, "check": check}
+
 
 class WrittenMark(Record):
     """A marker that was written into an answer, and the citation at `index` of the answer's citations.
@@ -112,18 +136,27 @@ def written_marks(citations: Sequence[Citation]) -> list[WrittenMark]:
 
 
 class Grounding(Record, Objected):
-    """Result of the code checks: the citations and the share of the answer that they cover."""
+    """The checks of an answer: how many of its citations have which check, and what its sentences cite."""
 
-    grounded: bool = Field(description="every sentence cited, every citation verified")
-    checked: bool = Field(
-        default=True,
-        description="false if the checks did not end in time; nothing is known about the rest of the answer",
+    grounded: bool = Field(
+        description="there are citations, every sentence that needs a source has one, and none differs or is"
+        " unsupported"
     )
     citations: int = 0
-    verified: int = 0
+    quoted: int = 0
+    supported: int = 0
+    reworded: int = 0
+    differs: int = 0
+    unsupported: int = Field(default=0, description="citations that a second reading rejects")
+    picture: int = 0
     coverage: float = Field(
-        default=0.0, ge=0, le=1, description="share of the answer's sentences with a verified citation"
+        default=0.0,
+        ge=0,
+        le=1,
+        description="share of the sentences that need a source and have one that neither differs nor is"
+        " unsupported",
     )
+    uncited: int = Field(default=0, description="sentences that need a source and have none")
     not_found: bool = Field(
         default=False, description="the answer says that the searched documents do not contain it"
     )
@@ -131,22 +164,26 @@ class Grounding(Record, Objected):
         default=False,
         description="nothing answers the question, and the citations are the passages closest to it",
     )
-    unsupported: int = Field(
-        default=0, description="sentences that were checked and have no verified citation, but need one"
-    )
-    unchecked: int = Field(
-        default=0,
-        description="sentences that were not checked, because they, or the answer, have too much to compare,"
-        " or because they were read from a picture",
-    )
 
-    @computed_field(  # type: ignore[prop-decorator]
-        description="those of the issues that report a number which no source contains, while a source"
-        " has another number for the same thing"
-    )
+    @computed_field(description="citations that are quoted or supported")  # type: ignore[prop-decorator]
     @property
-    def contradicted(self) -> list[str]:
-        return [each.text for each in self.objections if each.code == "contradicted"]
+    def verified(self) -> int:
+        return self.quoted + self.supported
+
+    @property
+    def refuted(self) -> int:
+        """Citations that are known to be wrong."""
+        return self.differs + self.unsupported
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier(cls, stored: Any) -> Any:
+        """Verdicts of earlier versions count verified citations, and sentences as `unsupported`."""
+        if not isinstance(stored, dict) or "verified" not in stored or "quoted" in stored:
+            return stored
+        verified = stored["verified"]
+        reworded = max(0, stored.get("citations", 0) - verified)
+        return {**stored, "quoted": verified, "reworded": reworded, "unsupported": 0}
 
 
 class Revision(Record):

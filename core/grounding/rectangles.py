@@ -31,19 +31,19 @@ def rectangles(page_text: str, boxes: bytes, start: int, end: int) -> list[Recta
 async def with_rectangles(
     citations: Sequence[Citation], sources: Sequence[Source], read_boxes: ReadBoxes
 ) -> list[Citation]:
-    """The citations, the verified ones with their rectangles.
+    """The citations with their rectangles.
 
     `sources` are those that the answer was written from; web pages have no rectangles. The boxes of each
     cited page are read once, all concurrently. If they cannot be read, citations have no rectangles.
     """
     texts = {(source.document_id, source.page): source.page_text for source in sources if not source.url}
-    cited = {(citation.document_id, citation.page) for citation in citations if citation.verified}
+    cited = {(citation.document_id, citation.page) for citation in citations if citation.quote}
     pages = sorted(cited & texts.keys())
     boxes = dict(zip(pages, await asyncio.gather(*(_read(read_boxes, *page) for page in pages)), strict=True))
     highlighted = list(citations)
     for index, citation in enumerate(citations):
         page = (citation.document_id, citation.page)
-        if citation.verified and boxes.get(page):
+        if citation.quote and boxes.get(page):
             found = rectangles(texts[page], boxes[page], citation.start, citation.end)
             highlighted[index] = citation.model_copy(update={"rectangles": found})
     return highlighted

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from core.grounding.models import Citation
-from core.grounding.stored_citations import with_checked
+from core.grounding.models import Citation, with_check
 from core.models import FileRef, Record
 from core.names import Owner
 
@@ -165,11 +164,11 @@ class TurnOutcome(Record):
     shown: list[TurnContext] = Field(default=[], description="contexts with material in the turn's prompts")
 
 
-def _with_checked(stored: Any, text: str) -> Any:
-    """A stored answer, its text under this name, with citations that say whether they were checked."""
+def _with_checks(stored: Any) -> Any:
+    """A stored answer, with citations that have a check."""
     if not isinstance(stored, dict) or not stored.get("citations"):
         return stored
-    return {**stored, "citations": with_checked(stored["citations"], stored.get(text) or "")}
+    return {**stored, "citations": [with_check(each) for each in stored["citations"]]}
 
 
 class EarlierAnswer(Record):
@@ -229,8 +228,8 @@ class Turn(Record):
     def _read_earlier_citations(cls, stored: Any) -> Any:
         if not isinstance(stored, dict):
             return stored
-        texts = {"assistant": "content", "result": "answer"}
-        return {**stored, **{n: _with_checked(stored[n], text) for n, text in texts.items() if stored.get(n)}}
+        answers = {name: stored[name] for name in ("assistant", "result") if stored.get(name)}
+        return {**stored, **{name: _with_checks(answer) for name, answer in answers.items()}}
 
     @property
     def listed_as(self) -> str:

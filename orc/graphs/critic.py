@@ -116,7 +116,6 @@ def _second_try(state: ConversationState, checks: Grounding, deps: Deps) -> Crit
 def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Critique:
     return Critique(
         grounded=checks.grounded,
-        checked=checks.checked,
         coverage=checks.coverage,
         objections=checks.objections,
         action=action,
@@ -137,7 +136,6 @@ def _by_model(
         action = "label_unverified"
     verdict = Critique(
         grounded=checks.grounded and model_verdict.grounded,
-        checked=checks.checked,
         coverage=min(checks.coverage, model_verdict.coverage),
         objections=list(dict.fromkeys([*checks.objections, *model_verdict.objections, *filter(None, [why])])),
         action=action,

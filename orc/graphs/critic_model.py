@@ -87,7 +87,7 @@ async def _prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     if deps.counter.count(answer) > max(cap, REPLY) + deps.settings.history_tokens:
         raise OrcError("the answer is too long for it.")
     shown = fence(sources) if sources else "(The answer cites no source.)"
-    if any(citation.read_from == "picture" for citation in state.attempt.citations):
+    if any(citation.check == "picture" for citation in state.attempt.citations):
         shown = f"{shown}\n\n{FROM_PICTURES}"
     asked = f"{shown}\n\nQuestion: {state.query}\n\n<answer>\n{answer}\n</answer>"
     message = CritiqueMessage(content=asked, question=state.query, answer=plain)

@@ -77,7 +77,6 @@ def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dic
         deps.emit(event)
     verdict = Critique(
         grounded=earlier.verdict.grounded,
-        checked=earlier.verdict.checked,
         coverage=earlier.verdict.coverage,
         objections=[*earlier.verdict.objections, why],
         action="label_unverified",
@@ -92,9 +91,8 @@ def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dic
 def is_worse(grounding: Grounding, earlier: Grounding) -> bool:
     """Whether the code checks have more objections to an answer than to the earlier one."""
 
-    def score(grounding: Grounding) -> tuple[bool, float, int, int]:
-        unverified = grounding.citations - grounding.verified
-        return passes_checks(grounding), grounding.coverage, -unverified, -len(grounding.contradicted)
+    def score(grounding: Grounding) -> tuple[bool, float, int]:
+        return passes_checks(grounding), grounding.coverage, -grounding.refuted
 
     return score(grounding) < score(earlier)
 
@@ -110,4 +108,4 @@ def is_proven_wrong(grounding: Grounding) -> bool:
     An answer that was only cut, whose other sentences were not checked, or that cites a source too many, is
     not known to be wrong.
     """
-    return grounding.checked and not passes_checks(grounding) and grounding.unsupported > 0
+    return grounding.refuted > 0

@@ -186,7 +186,7 @@ def stopped_result_of(
             plan=plan.data() if plan else {},
             context_budget=context.budget if context else {},
             summary_selection=context.summary_selection if context else {},
-            critic_summary=Grounding(grounded=False, checked=False).model_dump(mode="json"),
+            critic_summary=Grounding(grounded=False).model_dump(mode="json"),
             usage=usage,
             timings_ms=timings,
             timeline=list(timeline),
