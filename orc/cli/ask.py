@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
+from core.grounding.check_words import check_words
 from core.infra.collector import collector_paused
 from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
@@ -49,7 +50,13 @@ async def ask_once(
         )
         caller = Principal(LOCAL_ORGANIZATION, LOCAL_USER)
         owner = caller.owner_of(str(uuid.uuid4()))
-        async with tools_server(private) as tools_are_up, await asyncio.to_thread(_app_of, private) as app:
+        # The lines of a log would be among those of the answer.
+        is_chosen = "log_level" in settings.model_fields_set
+        log = {} if is_chosen else {"ORC_LOG_LEVEL": "warning"}
+        async with (
+            tools_server(private, **log) as tools_are_up,
+            await asyncio.to_thread(_app_of, private) as app,
+        ):
             documents, _ = await asyncio.gather(_read(app, owner, named, err), tools_are_up())
             with err.status("Making the text searchable ..."):
                 await app.worker.drain()
@@ -134,12 +141,9 @@ async def _read(app: "App", owner: Owner, named: Mapping[str, Path], err: Consol
 def _print_citations(result: TurnResult, out: Console) -> None:
     out.print("\n")
     for citation in result.citations:
-        mark = "verified" if citation.verified else "NOT VERIFIED" if citation.checked else "NOT CHECKED"
-        mark = f"{mark}, READ FROM THE PICTURE" if citation.read_from == "picture" else mark
-        mark = f"closest, {mark}" if citation.closest else mark
+        words = f"closest, {check_words(citation)}" if citation.closest else check_words(citation)
+        shown = f"  {words}  {citation.blob_name}, page {citation.page}"
         quote = " ".join(citation.quote.split())
-        out.print(
-            f"  {mark}  {citation.blob_name}, page {citation.page}: “{quote}”", markup=False, highlight=False
-        )
+        out.print(f"{shown}: “{quote}”" if quote else shown, markup=False, highlight=False)
     if not result.citations:
         out.print("  No citations.")

@@ -190,8 +190,9 @@ async def running(coroutines: Iterable[Coroutine[Any, Any, None]]) -> AsyncItera
 
 
 @asynccontextmanager
-async def tools_server(settings: Settings) -> AsyncIterator[UntilUp]:
-    """The tools server at `settings.mcp_server_url`, for as long as the context is open.
+async def tools_server(settings: Settings, **overrides: str) -> AsyncIterator[UntilUp]:
+    """The tools server at `settings.mcp_server_url`, for as long as the context is open, with some variables
+    of its environment changed.
 
     It starts in the background; the yielded function waits until it answers.
     """
@@ -202,6 +203,7 @@ async def tools_server(settings: Settings) -> AsyncIterator[UntilUp]:
         ORC_MCP_HOST=host,
         ORC_MCP_PORT=str(port),
         ORC_MCP_UNTIL_STDIN_ENDS="true",
+        **overrides,
     )
     server = Server("the tools server", ["-m", "mcp_server"], environment)
     if settings.processes > 1:

@@ -24,22 +24,17 @@ def citation(name: str = "a.pdf", page: int = 1, quote: str = "Ten days.", **oth
         "quote": quote,
         "start": 0,
         "end": len(quote),
-        "verified": True,
+        "check": "quoted",
         **others,
     }
     return Citation.model_validate(fields)
-
-
-DOUBTS = {(True, True): "", (False, True): ", not verified", (False, False): ", not checked"}
 
 
 def completion(*parts: str | Citation, lists_sources: bool = False) -> Completion:
     """The completion of an answer of texts and citations, which are written as markers."""
     answer, cited = "", dict[str, Citation]()
     for part in parts:
-        written = (
-            part if isinstance(part, str) else f"[{place_of(part)}{DOUBTS[part.verified, part.checked]}]"
-        )
+        written = part if isinstance(part, str) else f"[{place_of(part)}]"
         if not isinstance(part, str):
             known = cited.setdefault(part.model_dump_json(), part)
             mark = Mark(start=len(answer), end=len(answer) + len(written))
@@ -109,32 +104,49 @@ def test_an_answer_that_was_stored_without_marks_keeps_its_markers() -> None:
     assert numbered(result, BASE, lists_sources=False).text == answer
 
 
-def test_a_claim_that_failed_its_check_is_not_shown_as_a_quote() -> None:
-    cited = [citation(), citation(quote="Twenty days.", verified=False)]
-    shown = completion("Ten days. ", cited[0], " Twenty days. ", cited[1], lists_sources=True)
-    assert "Twenty days. [1] (not verified)" in shown.text
-    assert shown.text.endswith('1. a.pdf, page 1 (not verified): "Ten days."; not verified: Twenty days.')
-    assert shown.sources[0].quotes == ["Ten days.", "Not verified: Twenty days."]
+def test_a_claim_in_other_words_is_not_doubted_in_the_text_and_named_as_that_at_its_source() -> None:
+    cited = [citation(), citation(quote="The term is twenty days.", check="reworded")]
+    shown = completion("Ten days. ", cited[0], " Twenty. ", cited[1], lists_sources=True)
+    assert shown.text.startswith("Ten days. [1] Twenty. [1]\n")
+    assert shown.text.endswith(
+        '1. a.pdf, page 1 (in other words): "Ten days."; in other words: "The term is twenty days."'
+    )
+    assert shown.sources[0].quotes == ["Ten days.", "In other words: The term is twenty days."]
+    assert [each["url_citation"]["title"] for each in shown.annotations] == [
+        "a.pdf, page 1 (in other words)"
+    ] * 2
 
 
-def test_a_claim_whose_check_did_not_end_is_not_shown_as_refuted() -> None:
-    cited = [citation(), citation(quote="Twenty days.", verified=False, checked=False)]
-    shown = completion("Ten days. ", cited[0], " Twenty days. ", cited[1], lists_sources=True)
-    assert "Twenty days. [1] (not checked)" in shown.text
-    assert shown.text.endswith('1. a.pdf, page 1 (not checked): "Ten days."; not checked: Twenty days.')
-    assert shown.sources[0].quotes == ["Ten days.", "Not checked: Twenty days."]
-    refuted = citation(quote="Thirty days.", verified=False)
-    assert completion(*cited, refuted).sources[0].title == "a.pdf, page 1 (not verified)"
+def test_a_claim_that_differs_from_its_page_says_so_in_the_text() -> None:
+    cited = citation(check="differs", missing=["1,084"])
+    shown = completion("1,084 days. ", cited, lists_sources=True)
+    assert "1,084 days. [1] (differs: 1,084 is not on the page)" in shown.text
+    assert shown.sources[0].title == "a.pdf, page 1 (differs: 1,084 is not on the page)"
+    reworded = citation(quote="Thirty days.", check="reworded")
+    assert completion(reworded, cited).sources[0].title.endswith("(differs: 1,084 is not on the page)")
+
+
+def test_the_reason_of_a_judge_does_not_act_in_markdown() -> None:
+    cited = citation(check="unsupported", reason="See [2]\n![x](https://evil.example) for why.")
+    shown = completion("Ten days. ", cited, lists_sources=True)
+    assert "Ten days. [1] (not supported: See" in shown.text
+    assert not any(active in shown.text for active in ("![", "](", "//evil", "[2]"))
+
+
+def test_what_a_second_reading_supports_is_not_doubted() -> None:
+    shown = completion("Ten days. ", citation(check="supported"), lists_sources=True)
+    assert shown.text.endswith('1. a.pdf, page 1: "Ten days."')
 
 
 def test_what_was_read_from_a_picture_is_shown_as_that() -> None:
-    seen = citation(quote="Twenty days.", verified=False, checked=False, read_from="picture")
+    seen = citation(quote="", check="picture")
     shown = completion("Twenty days. ", seen, lists_sources=True)
-    assert "Twenty days. [1] (read from the picture, not checked)" in shown.text
-    assert shown.sources[0].title == "a.pdf, page 1 (read from the picture, not checked)"
-    assert shown.sources[0].quotes == ["Read from the picture, not checked: Twenty days."]
-    refuted = citation(quote="Thirty days.", verified=False)
-    assert completion(seen, refuted).sources[0].title == "a.pdf, page 1 (not verified)"
+    words = "read from the picture of the page, not checked"
+    assert f"Twenty days. [1] ({words})" in shown.text
+    assert shown.text.endswith(f"1. a.pdf, page 1 ({words}): {words}")
+    assert shown.sources[0].quotes == [words.capitalize()]
+    differing = citation(check="differs", missing=["30"])
+    assert completion(seen, differing).sources[0].title == "a.pdf, page 1 (differs: 30 is not on the page)"
 
 
 def test_a_quote_does_not_act_in_markdown() -> None:
@@ -145,9 +157,9 @@ def test_a_quote_does_not_act_in_markdown() -> None:
 
 def test_an_answer_that_comes_back_has_no_numbers() -> None:
     cited = citation()
-    doubted = citation(verified=False)
+    doubted = citation(check="differs", missing=["20"])
     shown = completion("Ten days. ", cited, " Twenty days. ", doubted, lists_sources=True).text
-    assert without_sources(shown) == "Ten days. Twenty days. (not verified)"
+    assert without_sources(shown) == "Ten days. Twenty days. (differs: 20 is not on the page)"
 
 
 def request(*parts: Mapping[str, object], role: str = "user", times: int = 1) -> CompletionRequest:

@@ -90,9 +90,9 @@ def test_files_that_cannot_be_used_are_named_with_a_reason_and_the_others_are_re
     assert "a\\b.txt: The document name contains a slash, a backslash" in result.stderr
     assert "Rename the document." in result.stderr
     assert "within two hours" in result.stdout
-    assert "verified  harbour-handbook.pdf, page 9" in result.stdout
+    assert "same words  harbour-handbook.pdf, page 9" in result.stdout
     assert "410 euros" in result.stdout
-    assert "verified  100_.txt, page 1" in result.stdout
+    assert "same words  100_.txt, page 1" in result.stdout
     assert not (data_dir / "orc.db").exists()
     assert not (data_dir / "blobs").exists()
 
@@ -102,7 +102,22 @@ def test_closest_passages_are_shown_as_such(data_dir: Path, handbook: Path) -> N
     result = orc("ask", handbook, "Calculate the cost of three nights at the hotel limit in Lisbon.")
     assert result.exit_code == 0, result.stderr
     assert "which are not an answer:" in " ".join(result.stdout.split())
-    assert "closest, verified  harbour-handbook.pdf, page" in result.stdout
+    assert "closest, same words  harbour-handbook.pdf, page" in result.stdout
+
+
+@pytest.mark.parametrize(("variables", "is_logged"), [({}, False), ({"ORC_LOG_LEVEL": "info"}, True)])
+def test_a_question_shows_no_log_of_its_servers_unless_a_level_is_set(
+    variables: dict[str, str], is_logged: bool, data_dir: Path, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("The mooring fee is 410 euros a day.")
+    command = [sys.executable, "-m", "orc", "ask", notes, "What is the mooring fee?"]
+    environment = {name: value for name, value in os.environ.items() if name != "ORC_LOG_LEVEL"}
+    asked = subprocess.run(
+        command, env=environment | variables, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert "410 euros" in asked.stdout
+    assert (" INFO " in asked.stderr) is is_logged, asked.stderr
 
 
 def test_a_token_needs_a_conversation_with_documents(data_dir: Path) -> None:
