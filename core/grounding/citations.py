@@ -322,8 +322,9 @@ class CitationWriter:
         ).model_copy(update={"missing": list(found.missing)})
         if not found.missing:
             return f"[{place}]", citation
-        are = "is" if len(found.missing) == 1 else "are"
-        return f"[{place}: {', '.join(found.missing)} {are} not there]", citation
+        name, number = (visible_name(source.blob_name), source.page) if source.url is None else (place, None)
+        self._objections.append(objections.differs(place, name, number, claim, found.missing))
+        return f"[{place}: {objections.are_not_there(found.missing)}]", citation
 
     def _citation(self, source: Source, check: CitationCheck, span: Span) -> Citation:
         return _citation(source, check, span).model_copy(update={"closest": self._claims.lists_closest})

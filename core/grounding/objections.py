@@ -1,5 +1,6 @@
 """Objections to an answer: each has a code for programs and a sentence for readers."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
@@ -7,16 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validat
 from core.models import Record
 
 ObjectionCode = Literal[
+    "differs",
     "unsupported",
     "uncited",
-    "contradicted",
     "unknown_source",
     "empty_citation",
-    "not_compared",
-    "read_from_picture",
     "too_many_brackets",
     "cut",
-    "not_checked",
     "not_searched",
     "not_read",
     "not_fitting",
@@ -42,8 +40,9 @@ class Objection(Record):
     name: str | None = Field(default=None, description="the document, or the title and host of the web page")
     page: int | None = Field(default=None, description="of the document; null for a web page")
     number: int | None = Field(default=None, description="of the source, or how many passages or pages")
-    said: str | None = Field(default=None, description="the number in the answer, with the word behind it")
-    found: str | None = Field(default=None, description="the number in the source, with the word behind it")
+    missing: tuple[str, ...] = Field(
+        default=(), description="the numbers, dates or amounts of the answer that are not on the page"
+    )
 
     @field_validator("code", mode="before")
     @classmethod
@@ -71,10 +70,20 @@ class Objected(BaseModel):
         """Turns that were stored before there were codes have the texts only."""
         if not isinstance(data, dict) or "objections" in data or not isinstance(data.get("issues"), list):
             return data
-        wrong = data.get("contradicted") or ()
-        codes = ("contradicted" if text in wrong else "other" for text in data["issues"])
-        found = [{"code": code, "text": text} for code, text in zip(codes, data["issues"], strict=True)]
+        found = [{"code": "other", "text": text} for text in data["issues"]]
         return {**data, "objections": found}
+
+
+def differs(place: str, name: str, page: int | None, claim: str, missing: Sequence[str]) -> Objection:
+    """A number of a claim is not on the page that it cites, or on the web page if there is no `page`."""
+    text = f"{place}: {are_not_there(missing)}: {claim}"
+    return Objection(code="differs", text=text, claim=claim, name=name, page=page, missing=tuple(missing))
+
+
+def are_not_there(missing: Sequence[str]) -> str:
+    """`1,084 is not there`, of the numbers of an answer that a page has not."""
+    *first, last = missing
+    return f"{', '.join(first)} and {last} are not there" if first else f"{last} is not there"
 
 
 def unsupported(place: str, name: str, page: int | None, claim: str) -> Objection:
@@ -91,7 +100,7 @@ def uncited(claim: str) -> Objection:
 def contradicted(said: str, found: str) -> Objection:
     """A source has another number for the same thing."""
     text = f"The answer says {said}; the source has {found}."
-    return Objection(code="contradicted", text=text, said=said, found=found)
+    return Objection(code="other", text=text)
 
 
 def unknown_source(number: int) -> Objection:
@@ -110,13 +119,13 @@ def empty_citation(number: int) -> Objection:
 def not_compared(claim: str) -> Objection:
     """A claim, or the answer, has more to compare than the checks do."""
     text = f"Not checked, because there is too much to compare: {claim}"
-    return Objection(code="not_compared", text=text, claim=claim)
+    return Objection(code="other", text=text, claim=claim)
 
 
 def read_from_picture(claim: str) -> Objection:
     """The model read a claim from the picture of a page, which code cannot check."""
     text = f"Read from a picture, not checked: {claim}"
-    return Objection(code="read_from_picture", text=text, claim=claim)
+    return Objection(code="other", text=text, claim=claim)
 
 
 def cut(limit: str) -> Objection:
@@ -130,6 +139,4 @@ def too_many_brackets(most: int) -> Objection:
     return Objection(code="too_many_brackets", text=text, number=most)
 
 
-NOT_CHECKED = Objection(
-    code="not_checked", text="The answer was not checked: the checks did not end in time."
-)
+NOT_CHECKED = Objection(code="other", text="The answer was not checked: the checks did not end in time.")
