@@ -35,7 +35,7 @@ async def test_without_a_model_a_quote_is_found_marked_and_kept(offline: Visit) 
     await page.until(ANSWERED.format(1))
     [turn] = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
     assert [each["verified"] for each in turn["citations"]] == [True] * len(turn["citations"])
-    assert len(await offline.texts(".turn .marker.is-found")) >= len(turn["citations"]) > 0
+    assert len(await offline.texts(".turn .marker.is-quoted")) >= len(turn["citations"]) > 0
     await offline.click("button.marker")
     await offline.sees(".marks rect")
     [sheet], drawn = await places(offline, ".sheet img"), await places(offline, ".marks rect")

@@ -73,9 +73,9 @@ export interface Schemas {
     quote: string;
     start: number;
     end: number;
-    verified: boolean;
-    checked: boolean;
-    read_from: "text" | "picture";
+    check: "quoted" | "supported" | "reworded" | "differs" | "unsupported" | "picture";
+    missing: Array<string>;
+    reason: string;
     closest: boolean;
     url: string | null;
     rectangles: Array<Schemas["Rectangle"]>;
@@ -87,6 +87,7 @@ export interface Schemas {
     context_id: string | null;
     context_name: string | null;
     focus: boolean;
+    verified: boolean;
   };
   CompletionRequest: {
     model: string;
@@ -174,14 +175,17 @@ export interface Schemas {
   CriticSummary: {
     objections: Array<Schemas["Objection"]>;
     grounded: boolean;
-    checked: boolean;
     citations: number;
-    verified: number;
+    quoted: number;
+    supported: number;
+    reworded: number;
+    differs: number;
+    unsupported: number;
+    picture: number;
     coverage: number;
+    uncited: number;
     not_found: boolean;
     closest_passages: boolean;
-    unsupported: number;
-    unchecked: number;
     action: "accept" | "revise" | "retrieve" | "label_unverified" | null;
     attempt: number | null;
     by: "code" | "model" | null;
@@ -189,12 +193,11 @@ export interface Schemas {
     attempts: number | null;
     earlier_actions: Array<"accept" | "revise" | "retrieve" | "label_unverified">;
     issues: Array<string>;
-    contradicted: Array<string>;
+    verified: number;
   };
   Critique: {
     objections: Array<Schemas["Objection"]>;
     grounded: boolean;
-    checked: boolean;
     coverage: number;
     action: "accept" | "revise" | "retrieve" | "label_unverified";
     attempt: number;
@@ -407,14 +410,13 @@ export interface Schemas {
     total: number;
   };
   Objection: {
-    code: "unsupported" | "uncited" | "contradicted" | "unknown_source" | "empty_citation" | "not_compared" | "read_from_picture" | "too_many_brackets" | "cut" | "not_checked" | "not_searched" | "not_read" | "not_fitting" | "nothing_searched" | "pages_unread" | "no_further_attempt" | "not_revised" | "revision_worse" | "other";
+    code: "differs" | "unsupported" | "uncited" | "unknown_source" | "empty_citation" | "too_many_brackets" | "cut" | "not_searched" | "not_read" | "not_fitting" | "nothing_searched" | "pages_unread" | "no_further_attempt" | "not_revised" | "revision_worse" | "other";
     text: string;
     claim: string | null;
     name: string | null;
     page: number | null;
     number: number | null;
-    said: string | null;
-    found: string | null;
+    missing: Array<string>;
   };
   PageCard: {
     page: number;

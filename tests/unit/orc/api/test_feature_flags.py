@@ -119,7 +119,7 @@ async def test_the_critic_of_one_turn(api: Api, endpoint: str) -> None:
     off = await api.ask(endpoint, feature_flags={"critic": False})
     judged = await api.ask(endpoint, feature_flags={"critic": "always"})
     assert usual["answer"] == 'The fee is 10. [Page 1 of Document "a.pdf"]'
-    assert off["answer"] == 'The fee is 12. [Page 1 of Document "a.pdf", not verified]'
+    assert off["answer"] == 'The fee is 12. [Page 1 of Document "a.pdf": 12 is not there]'
     assert [r["metadata"]["critic_summary"]["by"] for r in (usual, off, judged)] == ["code", "code", "model"]
 
 

@@ -42,7 +42,7 @@ async def test_a_stopped_turn_ends_in_stopped_and_keeps_its_question_and_what_th
     (_, kind, result), text = events[-1], shown(events)
     assert (kind, result["status"], result["answer"]) == ("stopped", "stopped", text)
     assert BEGUN_WITH.startswith(text) and text
-    assert (result["metadata"]["critic_summary"]["checked"], result["citations"]) == (False, [])
+    assert (result["metadata"]["critic_summary"]["grounded"], result["citations"]) == (False, [])
     assert len(api.model.calls) == 1
     stored = await api.conversation(path.split("/")[2])
     [turn] = stored["turns"]
