@@ -68,7 +68,7 @@ def test_orc_ask_gives_the_answer_that_the_readme_shows(shell_output: str) -> No
     asked = shell_output.split("=====")[0]
     for line in OUTPUTS[0].strip().splitlines():
         assert line in asked
-    assert "verified  harbour-handbook.pdf, page 5" in asked
+    assert "same words  harbour-handbook.pdf, page 5" in asked
 
 
 def test_the_curl_lines_of_the_docs_upload_ask_and_stream(system: System, checkout: Path) -> None:
