@@ -35,7 +35,7 @@ FALSE = "Every employee also gets 99 free submarines on Mondays. [S1]"
 WRONG_NUMBER = "Every full-time employee has 29 working days of annual leave. [S1]"
 CHECKED = [
     ("quoted", "Every full-time employee has 28 working days of annual leave.", {}),
-    ("supported", "Whoever works full time is away for 28 working days a year.", {}),
+    ("supported", "People who work full time are away for 28 working days a year.", {}),
     ("reworded", "Leave comes to 28 days for all who work the whole week.", {}),
     ("differs", "Together, that is 1,084 days.", {"missing": ["1,084"]}),
     ("unsupported", "The days expire in June.", {"reason": "The page says nothing about June."}),

@@ -188,11 +188,11 @@ class CitationWriter:
         if self.is_unchecked:
             found = [*self._objections, objections.NOT_CHECKED]
             return Grounding(grounded=False, citations=len(self._cited), objections=found, **counts)
-        end, conflicts = self._conclusion()
+        end, _ = self._conclusion()
         uncited = [claim for claim in end.uncovered if not claim.is_cited]
         pictured = [claim for claim in end.uncovered if claim.is_pictured]
         unchecked = [claim for claim in end.uncovered if claim.is_unchecked and not claim.is_pictured]
-        found = [*self._objections, *(objections.uncited(claim.short) for claim in uncited), *conflicts]
+        found = [*self._objections, *(objections.uncited(claim.short) for claim in uncited)]
         found += [objections.not_compared(claim.short) for claim in unchecked]
         found += [objections.read_from_picture(claim.short) for claim in pictured]
         return Grounding(

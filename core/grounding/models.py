@@ -35,8 +35,8 @@ class Citation(Record):
     `quote` is the place that fits these best: characters `start` to `end` of the page's text.
 
     `quoted`: they use the words of the quote, or its table cells, by a check of code. `supported`: in other
-    words, and a second reading says that the quote supports them. `reworded`: in other words, and nobody
-    judged them: right or wrong. `differs`: a number, date or amount of theirs is nowhere on the cited pages.
+    words, and a second reading says that the quote supports them. `reworded`: in other words, which are
+    not judged: right or wrong. `differs`: a number, date or amount of theirs is nowhere on the cited pages.
     `unsupported`: a second reading says that the quote does not support them. `picture`: the page has no
     text, and the model read its picture; the quote is empty.
     """

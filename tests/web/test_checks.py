@@ -1,4 +1,4 @@
-"""What the page shows of the checks of citations: in the answer, under it, in the list and beside it."""
+"""What the page shows of the checks of citations: in the answer, under it, in the list and in the panel."""
 
 import json
 
@@ -43,7 +43,7 @@ def looks(markers: str) -> str:
     return LOOKS.replace("MARKERS", markers)
 
 
-async def test_each_check_has_a_look_of_its_own_without_its_colour(visit: Visit) -> None:
+async def test_each_check_has_its_own_look_without_its_colour(visit: Visit) -> None:
     await show_checks(visit)
     expected = ["none check", "none checks", "solid like", "dashed ", "dashed ", "double "]
     assert await visit.page.value(looks(".text .marker")) == expected

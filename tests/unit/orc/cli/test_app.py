@@ -111,7 +111,7 @@ def test_a_question_shows_no_log_of_its_servers_unless_a_level_is_set(
 ) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("The mooring fee is 410 euros a day.")
-    command = [sys.executable, "-m", "orc", "ask", notes, "What is the mooring fee?"]
+    command = [sys.executable, "-m", "orc", "ask", str(notes), "What is the mooring fee?"]
     environment = {name: value for name, value in os.environ.items() if name != "ORC_LOG_LEVEL"}
     asked = subprocess.run(
         command, env=environment | variables, capture_output=True, text=True, check=True, timeout=120
