@@ -31,7 +31,7 @@ def citation(number: int) -> Citation:
         quote="The deposit is due by 1 March, and is paid back at the end of the season. " * 3,
         start=120,
         end=345,
-        verified=True,
+        check="quoted",
         rectangles=lines,
         marks=[Mark(start=100 * number, end=100 * number + 40)],
     )

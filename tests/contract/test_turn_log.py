@@ -199,7 +199,14 @@ async def test_an_attempt_that_begins_again_gets_the_same_turn(log: TurnLog) -> 
 async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock) -> None:
     log = await open_log()
     citation = Citation(
-        document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="“é”", start=1, end=4, verified=True
+        document_id="d",
+        blob_name="a.pdf",
+        page=5,
+        page_id="d.p5",
+        quote="“é”",
+        start=1,
+        end=4,
+        check="quoted",
     )
     result = {"answer": "Teeth.", "n": 1, "share": 0.1, "none": None, "nested": {"b": [1, "é🦷"], "a": {}}}
     outcome = TurnOutcome.model_validate(
@@ -228,7 +235,7 @@ async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock
 @pytest.mark.parametrize("said", ["the same", "something else", "nothing"])
 async def test_a_result_is_stored_unchanged(log: TurnLog, said: str) -> None:
     citation = Citation(
-        document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="é", start=1, end=4, verified=True
+        document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="é", start=1, end=4, check="quoted"
     )
     result: dict[str, JsonValue] = {"citations": [citation.model_dump(mode="json")], "n": None, "answer": "A"}
     if said == "something else":

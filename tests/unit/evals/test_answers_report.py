@@ -25,7 +25,7 @@ def citation(page: int, *, verified: bool = True) -> Citation:
         quote="Ten\ndays.",
         start=0,
         end=9,
-        verified=verified,
+        check="quoted" if verified else "reworded",
     )
 
 

@@ -31,7 +31,7 @@ def citation(document_id: str, page: int, *, verified: bool = True) -> Citation:
         quote="two",
         start=4,
         end=7,
-        verified=verified,
+        check="quoted" if verified else "reworded",
     )
 
 

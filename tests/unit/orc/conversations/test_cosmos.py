@@ -236,7 +236,7 @@ def large_outcome() -> TurnOutcome:
             quote="The insurer pays for the treatment of teeth up to the amount agreed. " * 4,
             start=1000,
             end=1280,
-            verified=True,
+            check="quoted",
             rectangles=[line] * 3,
         )
         for n in range(20)

@@ -11,7 +11,7 @@ from orc.conversations.transitions import commit_turn, fail_turn, first_head, op
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 CITATION = Citation(
-    document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="Teeth", start=0, end=5, verified=True
+    document_id="d", blob_name="a.pdf", page=5, page_id="d.p5", quote="Teeth", start=0, end=5, check="quoted"
 )
 HEAD = first_head(Owner("acme", "ada", "c-1"), NOW)
 

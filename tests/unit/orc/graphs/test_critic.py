@@ -315,7 +315,7 @@ def said_by_documents(answer: str, *, verified: bool = True) -> dict[str, Any]:
     """A result of document_chat: an answer with one citation, verified or not."""
     cited = Citation(
         document_id="secret-id", blob_name="a.pdf", page=5, page_id="secret-id.p5", quote="The fee is 10.",
-        start=0, end=14 if verified else 0, verified=verified,
+        start=0, end=14 if verified else 0, check="quoted" if verified else "reworded",
     )  # fmt: skip
     found = Grounding(grounded=verified, citations=1, verified=int(verified), coverage=float(verified))
     usage = Usage(model_calls=1)

@@ -41,7 +41,7 @@ class HangingTools(FakeTools):
 def answer_of_documents() -> dict[str, Any]:
     """A result of document_chat with the word in every text."""
     citation = Citation(
-        document_id="d", blob_name=FILE, page=1, page_id="d.p1", quote=SAID, start=0, end=5, verified=True
+        document_id="d", blob_name=FILE, page=1, page_id="d.p1", quote=SAID, start=0, end=5, check="quoted"
     )
     metadata = DocumentChatMetadata(
         mode="rag",

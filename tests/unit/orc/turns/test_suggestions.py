@@ -90,7 +90,7 @@ async def cited(app: App, page: int) -> Citation:
         quote="",
         start=0,
         end=0,
-        verified=True,
+        check="quoted",
     )
 
 
