@@ -32,7 +32,29 @@ __all__ = ["HOTEL", "LEAVE", "SCENES", "another_version"]
 LEAVE = "How many days of annual leave does a new employee get?"
 HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"
 FALSE = "Every employee also gets 99 free submarines on Mondays. [S1]"
-CONTRADICTION = "Every full-time employee has 29 working days of annual leave. [S1]"
+WRONG_NUMBER = "Every full-time employee has 29 working days of annual leave. [S1]"
+CHECKED = [
+    ("quoted", "Every full-time employee has 28 working days of annual leave.", {}),
+    ("supported", "People who work full time are away for 28 working days a year.", {}),
+    ("reworded", "Leave comes to 28 days for all who work the whole week.", {}),
+    ("differs", "Together, that is 1,084 days.", {"missing": ["1,084"]}),
+    ("unsupported", "The days expire in June.", {"reason": "The page says nothing about June."}),
+    ("picture", "The drawing shows a calendar.", {"quote": "", "start": 0, "end": 0, "rectangles": []}),
+]
+"""Sentences of an answer with each check, and what else their citations have."""
+_CHECKED = """(async () => {
+  const { turns, change } = await import(document.documentElement.dataset.base + "chat.js");
+  const [turn] = turns.value;
+  const [first] = turn.value.citations;
+  let text = "";
+  const citations = CHECKED.map(([check, sentence, more]) => {
+    text += `${sentence} `;
+    const marks = [{ start: text.length, end: text.length + 3 }];
+    text += "[x] ";
+    return { ...first, check, missing: [], reason: "", ...more, marks };
+  });
+  change(turn, { text, citations });
+})()"""
 LONG = "## The story of the quay\n\n" + "The quay opens at seven, and the first ship is made fast. " * 60
 SLOW_MS = 20_000.0
 _STREAMING = "document.querySelector('.turn.is-streaming .text')?.textContent.length > 300"
@@ -196,10 +218,37 @@ async def play_partly(visit: Visit) -> None:
     await visit.ask(LEAVE)
 
 
-@scene("contradicted")
-async def play_contradicted(visit: Visit) -> None:
+async def show_checks(visit: Visit) -> None:
+    """Have an answer whose citations have all CHECKED, also those that need a judge."""
     await visit.attach(HANDBOOK)
-    visit.model.responder = quoting(CONTRADICTION)
+    await visit.ask(LEAVE)
+    await visit.page.value(_CHECKED.replace("CHECKED", json.dumps(CHECKED)))
+    await visit.sees(".turn .marker.is-unsupported")
+
+
+@scene("checks")
+async def play_checks(visit: Visit) -> None:
+    await show_checks(visit)
+
+
+@scene("checks-listed")
+async def play_checks_listed(visit: Visit) -> None:
+    await show_checks(visit)
+    await visit.click(".sources-line")
+    await visit.sees(".card img")
+
+
+@scene("checks-differs")
+async def play_checks_differs(visit: Visit) -> None:
+    await show_checks(visit)
+    await visit.click("button.marker.is-differs")
+    await visit.sees(".marks rect")
+
+
+@scene("wrong-number")
+async def play_wrong_number(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = quoting(WRONG_NUMBER)
     await visit.ask(LEAVE)
 
 

@@ -42,6 +42,7 @@ SHARING = {
     "visit": {
         "tests/web/test_access",
         "tests/web/test_asking",
+        "tests/web/test_checks",
         "tests/web/test_files",
         "tests/web/test_layout",
         "tests/web/test_lists",

@@ -28,7 +28,13 @@ HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"
 LISBON = "What do three nights in Lisbon cost in total?"
 WIDE, TABLET, PHONE = (1440, 900), (820, 1180), (390, 844)
 QUALITY = 80
-LOOKS = {"light": (WIDE, False), "dark": (WIDE, True), "phone": (PHONE, False)}
+LAPTOP = (1280, 720)
+LOOKS = {
+    "light": (WIDE, False),
+    "dark": (WIDE, True),
+    "laptop": (LAPTOP, False),
+    "phone": (PHONE, False),
+}
 
 
 def main() -> None:

@@ -70,7 +70,7 @@ def test_orc_ask_gives_the_answer_that_the_readme_shows(shell_output: str) -> No
     asked = shell_output.split("=====")[0]
     for line in OUTPUTS[0].strip().splitlines():
         assert line in asked
-    assert "verified  harbour-handbook.pdf, page 5" in asked
+    assert "same words  harbour-handbook.pdf, page 5" in asked
 
 
 @WITH_CURL

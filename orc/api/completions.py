@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from core.errors import InvalidInput
 from core.grounding.brackets import visible_name, without_numbers
+from core.grounding.check_words import check_words
 from core.grounding.code_blocks import CodeBlocks
 from core.grounding.models import REFUTED, Citation, written_marks
 from core.models import Usage
@@ -187,9 +188,10 @@ class NumberedSource:
 
     @property
     def quotes(self) -> list[str]:
-        """The quoted passages, each once; of a citation that is not verified the claim, which says so."""
-        doubts = [(_doubt([each]).capitalize(), each.quote) for each in self.citations]
-        return list(dict.fromkeys(f"{doubt}: {quote}" if doubt else quote for doubt, quote in doubts))
+        """The quoted passages, each once, with what is to be said of the claims that cite it."""
+        notes = [(_note([each]), each.quote) for each in self.citations]
+        shown = (": ".join(filter(None, [_capitalised(note), quote])) for note, quote in notes)
+        return list(dict.fromkeys(shown))
 
 
 @dataclass
@@ -235,7 +237,7 @@ class Completion:
 
 
 def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Completion:
-    """The answer with `[1]` for each marker. One that failed its check or was not checked says so.
+    """The answer with `[1]` for each marker. One whose page does not say so, or is a picture, says that.
 
     `base_url` is the address of the API, without a slash at the end.
     """
@@ -254,7 +256,7 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
         text += answer[end : written.mark.start]
         end = written.mark.end
         source.places.append((len(text), len(text) + len(shown := f"[{source.number}]")))
-        text += shown + _in_brackets(_doubt([written.citation]))
+        text += shown + _in_brackets(_doubt(written.citation))
     text += answer[end:]
     listed = list(sources.values())
     return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed)
@@ -280,18 +282,30 @@ def without_sources(text: str) -> str:
 def _title(citations: Sequence[Citation]) -> str:
     first = citations[0]
     title = first.blob_name if first.url else f"{first.blob_name}, page {first.page}"
-    return title + _in_brackets(_doubt(citations))
+    return title + _in_brackets(_note(citations))
 
 
-def _doubt(citations: Sequence[Citation]) -> str:
-    """What is to be said of citations that are not all verified; otherwise empty."""
-    doubtful = [each for each in citations if not each.verified]
-    if not doubtful:
-        return ""
-    checks = {each.check for each in doubtful}
-    if not REFUTED.isdisjoint(checks):
-        return "not verified"
-    return "read from the picture, not checked" if checks == {"picture"} else "in other words"
+_GRAVEST = ("differs", "unsupported", "picture", "reworded")
+
+
+def _note(citations: Sequence[Citation]) -> str:
+    """The gravest of what is to be said of citations; empty if all are in the same words or supported."""
+    noted = [each for each in citations if each.check in _GRAVEST]
+    return _words(min(noted, key=lambda each: _GRAVEST.index(each.check))) if noted else ""
+
+
+def _doubt(citation: Citation) -> str:
+    """What is said in the text itself: an answer in other words is no reason to doubt it."""
+    return _words(citation) if citation.check in (*REFUTED, "picture") else ""
+
+
+def _words(citation: Citation) -> str:
+    # Words of a model must not act in Markdown.
+    return visible_name(check_words(citation))
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _in_brackets(doubt: str) -> str:
@@ -315,8 +329,7 @@ def _source_list(sources: Sequence[NumberedSource]) -> str:
 def _passage(citation: Citation) -> str:
     # Text of a document must not act in Markdown.
     text = visible_name(" ".join(citation.quote.split()))
-    doubt = _doubt([citation])
-    return f'"{text}"{_in_brackets(doubt)}' if text else doubt
+    return ": ".join(filter(None, [_note([citation]), f'"{text}"' if text else ""]))
 
 
 def usage_of(usage: Usage) -> Json:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
+from core.grounding.check_words import check_words
 from core.infra.collector import collector_paused
 from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
@@ -136,11 +137,9 @@ async def _read(app: "App", owner: Owner, named: Mapping[str, Path], err: Consol
 def _print_citations(result: TurnResult, out: Console) -> None:
     out.print("\n")
     for citation in result.citations:
-        mark = "verified" if citation.verified else citation.check.upper()
-        mark = f"closest, {mark}" if citation.closest else mark
+        words = f"closest, {check_words(citation)}" if citation.closest else check_words(citation)
+        shown = f"  {words}  {citation.blob_name}, page {citation.page}"
         quote = " ".join(citation.quote.split())
-        out.print(
-            f"  {mark}  {citation.blob_name}, page {citation.page}: “{quote}”", markup=False, highlight=False
-        )
+        out.print(f"{shown}: “{quote}”" if quote else shown, markup=False, highlight=False)
     if not result.citations:
         out.print("  No citations.")

@@ -37,8 +37,9 @@ def write_entry(entry: Entry) -> str:
 def _source(source: CitedSource) -> str:
     number = f"{source.number}. "
     document, place = escaped(_one_line(source.document)), escaped(_one_line(source.place))
-    quote = f"> {_escaped_line(_one_line(source.quote))}"
-    return f"{number}**{document}**, {place}: {source.verdict}\n\n{' ' * len(number)}{quote}"
+    named = f"{number}**{document}**, {place}: {escaped(_one_line(source.verdict))}"
+    quote = _escaped_line(_one_line(source.quote))
+    return f"{named}\n\n{' ' * len(number)}> {quote}" if quote else named
 
 
 def quoted(lines: list[str]) -> str:

@@ -123,7 +123,8 @@ class PdfWriter:
     def _write_source(self, source: CitedSource) -> None:
         self._keep_together(SPACE_OF_TWO)
         self._write(f"[{source.number}] {source.document}, {source.place}: {source.verdict}", SOURCE)
-        self._write(" ".join(source.quote.split()), QUOTE)
+        if quote := " ".join(source.quote.split()):
+            self._write(quote, QUOTE)
 
     def _write(self, text: str, style: Style) -> None:
         """Set a paragraph; its lines stay lines."""

@@ -5,10 +5,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from core.grounding.check_words import CLOSEST, check_words
 from core.grounding.citations import place_of
 from core.grounding.models import Citation
 from orc.conversations.models import Head, Turn, TurnStatus
-from orc.exports.tree import CitedSource, Entry, Heading, Verdict
+from orc.exports.tree import CitedSource, Entry, Heading
 
 PENDING = "The question is being answered."
 STOPPED = "The user stopped this answer: it is not complete, and was not checked as a whole."
@@ -75,8 +76,9 @@ def _source(number: int, citation: Citation) -> CitedSource:
         number=number,
         document=citation.blob_name,
         page=citation.page,
-        quote=citation.quote,
-        verdict=verdict_of(citation).value,
+        # Of a citation of an earlier version that was not verified, it is the claim of the answer.
+        quote=citation.quote if citation.end > citation.start else "",
+        verdict=verdict_of(citation),
         address=citation.url or "",
         page_label=citation.page_label or "",
         origin=_origin(citation),
@@ -90,15 +92,9 @@ def _origin(citation: Citation) -> str:
     return f', in {citation.context_type} "{citation.context_name}"'
 
 
-def verdict_of(citation: Citation) -> Verdict:
-    """What the checks said about a citation."""
-    if citation.closest:
-        return Verdict.CLOSEST
-    if citation.verified:
-        return Verdict.VERIFIED
-    if citation.check == "picture":
-        return Verdict.FROM_PICTURE
-    return Verdict.NOT_CHECKED if citation.check == "reworded" else Verdict.NOT_FOUND
+def verdict_of(citation: Citation) -> str:
+    """What the check said about a citation, in words. A closest passage answers nothing: no claim is its."""
+    return CLOSEST if citation.closest else check_words(citation)
 
 
 def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int]) -> str:
@@ -120,8 +116,7 @@ def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[t
     """
     behind: dict[str, list[int]] = defaultdict(list)
     for citation, number in cited:
-        verified, unverified, unchecked = _marker_texts(citation)
-        for text in (verified,) if citation.verified else (unverified, unchecked):
+        for text in _marker_texts(citation):
             behind[text].append(number)
     if not behind:
         return []
@@ -129,7 +124,7 @@ def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[t
     return [(marker.end(), number) for marker in found for number in behind[marker[0]]]
 
 
-def _marker_texts(citation: Citation) -> tuple[str, str, str]:
-    """The markers of a citation's page: for a verified claim, for one that is not, for one not checked."""
+def _marker_texts(citation: Citation) -> list[str]:
+    """The markers that a citation of its page had: those of claims that were not verified said so."""
     place = place_of(citation)
-    return f"[{place}]", f"[{place}, not verified]", f"[{place}, not checked]"
+    return [f"[{place}]"] if citation.verified else [f"[{place}, not verified]", f"[{place}, not checked]"]

@@ -4,22 +4,14 @@ All fields are plain values: the child process that writes PDF files reads them 
 """
 
 from dataclasses import dataclass, field
-from enum import StrEnum
-
-
-class Verdict(StrEnum):
-    """What the code checks say about a citation, in the words of an export."""
-
-    VERIFIED = "verified"
-    NOT_FOUND = "not found on the page"
-    CLOSEST = "closest passage, not an answer"
-    NOT_CHECKED = "not checked"
-    FROM_PICTURE = "read from the picture of the page, not checked"
 
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """One citation. `number` is unique in the export and follows its markers in the answer."""
+    """One citation. `number` is unique in the export and follows its markers in the answer.
+
+    `verdict` says in words what the check of it found. `quote` is empty if the page is a picture.
+    """
 
     number: int
     document: str

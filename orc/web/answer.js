@@ -1,8 +1,8 @@
 // One turn: the question, the answer with its markers, and what was checked.
 import { ask, answering, draft, edit, isRunning, newest, objectionsOf, rate, retry, setDraft } from "./chat.js";
-import { duration, language, named, number, t } from "./i18n.js";
+import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, toUnits, withPlaces } from "./markdown.js";
-import { Countdown, countsOf, hidePeek, Icon, IconButton, lookOf, pageOf, peek, SHORT_VERDICTS, unpeek, verdictOf } from "./parts.js";
+import { accountOf, Countdown, hidePeek, Icon, IconButton, lookOf, MarkerIcon, pageOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
 import { me, moreOf, notify, online, report, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
@@ -21,21 +21,17 @@ function placesOf({ text, marks, citations, state }) {
 
 /** @param {{turn: TurnView, citation: Citation, index: number, provisional: boolean}} properties */
 function Marker({ turn, citation, index, provisional }) {
-  const shape = provisional ? "is-open" : lookOf(citation);
-  const verdict = provisional ? t("verdict.open") : verdictOf(citation);
-  const word = SHORT_VERDICTS[shape];
-  // A passage that stands alone says where it is from.
-  const said = shape === "is-close" ? pageOf(citation) : word ? t(word) : "";
-  const shownText = said ? `${index + 1} ${said}` : String(index + 1);
-  const label = shape === "is-close" ? `${shownText}, ${verdict}` : t("marker", { shown: shownText, page: pageOf(citation), verdict });
+  const look = provisional ? "is-open" : lookOf(citation);
+  const word = provisional ? "" : wordOf(citation);
+  const shown = word ? `${index + 1}: ${word}` : String(index + 1);
+  const account = provisional ? `${pageOf(citation)}, ${t("verdict.open")}` : citation.closest ? verdictOf(citation) : accountOf(citation);
   return h("button", {
-    type: "button", class: `marker ${shape}`, "aria-label": label,
+    type: "button", class: `marker ${look}`, "aria-label": t("marker", { shown, account }),
     onClick: () => { hidePeek(); openSource(turn, index); },
     onMouseEnter: (event) => { peek(citation, index + 1, event.currentTarget); prefetchSource(turn, index); },
     onMouseLeave: unpeek, onBlur: hidePeek,
     onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, index + 1, event.currentTarget); },
-  }, String(index + 1), shape === "is-found" ? h(Icon, { name: "check" }) : null,
-  said ? h("span", { class: "word" }, ` ${said}`) : null);
+  }, word ? `${index + 1}:` : String(index + 1), h(MarkerIcon, { look }), word ? h("span", { class: "word" }, ` ${word}`) : null);
 }
 
 const WITHOUT_SOURCE = "[No source, not verified]";
@@ -57,8 +53,8 @@ function bodyOf(turn) {
 /** @param {{turn: TurnView}} properties */
 function Text({ turn }) {
   const { text, places } = bodyOf(turn);
-  const provisional = isRunning(turn.state);
-  const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each)).join("")}`;
+  const provisional = isRunning(turn.state) && !turn.judged;
+  const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each) + verdictOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
     if (index < 0) return h("span", { class: "marker is-missing" }, t("verdict.no_source"));
@@ -70,19 +66,10 @@ function Text({ turn }) {
 
 /** @param {{turn: TurnView}} properties */
 function SourcesLine({ turn }) {
-  const cited = turn.citations.filter(Boolean);
-  if (!cited.length) return null;
-  // A passage that is only close to the question answers nothing.
-  const cites = cited.filter((each) => lookOf(each) !== "is-close");
-  const close = cited.length - cites.length;
-  const { found, missing, unchecked, pictured } = countsOf(cites);
-  const parts = cites.length ? [t("sources.count", { n: cites.length })] : [];
-  if (close) parts.push(t("sources.closest", { n: close }));
-  if (found) parts.push(t("sources.found", { n: found }));
-  if (missing) parts.push(t("sources.missing", { n: missing }));
-  if (unchecked + pictured) parts.push(t("sources.unchecked", { n: unchecked + pictured }));
+  const summary = summaryOf(turn.citations);
+  if (!summary) return null;
   return h("button", { type: "button", class: "sources-line", onClick: () => openSources(turn) },
-    h(Icon, { name: "page" }), parts.join(" · "));
+    h(Icon, { name: "page" }), summary);
 }
 
 /** The kinds and words of notes. @param {TurnView} turn @returns {[string, string][]} */
@@ -114,37 +101,26 @@ const lookedUp = ({ files, metadata }) => files.length > 0 || (metadata?.retriev
 
 /** Whether it only lists documents: the server neither checks that nor expects sources. @param {TurnView} turn */
 const onlyLists = ({ files, metadata }) => !files.length && (metadata?.retrieval_mode ?? "none") === "none"
-  && !("checked" in (metadata?.critic_summary ?? {})) && (metadata?.lookups ?? []).every((each) => !each.tool || each.tool === "documents_list");
+  && !("coverage" in (metadata?.critic_summary ?? {})) && (metadata?.lookups ?? []).every((each) => !each.tool || each.tool === "documents_list");
 
 /** Whether it says that nothing was found: nothing in it needs a source. @param {TurnView} turn */
 function saysNotFound(turn) {
   if (turn.kind === "not_found") return true;
-  const { checked, unsupported, unchecked } = checksOf(turn);
-  return !turn.citations.length && checked && unsupported === 0 && unchecked === 0 && lookedUp(turn) && leftOut(turn.metadata ?? {}) !== "";
+  return !turn.citations.length && checksOf(turn).uncited === 0 && lookedUp(turn) && leftOut(turn.metadata ?? {}) !== "";
 }
 
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
 function doubts(turn, isPartial) {
-  const checks = checksOf(turn);
   if (turn.kind === "closest_passages") return [["none", t("kind.closest")]];
   if (saysNotFound(turn)) return [["none", t(isPartial ? "kind.not_found.partial" : "kind.not_found")]];
-  if (checks.checked === false) return [["warn", t("kind.unchecked")]];
-  /** @type {[string, string][]} */
-  const notes = !turn.citations.length && lookedUp(turn) && !onlyLists(turn) ? [["warn", t("kind.no_sources")]] : [];
-  if (checks.contradicted?.length) return [["bad", t("kind.contradicted", { what: contradictions(checks) })], ...notes];
-  const { missing, unchecked, pictured } = countsOf(turn.citations.filter(Boolean));
-  const found = [];
-  if (missing) found.push(missing === turn.citations.length ? t("kind.unverified") : t("kind.partly", { n: missing }));
-  if (unchecked) found.push(t("kind.partly_unchecked", { n: unchecked }));
-  if (pictured) found.push(t("kind.pictured", { n: pictured }));
-  return found.length ? [["warn", found.join(" ")]] : notes;
+  const cites = turn.citations.filter((each) => each && !each.closest);
+  const found = KINDS.map(({ words, checks }) => ({ words, n: cites.filter((each) => checks.includes(each.check)).length }));
+  const said = found.filter(({ n }) => n).map(({ words, n }) => t(words, { n }));
+  if (said.length) return [["warn", said.join(" ")]];
+  return !turn.citations.length && lookedUp(turn) && !onlyLists(turn) ? [["warn", t("kind.no_sources")]] : [];
 }
-
-/** @param {Record<string, any>} checks */
-function contradictions({ objections, contradicted }) {
-  const coded = objections?.filter((/** @type {Objection} */ { code }) => code === "contradicted");
-  return objectionsOf({ objections: coded, issues: contradicted }).map(objectionWords).join(" ");
-}
+/** What a note above the answer says of citations with these checks. @type {{words: string, checks: string[]}[]} */
+const KINDS = [{ words: "kind.doubted", checks: ["differs", "unsupported"] }, { words: "kind.pictured", checks: ["picture"] }];
 
 /** @param {{kind: string, children?: Child}} properties */
 const Note = ({ kind, children }) =>
@@ -166,8 +142,7 @@ function Withdrawn({ turn }) {
 function Trouble({ turn }) {
   const { state, problem, turnId } = turn.value;
   if (state === "stopped") {
-    const { found, missing } = countsOf(turn.value.citations.filter(Boolean));
-    const isPartly = found + missing > 0;
+    const isPartly = turn.value.citations.some((each) => each && each.check !== "picture");
     return h(Note, { kind: "stopped" }, t(isPartly ? "turn.stopped.partly" : "turn.stopped.note"));
   }
   if (!["failed", "interrupted"].includes(state)) return null;
@@ -191,7 +166,7 @@ export function copy(text, words) {
 function plainOf(turn) {
   const text = numbered(turn.text, placesOf(turn));
   const listed = turn.citations.map((each, index) =>
-    `[${index + 1}] ${pageOf(each)} (${verdictOf(each)}): “${each.quote}”`);
+    `[${index + 1}] ${pageOf(each)} (${verdictOf(each)})${each.quote && `: “${each.quote}”`}`);
   return listed.length ? `${text}\n\n${listed.join("\n")}` : text;
 }
 
@@ -248,12 +223,8 @@ function sentencesOf(metadata, turn) {
   }
   said.push(...lookupsOf(metadata));
   if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
-  const cites = turn.citations.filter((each) => lookOf(each) !== "is-close");
-  const { found, missing, unchecked, pictured } = countsOf(cites);
-  if (turn.citations.length > cites.length) said.push(t("sources.closest", { n: turn.citations.length - cites.length }));
-  if (found + missing) said.push(t("why.checked", { n: found + missing, found }));
-  if (unchecked) said.push(t("why.unchecked", { n: unchecked }));
-  if (pictured) said.push(t("kind.pictured", { n: pictured }));
+  const summary = summaryOf(turn.citations);
+  if (summary) said.push(t("why.sources", { summary }));
   const objections = objectionsOf(checks).slice(0, MOST_OBJECTIONS);
   if (objections.length) said.push(t("why.issues", { issues: objections.map(objectionWords).join(" ") }));
   return said;
@@ -273,10 +244,9 @@ function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
 }
 
 /** An objection in the user's language, or as the API words it. @param {Objection} objection */
-function objectionWords({ code, text, ...values }) {
-  if (code === "contradicted" && !values.said) return text; // from a turn without values
-  const key = code === "unsupported" && !values.page ? "issue.unsupported.web" : `issue.${code}`;
-  return named(key, text, values);
+function objectionWords({ code, text, missing = [], ...values }) {
+  const isOfWeb = (code === "unsupported" || code === "differs") && !values.page;
+  return named(`issue.${code}${isOfWeb ? ".web" : ""}`, text, { ...values, missing: listed(missing) });
 }
 
 /** @param {{turn: TurnView}} properties */

@@ -51,6 +51,9 @@ export function number(value, options) {
   return new Intl.NumberFormat(language.value, options).format(value);
 }
 
+/** Texts in one sentence: "7, 8 and 9". @param {string[]} texts */
+export const listed = (texts) => new Intl.ListFormat(language.value, { type: "conjunction" }).format(texts);
+
 /** @param {number} bytes */
 export function size(bytes) {
   const units = ["byte", "kilobyte", "megabyte", "gigabyte"];

@@ -1,5 +1,5 @@
 // Small parts: icons, buttons, dialogs, notices, and the card with a quote.
-import { has, LANGUAGES, t } from "./i18n.js";
+import { has, LANGUAGES, listed, t } from "./i18n.js";
 import { dismiss, notices, prefer, preferences, dialog } from "./store.js";
 import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -110,34 +110,69 @@ export function pageOf({ blob_name: name, page, page_label: label, url }) {
   return label ? t("page.label", { name, label }) : t("page.number", { name, page: String(page) });
 }
 
+/** The same within a sentence: "Page 5 of handbook.pdf". @param {Citation} citation */
+function placeOf(citation) {
+  const { blob_name: name, page, page_label: label, url } = citation;
+  return label || url ? pageOf(citation) : t("page.of_file", { name, page: String(page) });
+}
+
 /**
  * The look of a citation. A passage that is only close to the question answers nothing.
- * @param {Citation} citation @returns {"is-close" | "is-found" | "is-missing" | "is-unchecked"}
+ * @param {Citation} citation @returns {"is-close" | `is-${Citation["check"]}`}
  */
-export function lookOf(citation) {
-  if (citation.closest) return "is-close";
-  if (citation.verified) return "is-found";
-  return citation.checked ? "is-missing" : "is-unchecked";
-}
+export const lookOf = (citation) => (citation.closest ? "is-close" : `is-${citation.check}`);
 
-/** How many citations have each verdict. @param {Citation[]} citations */
-export function countsOf(citations) {
-  const found = citations.filter((each) => each.verified).length;
-  const pictured = citations.filter((each) => each.read_from === "picture").length;
-  const unchecked = citations.filter((each) => !each.verified && !each.checked).length - pictured;
-  return { found, unchecked, pictured, missing: citations.length - found - unchecked - pictured };
-}
-
-const VERDICTS = {
-  "is-close": "verdict.close", "is-found": "verdict.found", "is-missing": "verdict.missing",
-  "is-unchecked": "verdict.unchecked",
-};
+/** Looks that markers show an icon of, in the order of the words of a summary. @type {Record<string, string>} */
+const MARKER_ICONS = { "is-quoted": "check", "is-supported": "checks", "is-reworded": "like" };
 /** @type {Record<string, string>} */
-export const SHORT_VERDICTS = { "is-missing": "verdict.missing.short", "is-unchecked": "verdict.unchecked.short" };
+const VERDICT_ICONS = { ...MARKER_ICONS, "is-close": "near", "is-differs": "alert", "is-unsupported": "alert", "is-picture": "clock" };
+const CHECKS = /** @type {const} */ (["quoted", "supported", "reworded", "differs", "unsupported", "picture"]);
+const MOST_MISSING = 3;
 
-/** The verdict in words. @param {Citation} citation */
-export const verdictOf = (citation) =>
-  t(citation.read_from === "picture" ? "verdict.picture" : VERDICTS[lookOf(citation)]);
+/** The check in words. @param {Citation} citation */
+export function verdictOf({ closest, check, missing, reason, page, page_label: label, url }) {
+  if (closest) return t("verdict.close");
+  if (check === "unsupported" && reason) return t("verdict.unsupported.why", { reason });
+  if (check !== "differs") return t(`verdict.${check}`);
+  const named = missing.slice(0, MOST_MISSING);
+  if (missing.length > named.length) named.push(t("left.more", { n: missing.length - named.length }));
+  const what = named.length ? listed(named) : t("verdict.number");
+  return t(label || url ? "verdict.differs.here" : "verdict.differs", { what, page: String(page), n: missing.length || 1 });
+}
+
+/** What stands in the marker itself. A passage that stands alone says where it is from. @param {Citation} citation */
+export function wordOf(citation) {
+  if (citation.closest) return pageOf(citation);
+  if (citation.check === "differs") return verdictOf(citation);
+  return { unsupported: t("verdict.unsupported"), picture: t("verdict.picture.short") }[/** @type {string} */ (citation.check)] ?? "";
+}
+
+/** The place and the check in words: "Page 5 of handbook.pdf, in other words". @param {Citation} citation */
+export const accountOf = (citation) => `${placeOf(citation)}, ${verdictOf(citation)}`;
+
+/** How many sources there are, and of which check: "3 sources: 2 in the same words, 1 in other words". @param {Citation[]} citations */
+export function summaryOf(citations) {
+  const cites = citations.filter((each) => each && !each.closest);
+  const close = citations.filter((each) => each?.closest).length;
+  const counts = CHECKS.map((check) => ({ check, n: cites.filter((each) => each.check === check).length }));
+  const parts = counts.filter(({ n }) => n).map(({ check, n }) => t(`sources.${check}`, { n }));
+  return [
+    cites.length ? t("sources.count", { n: cites.length, parts: parts.join(", ") }) : "",
+    close ? t("sources.closest", { n: close }) : "",
+  ].filter(Boolean).join(" · ");
+}
+
+/** Whether the quote is of the page: in answers of earlier versions it may be a claim of the answer. @param {Citation} citation */
+const isPlace = ({ start, end }) => end > start;
+
+/** @param {{citation: Citation}} properties */
+export const QuoteText = ({ citation }) => (citation.quote ? h("span", { class: isPlace(citation) ? "quote" : "claim" }, citation.quote) : null);
+
+/** @param {{citation: Citation}} properties */
+export const Verdict = ({ citation }) => h("span", { class: `verdict ${lookOf(citation)}` }, h(Icon, { name: VERDICT_ICONS[lookOf(citation)] ?? "info" }), h("span", null, verdictOf(citation)));
+
+/** The icon of a marker with this look. @param {{look: string}} properties */
+export const MarkerIcon = ({ look }) => (MARKER_ICONS[look] ? h(Icon, { name: MARKER_ICONS[look] ?? "" }) : null);
 
 export function Peek() {
   const place = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
@@ -155,8 +190,7 @@ export function Peek() {
   return h("div", {
     class: "peek", ref: place, "aria-hidden": "true", onMouseEnter: () => clearTimeout(leaving), onMouseLeave: unpeek,
   }, h("p", { class: "peek-place" }, h("bdi", null, pageOf(citation))),
-  h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),
-  h("p", { class: `verdict ${lookOf(citation)}` }, verdictOf(citation)));
+  h(QuoteText, { citation }), h(Verdict, { citation }));
 }
 
 // --- Preferences and the list of keys

@@ -4,7 +4,7 @@ import { conversationId, turns } from "./chat.js";
 import { fateOf } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { Icon, IconButton, lookOf, Middle, pageOf, tailOf, verdictOf } from "./parts.js";
+import { accountOf, Icon, IconButton, lookOf, MarkerIcon, Middle, pageOf, QuoteText, tailOf, Verdict } from "./parts.js";
 import { prefer, preferences, report } from "./store.js";
 import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -93,10 +93,9 @@ function Quote({ turn, index }) {
   const citation = turn.citations[index];
   if (!citation) return null;
   return h("li", null, h("button", { type: "button", class: "quote-row", onClick: () => openSource(turn, index) },
-    h("span", { class: `marker ${lookOf(citation)}` }, String(index + 1),
-      lookOf(citation) === "is-found" && h(Icon, { name: "check" })),
-    h("span", null, h("span", { class: citation.verified ? "quote" : "claim" }, citation.quote),
-      h("span", { class: `verdict ${lookOf(citation)}` }, verdictOf(citation)))));
+    h("span", { class: `marker ${lookOf(citation)}` }, String(index + 1), h(MarkerIcon, { look: lookOf(citation) })),
+    h("span", { class: "hidden" }, accountOf(citation)),
+    h("span", null, h(QuoteText, { citation }), h("span", { "aria-hidden": "true" }, h(Verdict, { citation })))));
 }
 
 export function Sources() {
@@ -276,18 +275,12 @@ const Toolbar = ({ turn, index, number, total, onStep, onPage }) => h("div", { c
     h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
     h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) })]);
 
-const VERDICT_ICONS = { "is-close": "near", "is-found": "check", "is-missing": "alert", "is-unchecked": "clock" };
-
 /** @param {{citation: Citation, index: number, state: "" | "removed" | "replaced"}} properties */
 function QuoteBox({ citation, index, state }) {
-  const verdict = state && citation.verified && !citation.closest ? t("verdict.was_found") : verdictOf(citation);
   // It has the focus so that a long quote can be scrolled with the keyboard.
-  return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": verdict },
-    h("span", { class: `marker ${lookOf(citation)}`, "aria-hidden": "true" }, String(index + 1)),
-    h("div", null,
-      h("p", { class: citation.verified ? "quote" : "claim" }, citation.quote),
-      h("p", { class: `verdict ${lookOf(citation)}` },
-        h(Icon, { name: VERDICT_ICONS[lookOf(citation)] }), verdict),
+  return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": accountOf(citation) },
+    h("span", { class: `marker ${lookOf(citation)}`, "aria-hidden": "true" }, String(index + 1), h(MarkerIcon, { look: lookOf(citation) })),
+    h("div", null, h(QuoteText, { citation }), h(Verdict, { citation }),
       state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`))));
 }
 
@@ -368,7 +361,7 @@ function Picture({ citation, path, number, index, onFail }) {
         h("img", {
           // The sheet keeps its place while a larger picture is decoded.
           src: source, width: ratio ? 1000 : undefined, height: ratio ? Math.round(1000 * ratio) : undefined,
-          alt: t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote }),
+          alt: citation.quote ? t("page.alt", { page: pageOf({ ...citation, page: number }), quote: citation.quote }) : pageOf({ ...citation, page: number }),
           onLoad: (event) => setRatio(event.currentTarget.naturalHeight / event.currentTarget.naturalWidth),
         }),
         h("svg", { viewBox: "0 0 1 1", preserveAspectRatio: "none", "aria-hidden": "true", class: "marks" },
@@ -389,7 +382,7 @@ function Text({ citation, path, number, onFail }) {
   }, [path, number]);
   useLayoutEffect(() => mark.current?.scrollIntoView({ block: "center" }), [page]);
   if (!page) return h("div", { class: "loading" }, t("loading"));
-  const marked = citation.verified && number === citation.page;
+  const marked = citation.end > citation.start && number === citation.page;
   const other = marked && page.version !== citation.document_version && citation.document_version;
   const [start = 0, end = 0] = marked && !other ? toUnits(page.text, [citation.start, citation.end]) : [];
   return h("div", { class: "page-text", role: "tabpanel", "aria-labelledby": "tab-text", tabIndex: 0, dir: "auto" },

@@ -4,7 +4,7 @@ import { answering, change, conversationId, giveBack, isRestored, isRunning, lat
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
 import { numbered, toUnits } from "./markdown.js";
-import { countsOf, lookOf } from "./parts.js";
+import { summaryOf } from "./parts.js";
 import { busy, finished, keep, loadMe, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
 import { signal } from "./vendor/ui.js";
 
@@ -177,6 +177,7 @@ class Writer {
       case "citations": this.flush(); change(turn, { citations: data.citations }); break;
       case "critique":
         this.#objections = ["revise", "retrieve"].includes(data.action) ? objectionsOf(data) : null;
+        if (data.citations && !this.#objections) change(turn, { citations: data.citations, judged: true });
         break;
       case "suggestions": change(turn, { suggestions: data.suggestions ?? [] }); break;
       case "chat_session_title_updated": renamed(data); break;
@@ -238,7 +239,7 @@ class Writer {
     this.#objections = null;
     this.#text = "";
     const withdrawn = objections ? { text: numbered(before, this.turn.value.marks), objections } : this.turn.value.withdrawn;
-    change(this.turn, { text: "", marks: [], citations: [], withdrawn });
+    change(this.turn, { text: "", marks: [], citations: [], judged: false, withdrawn });
   }
 
   /** @param {TurnResult} result @param {TurnState} state */
@@ -279,15 +280,8 @@ export const toolTitle = (name) => named(`tool.${name}`, name.replaceAll("_", " 
 export function announce(turn) {
   if (turn.state === "answered") {
     finished.value = turn.text;
-    const cites = turn.citations.filter((each) => lookOf(each) !== "is-close");
-    const close = turn.citations.length - cites.length;
-    const { missing, unchecked, pictured } = countsOf(cites);
-    said.value = [
-      t("turn.ready", { n: cites.length }),
-      close ? t("sources.closest", { n: close }) : "",
-      missing ? t("turn.ready.missing", { n: missing }) : "",
-      unchecked + pictured ? t("turn.ready.unchecked", { n: unchecked + pictured }) : "",
-    ].filter(Boolean).join(" ");
+    const sources = summaryOf(turn.citations);
+    said.value = sources ? t("turn.ready.sources", { sources }) : t("turn.ready");
   } else if (turn.state === "stopped") said.value = t("turn.stopped");
 }
 
@@ -352,7 +346,11 @@ async function showMissed(id) {
   // They could not be loaded before.
   if (!turns.value.length && found.turns.length) await loadTurns(id);
   const last = Math.max(0, ...turns.value.map((each) => each.value.seq));
-  for (const { turn_id: turnId, seq, replaced_by: next } of found.turns) if (seq > last && !next) await appear(id, turnId, seq);
+  for (const fresh of found.turns) {
+    const { turn_id: turnId, seq, replaced_by: next } = fresh;
+    if (seq > last && !next) await appear(id, turnId, seq);
+    else if (fresh.result) judge(turnId, stored(fresh).citations);
+  }
 }
 
 /** @param {string} id @param {string} kind @param {any} data */
@@ -361,7 +359,15 @@ function hear(id, kind, data) {
   if (kind.startsWith("document")) onDocumentEvent(kind, data);
   else if (kind === "chat_session_title_updated") renamed(data);
   else if (kind === "turn_started") appear(id, data.turn_id, data.seq);
+  else if (kind === "critique") judge(data.turn_id, data.citations ?? []);
   else if (kind === "error") throw new ApiError(data);
+}
+
+/** Checks that came after the answer: its marks change where they are. @param {string} turnId @param {Citation[]} citations */
+function judge(turnId, citations) {
+  const turn = turns.value.find(({ value }) => value.turnId === turnId);
+  if (!turn || isRunning(turn.value.state) || citations.length !== turn.value.citations.length) return;
+  if (JSON.stringify(citations) !== JSON.stringify(turn.value.citations)) change(turn, { citations });
 }
 
 /** A turn that another window began. @param {string} id @param {string} turnId @param {number} seq */

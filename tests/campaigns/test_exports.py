@@ -27,7 +27,7 @@ def quote_of(number: int) -> str:
 async def entries(count: int) -> AsyncIterator[Entry]:
     for turn in range(count):
         numbers = range(3 * turn + 1, 3 * turn + 4)
-        sources = [CitedSource(n, f"file {n}.pdf", n, quote_of(n), "verified") for n in numbers]
+        sources = [CitedSource(n, f"file {n}.pdf", n, quote_of(n), "same words") for n in numbers]
         answer = f"# Leave\n\n- {ANSWER} [{numbers[0]}]\n"
         yield Entry(turn + 1, "2026-11-23 09:12 UTC", "How long?", ["a.pdf"], answer, "", sources)
 
@@ -58,7 +58,7 @@ async def test_a_long_export_takes_little_time_and_holds_every_citation(full_siz
     missing = [
         n
         for n in range(1, 3 * turns + 1)
-        if f"[{n}] file {n}.pdf, page {n}: verified Clause {n}:" not in words
+        if f"[{n}] file {n}.pdf, page {n}: same words Clause {n}:" not in words
     ]
     assert missing == []
 

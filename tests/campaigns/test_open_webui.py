@@ -9,7 +9,7 @@ pytestmark = pytest.mark.campaign
 
 def test_a_person_sees_the_source_of_an_answer() -> None:
     seen = campaign()
-    assert "1 of 1 citations verified" in seen.answer
+    assert "1 source: 1 in the same words" in seen.answer
     assert "The quay opens at seven." in seen.answer
     assert "1 Source\n" in seen.answer
     assert "(page 1)" in seen.source

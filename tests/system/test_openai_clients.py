@@ -136,8 +136,8 @@ def test_a_citation_that_fails_its_check_says_so_in_the_text(
 ) -> None:
     double.script = Script(replies=[WRONG, WRONG])
     message = ask(client, session).choices[0].message
-    assert "[1] (not verified)" in message.content
-    assert message.annotations[0].url_citation.title.endswith("(not verified)")
+    assert "[1] (differs: " in message.content
+    assert message.annotations[0].url_citation.title.endswith(" not on the page)")
 
 
 def test_a_stream_gives_the_same_as_the_whole_response(
@@ -184,7 +184,10 @@ def test_open_webui_gets_progress_and_sources_as_its_own_events(
     events = [chunk["event"] for chunk in chunks if "event" in chunk]
     kinds = [event["type"] for event in events]
     assert kinds[-1] == "source"
-    assert {"type": "status", "data": {"description": "2 of 2 citations verified", "done": True}} in events
+    assert {
+        "type": "status",
+        "data": {"description": "2 sources: 2 in the same words", "done": True},
+    } in events
     source = events[-1]["data"]
     assert source["metadata"][0] == {**source["metadata"][0], "source": "quay.txt, page 1", "page": 0}
     assert source["document"][0].startswith("The quay opens at seven")

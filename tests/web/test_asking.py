@@ -215,7 +215,7 @@ async def test_pictures_of_pages_are_sent_on_request_and_the_marker_says_so(
     await visit.page.value(f"{row}.click()")
     await visit.ask("What is the total?")
     assert "image_url" in str(visit.model.requests[-1].body)
-    await visit.sees(".marker.is-unchecked")
+    await visit.sees(".marker.is-picture")
     [note] = await visit.texts(".note.is-warn")
     assert "read from the picture" in note
 
@@ -299,21 +299,20 @@ OBJECTIONS = '[{ code: "contradicted", text: "It says 4." }, { code: "other", te
 
 
 @pytest.mark.parametrize("objections", ["undefined", OBJECTIONS], ids=["as stored", "as the API reads it"])
-async def test_a_contradiction_does_not_hide_that_there_is_no_source(visit: Visit, objections: str) -> None:
-    """In a turn that was stored before objections had codes and values."""
+async def test_objections_of_earlier_versions_are_said_as_they_were(visit: Visit, objections: str) -> None:
+    """In turns that were stored before objections had codes, or with codes that there are no longer."""
     await visit.ask("Hello there")
     changed = """(async () => {
       const base = document.documentElement.dataset.base;
       const { turns, change } = await import(base + "chat.js");
       const issues = ["It says 4.", "It is cut."];
-      const critic_summary = { contradicted: ["It says 4."], issues, objections: OBJECTIONS };
+      const critic_summary = { coverage: 0, contradicted: ["It says 4."], issues, objections: OBJECTIONS };
       const metadata = { critic_summary, retrieval_mode: "rag" };
       change(turns.value[0], { citations: [], metadata });
     })()"""
     await visit.page.value(changed.replace("OBJECTIONS", objections))
-    await visit.sees(".note.is-bad")
-    [contradiction, source] = await visit.texts(".turn .note")
-    assert "It says 4." in contradiction
+    await visit.sees(".note.is-warn")
+    [source] = await visit.texts(".turn .note")
     assert "no source" in source
     assert "It says 4. It is cut." in await visit.page.value("document.querySelector('.why').textContent")
 

@@ -167,18 +167,17 @@ async def test_a_file_that_is_being_removed_is_not_asked_about(visit: Visit) -> 
     await visit.sees(".empty .suggestions button")
 
 
-async def test_the_quote_of_a_removed_file_was_found_and_has_no_other_pages(
-    visit: Visit, tmp_path: Path
-) -> None:
+async def test_the_quote_of_a_removed_file_stays_and_has_no_other_pages(visit: Visit, tmp_path: Path) -> None:
     await attach_all(visit, tmp_path, leave=pdf(LEAVE, "Second page."))
     await visit.ask(QUESTION)
     await visit.click("button.marker")
     await visit.sees(".marks rect")
-    assert (await visit.texts(".quote-box .verdict"))[0] == "found on the page"
+    assert await visit.texts(".quote-box .verdict") == ["same words"]
     await visit.sees(".toolbar [aria-label='Next page']")
     await visit.click(".file [aria-label*='leave.pdf']")
     await visit.page.until("document.querySelector('.quote-box [role=status]')")
-    assert (await visit.texts(".quote-box .verdict"))[0] == "was found on the page when it was cited"
+    said = "This file has been removed. The quote is shown as it was cited."
+    assert await visit.texts(".quote-box .verdict") == ["same words", said]
     assert await visit.page.value("document.querySelector('.toolbar [aria-label=\"Next page\"]')") is None
 
 
@@ -253,10 +252,10 @@ async def test_closest_passages_are_not_announced_as_sources(visit: Visit) -> No
       const { announce } = await import(base + 'stream.js');
       const { turns } = await import(base + 'chat.js');
       const { said } = await import(base + 'store.js');
-      announce({ ...turns.value[0].value, citations: [{ verified: true, checked: true, closest: true }] });
+      announce({ ...turns.value[0].value, citations: [{ check: "quoted", closest: true }] });
       return said.value;
     })()"""
-    assert await visit.page.value(announce) == "Answer ready: 0 sources. 1 closest passage, not an answer"
+    assert await visit.page.value(announce) == "Answer ready. 1 closest passage, not an answer."
 
 
 async def test_twenty_files_at_once_become_ready_and_a_damaged_one_says_why(

@@ -139,7 +139,7 @@ async def test_escape_closes_what_is_on_top(visit: Visit) -> None:
     base = await page.value("document.documentElement.dataset.base")
     peek = (
         f"import('{base}parts.js').then((parts) => {{ parts.peek({{ blob_name: 'a', page: 1, quote: 'q',"
-        " verified: true, rectangles: [], marks: [] }, 1, document.querySelector('.turn')); })"
+        " check: 'quoted', missing: [], rectangles: [], marks: [] }, 1, document.querySelector('.turn')); })"
     )
     await page.value(peek)
     await page.until("document.querySelector('.peek')")

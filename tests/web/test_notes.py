@@ -9,7 +9,7 @@ import pytest
 from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script, ToolCall
 from devkit.doubles.openai_talk import default_reply
-from devkit.page_scenes import CONTRADICTION, FALSE, LEAVE, quoting, withdraw
+from devkit.page_scenes import FALSE, LEAVE, WRONG_NUMBER, quoting, withdraw
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
@@ -62,7 +62,7 @@ async def test_a_withdrawn_answer_is_folded_and_struck_out_and_the_revised_one_i
     assert await visit.page.value(f"{above} <= document.querySelector('.text').getBoundingClientRect().top")
     [text] = await visit.texts(".turn .text")
     assert "submarines" not in text
-    assert len(await visit.texts(".text .marker")) == len(await visit.texts(".text .marker.is-found")) > 0
+    assert len(await visit.texts(".text .marker")) == len(await visit.texts(".text .marker.is-quoted")) > 0
     assert "A first answer was withdrawn and revised." in await visit.texts(".why > ol > li")
 
 
@@ -80,22 +80,24 @@ async def test_a_marker_is_plain_until_its_answer_is_checked(visit: Visit, tmp_p
     assert "being checked" in await visit.page.value(f"{marker}.getAttribute('aria-label')")
     plain = await visit.page.value(f"getComputedStyle({marker}).borderTopColor")
     await visit.page.until(ANSWERED.format(1))
-    assert await visit.page.value(f"{marker}.className") == "marker is-found"
-    assert "found on the page" in await visit.page.value(f"{marker}.getAttribute('aria-label')")
+    assert await visit.page.value(f"{marker}.className") == "marker is-quoted"
+    assert "same words" in await visit.page.value(f"{marker}.getAttribute('aria-label')")
     assert await visit.page.value(f"Boolean({marker}.querySelector('.icon'))")
     assert await visit.page.value(f"getComputedStyle({marker}).borderTopColor") != plain
 
 
-async def test_a_contradiction_is_said_in_the_language_of_the_page(visit: Visit) -> None:
+async def test_a_number_that_is_not_on_the_page_is_said_in_the_language_of_the_page(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
-    visit.model.responder = quoting(CONTRADICTION)
+    visit.model.responder = quoting(WRONG_NUMBER)
     await visit.ask(LEAVE)
-    assert "The answer says 29 working days" in (await visit.texts(".note.is-bad"))[0]
-    assert await visit.texts(".sources-line") == ["1 source · 1 not found on its page"]
+    assert await visit.texts(".turn .text .marker") == ["1: 29 is not on page 5"]
+    assert await visit.texts(".sources-line") == ["1 source: 1 with a number that is not on its page"]
+    [note] = await visit.texts(".answer .note.is-warn")
+    assert note == "1 source does not say what the answer says. Its marker is dashed."
     await in_german(visit)
-    [note] = await visit.texts(".note.is-bad")
-    assert "29 working days" in note
-    assert_german(note, *await visit.texts(".why > ol > li"))
+    assert await visit.texts(".turn .text .marker") == ["1: 29 steht nicht auf Seite 5"]
+    assert await visit.texts(".sources-line") == ["1 Quelle: 1 mit einer Zahl, die nicht auf der Seite steht"]
+    assert_german(*await visit.texts(".answer .note.is-warn"), *await visit.texts(".why > ol > li"))
 
 
 async def test_an_answer_without_a_source_ends_in_words_of_the_page(visit: Visit) -> None:
@@ -173,7 +175,7 @@ async def test_closest_passages_have_a_note_of_the_page_and_are_no_checked_quote
     assert text.rstrip().endswith(f"annual leave. 1 {HANDBOOK.name}, page 5")
     why = await visit.texts(".why > ol > li")
     assert any("not an answer" in each for each in why)
-    assert not any("compared" in each for each in why)
+    assert not any("same words" in each for each in why)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devkit.doubles.openai_double import ChatRequest, Reply, Script
+from devkit.doubles.openai_double import Script
 from devkit.doubles.openai_talk import default_reply
 from devkit.node import from_npm
 from devkit.page_scenes import FALSE
@@ -98,98 +98,6 @@ async def test_a_quote_is_marked_on_the_picture_of_its_page(visit: Visit) -> Non
     await page.look(width=390, height=844, dark=True)
     assert await problems_of_access(visit) == []
     assert await page.value(f"{UUID}.test(document.body.innerText)") is False
-
-
-async def test_what_was_not_found_differs_in_shape_and_word(visit: Visit) -> None:
-    def invent(asked: ChatRequest) -> Reply:
-        said = default_reply(asked)
-        false = Reply(text=f"{said.text} Every employee also gets 99 free submarines on Mondays. [S1]")
-        return false if asked.sources and not asked.schema_asked else said
-
-    await visit.attach(HANDBOOK)
-    visit.model.responder = invent
-    await visit.ask(QUESTION)
-    shapes = await visit.page.value(
-        "[...document.querySelectorAll('button.marker')].map((each) => getComputedStyle(each).borderTopStyle)"
-    )
-    assert {"dashed", "solid"} <= set(shapes)
-    assert "not found" in " ".join(await visit.texts(".turn .marker.is-missing"))
-    assert "1 not found on its page" in (await visit.texts(".sources-line"))[0]
-    labels = await visit.page.value(
-        "[...document.querySelectorAll('button.marker')].map((each) => each.getAttribute('aria-label'))"
-    )
-    assert any("not found on the page" in label for label in labels)
-    await visit.page.value("document.querySelector('.sources-line').click()")
-    await visit.page.until("document.querySelector('.card')")
-    assert await problems_of_access(visit) == []
-
-
-async def test_what_was_not_checked_is_not_shown_as_not_found(visit: Visit) -> None:
-    endless = "Every employee also gets " + ", ".join(f"{n} submarines" for n in range(900))
-
-    def invent(asked: ChatRequest) -> Reply:
-        said = default_reply(asked)
-        more = Reply(
-            text=f"{said.text} All work rests on Mondays in the moonlit harbour. [S1] {endless}. [S1]"
-        )
-        return more if asked.sources and not asked.schema_asked else said
-
-    await visit.attach(HANDBOOK)
-    visit.model.responder = invent
-    await visit.ask(QUESTION)
-    [turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
-    found = [(each["verified"], each["checked"]) for each in turn["citations"]]
-    assert (found[0], found[-2:]) == ((True, True), [(False, True), (False, False)])
-    assert [text.split()[1:] for text in await visit.texts(".turn .marker.is-unchecked")] == [
-        ["not", "checked"]
-    ]
-    assert [text.split()[1:] for text in await visit.texts(".turn .marker.is-missing")] == [["not", "found"]]
-    [line] = await visit.texts(".sources-line")
-    assert line.endswith("1 not found on its page · 1 not checked")
-    said = "1 was not found on its page. 1 was not checked."
-    await visit.page.until(f"document.querySelector('[role=status].hidden').textContent.endsWith('{said}')")
-    [note] = await visit.texts(".note.is-warn")
-    assert ("dashed" in note, "did not end" in note) == (True, True)
-    assert any("quote did not end" in each for each in await visit.texts(".why li"))
-    shapes = await visit.page.value(
-        "[...document.querySelectorAll('button.marker')].map((each) => getComputedStyle(each).borderTopStyle)"
-    )
-    assert {"solid", "dashed", "double"} == set(shapes)
-    await visit.page.value("document.querySelector('.turn .marker.is-unchecked').click()")
-    await visit.page.until("document.querySelector('.quote-box.is-unchecked')")
-    assert await visit.texts(".quote-box .verdict") == ["not checked: the check did not end"]
-    icon = await visit.page.value("document.querySelector('.quote-box use').getAttribute('href')")
-    assert icon.endswith("#clock")
-    assert await problems_of_access(visit) == []
-
-
-async def test_an_answer_whose_checks_ran_out_of_time_says_so(visit: Visit) -> None:
-    await visit.attach(HANDBOOK)
-    await visit.ask(QUESTION)
-    changed = """import(document.documentElement.dataset.base + "chat.js").then(({ turns }) => {
-      const [turn] = turns.value;
-      const open = { verified: false, checked: false, CLOSE };
-      const citations = turn.value.citations.map((each) => ({ ...each, ...open }));
-      const critic_summary = { ...turn.value.metadata.critic_summary, checked: false, verified: 0 };
-      turn.value = { ...turn.value, citations, metadata: { ...turn.value.metadata, critic_summary } };
-    })"""
-    await visit.page.value(changed.replace("CLOSE", "closest: false"))
-    await visit.page.until("document.querySelector('.turn .marker.is-unchecked')")
-    assert await visit.texts(".turn .marker.is-missing, .turn .marker.is-found") == []
-    assert await visit.texts(".note.is-warn") == ["The checks of this answer did not end in time."]
-    [line] = await visit.texts(".sources-line")
-    assert "not found" not in line
-    assert line.endswith("not checked")
-    await visit.page.value(changed.replace("CLOSE", "closest: true"))
-    await visit.page.until("document.querySelector('.turn .marker.is-close')")
-    assert [each.strip() for each in await visit.texts(".turn .marker .word")] == [f"{HANDBOOK.name}, page 5"]
-    await visit.page.value(
-        changed.replace("CLOSE", "closest: true").replace("verified: false", "verified: true")
-    )
-    await visit.page.until("document.querySelector('.turn .marker.is-close')")
-    [line] = await visit.texts(".sources-line")
-    assert "not an answer" in line
-    assert "found" not in line
 
 
 async def test_a_question_is_asked_once_and_survives_a_reload(visit: Visit) -> None:

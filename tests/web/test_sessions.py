@@ -333,10 +333,8 @@ async def test_how_an_answer_came_about_is_what_its_metadata_says(visit: Visit, 
     assert len(shown[1]) == len(metadata["tools"]) > 0
     tokens = metadata["usage"]["input_tokens"] + metadata["usage"]["output_tokens"]
     assert f"{tokens:,} tokens" in " ".join(shown[2])
-    verified = sum(each["verified"] for each in turn["citations"])
-    assert any(f"{verified} of {len(turn['citations'])}" in each or verified == 1 for each in shown[0]), (
-        shown[0]
-    )
+    quoted = sum(each["check"] == "quoted" for each in turn["citations"])
+    assert any(f"{quoted} in the same words" in each for each in shown[0]), shown[0]
     await visit.page.reload()
     await visit.page.until(ANSWERED.format(1))
     again = [

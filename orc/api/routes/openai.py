@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
+from core.grounding.check_words import summary_words
 from core.grounding.safe_markdown import made_safe
 from core.infra.exhaustion import TEMPORARY, naming_the_disk
 from core.infra.temporary_folders import temporary_folder
@@ -295,7 +296,7 @@ class _Writing:
 
     def _answer(self, done: Completion, *, shows_events: bool) -> Iterator[Json]:
         if shows_events:
-            yield self._event("status", description=_verdict(done), done=True)
+            yield self._event("status", description=summary_words(done.result.citations), done=True)
         for piece in done.pieces:
             yield self._chunk({"content": piece})
         if shows_events:
@@ -320,12 +321,6 @@ class _Writing:
 
 def _envelope(kind: str, trace_id: str, model: str) -> Json:
     return {"id": f"chatcmpl-{trace_id}", "object": kind, "created": int(time.time()), "model": model}
-
-
-def _verdict(done: Completion) -> str:
-    citations = done.result.citations
-    verified = sum(citation.verified for citation in citations)
-    return f"{verified} of {len(citations)} citations verified" if citations else "No citations"
 
 
 def _shown(source: NumberedSource) -> Json:

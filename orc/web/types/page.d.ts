@@ -51,6 +51,8 @@ export interface TurnView {
   citations: Citation[];
   /** While the answer is written: markers so far. */
   marks: Place[];
+  /** While the answer is written: whether its checks are known already. */
+  judged?: boolean;
   withdrawn: { text: string; objections: Objection[] } | null;
   status: Step | null;
   metadata: Partial<Metadata> | null;

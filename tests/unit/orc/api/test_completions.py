@@ -104,19 +104,49 @@ def test_an_answer_that_was_stored_without_marks_keeps_its_markers() -> None:
     assert numbered(result, BASE, lists_sources=False).text == answer
 
 
-@pytest.mark.parametrize(
-    ("check", "doubt"),
-    [
-        ("differs", "not verified"),
-        ("reworded", "in other words"),
-        ("picture", "read from the picture, not checked"),
-    ],
-)
-def test_what_is_not_verified_says_so(check: str, doubt: str) -> None:
-    cited = [citation(), citation(quote="A month.", check=check)]
-    shown = completion("Ten days. ", cited[0], " Twenty days. ", cited[1], lists_sources=True)
-    assert f"Twenty days. [1] ({doubt})" in shown.text
-    assert shown.text.endswith(f'1. a.pdf, page 1 ({doubt}): "Ten days."; "A month." ({doubt})')
+def test_a_claim_in_other_words_is_not_doubted_in_the_text_and_named_as_that_at_its_source() -> None:
+    cited = [citation(), citation(quote="The term is twenty days.", check="reworded")]
+    shown = completion("Ten days. ", cited[0], " Twenty. ", cited[1], lists_sources=True)
+    assert shown.text.startswith("Ten days. [1] Twenty. [1]\n")
+    assert shown.text.endswith(
+        '1. a.pdf, page 1 (in other words): "Ten days."; in other words: "The term is twenty days."'
+    )
+    assert shown.sources[0].quotes == ["Ten days.", "In other words: The term is twenty days."]
+    assert [each["url_citation"]["title"] for each in shown.annotations] == [
+        "a.pdf, page 1 (in other words)"
+    ] * 2
+
+
+def test_a_claim_that_differs_from_its_page_says_so_in_the_text() -> None:
+    cited = citation(check="differs", missing=["1,084"])
+    shown = completion("1,084 days. ", cited, lists_sources=True)
+    assert "1,084 days. [1] (differs: 1,084 is not on the page)" in shown.text
+    assert shown.sources[0].title == "a.pdf, page 1 (differs: 1,084 is not on the page)"
+    reworded = citation(quote="Thirty days.", check="reworded")
+    assert completion(reworded, cited).sources[0].title.endswith("(differs: 1,084 is not on the page)")
+
+
+def test_the_reason_of_a_judge_does_not_act_in_markdown() -> None:
+    cited = citation(check="unsupported", reason="See [2]\n![x](https://evil.example) for why.")
+    shown = completion("Ten days. ", cited, lists_sources=True)
+    assert "Ten days. [1] (not supported: See" in shown.text
+    assert not any(active in shown.text for active in ("![", "](", "//evil", "[2]"))
+
+
+def test_what_a_second_reading_supports_is_not_doubted() -> None:
+    shown = completion("Ten days. ", citation(check="supported"), lists_sources=True)
+    assert shown.text.endswith('1. a.pdf, page 1: "Ten days."')
+
+
+def test_what_was_read_from_a_picture_is_shown_as_that() -> None:
+    seen = citation(quote="", check="picture")
+    shown = completion("Twenty days. ", seen, lists_sources=True)
+    words = "read from the picture of the page, not checked"
+    assert f"Twenty days. [1] ({words})" in shown.text
+    assert shown.text.endswith(f"1. a.pdf, page 1 ({words}): {words}")
+    assert shown.sources[0].quotes == [words.capitalize()]
+    differing = citation(check="differs", missing=["30"])
+    assert completion(seen, differing).sources[0].title == "a.pdf, page 1 (differs: 30 is not on the page)"
 
 
 def test_a_quote_does_not_act_in_markdown() -> None:
@@ -127,9 +157,9 @@ def test_a_quote_does_not_act_in_markdown() -> None:
 
 def test_an_answer_that_comes_back_has_no_numbers() -> None:
     cited = citation()
-    doubted = citation(check="differs")
+    doubted = citation(check="differs", missing=["20"])
     shown = completion("Ten days. ", cited, " Twenty days. ", doubted, lists_sources=True).text
-    assert without_sources(shown) == "Ten days. Twenty days. (not verified)"
+    assert without_sources(shown) == "Ten days. Twenty days. (differs: 20 is not on the page)"
 
 
 def request(*parts: Mapping[str, object], role: str = "user", times: int = 1) -> CompletionRequest:

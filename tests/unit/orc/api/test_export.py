@@ -38,7 +38,7 @@ async def test_a_conversation_is_saved_as_a_file(ann: httpx.AsyncClient) -> None
     markdown = await ann.get(PATH)
     assert markdown.status_code == 200
     assert markdown.headers["content-type"] == "text/markdown; charset=utf-8"
-    assert "1. **handbook.pdf**, page 5: verified" in markdown.text
+    assert "1. **handbook.pdf**, page 5: same words" in markdown.text
     disposition = markdown.headers["content-disposition"]
     assert disposition.startswith("attachment; filename=\"_ .md\"; filename*=UTF-8''%D0%9A")
     pdf = await ann.get(PATH, params={"format": "pdf"})

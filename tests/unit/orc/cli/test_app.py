@@ -90,9 +90,9 @@ def test_files_that_cannot_be_used_are_named_with_a_reason_and_the_others_are_re
     assert "a\\b.txt: The document name contains a slash, a backslash" in result.stderr
     assert "Rename the document." in result.stderr
     assert "within two hours" in result.stdout
-    assert "verified  harbour-handbook.pdf, page 9" in result.stdout
+    assert "same words  harbour-handbook.pdf, page 9" in result.stdout
     assert "410 euros" in result.stdout
-    assert "verified  100_.txt, page 1" in result.stdout
+    assert "same words  100_.txt, page 1" in result.stdout
     assert not (data_dir / "orc.db").exists()
     assert not (data_dir / "blobs").exists()
 
@@ -102,7 +102,7 @@ def test_closest_passages_are_shown_as_such(data_dir: Path, handbook: Path) -> N
     result = orc("ask", handbook, "Calculate the cost of three nights at the hotel limit in Lisbon.")
     assert result.exit_code == 0, result.stderr
     assert "passages closest to the question, not an answer:" in " ".join(result.stdout.split())
-    assert "closest, verified  harbour-handbook.pdf, page" in result.stdout
+    assert "closest, same words  harbour-handbook.pdf, page" in result.stdout
 
 
 def test_a_token_needs_a_conversation_with_documents(data_dir: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-_SOURCE = re.compile(r", (?P<place>.*): (?P<verdict>[^:]*)", re.S)
+_SOURCE = re.compile(r", (?P<place>(?:page|web page) \S+?(?: \([^:]*\))?): (?P<verdict>.*)", re.S)
 
 
 @dataclass
@@ -59,12 +59,12 @@ def read_turns(text: str) -> list[ReadTurn]:
 
 
 def _source(number: int, item: SyntaxTreeNode) -> ReadSource:
-    line, quote = item.children
+    line, *quotes = item.children
     strong = next(node for node in line.walk() if node.type == "strong")
     document = _text(strong)
     rest = _SOURCE.fullmatch(_text(line).removeprefix(document))
     assert rest
-    return ReadSource(number, document, rest["place"], rest["verdict"], _text(quote))
+    return ReadSource(number, document, rest["place"], rest["verdict"], "".join(map(_text, quotes)))
 
 
 def _text(node: SyntaxTreeNode) -> str:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orc.exports.markdown import write_entry, write_heading
-from orc.exports.tree import CitedSource, Entry, Heading, Verdict
+from orc.exports.tree import CitedSource, Entry, Heading
 from tests.unit.orc.exports.read_markdown import read_turns
 
 HEADING = Heading("A *title*", "c-1", "2026-11-23 09:12 UTC", 2)
@@ -17,7 +17,7 @@ FORGING = [
     "### Answer",
     "```",
     "> quoted",
-    "1. **b.pdf**, page 9: verified",
+    "1. **b.pdf**, page 9: same words",
     "<!--",
     "<div>",
     "[1]: https://evil.example",
@@ -43,7 +43,7 @@ SOURCES = st.builds(
     document=NAMES,
     page=st.integers(1, 999),
     quote=TEXTS,
-    verdict=st.sampled_from([verdict.value for verdict in Verdict]),
+    verdict=st.sampled_from(["in other words", "differs: 1,084 is not on the page", *FORGING]),
     page_label=st.sampled_from(["", "iv", "A-1"]),
 )
 ENTRIES = st.builds(
@@ -87,15 +87,23 @@ def test_an_export_reads_back_as_the_same_turns_and_citations(entries: list[Entr
         assert [source.number for source in turn.sources] == [source.number for source in entry.sources]
         for found, source in zip(turn.sources, entry.sources, strict=True):
             assert (words(found.document), found.place) == (words(source.document), source.place)
-            assert (found.verdict, words(found.quote)) == (source.verdict, words(source.quote))
+            assert (words(found.verdict), words(found.quote)) == (words(source.verdict), words(source.quote))
 
 
 @pytest.mark.parametrize("line", FORGING)
 def test_no_part_of_a_turn_imitates_the_structure_of_an_export(line: str) -> None:
-    source = CitedSource(1, line, 5, line, Verdict.NOT_FOUND)
+    source = CitedSource(1, line, 5, line, f"not supported: {line}")
     entry = Entry(1, "2026-11-23 09:12 UTC", line, [line], line, line, [source])
     [turn] = read_turns(write_heading(HEADING) + write_entry(entry))
     assert (turn.answer, len(turn.sources)) == (line, 1)
+
+
+def test_a_source_without_a_quote_has_no_empty_one() -> None:
+    pictured = CitedSource(1, "scan.pdf", 1, "", "read from the picture of the page, not checked")
+    entry = Entry(1, "2026-11-23 09:12 UTC", "How long?", answer="Long.", sources=[pictured])
+    assert write_entry(entry).endswith(
+        "1. **scan.pdf**, page 1: read from the picture of the page, not checked\n"
+    )
 
 
 def test_the_lines_of_a_question_stay_lines_with_their_indentation() -> None:

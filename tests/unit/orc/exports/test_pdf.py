@@ -50,15 +50,15 @@ def written(*entries: Entry, fonts: str = "") -> tuple[str, PdfWriter]:
 
 
 def test_the_text_holds_every_turn_and_citation() -> None:
-    first = CitedSource(1, "a.pdf", 5, "Every employee\nhas 28 days.", "verified", "iv")
-    second = CitedSource(2, "Leave", 1, "Excerpt.", "not checked", address="https://a.example/leave")
+    first = CitedSource(1, "a.pdf", 5, "Every employee\nhas 28 days.", "same words", "iv")
+    second = CitedSource(2, "Leave", 1, "Excerpt.", "in other words", address="https://a.example/leave")
     text, writer = written(entry("# Leave\n- **28** days. [1]\n\nMore.", first, second))
     for shown in (
         "How long?",
         "about a.pdf",
         "Leave • 28 days. [1] More.",
-        "[1] a.pdf, page 5 (iv): verified Every employee has 28 days.",
-        "[2] Leave, web page https://a.example/leave: not checked Excerpt.",
+        "[1] a.pdf, page 5 (iv): same words Every employee has 28 days.",
+        "[2] Leave, web page https://a.example/leave: in other words Excerpt.",
     ):
         assert shown in text
     assert writer.boxes == 0

@@ -15,7 +15,7 @@ from orc.exports.tree import CitedSource, Entry, Heading
 pytestmark = pytest.mark.slow
 
 HEADING = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", 1)
-SOURCE = CitedSource(1, "a.pdf", 5, "Every employee has 28 days.", "verified")
+SOURCE = CitedSource(1, "a.pdf", 5, "Every employee has 28 days.", "same words")
 
 
 async def entries(count: int = 1) -> AsyncIterator[Entry]:
@@ -27,7 +27,7 @@ async def test_a_file_is_written_in_a_child(tmp_path: Path) -> None:
     content = await PdfRenderer(str(tmp_path)).render(HEADING, entries())
     with pypdfium2.PdfDocument(content) as document:
         text = " ".join(document[0].get_textpage().get_text_range().split())
-    assert "28 days. ? [1] a.pdf, page 5: verified Every employee has 28 days." in text
+    assert "28 days. ? [1] a.pdf, page 5: same words Every employee has 28 days." in text
 
 
 @pytest.mark.parametrize(

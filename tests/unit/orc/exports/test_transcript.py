@@ -1,14 +1,14 @@
-"""The entries of an export: each citation with a number and what the checks say about it."""
+"""The entries of an export: each citation with a number and what the check of it found."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from core.grounding.models import Mark
 from devkit.remembered_turns import BEGUN, answered, citation
 from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
-from orc.exports.transcript import PENDING, REPLACED, STOPPED, Transcript, numbered, verdict_of
-from orc.exports.tree import Verdict
+from orc.exports.transcript import PENDING, REPLACED, STOPPED, Transcript, numbered
 
 PAGE_5 = '[Page 5 of Document "handbook.pdf"]'
 PAGE_6 = '[Page 6 of Document "handbook.pdf", not verified]'
@@ -85,16 +85,19 @@ def test_citations_are_numbered_through() -> None:
 @pytest.mark.parametrize(
     ("fields", "verdict"),
     [
-        ({}, Verdict.VERIFIED),
-        ({"closest": True}, Verdict.CLOSEST),
-        ({"check": "differs"}, Verdict.NOT_FOUND),
-        ({"check": "reworded"}, Verdict.NOT_CHECKED),
-        ({"check": "reworded", "closest": True}, Verdict.CLOSEST),
-        ({"check": "picture"}, Verdict.FROM_PICTURE),
+        ({}, "same words"),
+        ({"check": "reworded"}, "in other words"),
+        ({"check": "differs", "missing": ["1,084"]}, "differs: 1,084 is not on the page"),
+        ({"closest": True}, "closest passage, not an answer"),
+        ({"check": "reworded", "closest": True}, "closest passage, not an answer"),
     ],
 )
-def test_the_verdict_is_that_of_the_checks(fields: dict[str, bool | str], verdict: Verdict) -> None:
-    assert verdict_of(citation().model_copy(update=fields)) is verdict
+def test_the_verdict_is_that_of_the_check_in_words(fields: dict[str, Any], verdict: str) -> None:
+    turn = answered(1, "How long?", f"Long. {PAGE_5}")
+    assert turn.assistant
+    answer = turn.assistant.model_copy(update={"citations": [citation().model_copy(update=fields)]})
+    [source] = Transcript().entry_of(turn.model_copy(update={"assistant": answer})).sources
+    assert source.verdict == verdict
 
 
 def test_turns_without_an_answer_say_why() -> None:

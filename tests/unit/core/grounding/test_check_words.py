@@ -1,0 +1,48 @@
+"""Checks of citations in words, which call nothing unverified that is in other words."""
+
+from typing import get_args
+
+import pytest
+
+from core.grounding.check_words import check_words, missing_words, summary_words
+from core.grounding.models import CitationCheck
+from devkit.remembered_turns import citation
+
+CHECKS = get_args(CitationCheck)
+
+
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        ("quoted", "same words"),
+        ("supported", "checked by a second reading"),
+        ("reworded", "in other words"),
+        ("differs", "differs: 1,084 is not on the page"),
+        ("unsupported", "not supported: The page says nothing of it."),
+        ("picture", "read from the picture of the page, not checked"),
+    ],
+)
+def test_each_check_has_its_words(check: CitationCheck, words: str) -> None:
+    fields = {"check": check, "missing": ["1,084"], "reason": "The page says\nnothing of it."}
+    assert check_words(citation().model_copy(update=fields)) == words
+
+
+def test_some_of_many_numbers_are_named() -> None:
+    assert missing_words(["7", "8"]) == "7 and 8 are not on the page"
+    assert missing_words(["7", "8", "9", "10", "11"]) == "7, 8, 9 and 2 more are not on the page"
+
+
+def test_the_summary_counts_by_check() -> None:
+    cited = [citation().model_copy(update={"check": check}) for check in ("quoted", "quoted", "reworded")]
+    assert summary_words(cited) == "3 sources: 2 in the same words, 1 in other words"
+    assert summary_words(cited[2:]) == "1 source: 1 in other words"
+    close = citation().model_copy(update={"closest": True})
+    assert (
+        summary_words([cited[0], close]) == "1 source: 1 in the same words; 1 closest passage, not an answer"
+    )
+    assert summary_words([]) == "No sources"
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_every_check_is_counted(check: CitationCheck) -> None:
+    assert summary_words([citation().model_copy(update={"check": check})]).startswith("1 source: 1 ")
