@@ -7,7 +7,7 @@ has `id`, `question`, `facts` (as evidence_texts of a question: parts between `|
 `sources`: each with `document`, `page`, `start`, `text` and `page_text`. Replies are added to OUT, and a
 second run asks only what is missing. It prints, for each form, how many replies have the fact, cite, cite the
 page of the fact and cite a place that has it, and the tokens of the prompts. None of it is in the product:
-the decision record 0211 has the result.
+the decision record 0213 has the result.
 """
 
 import argparse
