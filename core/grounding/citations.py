@@ -158,7 +158,7 @@ class CitationWriter:
             if bracket is None:
                 return
             self._brackets += 1
-            if numbers := cited_numbers(bracket):
+            if numbers := cited_numbers(bracket, self._by_number):
                 self._add_marker(numbers)
                 self._held = self._held[len(bracket) :]
             elif is_forged(bracket):

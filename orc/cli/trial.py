@@ -196,10 +196,15 @@ async def run_trial(settings: Settings, given: Options, out: Console, err: Conso
         out.print(f"{len(asked)} of {len(trial.questions)} questions to ask, to {trial.label}.", markup=False)
         private = settings.model_copy(update={"history_turns": 0, "memory": "off"})
         most = max(len(trial.files(question)) for question in asked)
-        async with opened(private, "orc-trial", most) as (app, tools_are_up):
-            await tools_are_up()
-            await _ask_all(_Asking(app, trial, err), asked, out)
-    _report(trial, out)
+        try:
+            async with opened(private, "orc-trial", most) as (app, tools_are_up):
+                await tools_are_up()
+                await _ask_all(_Asking(app, trial, err), asked, out)
+        finally:
+            # Also what was stopped has a report.
+            _report(trial, out)
+    else:
+        _report(trial, out)
 
 
 async def _ask_all(asking: _Asking, asked: Sequence[Question], out: Console) -> None:
@@ -214,7 +219,6 @@ async def _ask_all(asking: _Asking, asked: Sequence[Question], out: Console) -> 
         out.print(line, markup=False, highlight=False, soft_wrap=True)
         failed = failed + 1 if outcome.error else 0
         if failed == MOST_FAILED:
-            _report(trial, out)
             raise InvalidInput(f"{MOST_FAILED} questions in a row had no answer: {outcome.error}")
 
 

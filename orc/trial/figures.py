@@ -30,7 +30,8 @@ class Figure(NamedTuple):
             return "-"
         if self.of is not None:
             return f"{self.value:.0f} of {self.of} ({self.share:.0%})"
-        number = f"{self.value:,.0f}" if self.value == round(self.value) else f"{self.value:,.3g}"
+        is_whole = self.value == round(self.value) or self.value >= 100
+        number = f"{self.value:,.0f}" if is_whole else f"{self.value:.3g}"
         return f"{number} {self.unit}".strip()
 
 
@@ -45,7 +46,7 @@ def figures(outcomes: Sequence[Outcome]) -> list[Figure]:
         Figure("turns with an answer", len(ended), len(outcomes)),
         _share("answers that say nothing was found", (each.kind == "not_found" for each in ended)),
         _share("answers with a citation", (bool(each.citations) for each in ended)),
-        Figure("format kept: markers read, of all brackets like one", markers, markers + unread),
+        Figure("format kept: markers read, of what looks like one", markers, markers + unread),
         _share("the expected page is cited", (each.on_page for each in ended)),
         _share("what is cited has the expected fact", (each.in_place for each in ended)),
         Figure("citations whose quote stands on its page", sum(e.standing for e in ended), len(citations)),
