@@ -86,10 +86,10 @@ def _checks(labels: Mapping[str, Sequence[Outcome]]) -> str:
             x += width
         y += BAR + GAP
     legend = [
-        _bar(LABEL + 80 * at, y, 12, COLOURS[check], check) + _text(LABEL + 80 * at + 16, y, check)
+        _bar(LABEL + 95 * at, y, 12, COLOURS[check], check) + _text(LABEL + 95 * at + 16, y, check)
         for at, check in enumerate(CHECKS)
     ]
-    return _svg(y + BAR + GAP, "".join([*parts, *legend]), WIDTH + 60)
+    return _svg(y + BAR + GAP, "".join([*parts, *legend]), WIDTH + 120)
 
 
 def _shares(rows: Mapping[str, Sequence[Figure]]) -> str:
