@@ -27,7 +27,11 @@ from core.grounding.units import page_units
 from devkit.reports import markdown_table
 
 FORMS = ("sources", "units", "quotes")
-MARKERS = {"sources": "[S3]", "units": "[3.1]", "quotes": '[S3: "28 working days"]'}
+MARKERS = {
+    "sources": "[S3]",
+    "units": "[3.1]",
+    "quotes": '[S3: "28 working days"]',
+}
 EXPLAINED = {
     "sources": "Use the number of the source.",
     "units": "Use the number of the line that says it.",
@@ -35,7 +39,7 @@ EXPLAINED = {
 }
 PROMPT = Path(__file__).parents[1] / "mcp_server" / "prompts" / "document_chat.md"
 NOT_FOUND = "I could not find this in the attached documents."
-MOST_CHARACTERS = 2600
+MOST_CHARACTERS = 1500
 """Of the sources of a prompt, so that a small model on a slow machine answers within a minute."""
 SECONDS = 1200
 _UNITS = re.compile(r"\[S?(\d+)\.(\d+)(?:\s*[-–]\s*(?:S?\d+\.)?(\d+))?(?:\s*[,;]\s*S?(\d+\.\d+))*\]")
@@ -191,13 +195,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, required=True, help="replies; what it has is not asked again")
     parser.add_argument("--base-url", help="without it only the table is printed")
     parser.add_argument("--model", default="model")
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS)
     given = parser.parse_args(arguments)
     lines = [line for line in _read(given.prompts) if line["facts"] and has_fact(line["facts"], _texts(line))]
     replies = _read(given.output) if given.output.exists() else []
     if given.base_url:
         have = {(each["id"], each["form"]) for each in replies}
         with httpx.Client(base_url=f"{given.base_url}/", timeout=SECONDS) as client:
-            for line, form in ((line, form) for line in lines for form in FORMS):
+            for line, form in ((line, form) for line in lines for form in given.forms):
                 if (line["id"], form) not in have:
                     replies.append(ask(client, given.model, line, form))
                     with given.output.open("a", encoding="utf-8") as file:

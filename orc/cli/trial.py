@@ -16,7 +16,7 @@ from core.errors import InvalidInput, OrcError
 from core.grounding.models import Citation
 from core.models import Document
 from orc.cli.ask import CALLER, opened, read_documents
-from orc.events import Done, Event, Failed, Stopped, Token, TurnResult
+from orc.events import Done, Event, Failed, Token, TurnResult
 from orc.settings import Settings
 from orc.trial import outcomes as kept
 from orc.trial.figures import by_label, figures
@@ -99,7 +99,7 @@ class _Asking:
                 first = time.monotonic() - begun
             last = event
         seconds = time.monotonic() - begun
-        if isinstance(last, Done | Stopped):
+        if isinstance(last, Done):
             return await self._outcome(question, documents, last.result, first, seconds)
         error = last.problem.detail if isinstance(last, Failed) else ""
         return Outcome(

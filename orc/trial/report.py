@@ -54,7 +54,7 @@ def as_html(outcomes: Sequence[Outcome], picture_of: PictureOf) -> str:
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>orc trial</title>'
         f"<style>{_STYLE}{_mark_styles()}</style><h1>Trial</h1>{_table(rows)}"
         f"<h2>What is known of the citations</h2>{_checks(labels)}"
-        f"<h2>Shares</h2>{_shares(rows)}<h2>Seconds of each turn</h2>{_seconds(labels)}"
+        f"<h2>Shares</h2>{_shares(rows)}"
         f"<h2>Answers</h2>{answers}</html>\n"
     )
 
@@ -104,23 +104,6 @@ def _shares(rows: Mapping[str, Sequence[Figure]]) -> str:
             y += BAR
         y += GAP
     return _svg(y, "".join(parts), WIDTH + 200)
-
-
-def _seconds(labels: Mapping[str, Sequence[Outcome]]) -> str:
-    """A dot for each turn, in a line for each label."""
-    longest = max((each.seconds for outcomes in labels.values() for each in outcomes), default=0) or 1
-    parts, y = [], GAP
-    for label, outcomes in labels.items():
-        parts.append(_text(0, y, label))
-        for each in outcomes:
-            x = LABEL + (WIDTH - LABEL) * each.seconds / longest
-            name = escape(f"{each.asked.id}: {each.seconds:.1f} s")
-            parts.append(
-                f'<circle cx="{x:.1f}" cy="{y + 9}" r="4" fill="#39608f88"><title>{name}</title></circle>'
-            )
-        y += BAR + GAP
-    parts.append(_text(WIDTH - 40, y, f"{longest:.1f} s"))
-    return _svg(y + BAR, "".join(parts), WIDTH + 60)
 
 
 def _svg(height: float, content: str, width: int) -> str:
