@@ -57,7 +57,7 @@ class Located(NamedTuple):
 
 
 def sources_of(line: Line) -> list[Source]:
-    """The sources of a prompt, numbered anew: those with a fact, and as many others as fit."""
+    """The sources of a prompt, numbered again: those with a fact, and as many others as fit."""
     needed = [each for each in line["sources"] if has_fact(line["facts"], [each["text"]])]
     size, kept = sum(len(each["text"]) for each in needed[:1]), needed[:1]
     for each in line["sources"]:

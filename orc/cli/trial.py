@@ -131,7 +131,7 @@ class _Asking:
         by_id = {document.document_id: document for document in documents}
         standing = 0
         for citation in result.citations:
-            standing += await self._stands(citation)
+            standing += await self._is_on_page(citation)
             await self._keep_picture(by_id.get(citation.document_id), citation.page)
         metadata, checks = result.metadata, result.metadata.critic_summary
         model = str(metadata.route.get("model") or self.trial.label)
@@ -153,7 +153,7 @@ class _Asking:
             }
         )
 
-    async def _stands(self, citation: Citation) -> bool:
+    async def _is_on_page(self, citation: Citation) -> bool:
         """Whether the quote is the text of its page at its place; a picture has none."""
         page = await self.app.library.page_of(citation.document_id, citation.page)
         quoted = page.text[citation.start : citation.end] if page else None

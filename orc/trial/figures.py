@@ -49,7 +49,7 @@ def figures(outcomes: Sequence[Outcome]) -> list[Figure]:
         Figure("format kept: markers read, of what looks like one", markers, markers + unread),
         _share("the expected page is cited", (each.on_page for each in ended)),
         _share("what is cited has the expected fact", (each.in_place for each in ended)),
-        Figure("citations whose quote stands on its page", sum(e.standing for e in ended), len(citations)),
+        Figure("citations whose quote is on its page", sum(e.standing for e in ended), len(citations)),
         *(Figure(f"citations: {name}", _count(citations, name), len(citations)) for name in CHECKS),
         Figure("sentences without a source, an answer", _mean(each.uncited for each in ended)),
         Figure("answers written again", sum(each.attempts > 1 for each in ended), len(ended)),

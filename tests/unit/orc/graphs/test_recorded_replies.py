@@ -97,7 +97,7 @@ def by_hand() -> list[Labelled]:
     ]
 
 
-def test_every_citation_has_a_quote_that_stands_on_its_page() -> None:
+def test_every_citation_has_a_quote_that_is_on_its_page() -> None:
     cited = [citation for each in replies() for _, citation in each.marked]
     assert len(cited) > 100
     for citation in cited:
