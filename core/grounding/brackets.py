@@ -104,8 +104,8 @@ def bracketed(text: str, *, is_all: bool) -> str | None:
 def cited_numbers(bracket: str, known: Container[int]) -> list[int]:
     """The source numbers of a marker, each once; none if it is no marker.
 
-    Models write `[S3]`, as prompts ask for, and `[Source 3]` or `[3]`. Numbers alone are a marker only if they
-    are those of `known` sources.
+    Models write `[S3]`, as prompts ask for, and `[Source 3]` or `[3]`. Numbers alone are a marker only if
+    they are those of `known` sources.
     """
     plain = _plain(bracket.translate(_CITING))
     is_bare = _BARE_MARKER.fullmatch(plain) is not None

@@ -17,7 +17,7 @@ _ANY = re.escape(_BRACKETS)
 _LIVE_MARKER = re.compile(rf"(?<!\W)([^\w{_ANY}]*+[{_ANY}]\W*+[Ss\uff33\uff53])(?=\W*+\d)")
 _DIGITS = r"\d\u00b2\u00b3\u00b9\u2070-\u2089\u2460-\u249b"
 _LIVE_NUMBER = re.compile(
-    rf"(?<=[{_ANY}])(?=[^A-Za-z{_DIGITS}{_ANY}]{{0,20}}+[{_DIGITS}][^A-Za-z{_ANY}]{{0,60}}?[]\uff3d\u3011])"
+    rf"(?<=[{_ANY}])(?=[^A-Za-z{_DIGITS}{_ANY}]{{0,20}}+[{_DIGITS}][^A-Za-z.:+/{_ANY}]{{0,60}}?[]\uff3d\u3011])"
 )
 LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')

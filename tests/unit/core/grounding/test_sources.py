@@ -58,7 +58,7 @@ def test_an_address_has_a_host_or_none(url: str, host: str) -> None:
 
 
 def test_text_without_markers_is_unchanged() -> None:
-    text = 'Sizes [12 mm], <b> & "S3" in [Smith] </source>'
+    text = 'Sizes [12 mm], [0.5, 1.2], <b> & "S3" in [Smith] </source>'
     assert read_fenced(fence([source(text)]))[0].text == text
 
 
