@@ -282,8 +282,10 @@ class CriticSummary(Grounding):
     """The checks of the answer that is given, and the last verdict on it, which overrides the checks.
 
     A stopped turn has the checks alone. `attempts` counts the verdicts, and `earlier_actions` has the actions
-    of all but the last.
+    of all but the last. Turns of earlier versions have other counts.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     action: CriticAction | None = None
     attempt: int | None = None
