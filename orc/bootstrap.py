@@ -36,6 +36,7 @@ from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
+from orc.judges.building import build_judge, trusted
 from orc.limits.models import MESSAGES, UPLOADS, LimitStore, RateLimit
 from orc.limits.store import open_limit_store
 from orc.limits.window import Window
@@ -130,6 +131,9 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         documents = await stack.enter_async_context(open_documents(settings))
         models = _build_models(settings, documents)
         gateway = _open_gateway(settings, stack)
+        catalogue = ModelCatalogue(settings.model_catalog)
+        critic = None if documents.provider is None else models.critic
+        judge = build_judge(settings, critic, documents.clients.credentials, stack)
         limits, log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         scopes = TurnScopes(contexts := await open_context_store(documents.clients))
@@ -141,7 +145,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             scope_tokens=documents.tokens,
             graph=compile_graph(),
             models=models,
-            catalogue=ModelCatalogue(settings.model_catalog),
+            catalogue=catalogue,
             counter=documents.counter,
             prompts=load_prompts(),
             context_prompts=load_prompts(contexts=True),
@@ -152,6 +156,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             suggestions=(suggestions := _build_suggestions(documents, log)),
             pictures=documents.pictures,
             traces=traces if settings.store_turn_traces else NoTraces(),
+            judge=trusted(judge, settings, catalogue),
         )
         parts = override(parts) if override else parts
         turn_service = TurnService(parts)

@@ -1,0 +1,115 @@
+"""How often a judge is right about claims that people have labelled.
+
+`python -m evals.judge FILE.jsonl... [--model NAME] [--sample N]` asks the judge of the settings (ORC_JUDGE, the
+critic model) about the claims of the files, in the format of `python -m evals.claims`, and prints how many
+right and wrong claims it calls what. Halves are by a hash of the evidence: a prompt is chosen on `tuning`, and
+`report` counts. `--keep` keeps the balanced accuracy of the report halves in the data directory, after which
+`orc serve` has the judge read answers if that is enough.
+
+The verdicts are written to `--output` as they come: the same command goes on where it was stopped.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from itertools import chain
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress
+
+from core.grounding.judge import SupportJudge
+from core.infra.azure import Credentials
+from core.llm.factory import build_chat_model
+from core.llm.provider import open_provider
+from core.llm.tokens import TiktokenCounter
+from devkit.reports import markdown_table
+from orc.judges.building import build_judge
+from orc.judges.measured import FILE, LEAST_ACCURACY, LEAST_CLAIMS, keep_measured
+from orc.judges.measuring import Judged, Labelled, accuracy_of, counted, judge_claims, read_claims
+from orc.settings import Settings, load
+
+VERDICTS = ("supported", "unsupported", "unknown")
+
+
+async def open_judge(settings: Settings, model: str | None, stack: AsyncExitStack) -> SupportJudge:
+    """The judge of the settings, with another model if one is named."""
+    credentials, counter = Credentials(), TiktokenCounter()
+    stack.push_async_callback(credentials.close)
+    critic = None
+    if (provider := open_provider(settings, credentials)) is not None:
+        stack.push_async_callback(provider.close)
+        critic = build_chat_model(settings, "critic", counter, provider, name=model)
+    if (judge := build_judge(settings, critic, credentials, stack)) is None:
+        sys.exit("No judge: set a model provider, or ORC_JUDGE=azure.")
+    return judge
+
+
+def table(sets: Sequence[tuple[str, Sequence[Labelled], Sequence[Judged]]], judge: SupportJudge) -> str:
+    """A row for each set and half."""
+    rows = []
+    for name, claims, judged in sets:
+        for half in ("tuning", "report"):
+            chosen = [pair for pair in zip(claims, judged, strict=True) if pair[0].half == half]
+            right, wrong = (
+                counted(*_apart(chosen), is_right=label) if chosen else None for label in (True, False)
+            )
+            if right and wrong:
+                cells = [
+                    f"{each[verdict]} of {each.total()}" for each in (right, wrong) for verdict in VERDICTS
+                ]
+                rows.append([name, half, *cells, f"{accuracy_of(judge, *_apart(chosen)).balanced:.3f}"])
+    headings = [f"{label}, {verdict}" for label in ("right", "wrong") for verdict in VERDICTS]
+    return markdown_table(["set", "half", *headings, "balanced accuracy"], rows)
+
+
+def _apart(pairs: Sequence[tuple[Labelled, Judged]]) -> tuple[list[Labelled], list[Judged]]:
+    return [claim for claim, _ in pairs], [said for _, said in pairs]
+
+
+async def measure(given: argparse.Namespace, console: Console) -> None:
+    """Ask the judge, print the table, and keep the result if that is wanted."""
+    settings = load()
+    async with AsyncExitStack() as stack:
+        judge = await open_judge(settings, given.model, stack)
+        sets: list[tuple[str, list[Labelled], list[Judged]]] = []
+        with Progress(console=console) as progress:
+            for file in given.files:
+                claims = read_claims(file)
+                claims = (
+                    claims[:: max(1, len(claims) // given.sample)][: given.sample] if given.sample else claims
+                )
+                bar = progress.add_task(file.stem, total=len(claims))
+                kept = given.output / f"{file.stem}.judged.jsonl"
+                judged = await judge_claims(judge, claims, kept, lambda n, bar=bar: progress.advance(bar, n))
+                sets.append((file.stem, claims, judged))
+    console.print(f"{judge.name}, version {judge.version}")
+    sys.stdout.write(f"{table(sets, judge)}\n")
+    every = chain.from_iterable(zip(claims, judged, strict=True) for _, claims, judged in sets)
+    found = accuracy_of(judge, *_apart([pair for pair in every if pair[0].half == "report"]))
+    console.print(f"balanced accuracy on the report halves: {found.balanced:.3f} of {found.claims} claims")
+    if given.keep:
+        keep_measured(settings.data_dir, judge.name, found)
+        console.print(
+            f"kept in {settings.data_dir / FILE}; {LEAST_ACCURACY} of {LEAST_CLAIMS} claims are needed"
+        )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m evals.judge", description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+", help="claims, one JSON object a line")
+    parser.add_argument("--model", help="the model; default: the critic model of the settings")
+    parser.add_argument("--sample", type=int, default=0, help="so many claims of each file, spread evenly")
+    parser.add_argument("--output", type=Path, default=Path(), help="folder of the verdicts")
+    parser.add_argument("--keep", action="store_true", help="keep the result in the data directory")
+    given = parser.parse_args(arguments)
+    given.output.mkdir(parents=True, exist_ok=True)
+    asyncio.run(measure(given, Console(stderr=True)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Builds the judge that the settings name."""
+
+import logging
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from core.errors import InvalidInput
+from core.grounding.judge import SupportJudge
+from core.infra.azure import Credentials
+from core.llm.chat_model import ChatModel
+from core.llm.model_catalog import ModelCatalogue
+from orc.judges.measured import read_measured, why_not
+from orc.judges.model import ModelJudge
+from orc.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_PROMPT = Path(__file__).parent.parent / "prompts" / "critic.md"
+
+
+def build_judge(
+    settings: Settings, model: ChatModel | None, credentials: Credentials, stack: AsyncExitStack
+) -> SupportJudge | None:
+    """The judge of the settings, measured or not; None if there is none. `model` is None without a provider.
+
+    Raises InvalidInput for a service without an address. Connects to nothing; `stack` closes it.
+    """
+    if settings.judge == "model" and model is not None:
+        return ModelJudge(model, _PROMPT.read_text())
+    if settings.judge != "azure":
+        return None
+    if not settings.azure_content_safety_endpoint:
+        raise InvalidInput("ORC_JUDGE=azure needs AZURE_CONTENT_SAFETY_ENDPOINT.")
+    # Not at the top: few installations need it.
+    import httpx2
+
+    from orc.judges.azure import SECONDS, GroundednessDetection
+
+    http = httpx2.AsyncClient(timeout=SECONDS)
+    stack.push_async_callback(http.aclose)
+    key = settings.azure_content_safety_key
+    identity = key.get_secret_value() if key else credentials
+    return GroundednessDetection(http, settings.azure_content_safety_endpoint, identity)
+
+
+def trusted(judge: SupportJudge | None, settings: Settings, catalogue: ModelCatalogue) -> SupportJudge | None:
+    """The judge if its verdicts count, else None: it is not asked for what would not be shown."""
+    if judge is None:
+        return None
+    if why := why_not(judge, read_measured(settings.data_dir), catalogue):
+        log.info("%s reads no answers a second time: %s", judge.name, why)
+        return None
+    return judge
