@@ -1,10 +1,10 @@
 """How often a judge is right about claims that people have labelled.
 
-`python -m evals.judge FILE.jsonl... [--model NAME] [--sample N]` asks the judge of the settings (ORC_JUDGE, the
-critic model) about the claims of the files, in the format of `python -m evals.claims`, and prints how many
-right and wrong claims it calls what. Halves are by a hash of the evidence: a prompt is chosen on `tuning`, and
-`report` counts. `--keep` keeps the balanced accuracy of the report halves in the data directory, after which
-`orc serve` has the judge read answers if that is enough.
+`python -m evals.judge FILE.jsonl... [--model NAME] [--sample N]` asks the judge of the settings (ORC_JUDGE,
+the critic model) about the claims of the files, in the format of `python -m evals.claims`, and prints how
+many right and wrong claims it calls what. Halves are by a hash of the evidence: a prompt is chosen on
+`tuning`, and `report` counts. `--keep` keeps the balanced accuracy of the report halves in the data
+directory; if that is enough, the next `orc serve` has the judge read answers.
 
 The verdicts are written to `--output` as they come: the same command goes on where it was stopped.
 """
@@ -12,9 +12,9 @@ The verdicts are written to `--output` as they come: the same command goes on wh
 import argparse
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from itertools import chain
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -40,33 +40,31 @@ async def open_judge(settings: Settings, model: str | None, stack: AsyncExitStac
     stack.push_async_callback(credentials.close)
     critic = None
     if (provider := open_provider(settings, credentials)) is not None:
-        stack.push_async_callback(provider.close)
+        stack.push_async_callback(provider.aclose)
         critic = build_chat_model(settings, "critic", counter, provider, name=model)
     if (judge := build_judge(settings, critic, credentials, stack)) is None:
         sys.exit("No judge: set a model provider, or ORC_JUDGE=azure.")
     return judge
 
 
-def table(sets: Sequence[tuple[str, Sequence[Labelled], Sequence[Judged]]], judge: SupportJudge) -> str:
+def table(sets: Mapping[str, Sequence[Judged]], judge: SupportJudge) -> str:
     """A row for each set and half."""
     rows = []
-    for name, claims, judged in sets:
+    for name, judged in sets.items():
         for half in ("tuning", "report"):
-            chosen = [pair for pair in zip(claims, judged, strict=True) if pair[0].half == half]
-            right, wrong = (
-                counted(*_apart(chosen), is_right=label) if chosen else None for label in (True, False)
-            )
-            if right and wrong:
-                cells = [
-                    f"{each[verdict]} of {each.total()}" for each in (right, wrong) for verdict in VERDICTS
-                ]
-                rows.append([name, half, *cells, f"{accuracy_of(judge, *_apart(chosen)).balanced:.3f}"])
+            chosen = [each for each in judged if each[0].half == half]
+            counts = [counted(chosen, is_right=label) for label in (True, False)]
+            if all(counts):
+                found = [(each[verdict], each.total()) for each in counts for verdict in VERDICTS]
+                cells = [f"{n} of {total}" for n, total in found]
+                rows.append([name, half, *cells, f"{accuracy_of(judge, chosen).balanced:.3f}"])
     headings = [f"{label}, {verdict}" for label in ("right", "wrong") for verdict in VERDICTS]
     return markdown_table(["set", "half", *headings, "balanced accuracy"], rows)
 
 
-def _apart(pairs: Sequence[tuple[Labelled, Judged]]) -> tuple[list[Labelled], list[Judged]]:
-    return [claim for claim, _ in pairs], [said for _, said in pairs]
+def sampled(claims: list[Labelled], most: int) -> list[Labelled]:
+    """So many of the claims, spread evenly; all if `most` is 0."""
+    return claims[:: max(1, len(claims) // most)][:most] if most else claims
 
 
 async def measure(given: argparse.Namespace, console: Console) -> None:
@@ -74,27 +72,22 @@ async def measure(given: argparse.Namespace, console: Console) -> None:
     settings = load()
     async with AsyncExitStack() as stack:
         judge = await open_judge(settings, given.model, stack)
-        sets: list[tuple[str, list[Labelled], list[Judged]]] = []
+        sets: dict[str, list[Judged]] = {}
         with Progress(console=console) as progress:
             for file in given.files:
-                claims = read_claims(file)
-                claims = (
-                    claims[:: max(1, len(claims) // given.sample)][: given.sample] if given.sample else claims
-                )
-                bar = progress.add_task(file.stem, total=len(claims))
+                claims = sampled(read_claims(file), given.sample)
+                advance = partial(progress.advance, progress.add_task(file.stem, total=len(claims)))
                 kept = given.output / f"{file.stem}.judged.jsonl"
-                judged = await judge_claims(judge, claims, kept, lambda n, bar=bar: progress.advance(bar, n))
-                sets.append((file.stem, claims, judged))
+                sets[file.stem] = await judge_claims(judge, claims, kept, advance)
     console.print(f"{judge.name}, version {judge.version}")
     sys.stdout.write(f"{table(sets, judge)}\n")
-    every = chain.from_iterable(zip(claims, judged, strict=True) for _, claims, judged in sets)
-    found = accuracy_of(judge, *_apart([pair for pair in every if pair[0].half == "report"]))
+    reported = [each for judged in sets.values() for each in judged if each[0].half == "report"]
+    found = accuracy_of(judge, reported)
     console.print(f"balanced accuracy on the report halves: {found.balanced:.3f} of {found.claims} claims")
     if given.keep:
         keep_measured(settings.data_dir, judge.name, found)
-        console.print(
-            f"kept in {settings.data_dir / FILE}; {LEAST_ACCURACY} of {LEAST_CLAIMS} claims are needed"
-        )
+        needed = f"{LEAST_ACCURACY} of {LEAST_CLAIMS} claims"
+        console.print(f"kept in {settings.data_dir / FILE}; to judge answers, {needed} are needed")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -31,11 +31,8 @@ class Labelled(Record):
     half: Half
 
 
-class Judged(Record):
-    """What a judge said of a claim."""
-
-    id: str
-    verdict: str
+Judged = tuple[Labelled, str]
+"""A claim, and the verdict of a judge on it."""
 
 
 def pages_of(line: Line) -> list[str]:
@@ -80,37 +77,40 @@ def read_claims(file: Path) -> list[Labelled]:
 async def judge_claims(
     judge: SupportJudge, claims: Sequence[Labelled], kept: Path, advance: Callable[[int], None]
 ) -> list[Judged]:
-    """The verdicts on the claims, each written to `kept` when it is there; what is there is not asked again.
+    """The claims with their verdicts, each written to `kept` when it is there; none is asked for again.
 
     `advance` is told how many more are done. An answer of the judge that cannot be used is `unknown`, as in a
     turn; raises OrcError if the judge cannot be reached.
     """
-    known = {each.id: each for each in _read(kept, judge)}
+    known = _read(kept, judge)
     advance(sum(each.id in known for each in claims))
     for some in _together([each for each in claims if each.id not in known]):
         verdicts = await _verdicts(judge, [each.pair for each in some])
-        found = [Judged(id=each.id, verdict=said.verdict) for each, said in zip(some, verdicts, strict=True)]
+        said = {each.id: found.verdict for each, found in zip(some, verdicts, strict=True)}
+        lines = [json.dumps({"judge": _key(judge), "id": id, "verdict": found}) for id, found in said.items()]
         with kept.open("a", encoding="utf-8") as file:
-            for each in found:
-                file.write(json.dumps({"judge": _key(judge), **each.model_dump()}) + "\n")
-        known |= {each.id: each for each in found}
-        advance(len(found))
-    return [known[each.id] for each in claims]
+            file.write("".join(f"{line}\n" for line in lines))
+        known |= said
+        advance(len(some))
+    return [(each, known[each.id]) for each in claims]
 
 
-def accuracy_of(judge: SupportJudge, claims: Sequence[Labelled], judged: Sequence[Judged]) -> Accuracy:
+def accuracy_of(judge: SupportJudge, judged: Sequence[Judged]) -> Accuracy:
     """How often these verdicts are right. Raises ValueError without right or without wrong claims."""
-    counts = {right: counted(claims, judged, is_right=right) for right in (True, False)}
-    if not all(each.total() for each in counts.values()):
+    right, wrong = counted(judged, is_right=True), counted(judged, is_right=False)
+    if not (right and wrong):
         raise ValueError("right and wrong claims are needed")
-    right, wrong = (counts[label]["supported"] / counts[label].total() for label in (True, False))
-    return Accuracy(right=right, wrong=wrong, claims=len(claims), version=judge.version)
+    return Accuracy(
+        right=right["supported"] / right.total(),
+        wrong=wrong["supported"] / wrong.total(),
+        claims=len(judged),
+        version=judge.version,
+    )
 
 
-def counted(claims: Sequence[Labelled], judged: Sequence[Judged], *, is_right: bool) -> Counter[str]:
+def counted(judged: Iterable[Judged], *, is_right: bool) -> Counter[str]:
     """The verdicts on the right or on the wrong claims."""
-    pairs = zip(claims, judged, strict=True)
-    return Counter(said.verdict for claim, said in pairs if claim.is_right is is_right)
+    return Counter(verdict for claim, verdict in judged if claim.is_right is is_right)
 
 
 def _together(claims: Iterable[Labelled]) -> Iterator[Sequence[Labelled]]:
@@ -126,12 +126,11 @@ async def _verdicts(judge: SupportJudge, pairs: Sequence[Pair]) -> list[Verdict]
     return [confirmed(*each) for each in zip(pairs, judgement.verdicts, strict=True)]
 
 
-def _read(kept: Path, judge: SupportJudge) -> Iterator[Judged]:
-    if kept.exists():
-        for line in kept.read_text("utf-8").splitlines():
-            found = json.loads(line)
-            if found["judge"] == _key(judge):
-                yield Judged.model_validate(found)
+def _read(kept: Path, judge: SupportJudge) -> dict[str, str]:
+    """The verdicts of this judge that are there, by the id of the claim."""
+    lines = kept.read_text("utf-8").splitlines() if kept.exists() else []
+    found = [said for line in lines if (said := json.loads(line))["judge"] == _key(judge)]
+    return {said["id"]: said["verdict"] for said in found}
 
 
 def _key(judge: SupportJudge) -> str:
