@@ -15,7 +15,7 @@ from core.mcp_contract import TEXT_TOOLS
 from orc.events import CriticAction, Critique, without_rectangles
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import is_proven_wrong, is_worse, passes_checks, restore_earlier, start_revision
-from orc.graphs.second_reading import Reading, read_again, seconds_left
+from orc.graphs.second_reading import Reading, calls_left, read_again, seconds_left
 from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
 from orc.tools.ports import WEB_SEARCH
@@ -108,19 +108,13 @@ def _why_last_attempt(state: ConversationState, deps: Deps) -> Objection | None:
     settings = deps.settings
     if state.attempt.number > settings.critic_max_retries:
         why = f"CRITIC_MAX_RETRIES is {settings.critic_max_retries}"
-    elif _calls_left(state, deps) < 1:
+    elif calls_left(state, deps) < 1:
         why = "the turn has too few model calls left"
     elif seconds_left(deps) <= 0:
         why = "the turn has no time left"
     else:
         return None
     return Objection(code="no_further_attempt", text=f"No further attempt was made: {why}.")
-
-
-def _calls_left(state: ConversationState, deps: Deps) -> int:
-    """The model calls left. Those of document_chat count, which writes the answers of its turns."""
-    answers = deps.budget.by_tools.model_calls if state.blob_names else 0
-    return deps.budget.calls_left - answers
 
 
 def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding:

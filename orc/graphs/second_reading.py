@@ -5,7 +5,7 @@ import logging
 import math
 from typing import NamedTuple
 
-from core.errors import DeadlineExceeded, OrcError
+from core.errors import BudgetExceeded, DeadlineExceeded, OrcError
 from core.grounding.code_check import Page
 from core.grounding.judge import Judgement, SupportJudge, confirmed
 from core.grounding.undecided import SecondReading
@@ -56,6 +56,8 @@ async def _judged(
     seconds = min(deps.settings.critic_seconds, seconds_left(deps))
     if seconds <= 0:
         raise DeadlineExceeded("The turn has no time left for it.")
+    if calls_left(state, deps) < 1:
+        raise BudgetExceeded("The turn has no model call left for it.")
     asked = reading.undecided[:MOST_SENTENCES]
     try:
         async with asyncio.timeout(seconds):
@@ -84,6 +86,12 @@ async def _pages(attempt: Attempt, deps: Deps) -> dict[tuple[str, int], Page]:
     read = await asyncio.gather(*(deps.page_text(*key) for key in stored))
     texts = known | dict(zip(stored, read, strict=True))
     return {key: Page(texts[key]) for key in cited}
+
+
+def calls_left(state: ConversationState, deps: Deps) -> int:
+    """The model calls left. Those of document_chat count, which writes the answers of its turns."""
+    answers = deps.budget.by_tools.model_calls if state.blob_names else 0
+    return deps.budget.calls_left - answers
 
 
 def seconds_left(deps: Deps) -> float:
