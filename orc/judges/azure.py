@@ -83,22 +83,24 @@ class GroundednessDetection:
         if question:
             asked |= {"task": "QnA", "qna": {"query": question[:LONGEST_TEXT]}}
         async with self._free:
-            found = await self._breaker.call(partial(self._post, asked))
+            # No retries: the user waits for nothing that only marks an answer.
+            reply = await self._breaker.call_once(partial(self._post, asked))
+        try:
+            found = Detected.model_validate_json(reply)
+        except ValidationError as exc:
+            raise _down(f"{SERVICE} gave an answer that cannot be read.") from exc
         if not found.ungrounded:
             return Verdict(verdict="supported", quote=pair.evidence)
         parts = "; ".join(each.text for each in found.details if each.text)
         return Verdict(verdict="unsupported", reason=f"not in the source: {parts}" if parts else "")
 
-    async def _post(self, asked: dict[str, Any]) -> Detected:
+    async def _post(self, asked: dict[str, Any]) -> bytes:
         reply = await self._http.post(
             self._url, params={"api-version": API_VERSION}, json=asked, headers=await self._headers()
         )
         if reply.status_code != httpx2.codes.OK:
             raise _refusal(reply.status_code)
-        try:
-            return Detected.model_validate_json(reply.content)
-        except ValidationError as exc:
-            raise _down(f"{SERVICE} gave an answer that cannot be read.") from exc
+        return reply.content
 
     async def _headers(self) -> dict[str, str]:
         if isinstance(self._identity, str):

@@ -77,7 +77,7 @@ VARIANTS = {
     "plain": Variant(),
     "judge": Variant(MEASURED),
     "forgetful": Variant({"memory": "off"}),
-    "lazy": Variant({"lazy_retrieval": True}),
+    "lazy": Variant({**MEASURED, "lazy_retrieval": True}),
     "hasty planner": Variant({"planner_seconds": 0.3}),
     "hasty judge": Variant({**MEASURED, "critic_seconds": 0.3}),
     "search down": Variant(override=partial(without, "semantic_search")),
@@ -116,12 +116,10 @@ PERMUTATIONS = {
         ),
         tools=["documents_list finished", SEARCHED],
     ),
-    "summaries": lazy(
-        ["text", "CriticVerdict"], Talk(verdicts=[verdict("accept")]), says="given as summaries"
-    ),
+    "summaries": lazy(["text"], says="given as summaries"),
     "summaries, then whole pages": lazy(
-        ["text", "CriticVerdict", "text", "CriticVerdict"],
-        Talk(verdicts=[verdict("retrieve"), verdict("accept")]),
+        ["text", "CriticVerdict", "text"],
+        Talk(texts=[OTHER, RIGHT], verdicts=[verdict("supported", action="retrieve")]),
         tools=["get_page finished", "get_page finished", SEARCHED_PAGES],
         actions=["retrieve", "accept"],
         says="read in full with get_page",
