@@ -16,6 +16,7 @@ from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.judge import SupportJudge
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
@@ -131,9 +132,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         documents = await stack.enter_async_context(open_documents(settings))
         models = _build_models(settings, documents)
         gateway = _open_gateway(settings, stack)
-        catalogue = ModelCatalogue(settings.model_catalog)
-        critic = None if documents.provider is None else models.critic
-        judge = build_judge(settings, critic, documents.clients.credentials, stack)
         limits, log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         scopes = TurnScopes(contexts := await open_context_store(documents.clients))
@@ -145,7 +143,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             scope_tokens=documents.tokens,
             graph=compile_graph(),
             models=models,
-            catalogue=catalogue,
+            catalogue=ModelCatalogue(settings.model_catalog),
             counter=documents.counter,
             prompts=load_prompts(),
             context_prompts=load_prompts(contexts=True),
@@ -156,7 +154,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             suggestions=(suggestions := _build_suggestions(documents, log)),
             pictures=documents.pictures,
             traces=traces if settings.store_turn_traces else NoTraces(),
-            judge=trusted(judge, settings, catalogue),
+            judge=_open_judge(settings, documents, models, stack),
         )
         parts = override(parts) if override else parts
         turn_service = TurnService(parts)
@@ -202,6 +200,15 @@ def _build_models(settings: Settings, documents: Documents) -> ChatModels:
     models = build_chat_models(settings, counter, provider, offline=_build_offline_model)
     check_intents(settings.intents, models)
     return models
+
+
+def _open_judge(
+    settings: Settings, documents: Documents, models: ChatModels, stack: AsyncExitStack
+) -> SupportJudge | None:
+    """What reads answers a second time; None if nothing does."""
+    critic = None if documents.provider is None else models.critic
+    judge = build_judge(settings, critic, documents.clients.credentials, stack)
+    return trusted(judge, settings, ModelCatalogue(settings.model_catalog))
 
 
 async def _warm(documents: Documents, models: ChatModels) -> None:
