@@ -119,7 +119,7 @@ PERMUTATIONS = {
     "summaries": lazy(["text"], says="given as summaries"),
     "summaries, then whole pages": lazy(
         ["text", "CriticVerdict", "text"],
-        Talk(texts=[OTHER, RIGHT], verdicts=[verdict("supported", action="retrieve")]),
+        Talk(texts=[OTHER], verdicts=[verdict("supported", action="retrieve")]),
         tools=["get_page finished", "get_page finished", SEARCHED_PAGES],
         actions=["retrieve", "accept"],
         says="read in full with get_page",
