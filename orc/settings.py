@@ -122,7 +122,7 @@ class TurnSettings(HistorySettings, WindowSettings):
         default="model",
         description="who reads sentences in other words than their pages a second time; model: the critic"
         " model, if it was measured (docs/citations.md); azure: Azure AI Content Safety, likewise; off:"
-        " nobody",
+        " no judge",
     )
     critic_max_retries: int = Field(
         default=1,

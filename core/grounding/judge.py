@@ -13,7 +13,7 @@ LONGEST_REASON = 200
 
 
 class Pair(Record):
-    """What stands before a marker of an answer, and what it cites, with the text around that."""
+    """The sentences before a marker of an answer, and what it cites, with the text around that."""
 
     sentence: str
     evidence: str

@@ -79,7 +79,7 @@ async def judge_claims(
 ) -> list[Judged]:
     """The claims with their verdicts, each written to `kept` when it is there; none is asked for again.
 
-    `advance` is told how many more are done. An answer of the judge that cannot be used is `unknown`, as in a
+    `advance` receives how many more are done. An answer of the judge that cannot be used is `unknown`, as in a
     turn; raises OrcError if the judge cannot be reached.
     """
     known = _read(kept, judge)

@@ -31,7 +31,7 @@ PLAN = {
     "confidence": 0.9,
 }
 VERDICT = {"sentences": [], "coverage": 1, "action": "accept"}
-OTHER = "His name can be read on the door. [S1]"
+OTHER = "His name can be read in the hall. [S1]"
 """In other words than any page."""
 SCENARIOS: dict[str, tuple[str, dict[str, Any], int, int]] = {
     "document": ("defaults", NAMED, 1, 2),

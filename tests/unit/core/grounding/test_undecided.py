@@ -13,7 +13,7 @@ TEXT = (
     "# Fees\n\nThe club was founded in 1902. "
     + "It has a long and rich history on the river bank. " * 4
     + "\n\n"
-    "The fee is 10 crowns a year.\n\nFamilies pay 15.\n\n# Dogs\n\nDogs are welcome in the garden."
+    "The fee is 10 crowns a year.\n\nFamilies pay 15.\n\n# Dogs\n\nDogs are welcome in the hall."
 )
 TABLE = "| Member | Fee |\n| --- | --- |\n| Child | 4 |\n| Adult | 10 |\n| Senior | 7 |\n| Family | 15 |"
 SUPPORTED, UNSUPPORTED = Verdict(verdict="supported"), Verdict(verdict="unsupported", reason="No.")

@@ -17,12 +17,12 @@ LINES = [
     {"id": 2, "text": "The fee is 10.", "claim": "It is 12.", "supported": False},
     {"id": 3, "sentences": ["Dogs pay 7."], "claim": "Dogs pay 7.", "label": "supported"},
     {"id": 4, "pages": ["Cats.", "Dogs."], "claim": "Dogs pay.", "label": "partially_supported"},
-    {"id": 5, "text": "Nobody labelled it.", "claim": "It."},
+    {"id": 5, "text": "It has no label.", "claim": "It."},
 ]
 
 
 class WordForWord:
-    """Supports what stands in the evidence; fails at the calls that `failures` has an error for."""
+    """Supports what the evidence has; fails at the calls that `failures` has an error for."""
 
     name, version = "words", "1"
 
