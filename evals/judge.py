@@ -15,36 +15,21 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import Progress
 
+from core.errors import OrcError
 from core.grounding.judge import SupportJudge
-from core.infra.azure import Credentials
-from core.llm.factory import build_chat_model
-from core.llm.provider import open_provider
-from core.llm.tokens import TiktokenCounter
 from devkit.reports import markdown_table
-from orc.judges.building import build_judge
+from orc.judges.building import open_judge
 from orc.judges.measured import FILE, LEAST_ACCURACY, LEAST_CLAIMS, keep_measured
 from orc.judges.measuring import Judged, Labelled, accuracy_of, counted, judge_claims, read_claims
-from orc.settings import Settings, load
+from orc.settings import load
 
 VERDICTS = ("supported", "unsupported", "unknown")
-
-
-async def open_judge(settings: Settings, model: str | None, stack: AsyncExitStack) -> SupportJudge:
-    """The judge of the settings, with another model if one is named."""
-    credentials, counter = Credentials(), TiktokenCounter()
-    stack.push_async_callback(credentials.close)
-    critic = None
-    if (provider := open_provider(settings, credentials)) is not None:
-        stack.push_async_callback(provider.aclose)
-        critic = build_chat_model(settings, "critic", counter, provider, name=model)
-    if (judge := build_judge(settings, critic, credentials, stack)) is None:
-        sys.exit("No judge: set a model provider, or ORC_JUDGE=azure.")
-    return judge
 
 
 def table(sets: Mapping[str, Sequence[Judged]], judge: SupportJudge) -> str:
@@ -63,15 +48,17 @@ def table(sets: Mapping[str, Sequence[Judged]], judge: SupportJudge) -> str:
 
 
 def sampled(claims: list[Labelled], most: int) -> list[Labelled]:
-    """So many of the claims, spread evenly; all if `most` is 0."""
-    return claims[:: max(1, len(claims) // most)][:most] if most else claims
+    """So many of the claims in their order, the same each time; all if `most` is 0."""
+    chosen = sorted(claims, key=lambda each: sha256(each.id.encode()).digest())[: most or None]
+    ids = {each.id for each in chosen}
+    return [each for each in claims if each.id in ids]
 
 
 async def measure(given: argparse.Namespace, console: Console) -> None:
     """Ask the judge, print the table, and keep the result if that is wanted."""
     settings = load()
     async with AsyncExitStack() as stack:
-        judge = await open_judge(settings, given.model, stack)
+        judge = open_judge(settings, stack, model=given.model)
         sets: dict[str, list[Judged]] = {}
         with Progress(console=console) as progress:
             for file in given.files:
@@ -95,12 +82,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m evals.judge", description=__doc__)
     parser.add_argument("files", type=Path, nargs="+", help="claims, one JSON object a line")
     parser.add_argument("--model", help="the model; default: the critic model of the settings")
-    parser.add_argument("--sample", type=int, default=0, help="so many claims of each file, spread evenly")
+    parser.add_argument("--sample", type=int, default=0, help="so many claims of each file")
     parser.add_argument("--output", type=Path, default=Path(), help="folder of the verdicts")
     parser.add_argument("--keep", action="store_true", help="keep the result in the data directory")
     given = parser.parse_args(arguments)
     given.output.mkdir(parents=True, exist_ok=True)
-    asyncio.run(measure(given, Console(stderr=True)))
+    console = Console(stderr=True)
+    try:
+        asyncio.run(measure(given, console))
+    except OrcError as exc:
+        console.print(f"{exc.message} The same command goes on where it stopped.", markup=False)
+        return 1
     return 0
 
 

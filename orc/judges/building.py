@@ -8,7 +8,10 @@ from core.errors import InvalidInput
 from core.grounding.judge import SupportJudge
 from core.infra.azure import Credentials
 from core.llm.chat_model import ChatModel
+from core.llm.factory import build_chat_model
 from core.llm.model_catalog import ModelCatalogue
+from core.llm.provider import open_provider
+from core.llm.tokens import TiktokenCounter
 from orc.judges.measured import read_measured, why_not
 from orc.judges.model import ModelJudge
 from orc.settings import Settings
@@ -41,6 +44,21 @@ def build_judge(
     key = settings.azure_content_safety_key
     identity = key.get_secret_value() if key else credentials
     return GroundednessDetection(http, settings.azure_content_safety_endpoint, identity)
+
+
+def open_judge(settings: Settings, stack: AsyncExitStack, *, model: str | None = None) -> SupportJudge:
+    """The judge of the settings by itself, to measure it; `model` replaces the critic model.
+
+    Raises InvalidInput if there is none. `stack` closes it.
+    """
+    credentials, critic = Credentials(), None
+    stack.push_async_callback(credentials.close)
+    if (provider := open_provider(settings, credentials)) is not None:
+        stack.push_async_callback(provider.aclose)
+        critic = build_chat_model(settings, "critic", TiktokenCounter(), provider, name=model)
+    if (judge := build_judge(settings, critic, credentials, stack)) is None:
+        raise InvalidInput("There is no judge: configure a model, or Azure AI Content Safety.")
+    return judge
 
 
 def trusted(judge: SupportJudge | None, settings: Settings, catalogue: ModelCatalogue) -> SupportJudge | None:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
+from core.errors import InvalidInput
 from core.grounding.judge import UNKNOWN, Pair, SupportJudge, Verdict, confirmed
 from core.infra.slices import slices
 from core.llm.chat_model import CallBudget
@@ -79,8 +80,8 @@ async def judge_claims(
 ) -> list[Judged]:
     """The claims with their verdicts, each written to `kept` when it is there; none is asked for again.
 
-    `advance` receives how many more are done. An answer of the judge that cannot be used is `unknown`, as in a
-    turn; raises OrcError if the judge cannot be reached.
+    `advance` receives how many more are done. An answer of the judge that cannot be used is `unknown`, as in
+    a turn; raises OrcError if the judge cannot be reached.
     """
     known = _read(kept, judge)
     advance(sum(each.id in known for each in claims))
@@ -96,10 +97,10 @@ async def judge_claims(
 
 
 def accuracy_of(judge: SupportJudge, judged: Sequence[Judged]) -> Accuracy:
-    """How often these verdicts are right. Raises ValueError without right or without wrong claims."""
+    """How often these verdicts are right. Raises InvalidInput without right or without wrong claims."""
     right, wrong = counted(judged, is_right=True), counted(judged, is_right=False)
     if not (right and wrong):
-        raise ValueError("right and wrong claims are needed")
+        raise InvalidInput("Right and wrong claims are needed.")
     return Accuracy(
         right=right["supported"] / right.total(),
         wrong=wrong["supported"] / wrong.total(),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DependencyDown
+from core.errors import DependencyDown, InvalidInput
 from core.grounding.judge import Judgement, Pair, Verdict
 from core.llm.chat_model import CallBudget
 from core.llm.errors import ModelOutputInvalid
@@ -90,5 +90,5 @@ async def test_many_claims_about_one_text_are_divided(tmp_path: Path) -> None:
 
 def test_accuracy_needs_right_and_wrong_claims(file: Path) -> None:
     judged = [(claim, "supported") for claim in read_claims(file) if claim.is_right]
-    with pytest.raises(ValueError, match="right and wrong"):
+    with pytest.raises(InvalidInput, match="Right and wrong"):
         accuracy_of(WordForWord(), judged)
