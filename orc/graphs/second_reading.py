@@ -34,18 +34,18 @@ async def read_again(state: ConversationState, deps: Deps) -> Reading:
     attempt = state.attempt
     if deps.judge is None or deps.settings.critic == "off" or attempt.grounding is None:
         return Reading(attempt)
-    reading = SecondReading(attempt.answer or "", attempt.citations)
-    if not reading.undecided:
-        return Reading(attempt)
     try:
+        reading = SecondReading(attempt.answer or "", attempt.citations)
+        if not reading.undecided:
+            return Reading(attempt)
         judgement = await _judged(reading, state, deps, deps.judge)
+        judged = {"citations": reading.citations(), "grounding": reading.grounding(attempt.grounding)}
     except OrcError as exc:
         return Reading(attempt, failure=exc.message)
     except Exception:
         # The answer is there: an error of the judge must not lose it.
         logger.exception("judge.failed")
         return Reading(attempt, failure="It failed unexpectedly.")
-    judged = {"citations": reading.citations(), "grounding": reading.grounding(attempt.grounding)}
     return Reading(attempt.model_copy(update=judged), judgement)
 
 
