@@ -47,7 +47,7 @@ FAST = not emulator and not slow
 SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run check check-text test-fast test campaigns bench provision lock vendor clean
+.PHONY: help run check check-text test-fast test campaigns bench trial provision lock vendor clean
 .PHONY: python install install-dev install-functions install-node install-pythons
 
 help:
@@ -57,6 +57,7 @@ help:
 	@echo "make test          set up, then all checks and tests; ORC_REQUIRE_ALL=1: no test may be skipped"
 	@echo "make campaigns     the long campaigns: kills, faults, fuzzing, leak scans"
 	@echo "make bench         measure and print a table"
+	@echo "make trial         ask the configured model the shipped questions, and write a report"
 	@echo "make provision     create missing containers, queues and the search index on Azure"
 	@echo "make lock          resolve the dependencies into uv.lock and requirements.txt; UPGRADE=--upgrade for newer ones"
 	@echo "make vendor        bundle the libraries of the web page from node_modules, after a change of their versions"
@@ -93,6 +94,9 @@ campaigns: install-dev install-node
 
 bench: install-dev install-node
 	@$(BIN)/python -m bench
+
+trial: install
+	@$(BIN)/python -m orc trial
 
 provision: install
 	@$(BIN)/python -m orc provision

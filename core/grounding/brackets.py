@@ -3,6 +3,7 @@
 import html
 import re
 import unicodedata
+from collections.abc import Container
 
 from core.text.normal_forms import normalized
 
@@ -33,7 +34,9 @@ OPENING = re.compile(f"[{re.escape(''.join(sorted(_OPENINGS)))}]")
 """Opening brackets of Unicode and pieces of them; no round or curly ones, no quotation marks."""
 
 _CITING = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
-_MARKER = re.compile(r"\[\s*S\d{1,4}(?:\s*[,;]\s*S?\d{1,4})*\s*\]", re.I)
+_MARKER = re.compile(r"\[\s*(?:S|sources?\s*S?)\d{1,4}(?:\s*[,;&]\s*(?:source\s*)?S?\d{1,4})*\s*\]", re.I)
+_BARE_MARKER = re.compile(r"\[\d{1,4}(?:\s*[,;]\s*\d{1,4})*\]")
+"""Without blanks at its beginning: so prompts show the numbers of notes on a page."""
 _NUMBER = re.compile(r"\[[\s^#]*\d[\d\s,;.:^#\-\u2013]*\]")
 ENTITY = re.compile(r"&(?:#\d{1,30}|#[xX][0-9a-fA-F]{1,30}|[A-Za-z][A-Za-z0-9]{1,31});")
 """A reference to a character, which is passed on as a whole."""
@@ -98,12 +101,18 @@ def bracketed(text: str, *, is_all: bool) -> str | None:
     return text[:MAX_BRACKET] if is_all or len(text) >= MAX_BRACKET else None
 
 
-def cited_numbers(bracket: str) -> list[int]:
-    """The source numbers of a marker, each once; none if it is no marker."""
+def cited_numbers(bracket: str, known: Container[int]) -> list[int]:
+    """The source numbers of a marker, each once; none if it is no marker.
+
+    Models write `[S3]`, as prompts ask for, and `[Source 3]` or `[3]`. Numbers alone are a marker only if
+    they are those of `known` sources.
+    """
     plain = _plain(bracket.translate(_CITING))
-    if not _MARKER.fullmatch(plain):
+    is_bare = _BARE_MARKER.fullmatch(plain) is not None
+    if not (is_bare or _MARKER.fullmatch(plain)):
         return []
-    return list(dict.fromkeys(int(digits) for digits in re.findall(r"\d+", plain)))
+    numbers = list(dict.fromkeys(int(digits) for digits in re.findall(r"\d+", plain)))
+    return numbers if not is_bare or all(map(known.__contains__, numbers)) else []
 
 
 def is_forged(bracket: str) -> bool:

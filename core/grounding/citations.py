@@ -43,6 +43,8 @@ def mark_truncated(grounding: Grounding, tokens: int | None) -> Grounding:
 
 MAX_BRACKETS = 2000
 """Brackets of an answer that are read; the others are made round, so that none looks like a citation."""
+NO_SUCH_SOURCE = "[citation withheld: no such source]"
+"""Shown for a marker of a source that was not in the prompt."""
 WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
 
@@ -156,7 +158,7 @@ class CitationWriter:
             if bracket is None:
                 return
             self._brackets += 1
-            if numbers := cited_numbers(bracket):
+            if numbers := cited_numbers(bracket, self._by_number):
                 self._add_marker(numbers)
                 self._held = self._held[len(bracket) :]
             elif is_forged(bracket):
@@ -242,7 +244,7 @@ class CitationWriter:
         source = self._by_number.get(number)
         if source is None:
             self._objections.append(objections.unknown_source(number))
-            return "[citation withheld: no such source]", None
+            return NO_SUCH_SOURCE, None
         if not evidence.claims:
             self._objections.append(objections.empty_citation(number))
             return "", None

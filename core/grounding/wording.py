@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
+from math import sqrt
 
 from core.grounding.values import NUMBER, plain
 from core.grounding.word_lists import CARDINALS, negators_in
@@ -19,7 +20,7 @@ LEAST_OF_UNIT = 0.5
 """The share of the content words of a unit's sentence that the sentence has."""
 LEAST_STOP_WORDS = 0.12
 """The share of a text's words that are stop words of a language, from which the language is known."""
-LEAST_ADDED = 0.5
+LEAST_ADDED = 0.35
 """What a neighbour of the part that fits a sentence best has to add, as a share of what that part shares."""
 FEWEST_WORDS = 3
 """Content words of a sentence, below which all of its words must be those of the unit."""
@@ -133,7 +134,7 @@ class Words:
         for stem in dict.fromkeys(said.content):
             having = self._parts_with.get(stem, ())
             for part in filter(among.__contains__, having):
-                shares[part][stem] = (2 if stem[0].isdigit() else 1) / len(having)
+                shares[part][stem] = (2 if stem[0].isdigit() else 1) / sqrt(len(having))
         if not shares:
             return []
         best = min(shares, key=lambda part: (-sum(shares[part].values()), part))

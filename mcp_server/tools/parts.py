@@ -162,7 +162,8 @@ class NoteTaker:
         notes = await self._model.complete([SystemMessage(self._prompt), asked], budget=budget)
         starts = [opened.start() for opened in OPENING.finditer(notes)]
         brackets = (bracketed(notes[start : start + MAX_BRACKET], is_all=True) for start in starts)
-        return {number for bracket in brackets if bracket for number in cited_numbers(bracket)}
+        known = {source.number for source in sources}
+        return {number for bracket in brackets if bracket for number in cited_numbers(bracket, known)}
 
 
 class BestMatches:

@@ -1,1 +1,1 @@
-"""The command line: serve, worker, ask, doctor, backup, restore, provision, token, mcp."""
+"""The command line: serve, worker, ask, trial, doctor, backup, restore, provision, token, mcp."""

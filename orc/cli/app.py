@@ -1,4 +1,4 @@
-"""The command line: serve, worker, ask, doctor, backup, restore, provision, reindex, token, mcp."""
+"""The command line: serve, worker, ask, trial, doctor, backup, restore, provision, reindex, token, mcp."""
 
 import asyncio
 import json
@@ -200,6 +200,24 @@ def ask(
     from orc.cli.ask import ask_once
 
     _run(lambda settings: ask_once(settings, files, question, out, err))
+
+
+@app.command()
+def trial(
+    questions: Annotated[Path | None, typer.Argument(help="JSON lines; default: on the sample")] = None,
+    documents: Annotated[Path | None, typer.Option(help="their folder; default: that of the file")] = None,
+    output: Annotated[Path, typer.Option(help="folder of the results")] = Path("orc-trial"),
+    label: Annotated[str | None, typer.Option(help="name of this run; default: that of the model")] = None,
+    named: Annotated[bool, typer.Option("--named", help="name the files with each question")] = False,
+) -> None:
+    """Ask questions with known answers, to choose a model or a prompt; docs/trial.md explains the report.
+
+    Run it again to go on where it was stopped, or with another model to compare both.
+    """
+    from orc.cli.trial import Options, run_trial
+
+    given = Options(questions, documents, output, label, named)
+    _run(lambda settings: run_trial(settings, given, out, err))
 
 
 @app.command()

@@ -3,8 +3,8 @@
 import asyncio
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, closing
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,15 @@ from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.names import Owner, name_for_upload
-from orc.cli.processes import free_port, tools_server
+from orc.cli.processes import UntilUp, free_port, tools_server
 from orc.events import Done, Failed, Reset, Stopped, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
 
 if TYPE_CHECKING:
     from orc.bootstrap import App
+
+CALLER = Principal(LOCAL_ORGANIZATION, LOCAL_USER)
 
 
 async def ask_once(
@@ -35,11 +37,22 @@ async def ask_once(
     Raises NoReadableDocument if no file can be read; files that cannot are named on `err`. Two files
     of one name are InvalidInput: the second would take the place of the first.
     """
-    named = _named(files, err)
-    with (
-        closing(start_telemetry(settings, "orc-ask")),
-        tempfile.TemporaryDirectory(prefix="orc-ask-") as folder,
-    ):
+    named = named_files(files, err)
+    async with opened(settings, "orc-ask", len(files)) as (app, tools_are_up):
+        owner = CALLER.owner_of(str(uuid.uuid4()))
+        documents, _ = await asyncio.gather(read_documents(app, owner, named, err), tools_are_up())
+        await _ask(app, documents, question, out)
+
+
+@asynccontextmanager
+async def opened(
+    settings: Settings, name: str, documents_at_once: int
+) -> AsyncIterator[tuple["App", UntilUp]]:
+    """Orc with a tools server, on data that is gone afterwards. `name` is that of the telemetry.
+
+    The tools server starts in the background; the yielded function waits until it answers.
+    """
+    with closing(start_telemetry(settings, name)), tempfile.TemporaryDirectory(prefix=f"{name}-") as folder:
         private = settings.model_copy(
             update={
                 "data_dir": Path(folder),
@@ -47,16 +60,11 @@ async def ask_once(
                 # What people read is the answer.
                 "log_level": settings.log_level if "log_level" in settings.model_fields_set else "warning",
                 "mcp_server_url": f"http://127.0.0.1:{free_port()}/mcp",
-                "max_documents_per_request": max(len(files), settings.max_documents_per_request),
+                "max_documents_per_request": max(documents_at_once, settings.max_documents_per_request),
             }
         )
-        caller = Principal(LOCAL_ORGANIZATION, LOCAL_USER)
-        owner = caller.owner_of(str(uuid.uuid4()))
         async with tools_server(private) as tools_are_up, await asyncio.to_thread(_app_of, private) as app:
-            documents, _ = await asyncio.gather(_read(app, owner, named, err), tools_are_up())
-            with err.status("Making the text searchable ..."):
-                await app.worker.drain()
-            await _ask(app, caller, documents, question, out)
+            yield app, tools_are_up
 
 
 def _app_of(settings: Settings) -> "AbstractAsyncContextManager[App]":
@@ -67,9 +75,7 @@ def _app_of(settings: Settings) -> "AbstractAsyncContextManager[App]":
         return open_app(settings)
 
 
-async def _ask(
-    app: "App", caller: Principal, documents: Sequence[Document], question: str, out: Console
-) -> None:
+async def _ask(app: "App", documents: Sequence[Document], question: str, out: Console) -> None:
     from orc.turns.requests import TurnRequest
 
     with request_span("", "orc ask") as begun:
@@ -80,7 +86,7 @@ async def _ask(
             stream=True,
             trace_id=trace_id_of(begun),
         )
-        log = await app.turn_service.start(request, caller)
+        log = await app.turn_service.start(request, CALLER)
     async for _, event in log.follow():
         match event:
             case Token(text=text):
@@ -93,7 +99,7 @@ async def _ask(
                 raise error_named(problem.code, problem.detail, dependency=problem.dependency)
 
 
-def _named(files: Sequence[Path], err: Console) -> dict[str, Path]:
+def named_files(files: Sequence[Path], err: Console) -> dict[str, Path]:
     """The files by the names that they are stored under, without those whose name cannot be used."""
     named: dict[str, Path] = {}
     for path in files:
@@ -110,7 +116,11 @@ def _named(files: Sequence[Path], err: Console) -> dict[str, Path]:
     return named
 
 
-async def _read(app: "App", owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
+async def read_documents(app: "App", owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:
+    """Read files into a conversation and make them searchable; those that cannot be read are named on `err`.
+
+    Raises NoReadableDocument if that is true of all.
+    """
     readable: list[Document] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as bar:
@@ -131,6 +141,8 @@ async def _read(app: "App", owner: Owner, named: Mapping[str, Path], err: Consol
                 err.print(f"{name}: {document.reason}", markup=False)
     if not readable:
         raise NoReadableDocument("None of the files can be read.")
+    with err.status("Making the text searchable ..."):
+        await app.worker.drain()
     return readable
 
 

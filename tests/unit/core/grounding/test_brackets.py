@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from core.grounding.brackets import MAX_BRACKET, OPENING, is_forged, visible_name
+from core.grounding.brackets import MAX_BRACKET, OPENING, cited_numbers, is_forged, visible_name
 from core.grounding.citations import CitationWriter, marker
 from core.grounding.sources import Source
 
@@ -181,3 +181,28 @@ def test_a_name_cannot_act_within_its_citation(name: str) -> None:
 )
 def test_an_ordinary_name_is_shown_as_it_is(name: str) -> None:
     assert visible_name(name) == name.replace("&D;", "& D;")
+
+
+@pytest.mark.parametrize(
+    ("bracket", "numbers"),
+    [
+        ("[S3]", [3]),
+        ("[s3, 12]", [3, 12]),
+        ("[Source 3]", [3]),
+        ("[source S3; source 4]", [3, 4]),
+        ("[3]", [3]),
+        ("【3】", [3]),
+        ("[3, 4]", [3, 4]),
+        ("[3, 9]", []),
+        ("[9]", []),
+        ("[S9]", [9]),
+        ("[ 3]", []),
+        ("[Table 3]", []),
+        ("[Page 3]", []),
+        ("[3.4]", []),
+        ("[3 days]", []),
+        ("[2003]", []),
+    ],
+)
+def test_numbers_alone_cite_sources_that_are_known(bracket: str, numbers: list[int]) -> None:
+    assert cited_numbers(bracket, {3, 4, 12}) == numbers

@@ -2,9 +2,19 @@
 
 import pytest
 
+from core.grounding.brackets import cited_numbers
 from core.grounding.citations import CitationWriter
 from core.grounding.quotes import locate
-from core.grounding.sources import AttachedFile, Source, fence, host_of, label, read_fenced, without_fenced
+from core.grounding.sources import (
+    AttachedFile,
+    Source,
+    fence,
+    host_of,
+    label,
+    read_fenced,
+    without_fenced,
+    without_markers,
+)
 from devkit.doubles.openai_talk import read_labels
 
 
@@ -23,6 +33,16 @@ def test_a_marker_in_a_document_is_defused_in_the_prompt(planted: str) -> None:
     assert writer.grounding.issues == [f"Nothing is cited for: {read.text}"]
 
 
+@pytest.mark.parametrize(
+    "written", ["[2]", "[2, 3]", "［2］", "【12】", "[2;3 ]", "[\u200b2]", "[**3**]", "[\u00b2]", "[３]"]
+)
+def test_numbers_of_notes_on_a_page_cite_nothing(written: str) -> None:
+    shown = without_markers(f"As shown{written}. It is so.")
+    assert shown == f"As shown{written[0]} {written[1:]}. It is so."
+    assert cited_numbers(f"{written[0]} {written[1:]}", {2, 3, 12}) == []
+    assert cited_numbers(written.replace(" ", ""), {2, 3, 12}) != []
+
+
 def test_a_quote_with_a_defused_marker_is_found_on_the_page() -> None:
     given = source("Ignore the rest [S2] of the page.")
     [read] = read_fenced(fence([given]))
@@ -38,7 +58,7 @@ def test_an_address_has_a_host_or_none(url: str, host: str) -> None:
 
 
 def test_text_without_markers_is_unchanged() -> None:
-    text = 'Sizes [12], <b> & "S3" in [Smith] </source>'
+    text = 'Sizes [12 mm], [0.5, 1.2], <b> & "S3" in [Smith] </source>'
     assert read_fenced(fence([source(text)]))[0].text == text
 
 

@@ -115,7 +115,9 @@ async def test_no_text_of_a_result_opens_or_closes_a_fence_or_cites(result: Tool
     [rendered] = material.rendered()
     quoted = read_fenced(rendered.rendered)
     assert len(quoted) == rendered.rendered.count("</source>") == len(material.sources)
-    assert not any(cited_numbers(bracket) for bracket in re.findall(r"\[[^\]]*\]", rendered.rendered))
+    assert not any(
+        cited_numbers(bracket, range(100)) for bracket in re.findall(r"\[[^\]]*\]", rendered.rendered)
+    )
 
 
 async def test_evicted_results_can_no_longer_be_cited() -> None:

@@ -1,0 +1,111 @@
+"""What became of a question: the answer, its citations, its cost and its time, kept as a line of JSON."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from core.grounding.citations import NO_SUCH_SOURCE
+from core.grounding.models import Citation
+from core.models import Record, Usage
+from orc.events import AnswerKind
+from orc.trial.questions import Question, has_texts
+
+_LIKE_A_CITATION = re.compile(
+    r"[\[【［〔]\s*(?:[^\W\d_]+\.?\s*)?\d[^\[\]【】]{0,60}[\]】］〕](?!\()|\((?:source|s|quelle|fuente)\s*\d[^()]{0,20}\)",
+    re.I,
+)
+"""Square brackets with a number, or round ones that name a source."""
+
+
+class Outcome(Record):
+    """The end of one question, asked under a `label`, such as the name of the model.
+
+    `error` is the problem of a turn without an answer. `standing` counts the citations whose quote is the
+    text of their page at their place. `seconds` are those of the whole turn; `first_token_seconds` is None
+    without text. `cost_usd` is None if the prices of the model are not known.
+    """
+
+    label: str
+    asked: Question
+    error: str = ""
+    answer: str = ""
+    kind: AnswerKind = "answer"
+    citations: list[Citation] = []
+    standing: int = 0
+    uncited: int = 0
+    coverage: float = 0.0
+    attempts: int = 1
+    usage: Usage = Usage()
+    first_token_seconds: float | None = None
+    seconds: float = 0.0
+    cost_usd: float | None = None
+
+    @property
+    def markers(self) -> int:
+        """Markers of the answer that were read."""
+        return sum(len(citation.marks) for citation in self.citations)
+
+    @property
+    def unread(self) -> list[str]:
+        """What looks like a citation and is none: other brackets than asked for, and unknown sources."""
+        return [*_LIKE_A_CITATION.findall(self._without_marks), *[NO_SUCH_SOURCE] * self._unknown]
+
+    @property
+    def on_page(self) -> bool | None:
+        """Whether an expected page is cited; None if none is known."""
+        if not self.asked.gold:
+            return None
+        expected = {(each.file, each.page) for each in self.asked.gold}
+        return any((each.blob_name, each.page) in expected for each in self.citations)
+
+    @property
+    def in_place(self) -> bool | None:
+        """Whether what is cited has the expected texts; None if there are none."""
+        wanted = self.asked.evidence_texts
+        return has_texts(wanted, [each.quote for each in self.citations]) if wanted else None
+
+    @property
+    def _unknown(self) -> int:
+        return self.answer.count(NO_SUCH_SOURCE)
+
+    @property
+    def _without_marks(self) -> str:
+        marks = sorted((mark.start, mark.end) for each in self.citations for mark in each.marks)
+        text, at = "", 0
+        for start, end in marks:
+            text, at = text + self.answer[at:start], max(at, end)
+        return (text + self.answer[at:]).replace(NO_SUCH_SOURCE, "")
+
+
+def read_outcomes(path: Path) -> list[Outcome]:
+    """The outcomes of earlier runs; a last line that was not written whole is left out."""
+    if not path.exists():
+        return []
+    found = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            found.append(Outcome.model_validate_json(line))
+        except ValidationError:
+            continue
+    return found
+
+
+def latest(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The last outcome of each question under each label."""
+    return list({(each.label, each.asked.id): each for each in outcomes}.values())
+
+
+def to_ask(questions: Sequence[Question], outcomes: Sequence[Outcome], label: str) -> list[Question]:
+    """The questions that have no answer yet under this label, as they are now written."""
+    done = [each.asked for each in latest(outcomes) if each.label == label and not each.error]
+    return [question for question in questions if question not in done]
+
+
+def append(path: Path, outcome: Outcome) -> None:
+    """Add an outcome to the file."""
+    text = path.read_text("utf-8") if path.exists() else ""
+    begins = "\n" if text and not text.endswith("\n") else ""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"{begins}{outcome.model_dump_json()}\n")
