@@ -15,6 +15,7 @@ from orc.conversations.models import ChatMessage
 from orc.events import Event, Token
 from orc.graphs.graph import compile_graph, run_graph
 from orc.graphs.models import ConversationState, Deps
+from orc.judges.model import ModelJudge
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
@@ -78,6 +79,7 @@ class Turn:
         recalled: Recalled | None = None,
         asked_model: str | None = None,
         tools_off: frozenset[str] = frozenset(),
+        has_judge: bool = False,
         **policy: Any,
     ) -> None:
         self.tools = tools
@@ -100,6 +102,7 @@ class Turn:
             stream=stream,
             asked_model=asked_model,
             tools_off=tools_off,
+            judge=ModelJudge(model, "Judge.") if has_judge else None,
         )
 
     async def _recall(self, question: str, memory: Memory) -> Recalled:

@@ -32,7 +32,7 @@ __all__ = ["HOTEL", "LEAVE", "SCENES", "another_version"]
 LEAVE = "How many days of annual leave does a new employee get?"
 HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"
 FALSE = "Every employee also gets 99 free submarines on Mondays. [S1]"
-WRONG_NUMBER = "Every full-time employee has 29 working days of annual leave. [S1]"
+WRONG_NUMBER = "Every full-time employee has 99 working days of annual leave. [S1]"
 CHECKED = [
     ("quoted", "Every full-time employee has 28 working days of annual leave.", {}),
     ("supported", "People who work full time are away for 28 working days a year.", {}),

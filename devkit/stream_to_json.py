@@ -31,7 +31,7 @@ def fold(events: Iterable[Event]) -> Json:
                 metadata["context_budget"] = data["budget"]
                 metadata["summary_selection"] = data["summary_selection"]
             case "critique":
-                verdicts.append(data)
+                verdicts.append({name: value for name, value in data.items() if name != "citations"})
             case "telemetry":
                 metadata |= {"usage": data["usage"], "timings_ms": data["timings"], "lazy": data["lazy"]}
     if verdicts:

@@ -12,25 +12,16 @@ import argparse
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from core.grounding.code_check import Check, Page, Passage, check
 from devkit.reports import markdown_table
+from orc.judges.measuring import Line, half_of, is_right, pages_of
 
-Line = Mapping[str, Any]
 CHECKS: tuple[Check, ...] = ("quoted", "reworded", "differs")
 ALL = "all"
-
-
-def pages_of(line: Line) -> list[str]:
-    """The pages of a line's evidence; sentences of one page are its paragraphs."""
-    if "pages" in line:
-        return list(line["pages"])
-    return ["\n\n".join(line["sentences"])] if "sentences" in line else [line["text"]]
 
 
 def checks(lines: Iterable[Line]) -> Iterator[Check]:
@@ -38,18 +29,6 @@ def checks(lines: Iterable[Line]) -> Iterator[Check]:
     read = lru_cache(lambda text: Passage(Page(text)))
     for line in lines:
         yield check(line["claim"], [read(text) for text in pages_of(line)]).check
-
-
-def is_right(line: Line) -> bool | None:
-    """Whether people said that the evidence supports the claim; None if the line has no label."""
-    if "label" in line:
-        return bool(line["label"] == "supported")
-    return line.get("supported")
-
-
-def half_of(line: Line) -> str:
-    """`tuning` or `report`, the same for all claims about one evidence."""
-    return ("tuning", "report")[sha256("\n".join(pages_of(line)).encode()).digest()[-1] % 2]
 
 
 def report(lines: Sequence[Line], found: Sequence[Check]) -> str:

@@ -16,6 +16,7 @@ from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.judge import SupportJudge
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
@@ -36,6 +37,7 @@ from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
+from orc.judges.building import build_judge, trusted
 from orc.limits.models import MESSAGES, UPLOADS, LimitStore, RateLimit
 from orc.limits.store import open_limit_store
 from orc.limits.window import Window
@@ -152,6 +154,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             suggestions=(suggestions := _build_suggestions(documents, log)),
             pictures=documents.pictures,
             traces=traces if settings.store_turn_traces else NoTraces(),
+            judge=_open_judge(settings, documents, models, stack),
         )
         parts = override(parts) if override else parts
         turn_service = TurnService(parts)
@@ -197,6 +200,15 @@ def _build_models(settings: Settings, documents: Documents) -> ChatModels:
     models = build_chat_models(settings, counter, provider, offline=_build_offline_model)
     check_intents(settings.intents, models)
     return models
+
+
+def _open_judge(
+    settings: Settings, documents: Documents, models: ChatModels, stack: AsyncExitStack
+) -> SupportJudge | None:
+    """What reads answers a second time; None if nothing does."""
+    critic = None if documents.provider is None else models.critic
+    judge = build_judge(settings, critic, documents.clients.credentials, stack)
+    return trusted(judge, settings, ModelCatalogue(settings.model_catalog))
 
 
 async def _warm(documents: Documents, models: ChatModels) -> None:

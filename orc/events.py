@@ -150,8 +150,13 @@ class CitationMarked(Event):
 
     @classmethod
     def of(cls, written: WrittenMark) -> "CitationMarked":
-        citation = written.citation.model_copy(update={"rectangles": []})
+        [citation] = without_rectangles([written.citation])
         return cls(index=written.index, citation=citation, mark=written.mark)
+
+
+def without_rectangles(citations: Sequence[Citation]) -> list[Citation]:
+    """The citations as events have them before all rectangles are known."""
+    return [citation.model_copy(update={"rectangles": []}) for citation in citations]
 
 
 def whole_text(answer: str, citations: Sequence[Citation]) -> list[Event]:
@@ -167,11 +172,12 @@ class Citations(Event):
 
 
 class Critique(Event, Objected):
-    """The verdict on one attempt at the answer, by the code checks or by the model after them.
+    """The verdict on one attempt at the answer, by the code checks alone or with a second reading.
 
     The action says how the turn goes on: the answer is accepted, labelled unverified, revised from the same
     sources, or revised after more is looked up.
-    `failure`: why the critic's model gave no verdict, or why there is no revised answer.
+    `failure`: why the second reading gave no verdict, which changes nothing, or why there is no revised
+    answer.
     """
 
     kind = "critique"
@@ -181,6 +187,12 @@ class Critique(Event, Objected):
     attempt: int = 1
     by: Literal["code", "model"] = "code"
     failure: str | None = None
+    citations: list[Citation] | None = Field(
+        default=None,
+        description="all citations of the answer, in their order, if a second reading has judged any: their"
+        " checks and reasons are valid instead of those in `citation` events. Without rectangles. Null in"
+        " results",
+    )
 
 
 class LazyCounts(BaseModel):
@@ -282,8 +294,10 @@ class CriticSummary(Grounding):
     """The checks of the answer that is given, and the last verdict on it, which overrides the checks.
 
     A stopped turn has the checks alone. `attempts` counts the verdicts, and `earlier_actions` has the actions
-    of all but the last.
+    of all but the last. Turns of earlier versions have other counts.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     action: CriticAction | None = None
     attempt: int | None = None

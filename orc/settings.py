@@ -2,9 +2,9 @@
 
 import os
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
 
 from core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
 from core.infra.model_settings import WindowSettings
@@ -49,7 +49,12 @@ class MemorySettings(HistorySettings):
     )
 
 
-CriticSetting = Literal["off", "code", "auto", "always"]
+def _read_earlier(value: object) -> object:
+    """Values of earlier versions: all but `off` had an answer with a wrong number revised."""
+    return "on" if value in ("code", "auto", "always") else value
+
+
+CriticSetting = Annotated[Literal["off", "on"], BeforeValidator(_read_earlier)]
 
 
 class TurnSettings(HistorySettings, WindowSettings):
@@ -109,20 +114,24 @@ class TurnSettings(HistorySettings, WindowSettings):
         description="tokens of the pictures in one prompt, each counted with the most that it can take",
     )
     critic: CriticSetting = Field(
-        default="code",
-        description="what follows if a number of an answer is not on the pages that it cites; off: a label;"
-        " code: one revision; auto: a model judges such answers, those that lack a source and those in other"
-        " words; always: a model judges every answer that uses sources",
+        default="on",
+        description="on: what the checks or the judge find wrong in an answer has it revised; off: it is only"
+        " marked, and no judge is asked. Earlier values (code, auto, always) mean on",
+    )
+    judge: Literal["model", "azure", "off"] = Field(
+        default="model",
+        description="who reads sentences in other words than their pages a second time; model: the critic"
+        " model, if it was measured (docs/citations.md); azure: Azure AI Content Safety, likewise; off:"
+        " no judge",
     )
     critic_max_retries: int = Field(
         default=1,
         ge=0,
         le=5,
         validation_alias=AliasChoices("CRITIC_MAX_RETRIES"),
-        description="how often an answer is revised after the code checks or the critic rejected it; after"
-        " the code checks alone, at most once",
+        description="how often an answer is revised after the checks or the judge found something wrong",
     )
-    critic_seconds: float = Field(default=20.0, gt=0, description="time limit of the critic model")
+    critic_seconds: float = Field(default=20.0, gt=0, description="time limit of the judge")
 
     @property
     def image_limits(self) -> ImageLimits | None:
@@ -216,6 +225,13 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         default=True, description="store a trace of every turn, without questions and answers"
     )
 
+    azure_content_safety_endpoint: str | None = Field(
+        default=None, description="address of the Azure AI Content Safety resource for `ORC_JUDGE=azure`"
+    )
+    azure_content_safety_key: SecretStr | None = Field(
+        default=None,
+        description="key of the Azure AI Content Safety resource; default: the identity of the process",
+    )
     fonts_folder: str = Field(
         default="/usr/share/fonts",
         description="folder of fonts for PDF exports, for characters that the fonts of Orc lack",

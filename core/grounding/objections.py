@@ -83,6 +83,12 @@ def differs(place: str, name: str, page: int | None, claim: str, missing: Sequen
     return Objection(code="differs", text=text, claim=claim, name=name, page=page, missing=tuple(missing))
 
 
+def unsupported(place: str, name: str, page: int | None, claim: str, reason: str) -> Objection:
+    """A second reading found that a page, or a web page if there is no `page`, does not support a claim."""
+    text = f"{place}: {reason or 'it does not support this.'}: {claim}"
+    return Objection(code="unsupported", text=text, claim=claim, name=name, page=page)
+
+
 def are_not_there(missing: Sequence[str]) -> str:
     """`1,084 is not there`, of the numbers of an answer that a page has not."""
     shown = missing[:MOST_NAMED]

@@ -17,6 +17,7 @@ class ModelFacts(Record):
 
     `reasoning_effort` is sent with each request; None: not sent. A model may think in `reasoning_tokens`
     before it answers. `structured_outputs`: it can be held to a JSON schema. `images`: it reads pictures.
+    `judge_accuracy`: its balanced accuracy as judge of answers; None: not measured.
     """
 
     context_window: int = Field(128_000, ge=1000, description="tokens of prompt and answer together")
@@ -27,6 +28,7 @@ class ModelFacts(Record):
     structured_outputs: bool = True
     images: bool = False
     image_tokens: int = Field(3000, ge=1)
+    judge_accuracy: float | None = Field(None, ge=0, le=1)
 
 
 DEFAULT_CHAT_MODEL = "gpt-5.1"
@@ -68,10 +70,13 @@ class ModelSettings(WindowSettings):
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
         " and output_usd per million tokens, reasoning_effort, reasoning_tokens added to a length limit,"
-        " structured_outputs, images (it reads them), image_tokens; default: the facts that ship with Orc",
+        " structured_outputs (with servers of others than OpenAI only if stated), images (it reads them),"
+        " image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
-    critic_model: str | None = Field(None, description="model that judges answers; default: the chat model")
+    critic_model: str | None = Field(
+        None, description="model that reads answers a second time; default: the chat model"
+    )
     summary_model: str | None = Field(
         None, description="model that summarizes older turns; default: the chat model"
     )

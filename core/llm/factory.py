@@ -112,10 +112,17 @@ def build_chat_model(
         breaker=provider.chat,
         reports_finish_reason=True,
         reasoning_tokens=facts.reasoning_tokens,
-        has_structured_outputs=facts.structured_outputs and (endpoint.is_azure or settings.is_openai),
+        has_structured_outputs=facts.structured_outputs
+        and (endpoint.is_azure or settings.is_openai or _is_stated(settings, name)),
         provider=endpoint.telemetry_name,
         records_content=settings.telemetry_content,
     )
+
+
+def _is_stated(settings: CoreSettings, name: str) -> bool:
+    """Whether the settings say about this model, of whatever server, if it can be held to a schema."""
+    stated = settings.model_catalog.get(name)
+    return stated is not None and "structured_outputs" in stated.model_fields_set
 
 
 def _openai_chat(

@@ -1,9 +1,7 @@
-"""critique: the verdict of the code checks and of the critic's model, and the action that follows from it.
+"""critique: the verdict of the code checks and of the judge, and the action that follows from it.
 
-A number that is on no cited page is revised once, unless the setting is `off` or leaves it to the model. What
-is only in other words, or lacks a source, is no reason to write an answer again.
-An answer is accepted only if the code checks accept it and the model, if it was asked, agrees. A critic that
-fails accepts nothing: the answer is given, labelled unverified.
+An answer is made again only if a citation is known to be wrong, or if pages that were found are still to be
+read. What is only in other words, or lacks a source, is no reason, nor is a judge that fails.
 """
 
 from collections.abc import Iterator
@@ -11,14 +9,13 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.errors import OrcError
 from core.grounding.models import Grounding
 from core.grounding.objections import Objection
 from core.mcp_contract import TEXT_TOOLS
-from orc.events import CriticAction, Critique
-from orc.graphs.critic_model import MAX_QUERY_CHARACTERS, CriticVerdict, judge, seconds_left
+from orc.events import CriticAction, Critique, without_rectangles
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import is_proven_wrong, is_worse, passes_checks, restore_earlier, start_revision
+from orc.graphs.second_reading import Reading, calls_left, read_again, seconds_left
 from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
 from orc.tools.ports import WEB_SEARCH
@@ -32,8 +29,9 @@ WORSE = Objection(
 
 async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
     """Judge the attempt. Talk has no grounding and is not judged."""
-    deps, attempt = runtime.context, state.attempt
-    proven = attempt.grounding is not None and is_proven_wrong(attempt.grounding)
+    deps = runtime.context
+    reading = await read_again(state, deps)
+    attempt = reading.attempt
     if attempt.grounding is not None:
         grounding = with_coverage_gaps(attempt.grounding, state)
         attempt = attempt.model_copy(update={"grounding": grounding})
@@ -42,10 +40,11 @@ async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str
         return restore_earlier(state, deps, why)
     if attempt.grounding is None:
         return {}
-    verdict, query = await _verdict(state, attempt.grounding, deps, proven=proven)
+    verdict = _verdict(state, attempt.grounding, reading, deps)
     deps.emit(verdict)
     judged = attempt.model_copy(update={"verdict": verdict})
     if verdict.action in ("revise", "retrieve"):
+        query = reading.judgement.query if reading.judgement else ""
         return start_revision(state, deps, judged, query)
     return changes(attempt=judged)
 
@@ -61,98 +60,61 @@ def _why_rejected(state: ConversationState) -> Objection | None:
     return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
 
 
-async def _verdict(
-    state: ConversationState, checks: Grounding, deps: Deps, *, proven: bool
-) -> tuple[Critique, str]:
-    """The verdict, and the query for the next attempt if the critic's model asks for more.
-
-    `proven`: the code checks prove the answer wrong.
-    """
-    if state.references and (not checks.grounded or checks.closest_passages):
+def _verdict(state: ConversationState, checks: Grounding, reading: Reading, deps: Deps) -> Critique:
+    """The verdict on the attempt after all checks, with the citations if the judge has changed any."""
+    if is_unread := _is_unread(state, checks):
         # An answer from summaries alone does not show that nothing is there.
-        why = _why_last_attempt(state, deps)
-        objections = [*checks.objections, UNREAD, *filter(None, [why])]
+        objections = [*checks.objections, UNREAD]
         checks = checks.model_copy(update={"not_found": False, "objections": objections})
-        if why is None:
-            return _by_code(state, checks, "retrieve"), ""
-    # An answer without results of tools gets no verdict of a model.
-    found_something, setting = bool(state.tool_results or state.document_reply), deps.settings.critic
-    passes = passes_checks(checks)
-    if setting == "code" and proven:
-        return _second_try(state, checks, deps), ""
-    is_decided = passes and not checks.reworded
-    if setting in ("off", "code") or not found_something or (setting == "auto" and is_decided):
-        return _by_code(state, checks, "accept" if passes else "label_unverified"), ""
-    try:
-        model_verdict = await judge(state, deps)
-    except OrcError as exc:
-        failure = f"The critic could not judge the answer: {exc.message}"
-        unjudged = _by_code(state, checks, "label_unverified")
-        return unjudged.model_copy(update={"by": "model", "failure": failure}), ""
-    return _by_model(state, checks, model_verdict, deps)
-
-
-def _second_try(state: ConversationState, checks: Grounding, deps: Deps) -> Critique:
-    """A revision after the code checks alone, unless one was made or there can be none."""
-    if any(attempt.verdict and attempt.verdict.action == "revise" for attempt in state.earlier):
-        return _by_code(state, checks, "label_unverified")
-    if why := _why_last_attempt(state, deps):
-        objections = [*checks.objections, why]
-        return _by_code(state, checks.model_copy(update={"objections": objections}), "label_unverified")
-    return _by_code(state, checks, "revise")
-
-
-def _by_code(state: ConversationState, checks: Grounding, action: CriticAction) -> Critique:
+    objections, action = checks.objections, _end(checks)
+    if wanted := "retrieve" if is_unread else _wanted(state, checks, reading, deps):
+        why = _why_last_attempt(state, deps)
+        objections, action = ([*objections, why], action) if why else (objections, wanted)
+    judgement = reading.judgement
     return Critique(
         grounded=checks.grounded,
-        coverage=checks.coverage,
-        objections=checks.objections,
+        coverage=min(checks.coverage, judgement.coverage) if judgement else checks.coverage,
+        objections=objections,
         action=action,
         attempt=state.attempt.number,
+        by="model" if judgement else "code",
+        failure=f"The second reading failed: {reading.failure}" if reading.failure else None,
+        citations=without_rectangles(state.attempt.citations) if judgement else None,
     )
 
 
-def _by_model(
-    state: ConversationState, checks: Grounding, model_verdict: CriticVerdict, deps: Deps
-) -> tuple[Critique, str]:
-    """Both verdicts combined: the model can add objections to those of the code checks, never remove one."""
-    action: CriticAction = model_verdict.action
-    why = None
-    if action == "accept":
-        agreed = passes_checks(checks) and model_verdict.grounded
-        action = "accept" if agreed else "label_unverified"
-    elif why := _why_last_attempt(state, deps):
-        action = "label_unverified"
-    verdict = Critique(
-        grounded=checks.grounded and model_verdict.grounded,
-        coverage=min(checks.coverage, model_verdict.coverage),
-        objections=list(dict.fromkeys([*checks.objections, *model_verdict.objections, *filter(None, [why])])),
-        action=action,
-        attempt=state.attempt.number,
-        by="model",
-    )
-    return verdict, model_verdict.query.strip()[:MAX_QUERY_CHARACTERS]
+def _is_unread(state: ConversationState, checks: Grounding) -> bool:
+    return bool(state.references) and (not checks.grounded or checks.closest_passages)
+
+
+def _end(checks: Grounding) -> CriticAction:
+    return "accept" if passes_checks(checks) else "label_unverified"
+
+
+def _wanted(state: ConversationState, checks: Grounding, reading: Reading, deps: Deps) -> CriticAction | None:
+    """The next attempt at the answer that there is a reason for; None without a reason.
+
+    The judge decides where to look if the answer is wrong, or if there are pages that were not read in full.
+    """
+    is_wrong = is_proven_wrong(checks) and deps.settings.critic != "off"
+    asks_for_more = reading.judgement is not None and reading.judgement.action == "retrieve"
+    if asks_for_more and (is_wrong or state.references):
+        return "retrieve"
+    return "revise" if is_wrong else None
 
 
 def _why_last_attempt(state: ConversationState, deps: Deps) -> Objection | None:
     """The reason why there is no further attempt; None if there can be one."""
     settings = deps.settings
-    judges = settings.critic in ("auto", "always")
     if state.attempt.number > settings.critic_max_retries:
         why = f"CRITIC_MAX_RETRIES is {settings.critic_max_retries}"
-    elif _calls_left(state, deps) < 1 + int(judges):
+    elif calls_left(state, deps) < 1:
         why = "the turn has too few model calls left"
     elif seconds_left(deps) <= 0:
         why = "the turn has no time left"
     else:
         return None
     return Objection(code="no_further_attempt", text=f"No further attempt was made: {why}.")
-
-
-def _calls_left(state: ConversationState, deps: Deps) -> int:
-    """The model calls left. Those of document_chat count, which writes the answers of its turns."""
-    answers = deps.budget.by_tools.model_calls if state.blob_names else 0
-    return deps.budget.calls_left - answers
 
 
 def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding:

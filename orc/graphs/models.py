@@ -10,6 +10,7 @@ from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
 from core.documents.page_images import PageImage
 from core.documents.unknown_files import UnknownFile
+from core.grounding.judge import SupportJudge
 from core.grounding.models import Citation, Grounding, Revision
 from core.grounding.rectangles import ReadBoxes
 from core.grounding.sources import Source
@@ -145,7 +146,6 @@ class Prompts:
     converse: str
     use_tools: str
     answer_from_tools: str
-    critic: str
     revise: str
 
 
@@ -155,7 +155,7 @@ class Deps:
 
     `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
     answer that exists ends at `ends_at`, in the running loop's time. `page_images` is None if the turn sends
-    no pictures of pages.
+    no pictures of pages, `judge` if nothing is read a second time.
     """
 
     models: ChatModels
@@ -177,3 +177,4 @@ class Deps:
     origins: Origins = field(default_factory=Origins)
     update_tools: frozenset[str] = frozenset()
     page_images: PageImages | None = None
+    judge: SupportJudge | None = None

@@ -11,13 +11,13 @@ from core.grounding.models import Grounding, Revision
 from core.grounding.objections import Objection
 from core.llm.tokens import truncate
 from orc.events import Critique, Reset, whole_text
-from orc.graphs.critic_model import MAX_ISSUE_CHARACTERS
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes
 
 logger = logging.getLogger(__name__)
 
 MAX_ISSUES = 12
+MAX_ISSUE_CHARACTERS = 300
 QUOTED_SHARE = 4
 """The withdrawn answer is quoted within a fourth of the retrieval budget."""
 MAX_QUOTED_CHARACTERS = 100_000

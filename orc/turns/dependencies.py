@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from core.documents.pictures import PagePictures
 from core.documents.scope import ScopeTokens
 from core.documents.service import DocumentService
+from core.grounding.judge import SupportJudge
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
@@ -29,7 +30,7 @@ COMMIT_SECONDS = 10.0
 class TurnDependencies:
     """The services that turns use; the same for every turn of a process.
 
-    `context_prompts` are those of turns over contexts.
+    `context_prompts` are those of turns over contexts. `judge` is one whose verdicts count.
     """
 
     log: TurnLog
@@ -49,6 +50,7 @@ class TurnDependencies:
     traces: TraceSink = field(default_factory=NoTraces)
     suggestions: Suggestions | None = None
     pictures: PagePictures | None = None
+    judge: SupportJudge | None = None
     revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
     commit_seconds: float = COMMIT_SECONDS
     stop_poll_seconds: float = POLL_SECONDS

@@ -94,6 +94,7 @@ class TurnInputs:
             update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
             origins=running.origins,
             page_images=self._page_images(settings, scope),
+            judge=parts.judge,
         )
 
     def _page_images(self, settings: TurnSettings, scope: Scope) -> PageImages | None:

@@ -26,8 +26,8 @@ class FeatureFlags(Record):
     )
     critic: StrictBool | CriticSetting | None = Field(
         default=None,
-        description="what follows an answer that fails the checks, as ORC_CRITIC, which is the default; true:"
-        " always, false: off",
+        description="whether what is wrong in an answer has it revised, and sentences in other words are read"
+        " a second time: `on` or true, `off` or false; default: ORC_CRITIC",
     )
     memory: StrictBool | None = Field(
         default=None, description="false: the prompts have nothing of the memory of the conversation"
@@ -48,7 +48,7 @@ class FeatureFlags(Record):
             settings = searched_by_model(settings)
         critic: str | None = self.critic if isinstance(self.critic, str) else None
         if isinstance(self.critic, bool):
-            critic = "always" if self.critic else "off"
+            critic = "on" if self.critic else "off"
         changed = {"lazy_retrieval": self.lazy, "critic": critic, "page_images": self.images}
         return settings.model_copy(update={name: v for name, v in changed.items() if v is not None})
 

@@ -205,12 +205,12 @@ def answer_kind_of(checks: Grounding | None) -> AnswerKind:
 def critic_summary_of(state: ConversationState) -> dict[str, JsonValue]:
     """The checks and the verdict on the answer that is given, and the actions on the attempts before it.
 
-    The verdict overrides the checks, because a model may have added objections.
+    The verdict overrides the checks, because it may have further objections.
     """
     grounding, verdicts = state.attempt.grounding, state.verdicts
     if grounding is None:
         return {}
-    last = verdicts[-1].data() if verdicts else {}
+    last = verdicts[-1].model_dump(mode="json", exclude={"citations"}) if verdicts else {}
     earlier: list[JsonValue] = [verdict.action for verdict in verdicts[:-1]]
     attempts = {"attempts": len(verdicts), "earlier_actions": earlier}
     return {**grounding.model_dump(mode="json"), **last, **attempts}

@@ -14,7 +14,10 @@ def steps_of(events: Sequence[Event]) -> dict[str, Any]:
     """The fields of a turn's metadata that say how its answer came about."""
     return {
         "tools": _tools(events),
-        "critiques": [event for event in events if isinstance(event, Critique)],
+        # The result has the citations already.
+        "critiques": [
+            event.model_copy(update={"citations": None}) for event in events if isinstance(event, Critique)
+        ],
         "withdrawn": [event.reason for event in events if isinstance(event, Reset)],
     }
 
@@ -31,7 +34,7 @@ def shown_text(events: Sequence[Event]) -> str:
 
 
 def shown_citations(events: Sequence[Event]) -> list[Citation]:
-    """The citations of the text that a reader has, with its marks: those since the last reset."""
+    """The citations of the text that a reader has, with its marks: those since the last reset, as judged."""
     shown: dict[int, Citation] = {}
     for event in events:
         if isinstance(event, Reset):
@@ -39,6 +42,8 @@ def shown_citations(events: Sequence[Event]) -> list[Citation]:
         elif isinstance(event, CitationMarked):
             known = shown.setdefault(event.index, event.citation.model_copy(update={"marks": []}))
             shown[event.index] = known.model_copy(update={"marks": [*known.marks, event.mark]})
+        elif isinstance(event, Critique) and event.citations is not None:
+            shown = dict(enumerate(event.citations))
     return [shown[index] for index in sorted(shown)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from core.infra.model_settings import DEFAULT_CHAT_MODEL
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.doubles.openai_window import Window
 from devkit.in_process import InProcess, Variant, running_here
@@ -20,7 +21,7 @@ LISTING = "Which documents are there?"
 NAMED = {"blob_names": [HANDBOOK.name]}
 VARIANTS = {
     "defaults": Variant(),
-    "critic": Variant({"critic": "always"}),
+    "judge": Variant({"model_catalog": {DEFAULT_CHAT_MODEL: {"judge_accuracy": 0.8}}}),
     "lazy": Variant({"lazy_retrieval": True}),
 }
 PLAN = {
@@ -29,14 +30,18 @@ PLAN = {
     "steps": ["retrieve", "answer"],
     "confidence": 0.9,
 }
-VERDICT = {"grounded": True, "coverage": 1, "issues": [], "action": "accept"}
+VERDICT = {"sentences": [], "coverage": 1, "action": "accept"}
+OTHER = "His name can be read in the hall. [S1]"
+"""In other words than any page."""
 SCENARIOS: dict[str, tuple[str, dict[str, Any], int, int]] = {
     "document": ("defaults", NAMED, 1, 2),
     "search": ("defaults", {}, 1, 2),
     "tools": ("defaults", {"question": LISTING}, 2, 3),
     "lazy": ("lazy", {}, 1, 2),
-    "document, critic": ("critic", NAMED, 2, 3),
-    "search, critic": ("critic", {}, 2, 3),
+    "document, judge": ("judge", NAMED, 1, 2),
+    "search, judge": ("judge", {}, 1, 2),
+    "document, judge, undecided": ("judge", NAMED, 2, 3),
+    "search, judge, undecided": ("judge", {}, 2, 3),
 }
 """The settings, what is asked, and how often a model is: by a first question, and by a second one."""
 
@@ -65,16 +70,20 @@ def test_a_turn_asks_a_model_as_often_as_documented(
         upload(client, place, HANDBOOK).raise_for_status()
         here.index()
         for number, (question, expected) in enumerate([(QUESTION, first), (SECOND, second)], 1):
-            asked, usage = ask(client, model, {"question": question, **body, "conversation_id": place})
+            texts = [OTHER] if scenario.endswith("undecided") else []
+            about = {"question": question, **body, "conversation_id": place}
+            asked, usage = ask(client, model, about, texts)
             assert len(asked) == usage["model_calls"] == expected
             figures = f"{scenario}, question {number}: {' + '.join(asked)}, {usage['input_tokens']:,} tokens"
             with capfd.disabled():
                 sys.stdout.write(f"\n{figures}")
 
 
-def ask(client: httpx.Client, model: OpenAIDouble, body: dict[str, Any]) -> tuple[list[str], dict[str, int]]:
+def ask(
+    client: httpx.Client, model: OpenAIDouble, body: dict[str, Any], texts: list[str]
+) -> tuple[list[str], dict[str, int]]:
     """What the model was asked for in one turn, and what the turn says that it cost."""
     calls: list[tuple[str, dict[str, Any]]] = [("documents_list", {})] if body["question"] == LISTING else []
-    model.responder = scripted = Model(Talk([PLAN], [VERDICT], calls))
+    model.responder = scripted = Model(Talk([PLAN], [VERDICT], calls, texts))
     result = answered(client.post("/orc", json=body))
     return scripted.asked, result["metadata"]["usage"]

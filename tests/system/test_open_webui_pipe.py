@@ -90,7 +90,7 @@ async def test_a_file_of_the_chat_is_uploaded_once_and_its_source_is_shown(
     assert events_of(chunks, "status")[0]["description"] == "Reading quay.txt"
     assert events_of(chunks, "status")[-1]["done"]
     [source] = events_of(chunks, "source")
-    assert source["document"] == ["The quay opens at seven"]
+    assert source["document"] == ["The quay opens at seven."]
     await chat.ask()
     assert chat.reads == ["f1"]
     with running.client("", "") as http:

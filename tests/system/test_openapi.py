@@ -106,7 +106,7 @@ def test_answers_are_what_the_document_describes(ann: httpx.Client, double: Open
         answered(ask(ann, conversation_id, "a.txt")),
         answered(ask(ann, conversation_id)),
         answered(ask(ann, conversation_id, question="Thank you!")),
-        answered(ask(ann, conversation_id, question="How tall is it?", feature_flags={"critic": "always"})),
+        answered(ask(ann, conversation_id, question="How tall is it?")),
         answered(ask(ann)),
     ]
     assert [misfits("TurnResult", result) for result in results] == [[]] * len(results)

@@ -61,7 +61,7 @@ def _chat_form(double: OpenAIDouble) -> Json:
 @pytest.fixture(scope="module")
 def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeing]:
     double = OpenAIDouble(respond)
-    on = {"page_images": True, "critic": "code"}
+    on = {"page_images": True}
     variants = {
         "on": Variant(on),
         "off": Variant({}),

@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import DependencyDown
 from core.grounding.claims import NOT_FOUND_ANSWER
+from core.infra.model_settings import DEFAULT_CHAT_MODEL
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.in_process import InProcess, Variant
 from devkit.stream_to_json import common_view, fold
@@ -30,6 +31,8 @@ SEARCHED, FAILED_SEARCH = "semantic_search finished", "semantic_search failed"
 SEARCHED_PAGES, WEB = "search_pages finished", "web_search finished"
 LATE, BROKEN = Reply(text="Too late.", delay_ms=700), Failure(status=500)
 RIGHT, WRONG = "The quay opens at seven. [S1]", "The quay opens at eleven. [S1]"
+OTHER = "Visitors may enter from seven. [S1]"
+"""In other words than the page."""
 ELSEWHERE = "Who won the chess cup?"
 
 
@@ -39,11 +42,12 @@ def plan(*steps: str, **other: Any) -> dict[str, Any]:
     return {**usual, "steps": [*steps, "answer"], **other}
 
 
-def verdict(action: str, **other: Any) -> dict[str, Any]:
-    """A critic's verdict as the model fills it in."""
-    fine = action == "accept"
-    issues = [] if fine else ["It is vague."]
-    return {"grounded": fine, "coverage": float(fine), "issues": issues, "action": action, **other}
+def verdict(said: str, **other: Any) -> dict[str, Any]:
+    """A judge's verdict on one sentence as the model fills it in."""
+    quoted = {"quote": "The quay opens at seven.", "reason": "It says so."}
+    sentences = [{"sentence": 1, "verdict": said, **quoted}]
+    action = "revise" if said == "unsupported" else "accept"
+    return {"sentences": sentences, "coverage": 1, "action": action, **other}
 
 
 class Without:
@@ -68,13 +72,14 @@ def without(broken: str | None, parts: TurnDependencies) -> TurnDependencies:
     return replace(parts, tools=Without(parts.tools, broken))
 
 
+MEASURED = {"model_catalog": {DEFAULT_CHAT_MODEL: {"judge_accuracy": 0.8}}}
 VARIANTS = {
     "plain": Variant(),
-    "critic": Variant({"critic": "always"}),
+    "judge": Variant(MEASURED),
     "forgetful": Variant({"memory": "off"}),
-    "lazy": Variant({"critic": "always", "lazy_retrieval": True}),
+    "lazy": Variant({**MEASURED, "lazy_retrieval": True}),
     "hasty planner": Variant({"planner_seconds": 0.3}),
-    "hasty critic": Variant({"critic": "always", "critic_seconds": 0.3}),
+    "hasty judge": Variant({**MEASURED, "critic_seconds": 0.3}),
     "search down": Variant(override=partial(without, "semantic_search")),
     "web down": Variant(override=partial(without, "web_search")),
     "tools down": Variant(override=partial(without, None)),
@@ -84,10 +89,10 @@ talk = partial(Permutation, documents=False, tools=[], actions=[], cites=[])
 named = partial(Permutation, body=NAMED, tools=["document_chat finished"])
 ruled = partial(Permutation, body=NO_WEB)
 """Planned by rules: only the documents can be searched."""
-judged = partial(ruled, asked=["tools", "CriticVerdict"], variant="critic")
+judged = partial(ruled, asked=["tools", "CriticVerdict"], variant="judge")
+undecided = partial(judged, cites=[], says="The second reading failed")
 lazy = partial(ruled, variant="lazy", tools=[SEARCHED_PAGES])
 BY_PLAN = ["TurnPlan", "tools"]
-TWICE = ["tools", "CriticVerdict", "text", "CriticVerdict"]
 
 PERMUTATIONS = {
     "answer only": talk(["text"], question="Hello!"),
@@ -111,12 +116,10 @@ PERMUTATIONS = {
         ),
         tools=["documents_list finished", SEARCHED],
     ),
-    "summaries": lazy(
-        ["text", "CriticVerdict"], Talk(verdicts=[verdict("accept")]), says="given as summaries"
-    ),
+    "summaries": lazy(["text"], says="given as summaries"),
     "summaries, then whole pages": lazy(
-        ["text", "CriticVerdict", "text", "CriticVerdict"],
-        Talk(verdicts=[verdict("retrieve"), verdict("accept")]),
+        ["text", "CriticVerdict", "text"],
+        Talk(texts=[OTHER], verdicts=[verdict("supported", action="retrieve")]),
         tools=["get_page finished", "get_page finished", SEARCHED_PAGES],
         actions=["retrieve", "accept"],
         says="read in full with get_page",
@@ -178,53 +181,46 @@ PERMUTATIONS = {
         says="mcp_server",
         status=503,
     ),
-    "critic: accept": judged(talk=Talk(verdicts=[verdict("accept")])),
-    "critic: revise": judged(
-        talk=Talk(texts=[RIGHT, RIGHT], verdicts=[verdict("revise"), verdict("accept")]),
-        asked=TWICE,
+    "judge: nothing to judge": ruled(["tools"], variant="judge"),
+    "judge: supported": judged(talk=Talk(texts=[OTHER], verdicts=[verdict("supported")])),
+    "judge: unsupported": judged(
+        talk=Talk(texts=[OTHER, RIGHT], verdicts=[verdict("unsupported")]),
+        asked=["tools", "CriticVerdict", "text"],
         actions=["revise", "accept"],
     ),
-    "critic: revise what document_chat said": named(
-        ["text", "CriticVerdict", "text", "CriticVerdict"],
-        Talk(verdicts=[verdict("revise"), verdict("accept")]),
-        variant="critic",
+    "judge: unsupported, said by document_chat": named(
+        ["text", "CriticVerdict", "text"],
+        Talk(texts=[OTHER, RIGHT], verdicts=[verdict("unsupported")]),
+        variant="judge",
         tools=["document_chat finished"] * 2,
         actions=["revise", "accept"],
     ),
-    "critic: retrieve": judged(
-        talk=Talk(verdicts=[verdict("retrieve", query="quay hours"), verdict("accept")]),
-        asked=TWICE,
+    "judge: retrieve": judged(
+        talk=Talk(
+            texts=[OTHER, RIGHT],
+            verdicts=[verdict("unsupported", action="retrieve", query="quay hours")],
+        ),
+        asked=["tools", "CriticVerdict", "text"],
         tools=[SEARCHED] * 2,
         actions=["retrieve", "accept"],
         says="The critic asked for more.",
     ),
-    "critic: accept what code does not": judged(
-        talk=Talk(texts=[WRONG], verdicts=[verdict("accept")]), actions=["label_unverified"], cites=[]
-    ),
-    "critic: retries used up": judged(
-        talk=Talk(verdicts=[verdict("revise"), verdict("revise")]),
-        asked=TWICE,
+    "judge: retries used up": judged(
+        talk=Talk(texts=[OTHER, OTHER], verdicts=[verdict("unsupported")] * 2),
+        asked=["tools", "CriticVerdict", "text", "CriticVerdict"],
         actions=["revise", "label_unverified"],
+        cites=[],
         says="CRITIC_MAX_RETRIES is 1",
     ),
-    "critic: a revision that is worse": judged(
-        talk=Talk(texts=[RIGHT, WRONG], verdicts=[verdict("revise")]),
-        asked=TWICE[:3],
+    "a revision that is worse": ruled(
+        ["tools", "text"],
+        Talk(texts=[f"{RIGHT} {WRONG}", WRONG]),
         actions=["revise", "label_unverified"],
         says="the earlier one is given",
     ),
-    "the critic fails": judged(
-        talk=Talk(verdicts=[BROKEN]), actions=["label_unverified"], says="could not judge"
-    ),
-    "the critic is late": judged(
-        talk=Talk(verdicts=[LATE]),
-        variant="hasty critic",
-        actions=["label_unverified"],
-        says="could not judge",
-    ),
-    "the critic talks": judged(
-        talk=Talk(verdicts=["I like it."]), actions=["label_unverified"], says="could not judge"
-    ),
+    "the judge fails": undecided(talk=Talk(texts=[OTHER], verdicts=[BROKEN])),
+    "the judge is late": undecided(talk=Talk(texts=[OTHER], verdicts=[LATE]), variant="hasty judge"),
+    "the judge talks": undecided(talk=Talk(texts=[OTHER], verdicts=["I like it."])),
 }
 
 

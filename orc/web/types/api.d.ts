@@ -203,6 +203,7 @@ export interface Schemas {
     attempt: number;
     by: "code" | "model";
     failure: string | null;
+    citations: Array<Schemas["Citation"]> | null;
     issues: Array<string>;
   };
   DayTotals: {
@@ -263,7 +264,7 @@ export interface Schemas {
   };
   FeatureFlags: {
     lazy: boolean | null;
-    critic: boolean | "off" | "code" | "auto" | "always" | null;
+    critic: boolean | "off" | "on" | null;
     memory: boolean | null;
     model_searches: boolean | null;
     images: boolean | null;

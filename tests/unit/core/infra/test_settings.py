@@ -146,6 +146,16 @@ def test_current_names_cause_no_warning(
     assert caplog.messages == []
 
 
+@pytest.mark.parametrize(
+    ("value", "read"), [("off", "off"), ("on", "on"), ("code", "on"), ("auto", "on"), ("always", "on")]
+)
+def test_values_of_the_critic_in_earlier_versions_are_read(
+    value: str, read: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORC_CRITIC", value)
+    assert load_settings(orc.settings.Settings).critic == read
+
+
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="frozen"):
         CoreSettings().workers = 3  # type: ignore[misc]
@@ -154,7 +164,7 @@ def test_settings_cannot_be_changed() -> None:
 def test_no_more_variables_are_documented_than_a_page_can_show() -> None:
     documented = set[str]().union(*(variables(kind) for _, kind, _ in PARTS))
     assert ADVANCED_VARIABLE in documented
-    assert len(documented) <= 62
+    assert len(documented) <= 65
 
 
 def test_no_current_name_is_listed_as_old() -> None:

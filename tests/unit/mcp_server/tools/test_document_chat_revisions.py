@@ -80,7 +80,7 @@ async def test_model_sees_the_withdrawn_answer_its_issues_and_the_sources(
 
 async def test_a_revised_answer_is_checked_against_the_documents_alone(server: MCPServer[None]) -> None:
     found = await ask(server, "quay.txt", revision=WRONG)
-    assert [citation["quote"] for citation in found["citations"]] == ["The quay opens at seven"]
+    assert [citation["quote"] for citation in found["citations"]] == ["The quay opens at seven."]
     assert not found["metadata"]["grounding"]["grounded"]
     assert "[citation withheld: no such source]" in found["answer"]
 

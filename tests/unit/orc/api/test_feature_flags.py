@@ -52,11 +52,8 @@ class Library:
 
 
 def _answers(messages: list[BaseMessage], options: Json) -> AIMessage:
-    """A model that is wrong at first, says what it was given, and judges everything as right."""
+    """A model that is wrong at first and says what it was given."""
     prompt = "\n".join(str(message.text) for message in messages)
-    if options.get("tool_choice") == "CriticVerdict":
-        verdict = {"grounded": True, "coverage": 1.0, "issues": [], "action": "accept", "query": ""}
-        return AIMessage("", tool_calls=[{"name": "CriticVerdict", "args": verdict, "id": "1"}])
     if "Remember me?" in prompt:
         return AIMessage("You are Ada." if "My name is Ada" in prompt else "Who are you?")
     if "On fees." in prompt:
@@ -114,13 +111,14 @@ ENDPOINTS = pytest.mark.parametrize("endpoint", ["orc", "chat"])
 
 
 @ENDPOINTS
-async def test_the_critic_of_one_turn(api: Api, endpoint: str) -> None:
+@pytest.mark.parametrize("earlier", ["on", True, "code", "auto", "always"])
+async def test_the_critic_of_one_turn(api: Api, endpoint: str, earlier: str | bool) -> None:
     usual = await api.ask(endpoint)
     off = await api.ask(endpoint, feature_flags={"critic": False})
-    judged = await api.ask(endpoint, feature_flags={"critic": "always"})
+    on = await api.ask(endpoint, feature_flags={"critic": earlier})
     assert usual["answer"] == 'The fee is 10. [Page 1 of Document "a.pdf"]'
     assert off["answer"] == 'The fee is 12. [Page 1 of Document "a.pdf": 12 is not there]'
-    assert [r["metadata"]["critic_summary"]["by"] for r in (usual, off, judged)] == ["code", "code", "model"]
+    assert on["answer"] == usual["answer"]
 
 
 @ENDPOINTS

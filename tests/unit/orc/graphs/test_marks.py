@@ -9,7 +9,7 @@ import pytest
 from core.grounding.citations import marker_text, place_of
 from core.grounding.models import Citation
 from core.grounding.sources import Source
-from orc.events import CitationMarked, Event, Reset, Token, whole_text
+from orc.events import CitationMarked, Critique, Event, Reset, Token, whole_text
 from orc.graphs.answer_stream import AnswerStream
 from orc.turns.steps import shown_citations
 
@@ -141,6 +141,14 @@ async def test_a_stopped_answer_keeps_the_citations_of_its_markers() -> None:
     stream, events = await answered(Said(choose), choose)
     withdrawn = [Token(text="No."), *whole_text("", stream.writer.citations)[1:], Reset(reason="Revised.")]
     assert shown_citations([*withdrawn, *events]) == stream.writer.citations
+
+
+async def test_a_stopped_answer_keeps_what_a_judge_said_of_it() -> None:
+    choose = random.Random(16)
+    stream, events = await answered(Said(choose), choose)
+    judged = [each.model_copy(update={"check": "supported"}) for each in stream.writer.citations]
+    verdict = Critique(grounded=True, coverage=1, action="accept", citations=judged)
+    assert shown_citations([*events, verdict]) == judged != stream.writer.citations
 
 
 async def test_a_citation_that_is_repeated_has_a_mark_for_each_marker() -> None:

@@ -277,7 +277,7 @@ async def test_a_revision_is_sent_the_same_pictures() -> None:
         is_second = "<withdrawn_answer>" in "".join(str(message.text) for message in messages)
         return AIMessage("The fee is 10. [S1] It is signed. [S2]" if is_second else "The fee is 12. [S1]")
 
-    turn = SeeingTurn(script, TEXT, SCAN, found=found_fee(), critic="code")
+    turn = SeeingTurn(script, TEXT, SCAN, found=found_fee())
     state = await turn.run(has_documents=True)
     assert state.attempt.number == 2
     assert turn.sent(0) == turn.sent(1) != []
@@ -295,18 +295,9 @@ async def test_the_sizes_of_a_prompt_count_the_pictures_that_it_has() -> None:
     assert sizes["total"] == sum(sizes.values()) - sizes["total"]
 
 
-async def test_a_critic_that_sees_no_pictures_is_asked_to_leave_them_out() -> None:
-    prompts: list[str] = []
-
-    def script(messages: Messages, options: dict[str, Any]) -> AIMessage:
-        if options.get("tool_choice") == "CriticVerdict":
-            prompts.append(str(messages[-1].text))
-            verdict = {"grounded": True, "coverage": 1.0, "issues": [], "action": "accept", "query": ""}
-            return AIMessage("", tool_calls=[{"name": "CriticVerdict", "args": verdict, "id": "1"}])
-        return AIMessage("The total is 4711 crowns. [S1]")
-
-    turn = SeeingTurn(script, SCAN, critic="always")
+async def test_what_is_from_a_picture_is_not_read_a_second_time() -> None:
+    turn = SeeingTurn(cites(1), SCAN, has_judge=True)
     state = await turn.run(has_documents=True)
-    assert "You are not shown pictures" in prompts[0]
+    assert turn.deps.budget.usage.model_calls == 1
     assert state.attempt.verdict is not None
     assert state.attempt.verdict.action == "accept"

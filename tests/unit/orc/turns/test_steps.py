@@ -10,7 +10,7 @@ EVENTS: list[Event] = [
     Tool(name="semantic_search", status="finished", duration_ms=12.5),
     Token(text="At "),
     Token(text="six."),
-    VERDICT,
+    VERDICT.model_copy(update={"citations": []}),
     Reset(reason="More is looked up for the answer."),
     Tool(name="get_page", status="started"),
     Tool(name="get_page", status="started"),
@@ -31,5 +31,5 @@ def test_steps_are_the_calls_verdicts_and_withdrawals() -> None:
         ("get_page", "failed", None, "not_found"),
         ("get_page", "unfinished", None, None),
     ]
-    assert steps["critiques"] == [VERDICT]
+    assert steps["critiques"] == [VERDICT], "the result has the citations"
     assert steps["withdrawn"] == ["More is looked up for the answer."]

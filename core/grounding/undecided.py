@@ -1,0 +1,120 @@
+"""The sentences of an answer that code left undecided, their evidence, and what verdicts change."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from core.grounding import objections
+from core.grounding.brackets import visible_name
+from core.grounding.citations import place_of
+from core.grounding.claims import Claim, Claims, covered_by_marker
+from core.grounding.code_check import Page
+from core.grounding.judge import UNKNOWN, Pair, Verdict
+from core.grounding.models import REFUTED, Citation, CitationCheck, Grounding, written_marks
+from core.grounding.objections import Objection
+from core.grounding.units import around
+
+ReadPage = Callable[[Citation], Page]
+"""The page of a citation; read once for all citations of it."""
+
+
+@dataclass
+class Stated:
+    """Sentences of an answer that markers next to each other are about, and the citations of these by index.
+
+    `text` has what introduces them, and the beginning of a sentence that a marker divides; `shared` are the
+    citations of that beginning.
+    """
+
+    text: str
+    claims: Sequence[Claim]
+    shared: Sequence[int] = ()
+    cited: list[int] = field(default_factory=list)
+    verdict: Verdict = UNKNOWN
+
+
+class SecondReading:
+    """An answer with its citations, as a judge reads it."""
+
+    def __init__(self, answer: str, citations: Sequence[Citation]) -> None:
+        self._citations = citations
+        self._claims = Claims()
+        self._stated: list[Stated] = []
+        end = 0
+        for written in written_marks(citations):
+            added = self._claims.add(answer[end : written.mark.start])
+            end = written.mark.end
+            if added or not self._stated:
+                self._stated.append(self._of(added))
+            self._stated[-1].cited.append(written.index)
+        self._claims.add(answer[end:])
+        self.undecided = [each for each in self._stated if each.claims and self._is_undecided(each)]
+
+    def _of(self, added: Sequence[Claim]) -> Stated:
+        claims, above = covered_by_marker(added) if added else ([], [])
+        text = " ".join(claim.text for claim in (*above, *claims))
+        is_rest = bool(claims) and claims[0].goes_on and bool(self._stated)
+        before = self._stated[-1] if is_rest else Stated("", ())
+        # The rest of a sentence can be from the source of its beginning, too.
+        return Stated(f"{before.text} {text}".strip(), claims, before.cited)
+
+    def _is_undecided(self, stated: Stated) -> bool:
+        cited = [self._citations[index] for index in stated.cited]
+        return all(each.check == "reworded" and not each.closest for each in cited)
+
+    def pair(self, stated: Stated, page: ReadPage) -> Pair:
+        """The sentences, and the units that they cite with what is around them."""
+        cited = [self._citations[index] for index in dict.fromkeys((*stated.shared, *stated.cited))]
+        return Pair(sentence=stated.text, evidence="\n\n".join(dict.fromkeys(map(_evidence(page), cited))))
+
+    def citations(self) -> list[Citation]:
+        """The citations with the verdicts on what cites them.
+
+        One is supported if all of that is, and unsupported if any is.
+        """
+        said: dict[int, list[Verdict]] = {}
+        for stated in self._stated:
+            for index in stated.cited:
+                said.setdefault(index, []).append(stated.verdict)
+        return [_judged(citation, said.get(index, [])) for index, citation in enumerate(self._citations)]
+
+    def grounding(self, grounding: Grounding) -> Grounding:
+        """The checks of the answer with the verdicts."""
+        citations = self.citations()
+        counts = Counter(each.check for each in citations)
+        refuted = [each for each in self.undecided if each.verdict.verdict == "unsupported"]
+        needing = sum(claim.needs_source for claim in self._claims.all)
+        lost = sum(claim.needs_source for each in refuted for claim in each.claims)
+        changed: dict[str, Any] = {check: counts[check] for check in get_args(CitationCheck)}
+        changed["grounded"] = grounding.grounded and counts.keys().isdisjoint(REFUTED)
+        changed["not_found"] = grounding.not_found and not refuted
+        changed["coverage"] = max(0.0, grounding.coverage - lost / max(1, needing))
+        changed["objections"] = [*grounding.objections, *self._objections(refuted)]
+        return grounding.model_copy(update=changed)
+
+    def _objections(self, refuted: Sequence[Stated]) -> Iterator[Objection]:
+        for stated in refuted:
+            citation, claim = self._citations[stated.cited[0]], stated.claims[-1].short
+            place, page = place_of(citation), citation.page if citation.url is None else None
+            name = visible_name(citation.blob_name) if citation.url is None else place
+            yield objections.unsupported(place, name, page, claim, stated.verdict.reason)
+
+
+def _evidence(page: ReadPage) -> Callable[[Citation], str]:
+    def read(citation: Citation) -> str:
+        found = page(citation)
+        units = found.units
+        cited = [n for n, unit in enumerate(units) if unit.start < citation.end and citation.start < unit.end]
+        shown = sorted({number for each in cited for number in around(units, each)})
+        return "\n".join(found.text[units[n].start : units[n].end] for n in shown)
+
+    return read
+
+
+def _judged(citation: Citation, verdicts: Sequence[Verdict]) -> Citation:
+    if why := [each.reason for each in verdicts if each.verdict == "unsupported"]:
+        return citation.model_copy(update={"check": "unsupported", "reason": why[0]})
+    if verdicts and all(each.verdict == "supported" for each in verdicts):
+        return citation.model_copy(update={"check": "supported"})
+    return citation

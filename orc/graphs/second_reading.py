@@ -1,0 +1,99 @@
+"""The second reading of an attempt: a judge reads what code left undecided, once the text is there."""
+
+import asyncio
+import logging
+import math
+from typing import NamedTuple
+
+from core.errors import BudgetExceeded, DeadlineExceeded, OrcError
+from core.grounding.code_check import Page
+from core.grounding.judge import Judgement, SupportJudge, confirmed
+from core.grounding.undecided import SecondReading
+from core.llm.tokens import take_first_fitting
+from orc.graphs.models import Attempt, ConversationState, Deps
+
+logger = logging.getLogger(__name__)
+
+MOST_SENTENCES = 20
+"""Undecided sentences of an answer that a judge is shown; the others stay undecided."""
+
+
+class Reading(NamedTuple):
+    """The attempt with the verdicts, what the judge said of all of it, and why it said nothing."""
+
+    attempt: Attempt
+    judgement: Judgement | None = None
+    failure: str | None = None
+
+
+async def read_again(state: ConversationState, deps: Deps) -> Reading:
+    """Have the judge read the undecided sentences of the answer, in one call; none without such sentences.
+
+    A judge that fails leaves the attempt as it is.
+    """
+    attempt = state.attempt
+    if deps.judge is None or deps.settings.critic == "off" or attempt.grounding is None:
+        return Reading(attempt)
+    try:
+        reading = SecondReading(attempt.answer or "", attempt.citations)
+        if not reading.undecided:
+            return Reading(attempt)
+        judgement = await _judged(reading, state, deps, deps.judge)
+        judged = {"citations": reading.citations(), "grounding": reading.grounding(attempt.grounding)}
+    except OrcError as exc:
+        return Reading(attempt, failure=exc.message)
+    except Exception:
+        # The answer is there: an error of the judge must not lose it.
+        logger.exception("judge.failed")
+        return Reading(attempt, failure="It failed unexpectedly.")
+    return Reading(attempt.model_copy(update=judged), judgement)
+
+
+async def _judged(
+    reading: SecondReading, state: ConversationState, deps: Deps, judge: SupportJudge
+) -> Judgement:
+    """What the judge says; its verdicts are with the sentences then."""
+    seconds = min(deps.settings.critic_seconds, seconds_left(deps))
+    if seconds <= 0:
+        raise DeadlineExceeded("The turn has no time left for it.")
+    if calls_left(state, deps) < 1:
+        raise BudgetExceeded("The turn has no model call left for it.")
+    asked = reading.undecided[:MOST_SENTENCES]
+    try:
+        async with asyncio.timeout(seconds):
+            pages = await _pages(state.attempt, deps)
+            pairs = [reading.pair(each, lambda cited: pages[cited.document_id, cited.page]) for each in asked]
+            fitting = take_first_fitting(
+                pairs,
+                deps.settings.retrieval_tokens,
+                lambda pair: deps.counter.count(pair.sentence) + deps.counter.count(pair.evidence),
+            )
+            if not fitting:
+                raise OrcError("The sentences are too long for it.")
+            judgement = await judge.judge(state.query, fitting, budget=deps.budget)
+    except TimeoutError as exc:
+        raise DeadlineExceeded(f"It did not answer within {seconds:.3g} s.") from exc
+    for stated, pair, said in zip(asked, fitting, judgement.verdicts, strict=False):
+        stated.verdict = confirmed(pair, said)
+    return judgement
+
+
+async def _pages(attempt: Attempt, deps: Deps) -> dict[tuple[str, int], Page]:
+    """The cited pages: of the sources, and for an answer of document_chat those of the store."""
+    known = {(each.document_id, each.page): each.page_text for each in attempt.sources}
+    cited = list(dict.fromkeys((each.document_id, each.page) for each in attempt.citations))
+    stored = [key for key in cited if key not in known]
+    read = await asyncio.gather(*(deps.page_text(*key) for key in stored))
+    texts = known | dict(zip(stored, read, strict=True))
+    return {key: Page(texts[key]) for key in cited}
+
+
+def calls_left(state: ConversationState, deps: Deps) -> int:
+    """The model calls left. Those of document_chat count, which writes the answers of its turns."""
+    answers = deps.budget.by_tools.model_calls if state.blob_names else 0
+    return deps.budget.calls_left - answers
+
+
+def seconds_left(deps: Deps) -> float:
+    """The time left for improving the answer."""
+    return math.inf if deps.ends_at is None else deps.ends_at - asyncio.get_running_loop().time()

@@ -1,0 +1,1 @@
+"""Who reads answers a second time, and how that is measured."""

@@ -1,0 +1,138 @@
+"""Measures how often a judge is right, on claims that people have labelled."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from core.errors import InvalidInput
+from core.grounding.judge import UNKNOWN, Pair, SupportJudge, Verdict, confirmed
+from core.infra.slices import slices
+from core.llm.chat_model import CallBudget
+from core.llm.errors import ContentFiltered, ModelOutputInvalid, ModelRefused, ReplyCut
+from core.models import Record
+from orc.judges.measured import Accuracy
+
+Line = Mapping[str, Any]
+Half = Literal["tuning", "report"]
+MOST_TOGETHER = 8
+"""Claims about one evidence in a call, as of the sentences of an answer."""
+_UNLIMITED = 1_000_000
+
+
+class Labelled(Record):
+    """A claim about an evidence, and whether people said that this supports it."""
+
+    id: str
+    pair: Pair
+    is_right: bool
+    half: Half
+
+
+Judged = tuple[Labelled, str]
+"""A claim, and the verdict of a judge on it."""
+
+
+def pages_of(line: Line) -> list[str]:
+    """The pages of a line's evidence; sentences of one page are its paragraphs."""
+    if "pages" in line:
+        return list(line["pages"])
+    return ["\n\n".join(line["sentences"])] if "sentences" in line else [line["text"]]
+
+
+def is_right(line: Line) -> bool | None:
+    """Whether people said that the evidence supports the claim; None if the line has no label."""
+    if "label" in line:
+        return bool(line["label"] == "supported")
+    return line.get("supported")
+
+
+def half_of(line: Line) -> Half:
+    """`tuning` or `report`, the same for all claims about one evidence."""
+    is_odd = sha256("\n".join(pages_of(line)).encode()).digest()[-1] % 2
+    return "report" if is_odd else "tuning"
+
+
+def read_claims(file: Path) -> list[Labelled]:
+    """The labelled claims of a file with a JSON object a line: `id`, `claim`, evidence and label.
+
+    The evidence is a `text`, a list of `pages`, or a list of `sentences` of one page; the label is
+    `supported`, or a `label` that is `supported` or something else.
+    """
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    return [
+        Labelled(
+            id=str(line["id"]),
+            pair=Pair(sentence=line["claim"], evidence="\n\n".join(pages_of(line))),
+            is_right=right,
+            half=half_of(line),
+        )
+        for line in lines
+        if (right := is_right(line)) is not None
+    ]
+
+
+async def judge_claims(
+    judge: SupportJudge, claims: Sequence[Labelled], kept: Path, advance: Callable[[int], None]
+) -> list[Judged]:
+    """The claims with their verdicts, each written to `kept` when it is there; none is asked for again.
+
+    `advance` receives how many more are done. An answer of the judge that cannot be used is `unknown`, as in
+    a turn; raises OrcError if the judge cannot be reached.
+    """
+    known = _read(kept, judge)
+    advance(sum(each.id in known for each in claims))
+    for some in _together([each for each in claims if each.id not in known]):
+        verdicts = await _verdicts(judge, [each.pair for each in some])
+        said = {each.id: found.verdict for each, found in zip(some, verdicts, strict=True)}
+        lines = [json.dumps({"judge": _key(judge), "id": id, "verdict": found}) for id, found in said.items()]
+        with kept.open("a", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+        known |= said
+        advance(len(some))
+    return [(each, known[each.id]) for each in claims]
+
+
+def accuracy_of(judge: SupportJudge, judged: Sequence[Judged]) -> Accuracy:
+    """How often these verdicts are right. Raises InvalidInput without right or without wrong claims."""
+    right, wrong = counted(judged, is_right=True), counted(judged, is_right=False)
+    if not (right and wrong):
+        raise InvalidInput("Right and wrong claims are needed.")
+    return Accuracy(
+        right=right["supported"] / right.total(),
+        wrong=wrong["supported"] / wrong.total(),
+        claims=len(judged),
+        version=judge.version,
+    )
+
+
+def counted(judged: Iterable[Judged], *, is_right: bool) -> Counter[str]:
+    """The verdicts on the right or on the wrong claims."""
+    return Counter(verdict for claim, verdict in judged if claim.is_right is is_right)
+
+
+def _together(claims: Iterable[Labelled]) -> Iterator[Sequence[Labelled]]:
+    for _, about in groupby(claims, key=lambda each: each.pair.evidence):
+        yield from slices(list(about), MOST_TOGETHER)
+
+
+async def _verdicts(judge: SupportJudge, pairs: Sequence[Pair]) -> list[Verdict]:
+    try:
+        judgement = await judge.judge("", pairs, budget=CallBudget(_UNLIMITED))
+    except (ContentFiltered, ModelOutputInvalid, ModelRefused, ReplyCut):
+        return [UNKNOWN for _ in pairs]
+    return [confirmed(*each) for each in zip(pairs, judgement.verdicts, strict=True)]
+
+
+def _read(kept: Path, judge: SupportJudge) -> dict[str, str]:
+    """The verdicts of this judge that are there, by the id of the claim."""
+    lines = kept.read_text("utf-8").splitlines() if kept.exists() else []
+    found = [said for line in lines if (said := json.loads(line))["judge"] == _key(judge)]
+    return {said["id"]: said["verdict"] for said in found}
+
+
+def _key(judge: SupportJudge) -> str:
+    return f"{judge.name} {judge.version}"
