@@ -34,7 +34,8 @@ EXCUSED: Mapping[str, str] = {
             " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
             " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
             " mcp_server.tools.attachments.message_content orc.graphs.answer_stream.AnswerStream.__init__"
-            " orc.graphs.answer_stream.AnswerStream.write core.grounding.values.value_of"
+            " orc.graphs.answer_stream.AnswerStream.write core.grounding.check_words.missing_words"
+            " core.grounding.objections.unsupported"
             " mcp_server.tools.registration.Reporter.working mcp_server.tools.registration.success"
             " mcp_server.tools.attachments.none_readable mcp_server.tools.attachments.without_gone"
             " mcp_server.tools.document_context.pages_of mcp_server.tools.document_context.passage_source"
@@ -107,6 +108,7 @@ _CHILD = "runs in the extraction child, which has limits"
 _CONFIGURED = "reads settings, addresses, keys and headers"
 _IDS = "reads ids, names and sort keys"
 _SENT_ON = "passes text to a service or a store as it is"
+_OWN_QUESTIONS = "runs in a command, on questions of the user's own file"
 WITHOUT_TEXT: Mapping[str, str] = {
     place: reason
     for reason, places in (
@@ -117,6 +119,7 @@ WITHOUT_TEXT: Mapping[str, str] = {
             " core/llm/provider.py core/llm/model_catalog.py core/llm/retries.py"
             " core/errors.py orc/bootstrap.py orc/cli orc/problems.py"
             " orc/readiness.py orc/settings.py orc/api/auth.py orc/api/issuer_keys.py"
+            " orc/judges/building.py orc/judges/measured.py"
             " orc/api/origins.py orc/api/tracing.py orc/api/app.py mcp_server/auth.py mcp_server/bootstrap.py"
             " mcp_server/settings.py mcp_server/server.py mcp_server/web/http.py orc/api/pages",
         ),
@@ -133,10 +136,12 @@ WITHOUT_TEXT: Mapping[str, str] = {
             _SENT_ON,
             "core/storage/sqlite core/storage/ai_search/client.py core/storage/ai_search/index.py"
             " core/storage/ai_search/vectors.py core/storage/upstash core/storage/provider_files.py"
-            " core/ocr/azure.py core/ocr/rasterize.py core/llm/openai_chat.py mcp_server/web/engines.py"
+            " orc/judges/azure.py orc/judges/model.py core/ocr/azure.py core/ocr/rasterize.py"
+            " core/llm/openai_chat.py mcp_server/web/engines.py"
             " orc/tools/mcp_client.py orc/tools/mcp_messages.py orc/api/openai_errors.py"
             " orc/conversations/cosmos.py orc/conversations/sqlite.py",
         ),
+        (_OWN_QUESTIONS, "orc/trial"),
     )
     for place in places.split()
 }

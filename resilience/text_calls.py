@@ -23,7 +23,7 @@ from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import safe_markdown
+from core.grounding import code_check, safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, has_content, only_introduces
@@ -43,6 +43,7 @@ from core.grounding.sources import (
     without_fenced,
     without_markers,
 )
+from core.grounding.undecided import SecondReading
 from core.grounding.units import located
 from core.grounding.values import Values, numbers_of
 from core.llm.messages import memory_message, read_remembered
@@ -84,6 +85,7 @@ from orc.exports.pdf import PdfWriter
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
 from orc.graphs.context_choice import names_other_context
+from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
 from orc.graphs.query_planner import rewritten_or_asked
@@ -212,6 +214,14 @@ def checked(answer: str, page: str, question: str = "") -> object:
         writer.feed(answer[start : start + PIECE])
     writer.finish()
     return writer.grounding
+
+
+def read_again(answer: str, page: str) -> object:
+    """What a second reading of an answer is shown."""
+    writer = CitationWriter([source_of(page)])
+    shown = writer.feed(f"{answer} [S1]") + writer.finish()
+    reading = SecondReading(shown, writer.citations)
+    return [reading.pair(stated, lambda _: code_check.Page(page)) for stated in reading.undecided]
 
 
 def made_safe(text: str, piece: int) -> object:
@@ -414,6 +424,8 @@ GROUNDING: Mapping[str, Call] = {
     "SafeMarkdown": lambda text: made_safe(text, PIECE),
     "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),
     "SafeMarkdown, single characters": lambda text: made_safe(text, 1),
+    "SecondReading": lambda text: read_again(text, text),
+    "only_lists": lambda text: only_lists(text, [text[:200]]),
     "inert_json": lambda text: inert_json({text: [{"text": text}, text]}),
     "StreamStripper": strip_stream,
     "rectangles": lambda text: rectangles(text, b"\0" * 80, 0, len(text)),
