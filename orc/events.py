@@ -137,6 +137,26 @@ class Reset(Event):
     reason: str
 
 
+class Correction(Record):
+    """What was wrong in an answer and what replaced it, without markers; empty if it was left out."""
+
+    before: str
+    after: str
+
+
+class Revised(Event):
+    """Sentences of the answer were corrected in place: this is its text from now on, with all citations.
+
+    All else of the text is as before.
+    """
+
+    kind = "revised"
+    is_urgent = True
+    answer: str
+    citations: list[Citation]
+    corrections: list[Correction] = Field(description="in the order of the answer")
+
+
 class CitationMarked(Event):
     """The text so far has a marker, at `mark`, of the citation at `index` of the answer's citations.
 
@@ -169,8 +189,8 @@ class Citations(Event):
 class Critique(Event, Objected):
     """The verdict on one attempt at the answer, by the code checks or by the model after them.
 
-    The action says how the turn goes on: the answer is accepted, labelled unverified, revised from the same
-    sources, or revised after more is looked up.
+    The action says how the turn goes on: the answer is accepted, labelled unverified, revised (its refuted
+    sentences are written again), or written anew after more is looked up.
     `failure`: why the critic's model gave no verdict, or why there is no revised answer.
     """
 
@@ -237,7 +257,7 @@ class Telemetry(Event):
 class TimelineStep(Record):
     """A span of the turn, or a moment of it; offsets are from the start of the turn."""
 
-    kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "store"]
+    kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "revised", "store"]
     name: str = Field(examples=["document_chat"])
     offset_ms: Milliseconds
     duration_ms: Milliseconds = 0.0
@@ -322,6 +342,9 @@ class TurnMetadata(BaseModel):
     tools: list[ToolStep] = Field(default=[], description="the calls of tools, in the order of their end")
     critiques: list[Critique] = Field(default=[], description="the verdicts on all attempts, in order")
     withdrawn: list[str] = Field(default=[], description="why text that was shown was withdrawn, each time")
+    corrections: list[Correction] = Field(
+        default=[], description="sentences that were shown and corrected after the checks, in order"
+    )
 
 
 AnswerKind = Literal["answer", "closest_passages", "not_found"]

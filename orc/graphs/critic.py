@@ -26,7 +26,7 @@ from orc.tools.ports import WEB_SEARCH
 UNREAD = Objection(code="pages_unread", text="Some of the pages that were found have not been read in full.")
 WORSE = Objection(
     code="revision_worse",
-    text="The revised answer was worse by the code checks, so the earlier one is given.",
+    text="The second answer was worse by the code checks, so the earlier one is given.",
 )
 
 
@@ -57,6 +57,9 @@ def _why_rejected(state: ConversationState) -> Objection | None:
     if state.attempt.failure is not None:
         text = f"The answer could not be revised: {state.attempt.failure}"
         return Objection(code="not_revised", text=text)
+    if not state.is_second_retrieval:
+        # Corrected sentences were taken only if they were better.
+        return None
     revised, earlier = state.attempt.grounding, state.earlier[-1].grounding
     return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
 
@@ -118,8 +121,9 @@ def _by_model(
     """Both verdicts combined: the model can add objections to those of the code checks, never remove one."""
     action: CriticAction = model_verdict.action
     why = None
-    if action == "accept":
-        agreed = passes_checks(checks) and model_verdict.grounded
+    if action == "accept" or (action == "revise" and not is_proven_wrong(checks)):
+        # Only a sentence that is known to be wrong is written again.
+        agreed = action == "accept" and passes_checks(checks) and model_verdict.grounded
         action = "accept" if agreed else "label_unverified"
     elif why := _why_last_attempt(state, deps):
         action = "label_unverified"

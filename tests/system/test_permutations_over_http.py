@@ -180,15 +180,14 @@ PERMUTATIONS = {
     ),
     "critic: accept": judged(talk=Talk(verdicts=[verdict("accept")])),
     "critic: revise": judged(
-        talk=Talk(texts=[RIGHT, RIGHT], verdicts=[verdict("revise"), verdict("accept")]),
+        talk=Talk(texts=[WRONG, f"1. {RIGHT}"], verdicts=[verdict("revise"), verdict("accept")]),
         asked=TWICE,
         actions=["revise", "accept"],
     ),
     "critic: revise what document_chat said": named(
         ["text", "CriticVerdict", "text", "CriticVerdict"],
-        Talk(verdicts=[verdict("revise"), verdict("accept")]),
+        Talk(texts=[WRONG, f"1. {RIGHT}"], verdicts=[verdict("revise"), verdict("accept")]),
         variant="critic",
-        tools=["document_chat finished"] * 2,
         actions=["revise", "accept"],
     ),
     "critic: retrieve": judged(
@@ -202,15 +201,17 @@ PERMUTATIONS = {
         talk=Talk(texts=[WRONG], verdicts=[verdict("accept")]), actions=["label_unverified"], cites=[]
     ),
     "critic: retries used up": judged(
-        talk=Talk(verdicts=[verdict("revise"), verdict("revise")]),
+        talk=Talk(verdicts=[verdict("retrieve"), verdict("retrieve")]),
         asked=TWICE,
-        actions=["revise", "label_unverified"],
+        tools=[SEARCHED] * 2,
+        actions=["retrieve", "label_unverified"],
         says="CRITIC_MAX_RETRIES is 1",
     ),
-    "critic: a revision that is worse": judged(
-        talk=Talk(texts=[RIGHT, WRONG], verdicts=[verdict("revise")]),
+    "critic: a second answer that is worse": judged(
+        talk=Talk(texts=[RIGHT, WRONG], verdicts=[verdict("retrieve")]),
         asked=TWICE[:3],
-        actions=["revise", "label_unverified"],
+        tools=[SEARCHED] * 2,
+        actions=["retrieve", "label_unverified"],
         says="the earlier one is given",
     ),
     "the critic fails": judged(

@@ -46,7 +46,9 @@ def test_a_numbered_passage_is_no_part_of_the_label() -> None:
     writer = CitationWriter([source])
     writer.feed(f"{closest_label(QUESTION)}\n\n- {page} {marker(1)}")
     writer.finish()
-    assert [(each.quote, each.verified) for each in writer.citations] == [(page, True)]
+    assert [(each.quote, each.verified) for each in writer.citations] == [
+        ("Inventories were counted in May.", True)
+    ]
     assert writer.citations[0].closest
     assert writer.grounding.issues == []
 

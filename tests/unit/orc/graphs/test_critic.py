@@ -24,12 +24,13 @@ from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
-from orc.events import Context, Critique, Event, Reset, Token
+from orc.events import Context, Critique, Reset, Token
 from orc.graphs.critic_model import IN_OTHER_WORDS
 from orc.graphs.models import ConversationState
 from orc.offline import build_offline_model
 from orc.tools.ports import ToolSchema
 from orc.turns.results import critic_summary_of
+from orc.turns.steps import shown_text as shown
 
 REWORDED = "You pay 10. [S1]"
 GOOD, BETTER = "The fee is 10. [S1]", "The fee is 10. [S1] Families pay 15. [S2]"
@@ -45,7 +46,7 @@ def judged(action: str = "accept", **fields: Any) -> dict[str, Any]:
     return {"grounded": True, "coverage": 1.0, "issues": [], "action": action, "query": "", **fields}
 
 
-REVISE = judged("revise", issues=["The fee for families is missing."])
+MORE_WANTED = judged("retrieve", issues=["The fee for families is missing."])
 
 
 class ScriptedTexts:
@@ -81,14 +82,6 @@ def actions(turn: Turn) -> list[str]:
     return [verdict.action for verdict in turn.of(Critique)]
 
 
-def shown(events: Sequence[Event]) -> str:
-    """The text that a follower has in the end."""
-    text = ""
-    for event in events:
-        text = "" if isinstance(event, Reset) else text + (event.text if isinstance(event, Token) else "")
-    return text
-
-
 async def test_without_a_critic_only_code_judges() -> None:
     talk = ScriptedTexts([BAD])
     turn = searching(talk, "off")
@@ -119,6 +112,7 @@ async def test_the_setting_decides_which_answers_a_model_judges(critic: str, say
     assert actions(turn) == ["label_unverified" if says == BAD else "accept"]
 
 
+FIXED = "1. Families pay 15. [S1]"
 UNCITED = "Paris is the capital of France."
 WRONG = {"at its end": f"{GOOD} It was 9. [S1]", "alone": BAD}
 RIGHT = {
@@ -130,13 +124,14 @@ RIGHT = {
 ASKS: list[dict[str, Any]] = [{"has_documents": True}, {"blob_names": ["a.pdf"]}]
 
 
-def by_default(named: bool, *says: str, **how: Any) -> tuple[Turn, ScriptedTexts]:
-    """A turn with default settings, answered by the writer or by document_chat."""
-    talk = ScriptedTexts(list(says))
+def by_default(named: bool, first: str, *others: str, **how: Any) -> tuple[Turn, ScriptedTexts]:
+    """A turn with default settings, answered by the writer or by document_chat; the writer corrects it."""
     if not named:
         found = {"passages": FOUND, "steps": []}
+        talk = ScriptedTexts([first, *others])
         return Turn(FakeTools([SEARCH_TOOL], semantic_search=found), talk, **how), talk
-    return Turn(documents(*map(checked_by_documents, says)), talk, **how), talk
+    talk = ScriptedTexts(list(others) or ["unused"])
+    return Turn(documents(checked_by_documents(first)), talk, **how), talk
 
 
 def checked_by_documents(text: str) -> dict[str, Any]:
@@ -154,23 +149,19 @@ def checked_by_documents(text: str) -> dict[str, Any]:
     return result.model_dump(mode="json")
 
 
-def made(turn: Turn, talk: ScriptedTexts, *, named: bool) -> int:
-    """How many answers were written."""
-    return len(turn.tools.calls) if named else len(talk.read)
-
-
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
 async def test_what_code_proves_wrong_gets_a_second_try(wrong: str, named: bool, stream: bool) -> None:
-    turn, talk = by_default(named, wrong, GOOD, stream=stream)
+    turn, talk = by_default(named, wrong, FIXED, stream=stream)
     state = await turn.run(**ASKS[named])
     assert [(verdict.action, verdict.by) for verdict in turn.of(Critique)] == [
         ("revise", "code"),
         ("accept", "code"),
     ]
-    assert state.answer == shown(turn.events) == 'The fee is 10. [Page 5 of Document "a.pdf"]'
-    assert (made(turn, talk, named=named), talk.judged) == (2, [])
+    page = '[Page 5 of Document "a.pdf"]'
+    assert state.answer == shown(turn.events) == f"The fee is 10. {page} Families pay 15. {page}"
+    assert (len(talk.read), talk.judged) == (1 if named else 2, [])
     assert turn.deps.budget.total.model_calls == 2
     summary = critic_summary_of(state)
     assert (summary["attempts"], summary["earlier_actions"]) == (2, ["revise"])
@@ -188,30 +179,20 @@ async def test_an_answer_that_does_not_differ_costs_no_further_call(right: str, 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 @pytest.mark.parametrize("retries", [0, 1, 5])
 async def test_code_alone_has_an_answer_revised_once(named: bool, retries: int) -> None:
-    turn, talk = by_default(named, BAD, critic_max_retries=retries)
+    turn, _ = by_default(named, f"{BAD} Cats pay 7. [S1]", FIXED, critic_max_retries=retries)
     await turn.run(**ASKS[named])
     assert actions(turn) == ["revise"] * min(retries, 1) + ["label_unverified"]
-    assert made(turn, talk, named=named) == 1 + min(retries, 1)
+    assert turn.deps.budget.total.model_calls == 1 + min(retries, 1)
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 async def test_a_second_try_needs_a_call_that_is_left(named: bool) -> None:
-    turn, talk = by_default(named, BAD, GOOD)
+    turn, _ = by_default(named, BAD, FIXED)
     turn.deps = replace(turn.deps, budget=CallBudget(max_calls=1))
     await turn.run(**ASKS[named])
     assert actions(turn) == ["label_unverified"]
     assert "too few model calls left" in turn.of(Critique)[0].issues[-1]
-    assert made(turn, talk, named=named) == 1
-
-
-@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-async def test_a_second_try_that_is_worse_is_withdrawn(named: bool) -> None:
-    turn, _ = by_default(named, BAD, WORST)
-    state = await turn.run(**ASKS[named])
-    assert actions(turn) == ["revise", "label_unverified"]
-    assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
-    assert state.answer == shown(turn.events)
-    assert (state.answer or "").startswith("The fee is 10. [Page 5")
+    assert turn.deps.budget.total.model_calls == 1
 
 
 async def test_without_any_result_there_is_no_second_try() -> None:
@@ -269,21 +250,25 @@ async def test_a_model_cannot_accept_what_is_not_grounded(says: str, model_verdi
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_a_revision_is_written_from_the_same_sources_and_the_issues(stream: bool) -> None:
-    talk = ScriptedTexts([GOOD, BETTER], [REVISE, judged()])
+async def test_only_a_second_retrieval_withdraws_an_answer(stream: bool) -> None:
+    talk = ScriptedTexts([GOOD, BETTER], [MORE_WANTED, judged()])
     turn = searching(talk, stream=stream)
     state = await asked(turn)
-    assert actions(turn) == ["revise", "accept"]
+    assert actions(turn) == ["retrieve", "accept"]
     assert (state.answer or "").strip().endswith('Families pay 15. [Page 5 of Document "a.pdf"]')
     assert state.answer == shown(turn.events)
-    assert "The fee for families is missing." in talk.read[1]
-    assert "<withdrawn_answer>\nThe fee is 10." in talk.read[1]
-    assert talk.read[1].count("<source id=") == 2
-    assert len(turn.tools.calls) == 1
+    assert GOOD not in talk.read[1]
     kinds = [type(event) for event in turn.events if isinstance(event, Critique | Reset | Token)]
     assert kinds.index(Reset) == kinds.index(Critique) + 1
     summary = critic_summary_of(state)
-    assert (summary["attempts"], summary["earlier_actions"], summary["action"]) == (2, ["revise"], "accept")
+    assert (summary["attempts"], summary["earlier_actions"], summary["action"]) == (2, ["retrieve"], "accept")
+
+
+async def test_no_sentence_is_written_again_that_is_not_known_to_be_wrong() -> None:
+    talk = ScriptedTexts([GOOD], [judged("revise", issues=["It is dull."])])
+    turn = searching(talk)
+    await asked(turn)
+    assert (actions(turn), len(talk.read)) == (["label_unverified"], 1)
 
 
 async def test_the_prompt_lists_the_sentences_in_other_words() -> None:
@@ -326,21 +311,14 @@ def documents(*answers: dict[str, Any] | Exception) -> FakeTools:
     return FakeTools([CHAT_TOOL], document_chat=lambda _: left.pop(0) if len(left) > 1 else left[0])
 
 
-@pytest.mark.parametrize("action", ["revise", "retrieve"])
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_document_chat_revises_its_own_answer(action: str, stream: bool) -> None:
-    wanted = judged(action, issues=["It is short."], query="families")
+async def test_document_chat_is_asked_to_read_more(stream: bool) -> None:
+    wanted = judged("retrieve", issues=["It is short."], query="families")
     talk = ScriptedTexts(["unused"], [wanted, judged()])
     tools = documents(said_by_documents("It is 10."), said_by_documents("It is 10 for all."))
     turn = Turn(tools, talk, critic="always", stream=stream)
     state = await turn.run(blob_names=["a.pdf"])
-    assert "revision" not in tools.calls[0][1]
-    assert tools.calls[1][1]["revision"] == {
-        "answer": "It is 10.",
-        "issues": ["It is short."],
-        "read_more": action == "retrieve",
-        "query": "families",
-    }
+    assert [arguments.get("look_for") for _, arguments in tools.calls] == [None, "families"]
     assert state.answer == shown(turn.events) == "It is 10 for all."
     assert talk.read == []
 
@@ -461,10 +439,10 @@ async def test_the_offline_critic_compares_words_with_the_sources(says: str) -> 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
 async def test_no_more_attempts_are_made_than_the_setting_allows(retries: int) -> None:
-    talk = ScriptedTexts([GOOD], [REVISE])
+    talk = ScriptedTexts([GOOD], [MORE_WANTED])
     turn = searching(talk, critic_max_retries=retries)
     state = await asked(turn)
-    assert actions(turn) == ["revise"] * retries + ["label_unverified"]
+    assert actions(turn) == ["retrieve"] * retries + ["label_unverified"]
     assert len(talk.read) == retries + 1
     assert f"CRITIC_MAX_RETRIES is {retries}." in state.verdicts[-1].issues[-1]
     assert state.answer == shown(turn.events)
@@ -472,7 +450,7 @@ async def test_no_more_attempts_are_made_than_the_setting_allows(retries: int) -
 
 @pytest.mark.parametrize(("calls", "attempts"), [(1, 1), (2, 1), (3, 1), (4, 2)])
 async def test_the_call_budget_limits_the_attempts(calls: int, attempts: int) -> None:
-    talk = ScriptedTexts([GOOD], [REVISE])
+    talk = ScriptedTexts([GOOD], [MORE_WANTED])
     turn = searching(talk, critic_max_retries=5)
     turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
     state = await asked(turn)
@@ -483,9 +461,9 @@ async def test_the_call_budget_limits_the_attempts(calls: int, attempts: int) ->
 
 
 @pytest.mark.parametrize(("calls", "attempts"), [(2, 1), (3, 1), (4, 2)])
-async def test_a_revision_by_document_chat_counts_as_a_call(calls: int, attempts: int) -> None:
+async def test_a_second_answer_by_document_chat_counts_as_a_call(calls: int, attempts: int) -> None:
     turn = Turn(
-        documents(said_by_documents("It is 10.")), ScriptedTexts(["unused"], [REVISE]), critic="always"
+        documents(said_by_documents("It is 10.")), ScriptedTexts(["unused"], [MORE_WANTED]), critic="always"
     )
     turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
     await turn.run(blob_names=["a.pdf"])
@@ -494,7 +472,7 @@ async def test_a_revision_by_document_chat_counts_as_a_call(calls: int, attempts
 
 
 async def test_a_turn_without_time_left_gives_its_answer() -> None:
-    turn = searching(talk := ScriptedTexts([GOOD], [REVISE]))
+    turn = searching(talk := ScriptedTexts([GOOD], [MORE_WANTED]))
     turn.deps = replace(turn.deps, ends_at=asyncio.get_running_loop().time())
     state = await asked(turn)
     assert talk.judged == []
@@ -510,11 +488,11 @@ BROKEN: dict[str, Said] = {
 
 @pytest.mark.parametrize("second", BROKEN.values(), ids=list(BROKEN))
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_a_failed_revision_restores_the_earlier_answer(second: Said, stream: bool) -> None:
-    turn = searching(ScriptedTexts([GOOD, second], [REVISE]), stream=stream)
+async def test_a_failed_second_retrieval_restores_the_earlier_answer(second: Said, stream: bool) -> None:
+    turn = searching(ScriptedTexts([GOOD, second], [MORE_WANTED]), stream=stream)
     state = await asked(turn)
     first, last = turn.of(Critique)
-    assert (first.action, last.action, last.attempt) == ("revise", "label_unverified", 2)
+    assert (first.action, last.action, last.attempt) == ("retrieve", "label_unverified", 2)
     assert last.failure.startswith("The answer could not be revised: ")
     assert first.issues[0] in last.issues
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
@@ -523,9 +501,9 @@ async def test_a_failed_revision_restores_the_earlier_answer(second: Said, strea
     assert state.attempt.grounding is not None
 
 
-async def test_a_revision_that_is_cut_is_worse_than_a_whole_answer() -> None:
+async def test_a_second_answer_that_is_cut_is_worse_than_a_whole_answer() -> None:
     half = AIMessage("Half an", response_metadata=CUT)
-    turn = searching(ScriptedTexts([GOOD, half], [REVISE]))
+    turn = searching(ScriptedTexts([GOOD, half], [MORE_WANTED]))
     state = await asked(turn)
     assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
@@ -533,14 +511,14 @@ async def test_a_revision_that_is_cut_is_worse_than_a_whole_answer() -> None:
 
 
 @pytest.mark.parametrize("failure", [ToolFailed("It broke."), DOWN, OrcError("no")])
-async def test_a_failed_revision_by_document_chat_restores_the_earlier_answer(failure: Exception) -> None:
+async def test_a_failed_second_call_of_document_chat_restores_the_earlier_answer(failure: Exception) -> None:
     turn = Turn(
         documents(said_by_documents("It is 10."), failure),
-        ScriptedTexts(["unused"], [REVISE]),
+        ScriptedTexts(["unused"], [MORE_WANTED]),
         critic="always",
     )
     state = await turn.run(blob_names=["a.pdf"])
-    assert actions(turn) == ["revise", "label_unverified"]
+    assert actions(turn) == ["retrieve", "label_unverified"]
     assert state.answer == shown(turn.events) == "It is 10."
     assert len(state.attempt.citations) == 1
     assert turn.deps.budget.by_tools.model_calls == len(turn.of(Context)) == 1
@@ -548,10 +526,10 @@ async def test_a_failed_revision_by_document_chat_restores_the_earlier_answer(fa
 
 async def test_an_error_of_the_first_attempt_fails_the_turn() -> None:
     with pytest.raises(DependencyDown):
-        await asked(searching(ScriptedTexts([DOWN], [REVISE])))
+        await asked(searching(ScriptedTexts([DOWN], [MORE_WANTED])))
 
 
-async def test_a_revision_ends_at_its_deadline() -> None:
+async def test_a_second_retrieval_ends_at_its_deadline() -> None:
     class Slow(FakeTools):
         async def call(self, *args: Any, **how: Any) -> dict[str, Any]:
             if self.calls:
@@ -559,7 +537,7 @@ async def test_a_revision_ends_at_its_deadline() -> None:
             return await super().call(*args, **how)
 
     tools = Slow([CHAT_TOOL], document_chat=said_by_documents("It is 10."))
-    turn = Turn(tools, ScriptedTexts(["unused"], [REVISE]), critic="always")
+    turn = Turn(tools, ScriptedTexts(["unused"], [MORE_WANTED]), critic="always")
     turn.deps = replace(turn.deps, ends_at=asyncio.get_running_loop().time() + 0.2)
     state = await turn.run(blob_names=["a.pdf"])
     assert "no more time" in turn.of(Critique)[-1].failure
@@ -567,10 +545,10 @@ async def test_a_revision_ends_at_its_deadline() -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_a_worse_revision_restores_the_earlier_answer(stream: bool) -> None:
-    turn = searching(talk := ScriptedTexts([BAD, WORST], [REVISE]), stream=stream)
+async def test_a_worse_second_answer_restores_the_earlier_one(stream: bool) -> None:
+    turn = searching(talk := ScriptedTexts([BAD, WORST], [MORE_WANTED]), stream=stream)
     state = await asked(turn)
-    assert actions(turn) == ["revise", "label_unverified"]
+    assert actions(turn) == ["retrieve", "label_unverified"]
     assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
     assert state.verdicts[-1].failure is None
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
