@@ -52,7 +52,7 @@ EXCUSED: Mapping[str, str] = {
             " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
             " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
             " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
-            " orc.api.web.page_of"
+            " orc.api.web.page_of orc.graphs.revision.start_revision orc.graphs.cited_pages.key_of"
             " core.grounding.brackets.rounded_end core.grounding.objections.cut"
             " core.grounding.pictures.picture_parts"
             " core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"
@@ -76,7 +76,7 @@ EXCUSED: Mapping[str, str] = {
             " orc.graphs.prompts.conversation_prompt"
             " orc.graphs.prompts.newest_messages orc.graphs.prompts.shrink_to_window"
             " orc.graphs.prompts.tools_prompt orc.graphs.query_planner.planning_prompt"
-            " orc.graphs.revision.start_revision core.llm.tokens.TokenCounter.count"
+            " core.llm.tokens.TokenCounter.count"
             " core.llm.tokens.section_tokens core.llm.tokens.tools_tokens",
         ),
         (

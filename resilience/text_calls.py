@@ -28,9 +28,10 @@ from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
-from core.grounding.models import Citation, Revision
+from core.grounding.models import Citation, written_marks
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
+from core.grounding.replacing import checked_again, is_safe, plain, removal, replace, rewritten, statements
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import (
     FencedSource,
@@ -39,7 +40,6 @@ from core.grounding.sources import (
     host_of,
     inert_json,
     read_fenced,
-    withdrawn,
     without_fenced,
     without_markers,
 )
@@ -83,6 +83,7 @@ from orc.exports.markdown import write_entry
 from orc.exports.pdf import PdfWriter
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
+from orc.graphs import rewriting
 from orc.graphs.context_choice import names_other_context
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
@@ -212,6 +213,21 @@ def checked(answer: str, page: str, question: str = "") -> object:
         writer.feed(answer[start : start + PIECE])
     writer.finish()
     return writer.grounding
+
+
+def correct(answer: str, reply: str) -> object:
+    """The correction of the sentences of a checked answer by a model's reply."""
+    writer = CitationWriter(sources := [source_of("The fee is 10.")])
+    answer = f"{writer.feed(answer)}{writer.finish()}".strip()
+    shown, citations = answer, writer.citations
+    for statement in reversed(statements(answer, citations)[: rewriting.MOST_STATEMENTS]):
+        said = rewriting.numbered(reply, 1).get(1, "")
+        for new in (rewritten(statement, said, sources, ""), removal(shown, statement)):
+            if new and (replaced := replace(shown, citations, new)):
+                shown, citations = replaced
+                break
+    plain(shown, [written.mark for written in written_marks(citations)])
+    return checked_again(shown, citations, writer.grounding), is_safe(shown, citations)
 
 
 def made_safe(text: str, piece: int) -> object:
@@ -388,7 +404,6 @@ GROUNDING: Mapping[str, Call] = {
     "fence": lambda text: read_fenced(fence([source_of(text)])),
     "read_fenced": read_fenced,
     "without_fenced": without_fenced,
-    "withdrawn": lambda text: withdrawn(Revision(answer=text[:100_000], issues=[text])),
     "bracketed": lambda text: bracketed(text, is_all=True),
     "cited_numbers": cited_numbers,
     "cited_numbers, marker": lambda text: cited_numbers(f"[S1, {text}]"),
@@ -410,6 +425,8 @@ GROUNDING: Mapping[str, Call] = {
     "CitationWriter, question": lambda text: checked(ANSWER, PAGE, asked(text)),
     "CitationWriter, both": lambda text: checked(f"{text} [S1]", text),
     "CitationWriter, at once": lambda text: CitationWriter([source_of(PAGE)]).feed(text),
+    "replacing, answer": lambda text: correct(f"{text} [S1]", "1. The fee is 10. [S1]"),
+    "replacing, correction": lambda text: correct("The fee is 12. [S1]", f"1. {text} [S1]"),
     "made_safe": safe_markdown.made_safe,
     "SafeMarkdown": lambda text: made_safe(text, PIECE),
     "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),

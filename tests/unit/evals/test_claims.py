@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.claims import checks, half_of, main, pages_of, report
+from evals.claims import checks, main, report
+from orc.judges.measuring import half_of, pages_of
 
 PAGE = "The rent is due on the third of May. Hannah Moss paid 40 pounds for each of the boats."
 COPIED, OTHER, WRONG = (
