@@ -23,11 +23,12 @@ from core.analysis.summaries import is_fit, opens_weakly, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import safe_markdown
+from core.grounding import code_check, safe_markdown
 from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
+from core.grounding.judge import Verdict, confirmed
 from core.grounding.models import Citation, written_marks
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
@@ -43,6 +44,7 @@ from core.grounding.sources import (
     without_fenced,
     without_markers,
 )
+from core.grounding.undecided import SecondReading
 from core.grounding.units import located
 from core.grounding.values import Values, numbers_of
 from core.llm.messages import memory_message, read_remembered
@@ -85,9 +87,11 @@ from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
 from orc.graphs import rewriting
 from orc.graphs.context_choice import names_other_context
+from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
 from orc.graphs.query_planner import rewritten_or_asked
+from orc.graphs.second_reading import MOST_SENTENCES
 from orc.graphs.tool_context import shrink_lists, shrink_texts
 from orc.graphs.web_queries import web_query
 from orc.intents import Intent
@@ -213,6 +217,17 @@ def checked(answer: str, page: str, question: str = "") -> object:
         writer.feed(answer[start : start + PIECE])
     writer.finish()
     return writer.grounding
+
+
+def judge(answer: str, page: str) -> object:
+    """The second reading of a checked answer by a judge that rejects all, with the page as its quote."""
+    writer = CitationWriter([source_of(page)])
+    reading = SecondReading(f"{writer.feed(answer)}{writer.finish()}".strip(), writer.citations)
+    shown = code_check.Page(page)
+    for stated in reading.undecided[:MOST_SENTENCES]:
+        pair = reading.pair(stated, lambda _: shown)
+        stated.verdict = confirmed(pair, Verdict(verdict="unsupported", quote=page, reason=page))
+    return reading.citations(), reading.grounding(writer.grounding)
 
 
 def correct(answer: str, reply: str) -> object:
@@ -427,6 +442,10 @@ GROUNDING: Mapping[str, Call] = {
     "CitationWriter, at once": lambda text: CitationWriter([source_of(PAGE)]).feed(text),
     "replacing, answer": lambda text: correct(f"{text} [S1]", "1. The fee is 10. [S1]"),
     "replacing, correction": lambda text: correct("The fee is 12. [S1]", f"1. {text} [S1]"),
+    "SecondReading, answer": lambda text: judge(f"{text} [S1]", PAGE),
+    "SecondReading, page": lambda text: judge("People may stay away. [S1]", text),
+    "only_lists": lambda text: only_lists(f"a.txt {text}", ["a.txt"]),
+    "only_lists, names": lambda text: only_lists(text, [text[:500]]),
     "made_safe": safe_markdown.made_safe,
     "SafeMarkdown": lambda text: made_safe(text, PIECE),
     "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),
