@@ -20,7 +20,7 @@ from devkit.shared_data import ROOT
 REVIEWED = ROOT / "tests" / "web" / "reviewed"
 STATES = (
     *("empty", "answered", "page", "page-text", "sources", "not-found"),
-    *("partly", "checks", "withdrawn", "failed", "menu", "preferences"),
+    *("partly", "checks", "corrected", "failed", "menu", "preferences"),
 )
 SIZES = ((1440, 900), (820, 1180), (390, 844))
 THEMES = ("light", "dark")

@@ -32,7 +32,7 @@ __all__ = ["HOTEL", "LEAVE", "SCENES", "another_version"]
 LEAVE = "How many days of annual leave does a new employee get?"
 HOTEL = "What is the hotel limit in Hamburg during the harbour fair?"
 FALSE = "Every employee also gets 99 free submarines on Mondays. [S1]"
-WRONG_NUMBER = "Every full-time employee has 99 working days of annual leave. [S1]"
+WRONG_NUMBER = "Every full-time employee has 943 working days of annual leave. [S1]"
 CHECKED = [
     ("quoted", "Every full-time employee has 28 working days of annual leave.", {}),
     ("supported", "People who work full time are away for 28 working days a year.", {}),
@@ -259,24 +259,24 @@ async def play_no_source(visit: Visit) -> None:
     await visit.ask(LEAVE)
 
 
-async def withdraw(visit: Visit) -> None:
-    """Have an answer withdrawn, whose only source is not found."""
+RIGHT_NUMBER = WRONG_NUMBER.replace("943", "28")
+IN_OTHER_WORDS = "🚢 Leave comes to 28 days for all who work the whole week. [S1]"
+
+
+def corrects(asked: ChatRequest) -> Reply:
+    """A model that writes a wrong number, and corrects it when it is asked to, after a while."""
+    if "<sentences>" in asked.prompt:
+        return Reply(text=f"1. {RIGHT_NUMBER}", delay_ms=1000)
+    return quoting(f"{IN_OTHER_WORDS} {WRONG_NUMBER}\n\nThat is all.")(asked)
+
+
+@scene("corrected")
+async def play_corrected(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
-    first = iter([f"The tide is high. {FALSE}"])
-
-    def revise(asked: ChatRequest) -> Reply:
-        said = default_reply(asked)
-        return Reply(text=next(first, said.text)) if asked.sources and not asked.schema_asked else said
-
-    visit.model.responder = revise
+    visit.model.responder = corrects
     await visit.ask(LEAVE)
-    await visit.sees(".withdrawn")
-
-
-@scene("withdrawn")
-async def play_withdrawn(visit: Visit) -> None:
-    await withdraw(visit)
-    await visit.page.value("document.querySelector('.withdrawn').open = true")
+    await visit.sees(".corrected")
+    await visit.page.value("document.querySelector('.corrected').open = true")
 
 
 async def fail(visit: Visit) -> None:

@@ -13,16 +13,24 @@ _TIMES = {"timings", "timings_ms", "timeline", "duration_ms"}
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 
 
+def shown_text(events: Iterable[Event]) -> str:
+    """What a reader of the stream has on screen: the tokens since the last reset or revision."""
+    shown = ""
+    for _, kind, data in events:
+        if kind in ("reset", "revised"):
+            shown = data.get("answer", "")
+        elif kind == "token":
+            shown += data["text"]
+    return shown
+
+
 def fold(events: Iterable[Event]) -> Json:
     """The answer, its sources and how it came about, from the events before the last one."""
-    folded_json: Json = {"answer": "", "citations": [], "metadata": {}}
+    events = list(events)
+    folded_json: Json = {"answer": shown_text(events), "citations": [], "metadata": {}}
     metadata, verdicts = folded_json["metadata"], list[Json]()
     for _, kind, data in events:
         match kind:
-            case "token":
-                folded_json["answer"] += data["text"]
-            case "reset":
-                folded_json["answer"] = ""
             case "citations":
                 folded_json["citations"] = data["citations"]
             case "route" | "plan":

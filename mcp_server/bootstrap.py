@@ -103,7 +103,6 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
             counter=documents.counter,
             window=window,
             prompt=read_prompt("document_chat"),
-            revise=read_prompt("revise"),
             wishes=read_prompt("wishes"),
             images=DocumentImages(library, documents.pictures, catalogue),
         ),

@@ -12,7 +12,7 @@ from core.grounding.models import Citation, Grounding, Mark, WrittenMark, writte
 from core.grounding.objections import Objected
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
-from orc.contexts.models import LeftOut, ReadableRef, ToolOff
+from orc.contexts.models import LeftOut, ReadableRef, ToolOff, TurnContexts
 from orc.described_by import DescribedBy
 from orc.intents import MAX_STEPS, Retriever, Step
 from orc.lookups import LookupStep
@@ -137,6 +137,26 @@ class Reset(Event):
     reason: str
 
 
+class Correction(Record):
+    """What was wrong in an answer and what replaced it, without markers; empty if it was left out."""
+
+    before: str
+    after: str
+
+
+class Revised(Event):
+    """Sentences of the answer were corrected in place: this is its text from now on, with all citations.
+
+    All else of the text is as before.
+    """
+
+    kind = "revised"
+    is_urgent = True
+    answer: str
+    citations: list[Citation]
+    corrections: list[Correction] = Field(description="in the order of the answer")
+
+
 class CitationMarked(Event):
     """The text so far has a marker, at `mark`, of the citation at `index` of the answer's citations.
 
@@ -174,8 +194,8 @@ class Citations(Event):
 class Critique(Event, Objected):
     """The verdict on one attempt at the answer, by the code checks alone or with a second reading.
 
-    The action says how the turn goes on: the answer is accepted, labelled unverified, revised from the same
-    sources, or revised after more is looked up.
+    The action says how the turn goes on: the answer is accepted, labelled unverified, revised (its refuted
+    sentences are written again), or written again after more is looked up.
     `failure`: why the second reading gave no verdict, which changes nothing, or why there is no revised
     answer.
     """
@@ -249,7 +269,7 @@ class Telemetry(Event):
 class TimelineStep(Record):
     """A span of the turn, or a moment of it; offsets are from the start of the turn."""
 
-    kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "store"]
+    kind: Literal["plan", "tool", "model", "answer", "critique", "reset", "revised", "store"]
     name: str = Field(examples=["document_chat"])
     offset_ms: Milliseconds
     duration_ms: Milliseconds = 0.0
@@ -264,30 +284,6 @@ class ToolStep(BaseModel):
     duration_ms: float | None = None
     message: str | None = Field(default=None, description="why it failed")
     code: str | None = None
-
-
-class UsedContext(BaseModel):
-    """A context with material in the prompts of the turn.
-
-    `cited`: citations of its documents; `shown`: results of tools that had its material.
-    """
-
-    type: str
-    id: str
-    name: str
-    focus: bool = Field(description="it is the focus, or belongs to it")
-    cited: int = 0
-    shown: int = 0
-
-
-class TurnContexts(BaseModel):
-    """The contexts of a turn: what it covered, what it used, and what it left out."""
-
-    focus: ReadableRef | None = None
-    active: list[ReadableRef] = []
-    historical: list[ReadableRef] = []
-    used: list[UsedContext] = []
-    left_out: list[LeftOut] = []
 
 
 class CriticSummary(Grounding):
@@ -336,6 +332,9 @@ class TurnMetadata(BaseModel):
     tools: list[ToolStep] = Field(default=[], description="the calls of tools, in the order of their end")
     critiques: list[Critique] = Field(default=[], description="the verdicts on all attempts, in order")
     withdrawn: list[str] = Field(default=[], description="why text that was shown was withdrawn, each time")
+    corrections: list[Correction] = Field(
+        default=[], description="sentences that were shown and corrected after the checks, in order"
+    )
 
 
 AnswerKind = Literal["answer", "closest_passages", "not_found"]

@@ -50,7 +50,7 @@ class MemorySettings(HistorySettings):
 
 
 def _read_earlier(value: object) -> object:
-    """Values of earlier versions: all but `off` had an answer with a wrong number revised."""
+    """Values of earlier versions: all but `off` had a wrong number corrected."""
     return "on" if value in ("code", "auto", "always") else value
 
 
@@ -115,7 +115,7 @@ class TurnSettings(HistorySettings, WindowSettings):
     )
     critic: CriticSetting = Field(
         default="on",
-        description="on: what the checks or the judge find wrong in an answer has it revised; off: it is only"
+        description="on: what the checks or the judge find wrong in an answer is corrected; off: it is only"
         " marked, and no judge is asked. Earlier values (code, auto, always) mean on",
     )
     judge: Literal["model", "azure", "off"] = Field(
@@ -129,7 +129,7 @@ class TurnSettings(HistorySettings, WindowSettings):
         ge=0,
         le=5,
         validation_alias=AliasChoices("CRITIC_MAX_RETRIES"),
-        description="how often an answer is revised after the checks or the judge found something wrong",
+        description="how often what the checks or the judge found wrong is corrected, or more is looked up",
     )
     critic_seconds: float = Field(default=20.0, gt=0, description="time limit of the judge")
 

@@ -22,6 +22,7 @@ from starlette.responses import Response
 from core.grounding.citations import CUT_NOTE
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.in_process import Variant, running_here
+from devkit.stream_to_json import shown_text
 from devkit.system import interrupted_by_sigterm, read_events, upload
 from resilience.broken_reply_endpoints import Endpoint, Visitor
 from resilience.broken_reply_kinds import CUT, KINDS, LONG_WAIT, LONG_WAITS, REFUSAL, REFUSED, SURROGATES
@@ -185,7 +186,7 @@ class Campaign:
             if way.streams and response.status_code == httpx.codes.OK:
                 events = list(read_events(response))
                 ends = [kind for _, kind, _ in events if kind in ("done", "error")]
-                body, shown = events[-1][2] if events else {}, _shown(events)
+                body, shown = events[-1][2] if events else {}, shown_text(events)
             else:
                 body, shown = json_of(response), None
                 ends = ["done" if response.status_code == httpx.codes.OK else "error"]
@@ -200,14 +201,6 @@ def json_of(response: httpx.Response) -> Json:
     response.read()
     body: Json = response.json()
     return body
-
-
-def _shown(events: Sequence[tuple[int, str, Json]]) -> str:
-    """The tokens since the last reset."""
-    shown = ""
-    for _, kind, data in events:
-        shown = "" if kind == "reset" else shown + (data["text"] if kind == "token" else "")
-    return shown
 
 
 def campaign(

@@ -17,6 +17,7 @@ import httpx
 
 from devkit.faults.messages import read_head, response_pieces
 from devkit.faults.proxy import reset
+from devkit.stream_to_json import shown_text
 from devkit.system import Event, read_events, upload
 from resilience.checks import Tally
 from resilience.history_check import Asked, Conversation, Json
@@ -352,17 +353,10 @@ def _streamed(http: httpx.Client, body: Json) -> tuple[int, Json, str]:
 
 
 def _end_of(events: list[Event]) -> tuple[int, Json, str]:
-    shown = ""
+    shown = shown_text(events)
     for _, kind, data in events:
-        match kind:
-            case "token":
-                shown += data["text"]
-            case "reset":
-                shown = ""
-            case "done":
-                return 200, data, shown
-            case "error":
-                return data["status"], data, shown
+        if kind in ("done", "error"):
+            return 200 if kind == "done" else data["status"], data, shown
     return LOST, {"detail": "the stream broke off"}, shown
 
 
@@ -470,15 +464,9 @@ def outcome(events: Sequence[Event]) -> tuple[Json, str]:
 
     Raises Refused if it ended in an error, and EOFError if it did not end.
     """
-    shown = ""
     for _, kind, data in events:
-        match kind:
-            case "token":
-                shown += data["text"]
-            case "reset":
-                shown = ""
-            case "error":
-                raise Refused(data["status"], data["detail"])
-            case "done":
-                return data, shown
+        if kind == "error":
+            raise Refused(data["status"], data["detail"])
+        if kind == "done":
+            return data, shown_text(events)
     raise EOFError("the stream broke off")

@@ -14,6 +14,7 @@ import httpx
 
 from core.infra.resilience import pauses
 from devkit.doubles.openai_double import LoggedRequest
+from devkit.stream_to_json import shown_text
 from devkit.system import interrupted_by_sigterm
 from resilience.checks import Tally
 from resilience.clients import open_client, whole_events
@@ -122,13 +123,9 @@ class _Client:
             stopped.ends, stopped.shown = [(kind, result)], result.get("answer", "")
             return
         response = await self._http.post(f"{api}/orc/stream", json=body)
-        for _, kind, data in whole_events(response.raise_for_status().text):
-            if kind == "token":
-                stopped.shown += data["text"]
-            elif kind == "reset":
-                stopped.shown = ""
-            elif kind in ("done", "stopped", "error"):
-                stopped.ends.append((kind, data))
+        events = whole_events(response.raise_for_status().text)
+        stopped.shown = shown_text(events)
+        stopped.ends += [(kind, data) for _, kind, data in events if kind in ("done", "stopped", "error")]
 
     async def _begun(self) -> Json:
         async for _ in pauses(END_SECONDS):

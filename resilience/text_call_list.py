@@ -34,8 +34,7 @@ EXCUSED: Mapping[str, str] = {
             " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
             " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
             " mcp_server.tools.attachments.message_content orc.graphs.answer_stream.AnswerStream.__init__"
-            " orc.graphs.answer_stream.AnswerStream.write core.grounding.check_words.missing_words"
-            " core.grounding.objections.unsupported"
+            " orc.graphs.answer_stream.AnswerStream.write"
             " mcp_server.tools.registration.Reporter.working mcp_server.tools.registration.success"
             " mcp_server.tools.attachments.none_readable mcp_server.tools.attachments.without_gone"
             " mcp_server.tools.document_context.pages_of mcp_server.tools.document_context.passage_source"
@@ -53,8 +52,9 @@ EXCUSED: Mapping[str, str] = {
             " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
             " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
             " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
-            " orc.api.web.page_of"
+            " orc.api.web.page_of orc.graphs.revision.start_revision orc.graphs.cited_pages.key_of"
             " core.grounding.brackets.rounded_end core.grounding.objections.cut"
+            " core.grounding.objections.unsupported core.grounding.check_words.missing_words"
             " core.grounding.pictures.picture_parts"
             " core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"
             " core.documents.text_extraction.failure core.models.in_order_of core.names.missing_document"
@@ -77,7 +77,7 @@ EXCUSED: Mapping[str, str] = {
             " orc.graphs.prompts.conversation_prompt"
             " orc.graphs.prompts.newest_messages orc.graphs.prompts.shrink_to_window"
             " orc.graphs.prompts.tools_prompt orc.graphs.query_planner.planning_prompt"
-            " orc.graphs.revision.start_revision core.llm.tokens.TokenCounter.count"
+            " core.llm.tokens.TokenCounter.count"
             " core.llm.tokens.section_tokens core.llm.tokens.tools_tokens",
         ),
         (

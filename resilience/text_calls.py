@@ -28,9 +28,11 @@ from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
-from core.grounding.models import Citation, Revision
+from core.grounding.judge import Verdict, confirmed
+from core.grounding.models import Citation, written_marks
 from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
+from core.grounding.replacing import checked_again, is_safe, plain, removal, replace, rewritten, statements
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import (
     FencedSource,
@@ -39,7 +41,6 @@ from core.grounding.sources import (
     host_of,
     inert_json,
     read_fenced,
-    withdrawn,
     without_fenced,
     without_markers,
 )
@@ -84,11 +85,13 @@ from orc.exports.markdown import write_entry
 from orc.exports.pdf import PdfWriter
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
+from orc.graphs import rewriting
 from orc.graphs.context_choice import names_other_context
 from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
 from orc.graphs.query_planner import rewritten_or_asked
+from orc.graphs.second_reading import MOST_SENTENCES
 from orc.graphs.tool_context import shrink_lists, shrink_texts
 from orc.graphs.web_queries import web_query
 from orc.intents import Intent
@@ -216,12 +219,30 @@ def checked(answer: str, page: str, question: str = "") -> object:
     return writer.grounding
 
 
-def read_again(answer: str, page: str) -> object:
-    """What a second reading of an answer is shown."""
+def judge(answer: str, page: str) -> object:
+    """The second reading of a checked answer by a judge that rejects all, with the page as its quote."""
     writer = CitationWriter([source_of(page)])
-    shown = writer.feed(f"{answer} [S1]") + writer.finish()
-    reading = SecondReading(shown, writer.citations)
-    return [reading.pair(stated, lambda _: code_check.Page(page)) for stated in reading.undecided]
+    reading = SecondReading(f"{writer.feed(answer)}{writer.finish()}".strip(), writer.citations)
+    shown = code_check.Page(page)
+    for stated in reading.undecided[:MOST_SENTENCES]:
+        pair = reading.pair(stated, lambda _: shown)
+        stated.verdict = confirmed(pair, Verdict(verdict="unsupported", quote=page, reason=page))
+    return reading.citations(), reading.grounding(writer.grounding)
+
+
+def correct(answer: str, reply: str) -> object:
+    """The correction of the sentences of a checked answer by a model's reply."""
+    writer = CitationWriter(sources := [source_of("The fee is 10.")])
+    answer = f"{writer.feed(answer)}{writer.finish()}".strip()
+    shown, citations = answer, writer.citations
+    for statement in reversed(statements(answer, citations)[: rewriting.MOST_STATEMENTS]):
+        said = rewriting.numbered(reply, 1).get(1, "")
+        for new in (rewritten(statement, said, sources, ""), removal(shown, statement)):
+            if new and (replaced := replace(shown, citations, new)):
+                shown, citations = replaced
+                break
+    plain(shown, [written.mark for written in written_marks(citations)])
+    return checked_again(shown, citations, writer.grounding), is_safe(shown, citations)
 
 
 def made_safe(text: str, piece: int) -> object:
@@ -398,7 +419,6 @@ GROUNDING: Mapping[str, Call] = {
     "fence": lambda text: read_fenced(fence([source_of(text)])),
     "read_fenced": read_fenced,
     "without_fenced": without_fenced,
-    "withdrawn": lambda text: withdrawn(Revision(answer=text[:100_000], issues=[text])),
     "bracketed": lambda text: bracketed(text, is_all=True),
     "cited_numbers": lambda text: cited_numbers(text, range(1, 100)),
     "cited_numbers, marker": lambda text: cited_numbers(f"[S1, {text}]", ()),
@@ -420,12 +440,16 @@ GROUNDING: Mapping[str, Call] = {
     "CitationWriter, question": lambda text: checked(ANSWER, PAGE, asked(text)),
     "CitationWriter, both": lambda text: checked(f"{text} [S1]", text),
     "CitationWriter, at once": lambda text: CitationWriter([source_of(PAGE)]).feed(text),
+    "replacing, answer": lambda text: correct(f"{text} [S1]", "1. The fee is 10. [S1]"),
+    "replacing, correction": lambda text: correct("The fee is 12. [S1]", f"1. {text} [S1]"),
+    "SecondReading, answer": lambda text: judge(f"{text} [S1]", PAGE),
+    "SecondReading, page": lambda text: judge("People may stay away. [S1]", text),
+    "only_lists": lambda text: only_lists(f"a.txt {text}", ["a.txt"]),
+    "only_lists, names": lambda text: only_lists(text, [text[:500]]),
     "made_safe": safe_markdown.made_safe,
     "SafeMarkdown": lambda text: made_safe(text, PIECE),
     "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),
     "SafeMarkdown, single characters": lambda text: made_safe(text, 1),
-    "SecondReading": lambda text: read_again(text, text),
-    "only_lists": lambda text: only_lists(text, [text[:200]]),
     "inert_json": lambda text: inert_json({text: [{"text": text}, text]}),
     "StreamStripper": strip_stream,
     "rectangles": lambda text: rectangles(text, b"\0" * 80, 0, len(text)),

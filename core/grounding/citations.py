@@ -15,6 +15,7 @@ from core.grounding.brackets import (
     rounded_end,
     visible_name,
 )
+from core.grounding.claims import Claims
 from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMark
 from core.grounding.objections import Objection, are_not_there
 from core.grounding.safe_markdown import SafeMarkdown
@@ -123,18 +124,8 @@ class CitationWriter:
     @property
     def grounding(self) -> Grounding:
         """The result of the checks of the finished text."""
-        uncited = self._checks.claims.uncited
-        counts = Counter[str](citation.check for citation in self._cited)
-        grounding = Grounding(
-            grounded=bool(self._cited) and not uncited and counts.keys().isdisjoint(REFUTED),
-            citations=len(self._cited),
-            coverage=self._checks.claims.coverage,
-            uncited=len(uncited),
-            not_found=self._checks.claims.report_not_found,
-            closest_passages=self._checks.claims.lists_closest,
-            objections=[*self._objections, *(objections.uncited(claim.short) for claim in uncited)],
-        )
-        return grounding.model_copy(update=counts)
+        uncited = [objections.uncited(claim.short) for claim in self._checks.claims.uncited]
+        return summed_up(self._checks.claims, self._cited, [*self._objections, *uncited])
 
     def _take(self, safe: str) -> None:
         goes_on = self._held and not any(c.isprintable() and not c.isspace() for c in safe)
@@ -269,6 +260,21 @@ class CitationWriter:
         self._marks[index].append(mark)
         marked = citation.model_copy(update={"marks": [mark]})
         self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
+
+
+def summed_up(claims: Claims, citations: Sequence[Citation], found: Sequence[Objection]) -> Grounding:
+    """The result of all checks of an answer with these claims and citations."""
+    uncited, counts = claims.uncited, Counter[str](citation.check for citation in citations)
+    grounding = Grounding(
+        grounded=bool(citations) and not uncited and counts.keys().isdisjoint(REFUTED),
+        citations=len(citations),
+        coverage=claims.coverage,
+        uncited=len(uncited),
+        not_found=claims.report_not_found,
+        closest_passages=claims.lists_closest,
+        objections=list(found),
+    )
+    return grounding.model_copy(update=counts)
 
 
 def _citation(source: Source, **checked: Any) -> Citation:

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES
 from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
-from core.grounding.code_check import Check
+from core.grounding.models import REFUTED, CitationCheck
 from core.grounding.units import located
 from core.grounding.word_lists import ALL_NEGATORS
 from core.text.terms import STOP_WORDS, has_digit, is_stop_word, words
@@ -118,13 +117,16 @@ class Claim:
 
     `block` is the number of its paragraph, list item, table or heading. `goes_on`: a marker is inside its
     sentence, and it is what follows. `check`: what is known of it and what it cites; None if that is nothing.
+    `start` and `end` are characters of the text that it was added with.
     """
 
     text: str
     kind: str
     block: int = 0
     goes_on: bool = False
-    check: Check | Literal["picture"] | None = None
+    check: CitationCheck | None = None
+    start: int = 0
+    end: int = 0
 
     @property
     def short(self) -> str:
@@ -167,7 +169,7 @@ class Claim:
     @property
     def is_covered(self) -> bool:
         """Whether it has a citation that does not differ from it."""
-        return self.check is not None and self.check != "differs"
+        return self.check is not None and self.check not in REFUTED
 
 
 class Claims:
@@ -188,7 +190,7 @@ class Claims:
             before = added[-1] if added else None
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
-                before.text = f"{before.text} {claim.text}"
+                before.text, before.end = f"{before.text} {claim.text}", claim.end
             elif has_content(claim.text) or has_digit(claim.text):
                 added.append(claim)
             elif before and before.kind == "row" and _BELOW_HEADER.fullmatch(claim.text):
@@ -210,7 +212,7 @@ class Claims:
             last, end = part.kind, part.end
             kind = "title" if part.kind == "heading" and written.startswith("#") else part.kind
             bare = _MARKUP.sub("", BULLET.sub("", " ".join(written.split()))).strip()
-            yield Claim(bare, kind, self._block)
+            yield Claim(bare, kind, self._block, start=part.start, end=part.end)
 
     @property
     def uncited(self) -> list[Claim]:

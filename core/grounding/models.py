@@ -184,15 +184,3 @@ class Grounding(Record, Objected):
         verified = stored["verified"]
         reworded = max(0, stored.get("citations", 0) - verified)
         return {**stored, "quoted": verified, "reworded": reworded, "unsupported": 0}
-
-
-class Revision(Record):
-    """What an earlier answer to the same question got wrong, for the next attempt.
-
-    The earlier answer is shown to the model, and never counts as a source.
-    """
-
-    answer: str = Field(max_length=100_000, description="the earlier answer, which is withdrawn")
-    issues: list[str] = Field(max_length=50, description="what is wrong with it")
-    read_more: bool = Field(default=False, description="look at more of the documents than before")
-    query: str = Field(default="", max_length=1000, description="what to look for, if not the question alone")

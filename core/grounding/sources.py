@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, unescape
 
-from core.grounding.models import Revision
 from core.models import Record
 
 _QUOTES = {'"': "&quot;"}
@@ -24,8 +23,6 @@ _PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S
 _FENCED = re.compile(
     r'<source id="(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: site="[^"<>]*")?>\n([^<]*)\n</source>'
 )
-
-WITHDRAWN = "<withdrawn_answer>"
 
 
 def host_of(url: str) -> str:
@@ -149,10 +146,3 @@ def picture_label(blob_name: str, page: int, numbers: Sequence[int]) -> str:
 def without_fenced(prompt: str) -> str:
     """The prompt without its sources: the instructions and the question."""
     return _PICTURE_LABEL.sub("", LABEL.sub("", _FENCED.sub("", prompt))).strip()
-
-
-def withdrawn(revision: Revision) -> str:
-    """The previous answer and its issues, fenced."""
-    answer = escape(without_markers(revision.answer))
-    issues = "\n".join(f"- {escape(without_markers(' '.join(issue.split())))}" for issue in revision.issues)
-    return f"{WITHDRAWN}\n{answer}\n</withdrawn_answer>\n<what_was_wrong>\n{issues}\n</what_was_wrong>"

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
@@ -19,10 +19,8 @@ from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
 from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
-from core.grounding.models import Revision
 from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
-from core.grounding.sources import withdrawn
 from core.llm.chat_model import CallBudget, ChatModel, empty_reply
 from core.llm.errors import ReplyCut
 from core.llm.messages import QuestionMessage, memory_message
@@ -64,6 +62,7 @@ from mcp_server.tools.registration import (
 from mcp_server.tools.scope_filter import origin_of
 
 MAX_DOCUMENTS = 50
+MAX_LOOK_FOR = 1000
 REQUEST_SECONDS = 0.003
 """A request to the model has been sent by then."""
 MODEL_CALLS = 2
@@ -85,7 +84,7 @@ class _ChatCall:
     stream: bool
     model: ChatModel
     options: CallOptions
-    revision: Revision | None
+    look_for: str | None
     budget: CallBudget = field(default_factory=lambda: CallBudget(max_calls=MODEL_CALLS))
     gone: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
@@ -110,7 +109,6 @@ class DocumentChat:
     counter: TokenCounter
     window: int
     prompt: str
-    revise: str
     wishes: str
     images: DocumentImages | None = None
 
@@ -123,14 +121,14 @@ class DocumentChat:
         *,
         stream: bool,
         options: CallOptions = DEFAULT_OPTIONS,
-        revision: Revision | None = None,
+        look_for: str | None = None,
         context: str = ALL,
     ) -> DocumentChatResult:
         """An answer over the named documents, which must all be in `scope`.
 
         A document that cannot be read is reported in `metadata.files`; if none can be, NoReadableDocument is
         raised. File references that are still valid are reused. Raises InvalidInput for a model that is not
-        configured. With `revision` the answer corrects an earlier one.
+        configured. With `look_for`, even if it is empty, more passages are read, found with these words too.
         """
         model = self.named(options.model)
         documents = await self._in_scope(scope, context, document_names)
@@ -145,7 +143,7 @@ class DocumentChat:
             raise attachments.none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
-        work = _ChatCall(question, plan, attached, reporter, stream, model, options, revision)
+        work = _ChatCall(question, plan, attached, reporter, stream, model, options, look_for)
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         return await self._result(work, ready, *await self._answer(work, ready))
@@ -224,19 +222,15 @@ class DocumentChat:
     async def _ask(
         self, work: _ChatCall, documents: Sequence[Document]
     ) -> tuple[PromptSources, CitationWriter]:
-        question, revision = work.question, work.revision
+        question = work.question
         files = {each.document.document_id: each for each in work.attached if each.sent_as != "text"}
-        query, more = question, False
         rules, shown = [self.prompt], memory_message(work.options.remembered)
         if shown:
             rules.append(self.wishes)
-        if revision is not None:
-            query, more = f"{question} {revision.query}", revision.read_more
-            rules.append(self.revise)
-            shown.append(HumanMessage(withdrawn(revision)))
         before = [SystemMessage("\n".join(rules)), *shown]
         besides = "\n".join([question, *(str(message.text) for message in shown)])
-        found = await self.reader.read(query.strip(), work.plan, files, more=more)
+        query = f"{question} {work.look_for or ''}".strip()
+        found = await self.reader.read(query, work.plan, files, more=work.look_for is not None)
         work.created |= attachments.created_ids(work.attached)
         read = {source.document_id for source in found.sources}
         # A search may find nothing in a document; one that is read whole has pages.
@@ -326,9 +320,12 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
                 " are taken from the catalog, and reused while they are valid, whether they are sent or not"
             ),
         ] = None,
-        revision: Annotated[
-            Revision | None,
-            Field(description="an earlier answer to the question that this one is to correct"),
+        look_for: Annotated[
+            str | None,
+            Field(
+                max_length=MAX_LOOK_FOR,
+                description="read three times the passages, found with these words too; they may be empty",
+            ),
         ] = None,
         context: ContextName = ALL,
     ) -> Annotated[CallToolResult, DocumentChatResult]:
@@ -341,7 +338,7 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
                 progress,
                 stream=progress.streaming,
                 options=options_of(ctx),
-                revision=revision,
+                look_for=look_for,
                 context=context,
             )
         return success(result, result.answer)

@@ -26,7 +26,7 @@ OPENING_PAGES = 5
 MOST_OPENING_PAGES = 12
 """Such pages of all documents together: about as many tokens as are read of whole documents."""
 MORE = 3
-"""The factor for the number of passages if a revision needs more."""
+"""The factor for the number of passages if an earlier answer lacked something."""
 
 Mode = Literal["inline", "rag", "mixed"]
 """The sources come from the documents' full text, from the index, or from both."""

@@ -19,7 +19,7 @@ from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.names import Owner, name_for_upload
 from orc.cli.processes import UntilUp, free_port, tools_server
-from orc.events import Done, Failed, Reset, Stopped, Token, TurnResult
+from orc.events import Done, Failed, Reset, Revised, Stopped, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
 
@@ -93,6 +93,10 @@ async def _ask(app: "App", documents: Sequence[Document], question: str, out: Co
                 out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
             case Done(result=result) | Stopped(result=result):
                 _print_citations(result, out)
+            case Revised(corrections=corrections):
+                for each in corrections:
+                    after = each.after or "left out"
+                    out.print(f"\n(corrected: {each.before} → {after})", markup=False, highlight=False)
             case Reset(reason=reason):
                 out.print(f"\n(withdrawn: {reason})", markup=False, highlight=False)
             case Failed(problem=problem):

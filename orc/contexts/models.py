@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from core.errors import InvalidInput
 from core.models import Record
@@ -157,6 +157,30 @@ class LeftOut(Record):
     type: str
     id: str
     reason: Reason
+
+
+class UsedContext(BaseModel):
+    """A context with material in the prompts of the turn.
+
+    `cited`: citations of its documents; `shown`: results of tools that had its material.
+    """
+
+    type: str
+    id: str
+    name: str
+    focus: bool = Field(description="it is the focus, or belongs to it")
+    cited: int = 0
+    shown: int = 0
+
+
+class TurnContexts(BaseModel):
+    """The contexts of a turn: what it covered, what it used, and what it left out."""
+
+    focus: ReadableRef | None = None
+    active: list[ReadableRef] = []
+    historical: list[ReadableRef] = []
+    used: list[UsedContext] = []
+    left_out: list[LeftOut] = []
 
 
 class ToolOff(Record):

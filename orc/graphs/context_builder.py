@@ -57,7 +57,7 @@ async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, deps: 
 
 
 def _pictures_in(prompt: Sequence[BaseMessage]) -> int:
-    """How many pictures a prompt has. A revision may have lost the sources of some."""
+    """How many pictures a prompt has. A second retrieval may have lost the sources of some."""
     parts = chain.from_iterable(each.content for each in prompt if isinstance(each.content, list))
     return sum(isinstance(part, dict) and part.get("type") == "image_url" for part in parts)
 
@@ -65,8 +65,8 @@ def _pictures_in(prompt: Sequence[BaseMessage]) -> int:
 async def _images(state: ConversationState, deps: Deps) -> dict[str, Any]:
     """The pictures of pages for the prompt, with a source for each page without text.
 
-    They are chosen for the first attempt, after code looked for documents; a revision is sent the same. So a
-    turn whose tools for documents are off, or whose plan has the web alone, has none.
+    They are chosen for the first attempt, after code looked for documents; a second one is sent the same. So
+    a turn whose tools for documents are off, or whose plan has the web alone, has none.
     """
     looked = any(lookup.name in FINDS_DOCUMENTS for lookup in state.lookups)
     if deps.page_images is None or state.earlier or not looked:

@@ -1,7 +1,8 @@
 """critique: the verdict of the code checks and of the judge, and the action that follows from it.
 
-An answer is made again only if a citation is known to be wrong, or if pages that were found are still to be
-read. What is only in other words, or lacks a source, is no reason, nor is a judge that fails.
+Sentences are corrected only if a citation of them is known to be wrong, and more is looked up only then, or
+if pages that were found are still to be read. What is only in other words, or lacks a source, is no reason,
+nor is a judge that fails.
 """
 
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from orc.tools.ports import WEB_SEARCH
 UNREAD = Objection(code="pages_unread", text="Some of the pages that were found have not been read in full.")
 WORSE = Objection(
     code="revision_worse",
-    text="The revised answer was worse by the code checks, so the earlier one is given.",
+    text="The second answer was worse by the code checks, so the earlier one is given.",
 )
 
 
@@ -50,12 +51,15 @@ async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str
 
 
 def _why_rejected(state: ConversationState) -> Objection | None:
-    """The reason why the earlier answer is given instead of the revision; None if there is no such reason."""
+    """The reason why the earlier answer is given instead of this one; None if there is no such reason."""
     if not state.earlier:
         return None
     if state.attempt.failure is not None:
         text = f"The answer could not be revised: {state.attempt.failure}"
         return Objection(code="not_revised", text=text)
+    if not state.is_second_retrieval:
+        # Corrected sentences were taken only if they were better.
+        return None
     revised, earlier = state.attempt.grounding, state.earlier[-1].grounding
     return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
 
@@ -119,9 +123,11 @@ def _why_last_attempt(state: ConversationState, deps: Deps) -> Objection | None:
 
 def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding:
     """The checks; a "not found" answer counts only if every accessible source was searched."""
-    if not checks.not_found or not (gaps := list(dict.fromkeys(_gaps(state)))):
+    if not checks.not_found or not (gaps := list(_gaps(state))):
         return checks
-    changed = {"not_found": False, "grounded": False, "objections": [*checks.objections, *gaps]}
+    # A corrected answer has those of its first attempt.
+    objections = list(dict.fromkeys([*checks.objections, *gaps]))
+    changed = {"not_found": False, "grounded": False, "objections": objections}
     return checks.model_copy(update=changed)
 
 

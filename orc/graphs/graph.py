@@ -19,6 +19,7 @@ from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import ConversationState, Deps, with_changes
 from orc.graphs.query_planner import plan_query
 from orc.graphs.revision import end_revision
+from orc.graphs.rewriting import rewrite_sentences
 
 RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""
@@ -53,6 +54,9 @@ def compile_graph() -> TurnGraph:
     graph.add_node("build_context", _of_turn(build_context), error_handler=_then_critique(end_revision))
     graph.add_node("write_answer", _of_turn(write_answer), error_handler=_then_critique(end_revision))
     graph.add_node("critique", _of_turn(critique))
+    graph.add_node(
+        "rewrite_sentences", _of_turn(rewrite_sentences), error_handler=_then_critique(end_revision)
+    )
     graph.add_node("return_state", _of_turn(return_state))
 
     graph.add_edge(START, "plan_query")
@@ -61,8 +65,9 @@ def compile_graph() -> TurnGraph:
     graph.add_edge("build_context", "write_answer")
     graph.add_edge("write_answer", "critique")
     graph.add_conditional_edges(
-        "critique", _in_place(after_critique), ["return_state", "build_context", "call_tools"]
+        "critique", _in_place(after_critique), ["return_state", "rewrite_sentences", "call_tools"]
     )
+    graph.add_edge("rewrite_sentences", "critique")
     graph.add_edge("return_state", END)
     return graph.compile()
 
@@ -108,12 +113,8 @@ def after_plan(state: ConversationState) -> Literal["call_tools", "build_context
     return "call_tools" if state.blob_names or state.plan.looks_up else "build_context"
 
 
-def after_critique(state: ConversationState) -> Literal["return_state", "build_context", "call_tools"]:
-    """Return the answer, or make the attempt that the critic asked for.
-
-    document_chat revises its own answers, because only the tools server has read the documents.
-    """
-    revision = state.attempt.revision
-    if revision is None or state.answer is not None:
+def after_critique(state: ConversationState) -> Literal["return_state", "rewrite_sentences", "call_tools"]:
+    """Return the answer, or make the attempt that the verdict on the one before asks for."""
+    if not state.earlier or state.attempt.verdict is not None:
         return "return_state"
-    return "call_tools" if revision.read_more or state.blob_names else "build_context"
+    return "call_tools" if state.is_second_retrieval else "rewrite_sentences"

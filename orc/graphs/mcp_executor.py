@@ -69,8 +69,8 @@ def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
     refs = state.uploaded_file_refs
     if refs and set(state.blob_names) == {ref.blob_name for ref in refs}:
         arguments["cached_file_info"] = [ref.model_dump() for ref in refs]
-    if state.attempt.revision is not None:
-        arguments["revision"] = state.attempt.revision.model_dump()
+    if state.earlier:
+        arguments["look_for"] = state.attempt.wanted
     return arguments
 
 
@@ -136,7 +136,7 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
 
 
 def _server_down(state: ConversationState, error: DependencyDown, deps: Deps) -> dict[str, Any]:
-    """A revision keeps what was found before; a first answer has to mention the failure."""
+    """A second retrieval keeps what was found before; a first answer has to mention the failure."""
     deps.emit(Tool(name=TOOLS_SERVER, status="failed", message=error.message, code=error.code))
     step = LookupStep(tool=TOOLS_SERVER, status="failed", reason_code="server_down", detail=error.message)
     lookups = [] if state.earlier else [ToolResult(name=TOOLS_SERVER, error=error.message)]
@@ -151,7 +151,7 @@ async def _look_further(state: ConversationState, deps: Deps, available: Collect
     if outcome.enough:
         return outcome
     request = request_from(state)
-    wanted = state.attempt.revision.query if state.attempt.revision else ""
+    wanted = state.attempt.wanted
     if wanted and not (state.plan and state.plan.names_web):
         # A critic, which has read documents, does not decide that the web is searched.
         available = [name for name in available if name != WEB_SEARCH]

@@ -11,7 +11,7 @@ from core.documents.not_searched import NotSearched
 from core.documents.page_images import PageImage
 from core.documents.unknown_files import UnknownFile
 from core.grounding.judge import SupportJudge
-from core.grounding.models import Citation, Grounding, Revision
+from core.grounding.models import Citation, Grounding
 from core.grounding.rectangles import ReadBoxes
 from core.grounding.sources import Source
 from core.llm.chat_model import CallBudget
@@ -49,13 +49,14 @@ class PageReference(Record):
 
 
 class Attempt(Record):
-    """One attempt at the answer. `revision` says what it has to correct; the first attempt has none.
+    """One attempt at the answer: the first, one with corrected sentences, or one after more was looked up.
 
-    `sources` are what its answer can cite. `failure` is the reason why it has no answer.
+    `wanted`: what more to look up, if not the question alone. `sources` are what its answer can cite.
+    `failure` is the reason why it is no better than the one before.
     """
 
     number: int = Field(default=1, ge=1)
-    revision: Revision | None = None
+    wanted: str = ""
     sources: list[Source] = []
     answer: str | None = None
     citations: list[Citation] = []
@@ -110,7 +111,7 @@ class ConversationState(BaseModel):
 
     # write_answer, critique
     attempt: Attempt = Field(default_factory=Attempt)
-    earlier: list[Attempt] = Field(default=[], description="the attempts that were withdrawn, in order")
+    earlier: list[Attempt] = Field(default=[], description="the attempts before it, in order")
 
     @property
     def query(self) -> str:
@@ -121,6 +122,12 @@ class ConversationState(BaseModel):
     def answer(self) -> str | None:
         """The answer of the current attempt."""
         return self.attempt.answer
+
+    @property
+    def is_second_retrieval(self) -> bool:
+        """Whether the current attempt was made because more had to be looked up."""
+        before = self.earlier[-1].verdict if self.earlier else None
+        return before is not None and before.action == "retrieve"
 
     @property
     def verdicts(self) -> list[Critique]:

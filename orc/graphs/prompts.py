@@ -6,7 +6,7 @@ from typing import Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from core.grounding.pictures import picture_parts
-from core.grounding.sources import Source, inert_json, withdrawn
+from core.grounding.sources import Source, inert_json
 from core.llm.messages import QuestionMessage, contexts_message, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
@@ -44,15 +44,12 @@ def tools_prompt(
 
 
 def sources_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
-    """The prompt of an answer without tools. A revision follows what the tools found."""
+    """The prompt of an answer without tools."""
     prompts, tool_output = deps.prompts, _tool_output(state.tool_results, state.attempt.sources)
     system = prompts.answer_from_tools if state.tool_results else prompts.converse
     text = state.question
     if tool_output is not None:
         text = f"{text}\n\nWhat the tools found:\n{tool_output}"
-    if state.attempt.revision is not None:
-        system = f"{system}\n{prompts.revise}"
-        text = f"{text}\n\n{withdrawn(state.attempt.revision)}"
     return conversation_prompt(system, text, state, deps, tool_output, sources=state.attempt.sources)
 
 

@@ -1,4 +1,4 @@
-"""Revisions of an answer: the earlier one is withdrawn, and restored if the revision fails or is worse."""
+"""Further attempts at an answer; the earlier one is given if the next one fails or is worse."""
 
 import asyncio
 import logging
@@ -7,25 +7,17 @@ from typing import Any
 from langgraph.errors import NodeError
 
 from core.errors import OrcError
-from core.grounding.models import Grounding, Revision
+from core.grounding.models import Grounding
 from core.grounding.objections import Objection
-from core.llm.tokens import truncate
 from orc.events import Critique, Reset, whole_text
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes
 
 logger = logging.getLogger(__name__)
 
-MAX_ISSUES = 12
-MAX_ISSUE_CHARACTERS = 300
-QUOTED_SHARE = 4
-"""The withdrawn answer is quoted within a fourth of the retrieval budget."""
-MAX_QUOTED_CHARACTERS = 100_000
-NO_ISSUE = "The critic did not say what is wrong with it."
-
 
 def revision_deadline(state: ConversationState, deps: Deps) -> asyncio.Timeout:
-    """A timeout for a revision only: a turn that has an answer does not fail for want of a better one."""
+    """A timeout for further attempts only: a turn with an answer does not fail for want of a better one."""
     return asyncio.timeout_at(deps.ends_at if state.earlier else None)
 
 
@@ -49,32 +41,30 @@ def end_revision(state: ConversationState, error: NodeError) -> dict[str, Any]:
 
 
 def start_revision(state: ConversationState, deps: Deps, judged: Attempt, query: str) -> dict[str, Any]:
-    """Withdraw the answer and open the next attempt, with what it has to correct."""
+    """Open the next attempt: sentences are corrected, or the answer is withdrawn and more is looked up."""
     assert judged.verdict is not None
-    more = judged.verdict.action == "retrieve"
-    deps.emit(Reset(reason="More is looked up for the answer." if more else "The answer is revised."))
-    quoted = truncate(judged.answer or "", deps.settings.retrieval_tokens // QUOTED_SHARE, deps.counter)
-    issues = [issue[:MAX_ISSUE_CHARACTERS] for issue in judged.verdict.issues[:MAX_ISSUES]]
-    revision = Revision(
-        answer=quoted[:MAX_QUOTED_CHARACTERS], issues=issues or [NO_ISSUE], read_more=more, query=query
-    )
+    earlier, number = [*state.earlier, judged], judged.number + 1
+    if judged.verdict.action == "revise":
+        return changes(earlier=earlier, attempt=judged.model_copy(update={"number": number, "verdict": None}))
+    deps.emit(Reset(reason="More is looked up for the answer."))
     return changes(
-        earlier=[*state.earlier, judged],
-        attempt=Attempt(number=judged.number + 1, revision=revision, sources=judged.sources),
+        earlier=earlier,
+        attempt=Attempt(number=number, wanted=query, sources=judged.sources),
         lookups=[],
-        # A revision is written from what was found, without further calls by the model.
+        # The answer is written from what is found, without further calls by the model.
         tools=[],
     )
 
 
 def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dict[str, Any]:
-    """Show the answer of the earlier attempt again, labelled unverified, and withdraw the revision."""
+    """Give the answer of the earlier attempt, labelled unverified; show it again if it was withdrawn."""
     failed, earlier = state.attempt, state.earlier[-1]
     assert earlier.verdict is not None
     assert earlier.answer is not None
-    deps.emit(Reset(reason="The earlier answer is given."))
-    for event in whole_text(earlier.answer, earlier.citations):
-        deps.emit(event)
+    if state.is_second_retrieval:
+        deps.emit(Reset(reason="The earlier answer is given."))
+        for event in whole_text(earlier.answer, earlier.citations):
+            deps.emit(event)
     verdict = Critique(
         grounded=earlier.verdict.grounded,
         coverage=earlier.verdict.coverage,

@@ -3,13 +3,15 @@
 import asyncio
 import logging
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.errors import BudgetExceeded, DeadlineExceeded, OrcError
 from core.grounding.code_check import Page
 from core.grounding.judge import Judgement, SupportJudge, confirmed
-from core.grounding.undecided import SecondReading
+from core.grounding.undecided import SecondReading, Stated
 from core.llm.tokens import take_first_fitting
+from orc.graphs.cited_pages import cited_texts, key_of
 from orc.graphs.models import Attempt, ConversationState, Deps
 
 logger = logging.getLogger(__name__)
@@ -29,16 +31,16 @@ class Reading(NamedTuple):
 async def read_again(state: ConversationState, deps: Deps) -> Reading:
     """Have the judge read the undecided sentences of the answer, in one call; none without such sentences.
 
-    A judge that fails leaves the attempt as it is.
+    After a correction it reads what is new. A judge that fails leaves the attempt as it is.
     """
     attempt = state.attempt
     if deps.judge is None or deps.settings.critic == "off" or attempt.grounding is None:
         return Reading(attempt)
     try:
         reading = SecondReading(attempt.answer or "", attempt.citations)
-        if not reading.undecided:
+        if not (unread := _unread(reading, state)):
             return Reading(attempt)
-        judgement = await _judged(reading, state, deps, deps.judge)
+        judgement = await _judged(reading, unread, state, deps, deps.judge)
         judged = {"citations": reading.citations(), "grounding": reading.grounding(attempt.grounding)}
     except OrcError as exc:
         return Reading(attempt, failure=exc.message)
@@ -49,8 +51,21 @@ async def read_again(state: ConversationState, deps: Deps) -> Reading:
     return Reading(attempt.model_copy(update=judged), judgement)
 
 
+def _unread(reading: SecondReading, state: ConversationState) -> list[Stated]:
+    """The undecided sentences, without those that a correction has left as they were."""
+    if not state.earlier or state.is_second_retrieval:
+        return reading.undecided
+    before = SecondReading(state.earlier[-1].answer or "", state.earlier[-1].citations)
+    known = {each.text for each in before.undecided}
+    return [each for each in reading.undecided if each.text not in known]
+
+
 async def _judged(
-    reading: SecondReading, state: ConversationState, deps: Deps, judge: SupportJudge
+    reading: SecondReading,
+    unread: Sequence[Stated],
+    state: ConversationState,
+    deps: Deps,
+    judge: SupportJudge,
 ) -> Judgement:
     """What the judge says; its verdicts are with the sentences then."""
     seconds = min(deps.settings.critic_seconds, seconds_left(deps))
@@ -58,11 +73,12 @@ async def _judged(
         raise DeadlineExceeded("The turn has no time left for it.")
     if calls_left(state, deps) < 1:
         raise BudgetExceeded("The turn has no model call left for it.")
-    asked = reading.undecided[:MOST_SENTENCES]
+    asked = unread[:MOST_SENTENCES]
     try:
         async with asyncio.timeout(seconds):
-            pages = await _pages(state.attempt, deps)
-            pairs = [reading.pair(each, lambda cited: pages[cited.document_id, cited.page]) for each in asked]
+            texts = await cited_texts(state.attempt.citations, state, deps)
+            pages = {key: Page(text) for key, text in texts.items()}
+            pairs = [reading.pair(each, lambda cited: pages[key_of(cited)]) for each in asked]
             fitting = take_first_fitting(
                 pairs,
                 deps.settings.retrieval_tokens,
@@ -76,16 +92,6 @@ async def _judged(
     for stated, pair, said in zip(asked, fitting, judgement.verdicts, strict=False):
         stated.verdict = confirmed(pair, said)
     return judgement
-
-
-async def _pages(attempt: Attempt, deps: Deps) -> dict[tuple[str, int], Page]:
-    """The cited pages: of the sources, and for an answer of document_chat those of the store."""
-    known = {(each.document_id, each.page): each.page_text for each in attempt.sources}
-    cited = list(dict.fromkeys((each.document_id, each.page) for each in attempt.citations))
-    stored = [key for key in cited if key not in known]
-    read = await asyncio.gather(*(deps.page_text(*key) for key in stored))
-    texts = known | dict(zip(stored, read, strict=True))
-    return {key: Page(texts[key]) for key in cited}
 
 
 def calls_left(state: ConversationState, deps: Deps) -> int:

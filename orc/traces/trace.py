@@ -27,6 +27,7 @@ from orc.events import (
     Failed,
     Plan,
     Reset,
+    Revised,
     Route,
     Stopped,
     Telemetry,
@@ -264,6 +265,8 @@ def _stages(seen: Sequence[Seen]) -> Iterator[TimelineStep]:
                 yield _step("critique", f"{event.action}, by {event.by}", at_ms, failed=failed)
             case Reset():
                 yield _step("reset", "withdrawn", at_ms)
+            case Revised():
+                yield _step("revised", "corrected", at_ms)
             case Telemetry():
                 prepared = at_ms
             case Done() | Stopped() | Failed() if prepared is not None:

@@ -12,10 +12,11 @@ from core.llm.tokens import TokenCounter
 from core.models import Document
 from core.names import Owner
 from orc.contexts.block import SESSION, Counts, DocumentCount, context_block
+from orc.contexts.models import TurnContexts, UsedContext
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage, Started, Turn, TurnContext, TurnOutcome
 from orc.conversations.session_contexts import Range, covers, shown_in
-from orc.events import DocumentCounts, TurnContexts, TurnResult, UsedContext
+from orc.events import DocumentCounts, TurnResult
 from orc.graphs.models import ConversationState
 from orc.graphs.origins import Origins
 from orc.memory.models import Recalled

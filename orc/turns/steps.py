@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from core.grounding.models import Citation
-from orc.events import CitationMarked, Critique, Event, Reset, Token, Tool, ToolStep
+from orc.events import CitationMarked, Correction, Critique, Event, Reset, Revised, Token, Tool, ToolStep
 
 Kind = TypeVar("Kind", bound=Event)
 
@@ -19,32 +19,44 @@ def steps_of(events: Sequence[Event]) -> dict[str, Any]:
             event.model_copy(update={"citations": None}) for event in events if isinstance(event, Critique)
         ],
         "withdrawn": [event.reason for event in events if isinstance(event, Reset)],
+        "corrections": _corrections(events),
     }
 
 
 def shown_text(events: Sequence[Event]) -> str:
-    """The text of the answer that a reader has: the tokens since the last reset."""
+    """The text of the answer that a reader has: the tokens since the last reset or revision."""
     shown: list[str] = []
     for event in events:
-        if isinstance(event, Reset):
-            shown.clear()
+        if isinstance(event, Reset | Revised):
+            shown = [event.answer] if isinstance(event, Revised) else []
         elif isinstance(event, Token):
             shown.append(event.text)
     return "".join(shown)
 
 
 def shown_citations(events: Sequence[Event]) -> list[Citation]:
-    """The citations of the text that a reader has, with its marks: those since the last reset, as judged."""
+    """The citations of the text that a reader has, with its marks, as judged."""
     shown: dict[int, Citation] = {}
     for event in events:
-        if isinstance(event, Reset):
-            shown.clear()
+        if isinstance(event, Reset | Revised):
+            shown = dict(enumerate(event.citations)) if isinstance(event, Revised) else {}
         elif isinstance(event, CitationMarked):
             known = shown.setdefault(event.index, event.citation.model_copy(update={"marks": []}))
             shown[event.index] = known.model_copy(update={"marks": [*known.marks, event.mark]})
         elif isinstance(event, Critique) and event.citations is not None:
             shown = dict(enumerate(event.citations))
     return [shown[index] for index in sorted(shown)]
+
+
+def _corrections(events: Sequence[Event]) -> list[Correction]:
+    """Those of the text that a reader has."""
+    found: list[Correction] = []
+    for event in events:
+        if isinstance(event, Reset):
+            found.clear()
+        elif isinstance(event, Revised):
+            found += event.corrections
+    return found
 
 
 def last_of(events: Sequence[Event], kind: type[Kind]) -> Kind | None:

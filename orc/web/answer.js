@@ -1,7 +1,7 @@
 // One turn: the question, the answer with its markers, and what was checked.
 import { ask, answering, draft, edit, isRunning, newest, objectionsOf, rate, retry, setDraft } from "./chat.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
-import { blocks, numbered, toUnits, withPlaces } from "./markdown.js";
+import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Countdown, hidePeek, Icon, IconButton, lookOf, MarkerIcon, pageOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
 import { openSource, openSources, prefetchSource } from "./sources.js";
 import { me, moreOf, notify, online, report, wordsOf, wordsOfCode } from "./store.js";
@@ -13,10 +13,7 @@ import { h, useState } from "./vendor/ui.js";
 /** The markers in the text of an answer, in order. @param {TurnView} turn @returns {Place[]} */
 function placesOf({ text, marks, citations, state }) {
   if (isRunning(state) && marks.length) return marks.filter((each) => each.end <= text.length);
-  const all = citations.flatMap((citation, index) =>
-    (citation?.marks ?? []).map(({ start, end }) => ({ start, end, index }))).sort((a, b) => a.start - b.start);
-  const units = toUnits(text, all.flatMap(({ start, end }) => [start, end]));
-  return all.map(({ index }, place) => ({ index, start: units[2 * place] ?? 0, end: units[2 * place + 1] ?? 0 }));
+  return placesIn(text, citations);
 }
 
 /** @param {{turn: TurnView, citation: Citation, index: number, provisional: boolean}} properties */
@@ -138,6 +135,14 @@ function Withdrawn({ turn }) {
     objections.length > 0 && h("ul", null, objections.slice(0, MOST_OBJECTIONS).map((each) => h("li", null, objectionWords(each)))), text && h("del", null, text));
 }
 
+/** What was wrong in sentences that were corrected, and what stands there now. @param {{turn: TurnView}} properties */
+function Corrected({ turn }) {
+  const corrections = turn.metadata?.corrections ?? [];
+  if (!corrections.length) return null;
+  return h("details", { class: "withdrawn corrected" }, h("summary", null, t("turn.corrected", { n: corrections.length })),
+    h("ul", null, corrections.map(({ before, after }) => h("li", null, h("del", null, before), h("ins", null, after || t("turn.corrected.out"))))));
+}
+
 /** @param {{turn: Signal<TurnView>}} properties */
 function Trouble({ turn }) {
   const { state, problem, turnId } = turn.value;
@@ -222,7 +227,10 @@ function sentencesOf(metadata, turn) {
       : t("why.file", { name: file.blob_name, n: file.pages }));
   }
   said.push(...lookupsOf(metadata));
-  if (checks.earlier_actions?.length) said.push(t("why.revised", { n: checks.earlier_actions.length }));
+  const again = (checks.earlier_actions ?? []).filter((/** @type {string} */ action) => action === "retrieve").length;
+  if (again) said.push(t("why.again", { n: again }));
+  const corrected = metadata.corrections?.length;
+  if (corrected) said.push(`${t("turn.corrected", { n: corrected })}.`);
   const summary = summaryOf(turn.citations);
   if (summary) said.push(t("why.sources", { summary }));
   const objections = objectionsOf(checks).slice(0, MOST_OBJECTIONS);
@@ -297,7 +305,7 @@ export function Turn({ turn, live }) {
     h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),
-      h(Withdrawn, { turn: now }),
+      h(Withdrawn, { turn: now }), h(Corrected, { turn: now }),
       notices.map(([kind, words]) => h(Note, { kind, key: kind }, words)),
       running && h(Status, { turn }),
       now.text && h(Text, { turn: now }),

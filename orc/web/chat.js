@@ -263,8 +263,8 @@ export const isRestored = ({ critiques = [] }) => objectionsOf(critiques.at(-1) 
 
 /** Why a first answer was withdrawn; its text is not stored. @param {Partial<Metadata>} metadata @returns {TurnView["withdrawn"]} */
 function withdrawnOf(metadata) {
-  const { withdrawn = [], critiques = [] } = metadata;
-  const last = critiques.findLast(({ action }) => action === "revise" || action === "retrieve");
+  const { withdrawn = [], critiques = [], corrections = [] } = metadata;
+  const last = critiques.findLast(({ action }) => action === "retrieve" || (action === "revise" && !corrections.length));
   return withdrawn.length && last && !isRestored(metadata) ? { text: "", objections: objectionsOf(last) } : null;
 }
 

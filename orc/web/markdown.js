@@ -2,7 +2,7 @@
 import { Component, h, Lexer } from "./vendor/ui.js";
 
 /** @import { Child, Token, Tokens } from "./vendor/ui.js" */
-/** @import { ChildAt, Place } from "./types/page.js" */
+/** @import { ChildAt, Citation, Place } from "./types/page.js" */
 
 const OPEN = "\uE000";
 const CLOSE = "\uE001";
@@ -51,6 +51,14 @@ export function toUnits(text, offsets) {
     units.push(unit);
   }
   return units;
+}
+
+/** The markers of a whole text by its citations, in order. @param {string} text @param {Citation[]} citations @returns {Place[]} */
+export function placesIn(text, citations) {
+  const all = citations.flatMap((citation, index) =>
+    (citation?.marks ?? []).map(({ start, end }) => ({ start, end, index }))).sort((a, b) => a.start - b.start);
+  const units = toUnits(text, all.flatMap(({ start, end }) => [start, end]));
+  return all.map(({ index }, place) => ({ index, start: units[2 * place] ?? 0, end: units[2 * place + 1] ?? 0 }));
 }
 
 /** Blocks that can be parsed on their own. @param {string} source */

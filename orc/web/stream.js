@@ -3,7 +3,7 @@ import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { answering, change, conversationId, giveBack, isRestored, isRunning, later, leaveGone, loadTurns, objectionsOf, path, stored, title, turns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments, settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
-import { numbered, toUnits } from "./markdown.js";
+import { numbered, placesIn, toUnits } from "./markdown.js";
 import { summaryOf } from "./parts.js";
 import { busy, finished, keep, loadMe, loadSessions, online, report, retitled, said, sessions, signedOut, wordsOfCode } from "./store.js";
 import { signal } from "./vendor/ui.js";
@@ -154,7 +154,7 @@ export function untilMarker(text) {
 class Writer {
   last = 0;
   #text = "";
-  /** What was wrong with the answer that is revised. @type {Objection[] | null} */
+  /** What was wrong with the answer that is corrected or withdrawn. @type {Objection[] | null} */
   #objections = null;
   #scheduled = false;
 
@@ -174,10 +174,11 @@ class Writer {
       case "token": this.#append(data.text); break;
       case "citation": this.#cite(data); break;
       case "reset": this.#withdraw(number); break;
+      case "revised": this.#revise(data); break;
       case "citations": this.flush(); change(turn, { citations: data.citations }); break;
       case "critique":
         this.#objections = ["revise", "retrieve"].includes(data.action) ? objectionsOf(data) : null;
-        if (data.citations && !this.#objections) change(turn, { citations: data.citations, judged: true });
+        if (data.citations) change(turn, { citations: data.citations, judged: !this.#objections });
         break;
       case "suggestions": change(turn, { suggestions: data.suggestions ?? [] }); break;
       case "chat_session_title_updated": renamed(data); break;
@@ -242,6 +243,13 @@ class Writer {
     change(this.turn, { text: "", marks: [], citations: [], judged: false, withdrawn });
   }
 
+  /** @param {{answer: string, citations: Citation[]}} data */
+  #revise({ answer, citations }) {
+    this.#text = answer;
+    change(this.turn, { citations, marks: placesIn(answer, citations) });
+    this.flush();
+  }
+
   /** @param {TurnResult} result @param {TurnState} state */
   #end(result, state) {
     this.#scheduled = false;
@@ -281,7 +289,9 @@ export function announce(turn) {
   if (turn.state === "answered") {
     finished.value = turn.text;
     const sources = summaryOf(turn.citations);
-    said.value = sources ? t("turn.ready.sources", { sources }) : t("turn.ready");
+    const corrected = turn.metadata?.corrections?.length;
+    const ready = sources ? t("turn.ready.sources", { sources }) : t("turn.ready");
+    said.value = corrected ? `${ready} ${t("turn.corrected", { n: corrected })}.` : ready;
   } else if (turn.state === "stopped") said.value = t("turn.stopped");
 }
 

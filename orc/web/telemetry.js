@@ -11,7 +11,7 @@ const PAGE_SIZE = 20;
 const RANGES = [7, 30, 90];
 const NOTHING = { turns: 0, failed: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0, unpriced: 0, p50_ms: 0, p95_ms: 0 };
 /** @type {Record<string, number>} */
-const COLOURS = { plan: 3, tool: 1, model: 0, answer: 2, critique: 3, reset: 4, store: 1 };
+const COLOURS = { plan: 3, tool: 1, model: 0, answer: 2, critique: 3, reset: 4, revised: 4, store: 1 };
 
 const NUMBERS = new Set(["took", "tokens", "cost"]);
 

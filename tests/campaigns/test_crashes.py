@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble, Script, serving
+from devkit.stream_to_json import shown_text
 from devkit.system import System, ask_streaming, read_events, running
 from orc.cli.processes import port_is_free
 from orc.turns.results import STORED_AFTER
@@ -23,7 +24,6 @@ from tests.system.steps import (
     come_back,
     conversation_with,
     new_id,
-    streamed_text,
     turns_of,
     wait_until,
 )
@@ -185,7 +185,7 @@ def test_a_tools_server_killed_during_a_call_fails_at_most_that_turn_and_restart
             assert (problem["status"], problem["dependency"]) == (503, "mcp_server")
             assert problem["retryable"] is True
         else:
-            assert streamed_text(events) == events[-1][2]["answer"]
+            assert shown_text(events) == events[-1][2]["answer"]
         double.script = Script()
         local.wait_until_ready()
         answered(ask(client, conversation_id, "a.txt"))
@@ -221,7 +221,7 @@ def test_after_a_crash_readers_can_resume_answered_and_interrupted_turns(
         answer, question = turns_of(client, conversation_id)
         again = come_back(client, f"{turns}/{answer['turn_id']}", after=4)
         assert [number for number, _, _ in again] == [STORED_AFTER + n for n in range(1, 1 + len(again))]
-        assert streamed_text([*first[:4], *again]) == answer["answer"]
+        assert shown_text([*first[:4], *again]) == answer["answer"]
         assert again[-1][1:] == first[-1][1:]
         [(number, kind, problem)] = come_back(client, f"{turns}/{question['turn_id']}", after=2)
         assert (number, kind, problem["code"]) == (STORED_AFTER, "error", "interrupted")

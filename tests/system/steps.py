@@ -69,17 +69,6 @@ def turns_of(client: httpx.Client, conversation_id: str) -> list[Json]:
     return turns
 
 
-def streamed_text(events: list[Event]) -> str:
-    """What a reader of the stream has on screen: the tokens since the last reset."""
-    shown = ""
-    for _, kind, data in events:
-        if kind == "reset":
-            shown = ""
-        elif kind == "token":
-            shown += data["text"]
-    return shown
-
-
 def come_back(client: httpx.Client, turn: str, *, after: int | None = None) -> list[Event]:
     """The events that are left of a turn, for a reader that has those up to `after`."""
     headers = {} if after is None else {"last-event-id": str(after)}

@@ -81,7 +81,7 @@ async def test_every_tool_is_described_typed_and_annotated_as_read_only(orc: Sys
     assert properties["document_chat"] == DocumentChatResult.model_fields.keys()
     assert properties["documents_list"] == DocumentsListResult.model_fields.keys()
     arguments = tools["document_chat"].input_schema["properties"]
-    assert arguments.keys() == {"question", "document_names", "cached_file_info", "revision", "context"}
+    assert arguments.keys() == {"question", "document_names", "cached_file_info", "look_for", "context"}
 
 
 async def test_document_chat_answers_with_verified_citations(orc: System, owner: Owner) -> None:

@@ -156,10 +156,10 @@ def test_a_stream_gives_the_same_as_the_whole_response(
     assert stream[-1].usage.completion_tokens > 0
 
 
-def test_a_withdrawn_answer_is_never_streamed(
+def test_a_sentence_is_corrected_before_it_is_streamed(
     client: openai.OpenAI, session: str, double: OpenAIDouble
 ) -> None:
-    double.script = Script(replies=[WRONG, CITED])
+    double.script = Script(replies=[WRONG, Reply(text=f"1. {CITED.text}")])
     shown = "".join(chunk.choices[0].delta.content or "" for chunk in ask(client, session, stream=True))
     assert "eleven" not in shown
     assert "seven [1]" in shown

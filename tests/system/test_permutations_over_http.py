@@ -31,7 +31,7 @@ SEARCHED, FAILED_SEARCH = "semantic_search finished", "semantic_search failed"
 SEARCHED_PAGES, WEB = "search_pages finished", "web_search finished"
 LATE, BROKEN = Reply(text="Too late.", delay_ms=700), Failure(status=500)
 RIGHT, WRONG = "The quay opens at seven. [S1]", "The quay opens at eleven. [S1]"
-OTHER = "Visitors may enter from seven. [S1]"
+OTHER, ANOTHER = "Visitors may enter from seven. [S1]", "Guests are let in from seven. [S1]"
 """In other words than the page."""
 ELSEWHERE = "Who won the chess cup?"
 
@@ -181,18 +181,31 @@ PERMUTATIONS = {
         says="mcp_server",
         status=503,
     ),
+    "a wrong number": ruled(
+        ["tools", "text"], Talk(texts=[WRONG, f"1. {RIGHT}"]), actions=["revise", "accept"]
+    ),
+    "a correction that is no better": ruled(
+        ["tools", "text"],
+        Talk(texts=[f"{RIGHT} {WRONG}", f"1. {WRONG}"]),
+        actions=["revise", "label_unverified"],
+        says="no correction was supported",
+    ),
     "judge: nothing to judge": ruled(["tools"], variant="judge"),
     "judge: supported": judged(talk=Talk(texts=[OTHER], verdicts=[verdict("supported")])),
     "judge: unsupported": judged(
-        talk=Talk(texts=[OTHER, RIGHT], verdicts=[verdict("unsupported")]),
+        talk=Talk(texts=[OTHER, f"1. {RIGHT}"], verdicts=[verdict("unsupported")]),
         asked=["tools", "CriticVerdict", "text"],
         actions=["revise", "accept"],
     ),
     "judge: unsupported, said by document_chat": named(
         ["text", "CriticVerdict", "text"],
-        Talk(texts=[OTHER, RIGHT], verdicts=[verdict("unsupported")]),
+        Talk(texts=[OTHER, f"1. {RIGHT}"], verdicts=[verdict("unsupported")]),
         variant="judge",
-        tools=["document_chat finished"] * 2,
+        actions=["revise", "accept"],
+    ),
+    "judge: a correction in other words": judged(
+        talk=Talk(texts=[OTHER, f"1. {ANOTHER}"], verdicts=[verdict("unsupported"), verdict("supported")]),
+        asked=["tools", "CriticVerdict", "text", "CriticVerdict"],
         actions=["revise", "accept"],
     ),
     "judge: retrieve": judged(
@@ -205,18 +218,22 @@ PERMUTATIONS = {
         actions=["retrieve", "accept"],
         says="The critic asked for more.",
     ),
+    "judge: a second answer that is worse": judged(
+        talk=Talk(
+            texts=[f"{RIGHT} {OTHER}", WRONG],
+            verdicts=[verdict("unsupported", action="retrieve", query="quay hours")],
+        ),
+        asked=["tools", "CriticVerdict", "text"],
+        tools=[SEARCHED] * 2,
+        actions=["retrieve", "label_unverified"],
+        says="the earlier one is given",
+    ),
     "judge: retries used up": judged(
-        talk=Talk(texts=[OTHER, OTHER], verdicts=[verdict("unsupported")] * 2),
+        talk=Talk(texts=[OTHER, f"1. {ANOTHER}"], verdicts=[verdict("unsupported")] * 2),
         asked=["tools", "CriticVerdict", "text", "CriticVerdict"],
         actions=["revise", "label_unverified"],
         cites=[],
         says="CRITIC_MAX_RETRIES is 1",
-    ),
-    "a revision that is worse": ruled(
-        ["tools", "text"],
-        Talk(texts=[f"{RIGHT} {WRONG}", WRONG]),
-        actions=["revise", "label_unverified"],
-        says="the earlier one is given",
     ),
     "the judge fails": undecided(talk=Talk(texts=[OTHER], verdicts=[BROKEN])),
     "the judge is late": undecided(talk=Talk(texts=[OTHER], verdicts=[LATE]), variant="hasty judge"),

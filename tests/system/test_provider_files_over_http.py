@@ -7,9 +7,10 @@ import pytest
 
 from core.grounding.citations import WITHOUT_SOURCE
 from devkit.doubles.openai_double import OpenAIDouble, Reply, ToolCall
+from devkit.stream_to_json import shown_text
 from devkit.system import System, ask_streaming, upload
 from devkit.system_here import system_here
-from tests.system.steps import QUAY, Json, answered, ask, conversation_with, new_id, streamed_text
+from tests.system.steps import QUAY, Json, answered, ask, conversation_with, new_id
 from tests.system.test_reuse_over_http import let_expire, refs, statuses
 from tests.unit.core.extraction.samples import pdf
 
@@ -98,7 +99,7 @@ def test_a_file_that_expired_at_the_provider_is_sent_again_unseen(
     assert stored.files.uploads == 4
     [(_, kind, turn)] = events[-1:]
     assert kind == "done"
-    assert streamed_text(events) == turn["answer"] == first["answer"]
+    assert shown_text(events) == turn["answer"] == first["answer"]
     assert not any(kind == "reset" for _, kind, _ in events)
     assert statuses(turn) == {"one.pdf": "reused", "two.pdf": "created", "three.pdf": "reused"}
     assert refs(turn)["two.pdf"] in stored.files.files
@@ -168,6 +169,6 @@ def test_documents_tools_and_talk_go_by_the_same_api(
     events = ask_streaming(
         client, question="What is there?", conversation_id=conversation_id, feature_flags=flags
     )
-    assert streamed_text(events) == events[-1][2]["answer"] == f"There is one: watch.txt. {WITHOUT_SOURCE}"
+    assert shown_text(events) == events[-1][2]["answer"] == f"There is one: watch.txt. {WITHOUT_SOURCE}"
     assert events[-1][2]["metadata"]["usage"]["estimated"] is False
     assert {sent.path for sent in double.requests} == {PATHS[request.node.callspec.params["system"]]}

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble, Reply, Script, ToolCall
+from devkit.stream_to_json import shown_text
 from devkit.system import Event, ask_streaming, read_events
 from tests.system.steps import (
     Json,
@@ -13,7 +14,6 @@ from tests.system.steps import (
     come_back,
     conversation_with,
     new_id,
-    streamed_text,
     turns_of,
     wait_until,
 )
@@ -36,7 +36,7 @@ def check_ended(events: list[Event]) -> Json:
     assert [kind for _, kind, _ in events if kind in ("done", "error")] == ["done"]
     _, kind, done = events[-1]
     assert kind == "done"
-    assert streamed_text(events) == done["answer"]
+    assert shown_text(events) == done["answer"]
     return done
 
 

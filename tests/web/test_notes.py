@@ -1,4 +1,4 @@
-"""What the page says of an answer, outside of its text: what was checked, not found and withdrawn."""
+"""What the page says of an answer, outside of its text: what was checked, not found and corrected."""
 
 import json
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script, ToolCall
 from devkit.doubles.openai_talk import default_reply
-from devkit.page_scenes import FALSE, LEAVE, WRONG_NUMBER, quoting, withdraw
+from devkit.page_scenes import FALSE, LEAVE, WRONG_NUMBER, corrects, quoting
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from tests.unit.core.extraction.samples import pdf
@@ -33,37 +33,37 @@ def assert_german(*texts: str) -> None:
     assert [(words, text) for text in texts for words in ENGLISH if words in text] == []
 
 
-async def test_a_withdrawn_answer_has_a_list_of_objections_and_no_raw_markers(visit: Visit) -> None:
-    await withdraw(visit)
-    assert len(await visit.texts(".withdrawn li")) == 1
-    [struck] = await visit.texts(".withdrawn del")
-    assert struck.strip() == "The tide is high. Every employee also gets 99 free submarines on Mondays. [1]"
-    await in_german(visit)
-    german = await visit.texts(".withdrawn li")
-    assert_german(*german)
-    await visit.page.reload()
-    await visit.sees(".withdrawn")
-    # The text is not stored, but why it was withdrawn.
-    assert await visit.texts(".withdrawn li") == german
-    assert await visit.texts(".withdrawn del") == []
-
-
-async def test_a_withdrawn_answer_is_folded_and_struck_out_and_the_revised_one_is_checked(
-    visit: Visit,
-) -> None:
-    await withdraw(visit)
-    assert await visit.texts(".withdrawn summary") == ["A first answer was withdrawn after the checks"]
-    struck = "document.querySelector('.withdrawn del')"
-    assert await visit.page.value(f"{struck}.checkVisibility()") is False
-    await visit.click(".withdrawn summary")
-    await visit.page.until(f"{struck}.checkVisibility()")
-    assert await visit.page.value(f"getComputedStyle({struck}).textDecorationLine") == "line-through"
-    above = f"{struck}.getBoundingClientRect().bottom"
-    assert await visit.page.value(f"{above} <= document.querySelector('.text').getBoundingClientRect().top")
+async def test_a_sentence_is_corrected_in_place_and_the_rest_of_the_answer_stays(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = corrects
+    await visit.write(LEAVE)
+    await visit.page.press("Enter")
+    await visit.page.until("document.querySelector('.turn .text')?.innerText.includes('That is all')")
+    assert "943 working days" in (await visit.texts(".turn .text"))[0]
+    await visit.page.value("""(() => {
+      const text = document.querySelector('.turn .text');
+      window.kept = [text, ...text.querySelectorAll('.block, p, button.marker')];
+      window.missed = 0;
+      const look = () => { window.missed += /Leave comes to 28.*That is all/s.test(text.innerText) ? 0 : 1; };
+      new MutationObserver(look).observe(text, { subtree: true, childList: true, characterData: true });
+    })()""")
+    await visit.page.until(ANSWERED.format(1))
     [text] = await visit.texts(".turn .text")
-    assert "submarines" not in text
-    assert len(await visit.texts(".text .marker")) == len(await visit.texts(".text .marker.is-quoted")) > 0
-    assert "A first answer was withdrawn and revised." in await visit.texts(".why > ol > li")
+    assert "28 working days" in text
+    assert "943" not in text
+    assert await visit.page.value("window.missed") == 0
+    assert await visit.page.value("window.kept.every((each) => each.isConnected)")
+    markers = "[...document.querySelectorAll('.turn .text button.marker')].map((each) => each.className)"
+    assert await visit.page.value(markers) == ["marker is-reworded", "marker is-quoted"]
+    said = "document.body.textContent.match(/A sentence was corrected after the checks\\./g).length"
+    # In what is read out, and in how the answer came about.
+    assert await visit.page.value(said) == 2
+    await visit.page.reload()
+    await visit.sees(".corrected")
+    assert await visit.texts(".corrected del") == [WRONG_NUMBER.removesuffix(" [S1]")]
+    assert await visit.texts(".withdrawn:not(.corrected)") == []
+    await in_german(visit)
+    assert await visit.texts(".corrected summary") == ["Ein Satz wurde nach der Prüfung korrigiert"]
 
 
 async def test_a_marker_is_plain_until_its_answer_is_checked(visit: Visit, tmp_path: Path) -> None:
@@ -90,12 +90,12 @@ async def test_a_number_that_is_not_on_the_page_is_said_in_the_language_of_the_p
     await visit.attach(HANDBOOK)
     visit.model.responder = quoting(WRONG_NUMBER)
     await visit.ask(LEAVE)
-    assert await visit.texts(".turn .text .marker") == ["1: 99 is not on page 5"]
+    assert await visit.texts(".turn .text .marker") == ["1: 943 is not on page 5"]
     assert await visit.texts(".sources-line") == ["1 source: 1 with a number that is not on its page"]
     [note] = await visit.texts(".answer .note.is-warn")
     assert note == "1 source does not say what the answer says. Its marker is dashed."
     await in_german(visit)
-    assert await visit.texts(".turn .text .marker") == ["1: 99 steht nicht auf Seite 5"]
+    assert await visit.texts(".turn .text .marker") == ["1: 943 steht nicht auf Seite 5"]
     assert await visit.texts(".sources-line") == ["1 Quelle: 1 mit einer Zahl, die nicht auf der Seite steht"]
     assert_german(*await visit.texts(".answer .note.is-warn"), *await visit.texts(".why > ol > li"))
 
@@ -257,12 +257,12 @@ async def test_an_answer_that_is_given_after_all_is_not_shown_as_withdrawn(visit
 
 
 async def test_an_answer_that_begins_again_is_not_the_one_that_was_withdrawn(visit: Visit) -> None:
-    """A revised answer is given from its beginning again if the tools server restarts meanwhile."""
-    objected = {"action": "revise", "objections": [{"code": "other", "text": "Nothing is cited."}]}
+    """A second answer is given from its beginning again if the tools server restarts meanwhile."""
+    objected = {"action": "retrieve", "objections": [{"code": "other", "text": "Nothing is cited."}]}
     events = [
         ("token", {"text": "First."}),
         ("critique", objected),
-        ("reset", {"reason": "The answer is revised."}),
+        ("reset", {"reason": "More is looked up for the answer."}),
         ("token", {"text": "Half of the sec"}),
         ("reset", {"reason": "The tools server was started again."}),
         ("token", {"text": "Second."}),

@@ -172,6 +172,10 @@ export interface Schemas {
     conversations: Array<Schemas["ConversationView"]>;
     next_cursor: string | null;
   };
+  Correction: {
+    before: string;
+    after: string;
+  };
   CriticSummary: {
     objections: Array<Schemas["Objection"]>;
     grounded: boolean;
@@ -557,7 +561,7 @@ export interface Schemas {
     size: number;
   };
   TimelineStep: {
-    kind: "plan" | "tool" | "model" | "answer" | "critique" | "reset" | "store";
+    kind: "plan" | "tool" | "model" | "answer" | "critique" | "reset" | "revised" | "store";
     name: string;
     offset_ms: number;
     duration_ms: number;
@@ -635,6 +639,7 @@ export interface Schemas {
     tools: Array<Schemas["ToolStep"]>;
     critiques: Array<Schemas["Critique"]>;
     withdrawn: Array<string>;
+    corrections: Array<Schemas["Correction"]>;
   };
   TurnResult: {
     conversation_id: string;

@@ -43,7 +43,7 @@ HARMLESS = {
 }
 HARMLESS |= {"context", "status", "name", "cursor"}
 """`context` selects among the places of the token, see test_places.py."""
-HARMLESS |= {"max_chars", "document_names", "cached_file_info", "revision"}
+HARMLESS |= {"max_chars", "document_names", "cached_file_info", "look_for"}
 Arguments = dict[str, Any]
 
 CALLS: dict[str, list[Arguments]] = {

@@ -136,7 +136,6 @@ def chat_by(side: DocumentSide, settings: CoreSettings, provider: Provider) -> C
             ),
             named=lambda _: build_chat_model(given, "writer", TiktokenCounter(), provider),
             prompt=read_prompt("document_chat"),
-            revise=read_prompt("revise"),
             wishes=read_prompt("wishes"),
         )
 

@@ -75,7 +75,6 @@ class Desk:
             files=files,
             named=lambda _: model,
             prompt=read_prompt("document_chat"),
-            revise=read_prompt("revise"),
             wishes=read_prompt("wishes"),
             images=DocumentImages(side.library, self.pictures, self.catalogue),  # type: ignore[arg-type]
         )

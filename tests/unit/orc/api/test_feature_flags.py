@@ -60,7 +60,7 @@ def _answers(messages: list[BaseMessage], options: Json) -> AIMessage:
         return AIMessage(f"{TEXT} [S1]")
     if "<source" not in prompt:
         return AIMessage("I did not look.")
-    return AIMessage(f"{TEXT} [S1]" if "<withdrawn_answer>" in prompt else "The fee is 12. [S1]")
+    return AIMessage(f"1. {TEXT} [S1]" if "<sentences>" in prompt else "The fee is 12. [S1]")
 
 
 class Api:
@@ -185,7 +185,7 @@ async def test_the_response_has_the_timeline_of_its_turn(api: Api) -> None:
     result = await api.ask("orc")
     steps = result["metadata"]["timeline"]
     assert [step["kind"] for step in steps if step["kind"] != "answer"] == [
-        "plan", "tool", "model", "critique", "reset", "model", "critique",
+        "plan", "tool", "model", "critique", "model", "revised", "critique",
     ]  # fmt: skip
     assert [step["offset_ms"] for step in steps] == sorted(step["offset_ms"] for step in steps)
     assert "fee" not in json.dumps(steps)

@@ -15,6 +15,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from devkit.fakes import FakeTools, models_of, scripted
+from devkit.stream_to_json import shown_text
 from devkit.system import Event, principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import AppProvider
@@ -115,14 +116,6 @@ def kinds_of(events: list[Event]) -> list[str]:
     return [kind for _, kind, _ in events]
 
 
-def shown(events: list[Event]) -> str:
-    """The text on the screen of a client that appends tokens and clears at a reset."""
-    text = ""
-    for _, kind, data in events:
-        text = "" if kind == "reset" else text + data["text"] if kind == "token" else text
-    return text
-
-
 async def test_a_stream_names_its_turn_before_anything_else(api: Api) -> None:
     for endpoint in ENDPOINTS:
         response = await api.post(endpoint)
@@ -193,7 +186,7 @@ async def test_after_a_restart_the_answer_replaces_what_was_shown(
 
         replayed = events_of(await come_back(seen[-1][0]))
         assert kinds_of(replayed) == ["reset", "turn", "token", "citations", "done"]
-        assert shown([*seen, *replayed]).strip() == ANSWER
+        assert shown_text([*seen, *replayed]).strip() == ANSWER
         # Cut off again, the reader gets the rest of the replay.
         for number in range(1, len(replayed)):
             assert events_of(await come_back(replayed[number - 1][0])) == replayed[number:]
@@ -267,7 +260,7 @@ async def test_the_error_of_a_failed_turn_is_repeated_and_only_a_new_request_ask
         assert (await other.follow(failed[0][2], number)).status_code == 204
         other.model.script = script
         answered = events_of(await other.post(idempotency_key="key"))
-        assert (shown(answered).strip(), answered[0][2]) == (ANSWER, failed[0][2])
+        assert (shown_text(answered).strip(), answered[0][2]) == (ANSWER, failed[0][2])
 
 
 def _fail(_messages: list[BaseMessage], _options: Json) -> AIMessage:

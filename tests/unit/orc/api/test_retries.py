@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.names import Owner
 from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi, events_of
-from devkit.system import Event
+from devkit.stream_to_json import shown_text
 from orc.exports.transcript import STOPPED
 
 pytestmark = pytest.mark.slow
@@ -136,14 +136,6 @@ async def forget(api: PausingApi, path: str) -> None:
     await app.turn_service.forget(Owner("acme", "ann", path.split("/")[2]))
 
 
-def shown(events: list[Event]) -> str:
-    """The text on the screen of a client that appends tokens and clears at a reset."""
-    text = ""
-    for _, kind, data in events:
-        text = "" if kind == "reset" else text + data["text"] if kind == "token" else text
-    return text
-
-
 async def test_no_reader_gets_the_text_of_two_attempts(api: PausingApi) -> None:
     async with api.pausing_turn() as (path, streaming):
         await api.http.post(f"{path}/stop")
@@ -151,7 +143,7 @@ async def test_no_reader_gets_the_text_of_two_attempts(api: PausingApi) -> None:
     await forget(api, path)
     replayed = events_of(await api.http.get(f"{path}/events", headers={"last-event-id": str(first[-1][0])}))
     readers = [first[:2], first, [*first, *replayed[:3]], [*first, *replayed[:-1]]]
-    assert BEGUN_WITH in shown(readers[-1])
+    assert BEGUN_WITH in shown_text(readers[-1])
     api.answer = "It closes. " * 20
     async with retrying(api, path, words=30) as again:
         headers = [{"last-event-id": str(events[-1][0])} for events in readers]
@@ -166,11 +158,11 @@ async def test_no_reader_gets_the_text_of_two_attempts(api: PausingApi) -> None:
         for events, more in zip(readers, streams, strict=True):
             assert more[0][1] == "reset"
             assert more[-1][1:] == ("done", result)
-            assert shown([*events, *more]) == result["answer"]
+            assert shown_text([*events, *more]) == result["answer"]
             assert more[0][0] > max(number for number, _, _ in events)
     # A reader that has the beginning of this attempt gets the rest of it.
     rest = await api.http.get(f"{path}/events", headers={"last-event-id": str(whole[2][0])})
-    assert shown([*whole[:3], *events_of(rest)]) == result["answer"]
+    assert shown_text([*whole[:3], *events_of(rest)]) == result["answer"]
 
 
 async def test_a_retry_counts_as_a_message(tmp_path: Path) -> None:

@@ -16,19 +16,20 @@ from langchain_core.outputs import ChatResult
 from core.errors import DependencyDown, OrcError, ToolFailed
 from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, CitationWriter
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.models import Citation, Grounding
 from core.grounding.sources import Source
 from core.llm.chat_model import CallBudget, ChatModel
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
-from orc.events import CitationMarked, Citations, Context, Critique, Event, Reset, Token
+from orc.events import CitationMarked, Citations, Context, Critique, Reset, Revised, Token, without_rectangles
 from orc.graphs.models import ConversationState
 from orc.graphs.second_reading import MOST_SENTENCES
 from orc.judges.model import ModelJudge
 from orc.tools.ports import ToolSchema
 from orc.turns.results import critic_summary_of
+from orc.turns.steps import shown_citations
+from orc.turns.steps import shown_text as shown
 
 REWORDED = "You pay 10. [S1]"
 GOOD, BETTER = "The fee is 10. [S1]", "The fee is 10. [S1] Families pay 15. [S2]"
@@ -50,6 +51,7 @@ def judged(*verdicts: str, action: str = "accept", **fields: Any) -> dict[str, A
 
 
 SUPPORTED, UNSUPPORTED = judged("supported"), judged("unsupported", action="revise")
+MORE_WANTED = judged("unsupported", action="retrieve", query="families")
 
 
 class ScriptedTexts:
@@ -83,14 +85,6 @@ async def asked(turn: Turn) -> ConversationState:
 
 def actions(turn: Turn) -> list[str]:
     return [verdict.action for verdict in turn.of(Critique)]
-
-
-def shown(events: Sequence[Event]) -> str:
-    """The text that a follower has in the end."""
-    text = ""
-    for event in events:
-        text = "" if isinstance(event, Reset) else text + (event.text if isinstance(event, Token) else "")
-    return text
 
 
 async def test_with_the_critic_off_what_is_wrong_is_only_marked() -> None:
@@ -144,14 +138,60 @@ async def test_a_verdict_changes_the_citation_everywhere(
     assert (result["citations"], result[check], result["by"]) == (1, 1, "model")
 
 
-async def test_what_is_unsupported_is_revised_with_the_reason() -> None:
-    talk = ScriptedTexts([REWORDED, GOOD], [UNSUPPORTED])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_what_is_unsupported_is_corrected_with_the_reason(named: bool) -> None:
+    turn, talk = by_default(named, REWORDED, f"1. {GOOD}", judges=[UNSUPPORTED], has_judge=True)
+    state = await turn.run(**ASKS[named])
+    assert actions(turn) == ["revise", "accept"]
+    assert "1. You pay 10. [S1]\n(It says so.)" in talk.read[-1]
+    assert state.answer == shown(turn.events) == 'The fee is 10. [Page 5 of Document "a.pdf"]'
+    assert [each.check for each in state.attempt.citations] == ["quoted"]
+    assert (len(talk.read), len(talk.judged), turn.of(Reset)) == (1 if named else 2, 1, [])
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_the_judge_reads_what_is_new_in_a_corrected_answer(named: bool) -> None:
+    wrong, better = f"{REWORDED} {GOOD} It is 12. [S1]", "1. All pay 10. [S1]"
+    judges = [judged("unknown"), SUPPORTED]
+    turn, talk = by_default(named, wrong, better, judges=judges, has_judge=True)
+    state = await turn.run(**ASKS[named])
+    assert actions(turn) == ["revise", "accept"]
+    first, second = talk.judged
+    assert "You pay 10." in first
+    assert "All pay 10." in second
+    assert "You pay 10." not in second
+    assert [each.check for each in state.attempt.citations] == ["reworded", "quoted", "supported"]
+    bare = without_rectangles(state.attempt.citations)
+    assert shown_citations(turn.events) == turn.of(Critique)[-1].citations == bare
+    assert without_rectangles(turn.of(Citations)[-1].citations) == bare
+    checks = state.attempt.grounding
+    assert checks is not None
+    assert (checks.reworded, checks.quoted, checks.supported, checks.differs) == (1, 1, 1, 0)
+    assert (checks.grounded, checks.coverage, checks.objections) == (True, 1.0, [])
+    for citation in state.attempt.citations:
+        for mark in citation.marks:
+            assert (state.answer or "")[mark.start : mark.end] == '[Page 5 of Document "a.pdf"]'
+
+
+async def test_without_a_call_left_a_correction_stays_as_code_knows_it() -> None:
+    turn, talk = by_default(False, REWORDED, "1. All pay 10. [S1]", judges=[UNSUPPORTED], has_judge=True)
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=3))
+    state = await turn.run(**ASKS[False])
+    assert (len(talk.judged), [each.check for each in state.attempt.citations]) == (1, ["reworded"])
+    assert "no model call left" in turn.of(Critique)[-1].failure
+    assert state.answer == shown(turn.events)
+
+
+async def test_what_a_judge_rejects_again_is_labelled() -> None:
+    talk = ScriptedTexts([REWORDED, "1. All pay 10. [S1]"], [UNSUPPORTED])
     turn = searching(talk)
     state = await asked(turn)
-    assert actions(turn) == ["revise", "accept"]
-    assert 'Page 5 of Document "a.pdf": It says so.: You pay 10.' in talk.read[1]
-    assert state.answer == shown(turn.events) == 'The fee is 10. [Page 5 of Document "a.pdf"]'
-    assert (len(talk.read), len(talk.judged)) == (2, 1)
+    assert (actions(turn), len(talk.judged)) == (["revise", "label_unverified"], 2)
+    [citation] = state.attempt.citations
+    assert (citation.check, citation.reason) == ("unsupported", "It says so.")
+    assert (state.answer or "").startswith("All pay 10.")
+    objected = [(each.code, each.claim) for each in turn.of(Critique)[-1].objections]
+    assert objected == [("unsupported", "All pay 10."), ("no_further_attempt", None)]
 
 
 @pytest.mark.parametrize("action", ["revise", "retrieve"])
@@ -195,6 +235,7 @@ async def test_what_a_judge_does_not_know_or_show_stays_in_other_words(said: Sai
     assert actions(turn) == ["accept"]
 
 
+FIXED = "1. Families pay 15. [S1]"
 UNCITED = "Paris is the capital of France."
 WRONG = {"at its end": f"{GOOD} It was 9. [S1]", "alone": BAD}
 RIGHT = {
@@ -207,14 +248,15 @@ ASKS: list[dict[str, Any]] = [{"has_documents": True}, {"blob_names": ["a.pdf"]}
 
 
 def by_default(
-    named: bool, *says: str, judges: Sequence[Said] = (), **how: Any
+    named: bool, first: str, *others: str, judges: Sequence[Said] = (), **how: Any
 ) -> tuple[Turn, ScriptedTexts]:
-    """A turn with default settings, answered by the writer or by document_chat."""
-    talk = ScriptedTexts(list(says), judges)
+    """A turn with default settings, answered by the writer or by document_chat; the writer corrects it."""
     if not named:
         found = {"passages": FOUND, "steps": []}
+        talk = ScriptedTexts([first, *others], judges)
         return Turn(FakeTools([SEARCH_TOOL], semantic_search=found), talk, **how), talk
-    return Turn(documents(*map(checked_by_documents, says)), talk, **how), talk
+    talk = ScriptedTexts(list(others) or ["unused"], judges)
+    return Turn(documents(checked_by_documents(first)), talk, **how), talk
 
 
 def checked_by_documents(text: str) -> dict[str, Any]:
@@ -232,23 +274,19 @@ def checked_by_documents(text: str) -> dict[str, Any]:
     return result.model_dump(mode="json")
 
 
-def made(turn: Turn, talk: ScriptedTexts, *, named: bool) -> int:
-    """How many answers were written."""
-    return len(turn.tools.calls) if named else len(talk.read)
-
-
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
 async def test_what_code_proves_wrong_gets_a_second_try(wrong: str, named: bool, stream: bool) -> None:
-    turn, talk = by_default(named, wrong, GOOD, stream=stream)
+    turn, talk = by_default(named, wrong, FIXED, stream=stream)
     state = await turn.run(**ASKS[named])
     assert [(verdict.action, verdict.by) for verdict in turn.of(Critique)] == [
         ("revise", "code"),
         ("accept", "code"),
     ]
-    assert state.answer == shown(turn.events) == 'The fee is 10. [Page 5 of Document "a.pdf"]'
-    assert (made(turn, talk, named=named), talk.judged) == (2, [])
+    page = '[Page 5 of Document "a.pdf"]'
+    assert state.answer == shown(turn.events) == f"The fee is 10. {page} Families pay 15. {page}"
+    assert (len(talk.read), talk.judged) == (1 if named else 2, [])
     assert turn.deps.budget.total.model_calls == 2
     summary = critic_summary_of(state)
     assert (summary["attempts"], summary["earlier_actions"]) == (2, ["revise"])
@@ -265,22 +303,12 @@ async def test_an_answer_that_does_not_differ_costs_no_further_call(right: str, 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 async def test_a_second_try_needs_a_call_that_is_left(named: bool) -> None:
-    turn, talk = by_default(named, BAD, GOOD)
+    turn, _ = by_default(named, BAD, FIXED)
     turn.deps = replace(turn.deps, budget=CallBudget(max_calls=1))
     await turn.run(**ASKS[named])
     assert actions(turn) == ["label_unverified"]
     assert "too few model calls left" in turn.of(Critique)[0].issues[-1]
-    assert made(turn, talk, named=named) == 1
-
-
-@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-async def test_a_second_try_that_is_worse_is_withdrawn(named: bool) -> None:
-    turn, _ = by_default(named, BAD, WORST)
-    state = await turn.run(**ASKS[named])
-    assert actions(turn) == ["revise", "label_unverified"]
-    assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
-    assert state.answer == shown(turn.events)
-    assert (state.answer or "").startswith("The fee is 10. [Page 5")
+    assert turn.deps.budget.total.model_calls == 1
 
 
 async def test_without_any_result_there_is_no_second_try() -> None:
@@ -316,21 +344,18 @@ async def test_talk_is_not_judged() -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_a_revision_is_written_from_the_same_sources_and_the_issues(stream: bool) -> None:
-    talk = ScriptedTexts([BAD, BETTER])
+async def test_only_a_second_retrieval_withdraws_an_answer(stream: bool) -> None:
+    talk = ScriptedTexts([REWORDED, BETTER], [MORE_WANTED])
     turn = searching(talk, stream=stream)
     state = await asked(turn)
-    assert actions(turn) == ["revise", "accept"]
+    assert actions(turn) == ["retrieve", "accept"]
     assert (state.answer or "").strip().endswith('Families pay 15. [Page 5 of Document "a.pdf"]')
     assert state.answer == shown(turn.events)
-    assert "12 is not there: The fee is 12." in talk.read[1]
-    assert "<withdrawn_answer>\nThe fee is 10." in talk.read[1]
-    assert talk.read[1].count("<source id=") == 2
-    assert len(turn.tools.calls) == 1
+    assert "You pay 10." not in talk.read[1]
     kinds = [type(event) for event in turn.events if isinstance(event, Critique | Reset | Token)]
     assert kinds.index(Reset) == kinds.index(Critique) + 1
     summary = critic_summary_of(state)
-    assert (summary["attempts"], summary["earlier_actions"], summary["action"]) == (2, ["revise"], "accept")
+    assert (summary["attempts"], summary["earlier_actions"], summary["action"]) == (2, ["retrieve"], "accept")
 
 
 async def test_the_judges_query_is_searched_if_something_is_missing() -> None:
@@ -347,39 +372,23 @@ async def test_the_judges_query_is_searched_if_something_is_missing() -> None:
     assert state.answer == shown(turn.events)
 
 
-def said_by_documents(answer: str, *, verified: bool = True) -> dict[str, Any]:
-    """A result of document_chat: an answer with one citation, verified or not."""
-    cited = Citation(
-        document_id="secret-id", blob_name="a.pdf", page=5, page_id="secret-id.p5", quote="The fee is 10.",
-        start=0, end=14, check="quoted" if verified else "differs",
-    )  # fmt: skip
-    found = Grounding(
-        grounded=verified, citations=1, quoted=verified, differs=not verified, coverage=float(verified)
-    )
-    usage = Usage(model_calls=1)
-    metadata = DocumentChatMetadata(mode="inline", reason="it fits", grounding=found, usage=usage)
-    result = DocumentChatResult(answer=answer, citations=[cited], metadata=metadata)
-    return result.model_dump(mode="json")
-
-
 def documents(*answers: dict[str, Any] | Exception) -> FakeTools:
     left = list(answers)
     return FakeTools([CHAT_TOOL], document_chat=lambda _: left.pop(0) if len(left) > 1 else left[0])
 
 
-@pytest.mark.parametrize("action", ["revise", "retrieve"])
+def rejected(*others: dict[str, Any] | Exception, **how: Any) -> tuple[Turn, ScriptedTexts]:
+    """A turn whose answer by document_chat the judge rejects, as it wants more to be looked up."""
+    talk = ScriptedTexts(["unused"], [MORE_WANTED])
+    tools = documents(checked_by_documents(REWORDED), *others)
+    return Turn(tools, talk, has_judge=True, **how), talk
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_document_chat_revises_its_own_answer(action: str, stream: bool) -> None:
-    wrong = judged("unsupported", action=action, query="families")
-    turn, talk = by_default(True, REWORDED, GOOD, judges=[wrong], has_judge=True, stream=stream)
+async def test_document_chat_is_asked_to_read_more(stream: bool) -> None:
+    turn, talk = rejected(checked_by_documents(GOOD), stream=stream)
     state = await turn.run(blob_names=["a.pdf"])
-    assert "revision" not in turn.tools.calls[0][1]
-    assert turn.tools.calls[1][1]["revision"] == {
-        "answer": 'You pay 10. [Page 5 of Document "a.pdf"]',
-        "issues": ['Page 5 of Document "a.pdf": It says so.: You pay 10.'],
-        "read_more": action == "retrieve",
-        "query": "families",
-    }
+    assert [arguments.get("look_for") for _, arguments in turn.tools.calls] == [None, "families"]
     assert state.answer == shown(turn.events) == 'The fee is 10. [Page 5 of Document "a.pdf"]'
     assert talk.read == []
 
@@ -460,11 +469,13 @@ async def test_sentences_beyond_the_limit_stay_in_other_words() -> None:
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
 async def test_no_more_attempts_are_made_than_the_setting_allows(retries: int) -> None:
-    talk = ScriptedTexts([BAD])
+    wrong = " ".join(f"{who} pay 7. [S1]" for who in ("Cats", "Hens", "Cows", "Pigs"))
+    talk = ScriptedTexts([wrong, FIXED])
     turn = searching(talk, critic_max_retries=retries)
     state = await asked(turn)
     assert actions(turn) == ["revise"] * retries + ["label_unverified"]
     assert len(talk.read) == retries + 1
+    assert (state.answer or "").count("Families pay 15.") == retries
     assert f"CRITIC_MAX_RETRIES is {retries}." in state.verdicts[-1].issues[-1]
     assert state.answer == shown(turn.events)
 
@@ -472,12 +483,22 @@ async def test_no_more_attempts_are_made_than_the_setting_allows(retries: int) -
 @pytest.mark.parametrize(("calls", "attempts"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 async def test_the_call_budget_limits_attempts_and_judgements(calls: int, attempts: int, named: bool) -> None:
-    turn, talk = by_default(named, REWORDED, judges=[UNSUPPORTED], has_judge=True, critic_max_retries=5)
+    better = "1. All pay 10. [S1]", "1. Each pays 10. [S1]"
+    turn, _ = by_default(named, REWORDED, *better, judges=[UNSUPPORTED], has_judge=True, critic_max_retries=5)
     turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
     state = await turn.run(**ASKS[named])
-    assert made(turn, talk, named=named) == attempts
-    assert turn.deps.budget.total.model_calls <= calls
+    assert (len(actions(turn)), len(turn.of(Revised))) == (attempts, attempts - 1)
+    assert turn.deps.budget.total.model_calls == calls
     assert state.answer == shown(turn.events)
+
+
+@pytest.mark.parametrize(("calls", "attempts"), [(1, 1), (2, 1), (3, 2)])
+async def test_a_second_answer_by_document_chat_counts_as_a_call(calls: int, attempts: int) -> None:
+    turn, _ = rejected()
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
+    await turn.run(blob_names=["a.pdf"])
+    assert len(turn.tools.calls) == attempts
+    assert turn.deps.budget.total.model_calls <= calls
 
 
 async def test_a_turn_without_time_left_gives_its_answer() -> None:
@@ -497,22 +518,23 @@ BROKEN: dict[str, Said] = {
 
 @pytest.mark.parametrize("second", BROKEN.values(), ids=list(BROKEN))
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_a_failed_revision_restores_the_earlier_answer(second: Said, stream: bool) -> None:
-    turn = searching(ScriptedTexts([BAD, second]), stream=stream)
+async def test_a_failed_second_retrieval_restores_the_earlier_answer(second: Said, stream: bool) -> None:
+    turn = searching(ScriptedTexts([f"{GOOD} {REWORDED}", second], [MORE_WANTED]), stream=stream)
     state = await asked(turn)
     first, last = turn.of(Critique)
-    assert (first.action, last.action, last.attempt) == ("revise", "label_unverified", 2)
+    assert (first.action, last.action, last.attempt) == ("retrieve", "label_unverified", 2)
     assert last.failure.startswith("The answer could not be revised: ")
     assert first.issues[0] in last.issues
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
     assert state.answer == shown(turn.events)
-    assert [citation.verified for citation in state.attempt.citations] == [True, False]
+    assert [citation.check for citation in state.attempt.citations] == ["quoted", "unsupported"]
+    assert shown_citations(turn.events) == without_rectangles(state.attempt.citations)
     assert state.attempt.grounding is not None
 
 
-async def test_a_revision_that_is_cut_is_worse_than_a_whole_answer() -> None:
+async def test_a_second_answer_that_is_cut_is_worse_than_a_whole_answer() -> None:
     half = AIMessage("Half an", response_metadata=CUT)
-    turn = searching(ScriptedTexts([f"{GOOD} {BAD}", half]))
+    turn = searching(ScriptedTexts([f"{GOOD} {REWORDED}", half], [MORE_WANTED]))
     state = await asked(turn)
     assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
@@ -520,12 +542,12 @@ async def test_a_revision_that_is_cut_is_worse_than_a_whole_answer() -> None:
 
 
 @pytest.mark.parametrize("failure", [ToolFailed("It broke."), DOWN, OrcError("no")])
-async def test_a_failed_revision_by_document_chat_restores_the_earlier_answer(failure: Exception) -> None:
-    turn = Turn(documents(said_by_documents("It is 10.", verified=False), failure), ScriptedTexts(["unused"]))
+async def test_a_failed_second_call_of_document_chat_restores_the_earlier_answer(failure: Exception) -> None:
+    turn, _ = rejected(failure)
     state = await turn.run(blob_names=["a.pdf"])
-    assert actions(turn) == ["revise", "label_unverified"]
-    assert state.answer == shown(turn.events) == "It is 10."
-    assert len(state.attempt.citations) == 1
+    assert actions(turn) == ["retrieve", "label_unverified"]
+    assert state.answer == shown(turn.events) == 'You pay 10. [Page 5 of Document "a.pdf"]'
+    assert [each.check for each in state.attempt.citations] == ["unsupported"]
     assert turn.deps.budget.by_tools.model_calls == len(turn.of(Context)) == 1
 
 
@@ -534,26 +556,26 @@ async def test_an_error_of_the_first_attempt_fails_the_turn() -> None:
         await asked(searching(ScriptedTexts([DOWN])))
 
 
-async def test_a_revision_ends_at_its_deadline() -> None:
+async def test_a_second_retrieval_ends_at_its_deadline() -> None:
     class Slow(FakeTools):
         async def call(self, *args: Any, **how: Any) -> dict[str, Any]:
             if self.calls:
                 await asyncio.Event().wait()
             return await super().call(*args, **how)
 
-    tools = Slow([CHAT_TOOL], document_chat=said_by_documents("It is 10.", verified=False))
-    turn = Turn(tools, ScriptedTexts(["unused"]))
+    tools = Slow([CHAT_TOOL], document_chat=checked_by_documents(REWORDED))
+    turn = Turn(tools, ScriptedTexts(["unused"], [MORE_WANTED]), has_judge=True)
     turn.deps = replace(turn.deps, ends_at=asyncio.get_running_loop().time() + 0.2)
     state = await turn.run(blob_names=["a.pdf"])
     assert "no more time" in turn.of(Critique)[-1].failure
-    assert state.answer == shown(turn.events) == "It is 10."
+    assert state.answer == shown(turn.events) == 'You pay 10. [Page 5 of Document "a.pdf"]'
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_a_worse_revision_restores_the_earlier_answer(stream: bool) -> None:
-    turn = searching(ScriptedTexts([BAD, WORST]), stream=stream)
+async def test_a_worse_second_answer_restores_the_earlier_one(stream: bool) -> None:
+    turn = searching(ScriptedTexts([f"{GOOD} {REWORDED}", WORST], [MORE_WANTED]), stream=stream)
     state = await asked(turn)
-    assert actions(turn) == ["revise", "label_unverified"]
+    assert actions(turn) == ["retrieve", "label_unverified"]
     assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
     assert state.verdicts[-1].failure is None
     assert (state.answer or "").startswith("The fee is 10. [Page 5")
@@ -645,6 +667,8 @@ WRITES = st.sampled_from(
         NOT_FOUND_ANSWER,
         "Talk.",
         "[S1]",
+        FIXED,
+        "1. You pay 10. [S1]\n2. -",
         DOWN,
         AIMessage("Half", response_metadata=CUT),
     ]
@@ -665,7 +689,7 @@ def answering(writes: list[Said], *, named: bool) -> Callable[[ScriptedTexts, di
     """Turns that are answered by a model's search, or by document_chat if documents are named."""
     if not named:
         return lambda talk, how: searching(talk, **how)
-    replies = [said if isinstance(said, Exception) else said_by_documents(str(said)) for said in writes]
+    replies = [said if isinstance(said, Exception) else checked_by_documents(str(said)) for said in writes]
     return lambda talk, how: Turn(documents(*replies), talk, **how)
 
 
@@ -701,6 +725,8 @@ async def test_followers_always_have_the_answer_and_what_is_refuted_is_not_accep
         assert turn.of(Critique) == []
         return
     assert state.answer == shown(turn.events)
+    for citation in state.attempt.citations:
+        assert all((state.answer or "")[mark.start : mark.end].endswith("]") for mark in citation.marks)
     assert turn.deps.budget.usage.model_calls <= calls
     *earlier, last = turn.of(Critique)
     assert len(earlier) <= retries

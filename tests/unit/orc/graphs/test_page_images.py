@@ -1,4 +1,4 @@
-"""Pictures of pages in the graph: what a prompt has of them, also in the tool loop and in a revision."""
+"""Pictures of pages in the graph: what a prompt has of them, also in the tool loop."""
 
 import io
 from dataclasses import replace
@@ -160,10 +160,10 @@ async def test_a_turn_without_pictures_has_the_same_prompt_as_before() -> None:
 async def test_many_pages_without_text_are_left_out_unless_they_are_named() -> None:
     turn = SeeingTurn(cites(1), TEXT, LONG_SCAN, found=found_fee())
     state = await turn.run(has_documents=True)
-    assert turn.sent() == ['<picture document="a.pdf" page="5" sources="S1"/>']
+    assert turn.sent(0) == ['<picture document="a.pdf" page="5" sources="S1"/>']
     named = SeeingTurn(cites(1), TEXT, LONG_SCAN, found=found_fee(), most=2)
     state = await asked(named, "And the fee on page 77 of book.pdf?")
-    assert [line.split('"')[3] for line in named.sent()] == ["77", "1"]
+    assert [line.split('"')[3] for line in named.sent(0)] == ["77", "1"]
     assert ("", "images_left_out") in reasons(state)
 
 
@@ -196,7 +196,7 @@ async def test_documents_without_pictures_are_left_alone() -> None:
 async def test_a_picture_that_cannot_be_drawn_is_a_step_and_the_turn_goes_on() -> None:
     turn = SeeingTurn(cites(1), TEXT, SCAN, found=found_fee(), broken=("scan.pdf",))
     state = await turn.run(has_documents=True)
-    assert turn.sent() == ['<picture document="a.pdf" page="5" sources="S1"/>']
+    assert turn.sent(0) == ['<picture document="a.pdf" page="5" sources="S1"/>']
     assert state.image_counts == ImageCounts(sent=1, failed=2, tokens=1000)
     assert ("", "images_failed") in reasons(state)
     assert ("", "images_left_out") not in reasons(state), "they are reported once"
@@ -270,18 +270,6 @@ async def test_pictures_can_still_be_cited_after_the_model_called_a_tool() -> No
     state = await turn.run(has_documents=True)
     assert turn.sent(0) == turn.sent(1) != []
     assert [each.check for each in state.attempt.citations] == ["picture"]
-
-
-async def test_a_revision_is_sent_the_same_pictures() -> None:
-    def script(messages: Messages, _options: dict[str, Any]) -> AIMessage:
-        is_second = "<withdrawn_answer>" in "".join(str(message.text) for message in messages)
-        return AIMessage("The fee is 10. [S1] It is signed. [S2]" if is_second else "The fee is 12. [S1]")
-
-    turn = SeeingTurn(script, TEXT, SCAN, found=found_fee())
-    state = await turn.run(has_documents=True)
-    assert state.attempt.number == 2
-    assert turn.sent(0) == turn.sent(1) != []
-    assert [each.check for each in state.attempt.citations] == ["quoted", "picture"]
 
 
 async def test_the_sizes_of_a_prompt_count_the_pictures_that_it_has() -> None:

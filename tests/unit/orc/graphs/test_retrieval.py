@@ -1,4 +1,4 @@
-"""Lookups by code before a model is called: steps, fallbacks, and the second search of a revision."""
+"""Lookups by code before a model is called: steps, fallbacks, and the second search."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,6 @@ from langgraph.graph import END, START, StateGraph
 
 from core.errors import DependencyDown, NotFound
 from core.grounding.citations import WITHOUT_SOURCE
-from core.grounding.models import Revision
 from core.llm.chat_model import CallBudget, ChatModel
 from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WHOLE_META_KEY
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
@@ -316,7 +315,7 @@ async def test_the_critics_query_never_reaches_the_web(steps: list[Step]) -> Non
     first = await dispatch(turn, "search", *steps)
     turn.tools.results |= {"semantic_search": NO_PASSAGES, "search_pages": NO_PASSAGES}
     turn.tools.calls.clear()
-    await revise(turn, first, query="the fee is 10")
+    await look_further(turn, first, query="the fee is 10")
     asked = [arguments["query"] for name, arguments in turn.tools.calls if name == "web_search"]
     assert asked == (["the fee"] if "both" in steps else [])
     assert turn.tools.calls[0][1]["query"] == "the fee is 10"
@@ -423,14 +422,6 @@ async def test_document_chat_is_given_the_limit_that_the_named_documents_exceed(
     assert turn.tools.metas == [meta]
 
 
-async def test_a_revision_of_named_documents_goes_to_document_chat() -> None:
-    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
-    revision = Revision(answer="It is 11.", issues=["wrong"])
-    second = Attempt(number=2, revision=revision)
-    await dispatch(turn, "document_chat", "retrieve", blob_names=["a.pdf"], attempt=second)
-    assert turn.tools.calls[0][1]["revision"] == revision.model_dump()
-
-
 def lazily(script: Script, **results: Any) -> Turn:
     found: dict[str, Any] = {"search_pages": FOUND_PAGES, "get_page": read_page, **results}
     return Turn(FakeTools(EVERYTHING, **found), script)
@@ -464,10 +455,9 @@ async def test_passages_replace_summaries_that_cannot_be_retrieved() -> None:
     assert state.references == []
 
 
-async def revise(turn: Turn, state: ConversationState, **how: Any) -> ConversationState:
+async def look_further(turn: Turn, state: ConversationState, query: str = "") -> ConversationState:
     """Another attempt after the critic asked for more."""
-    revision = Revision(answer=state.answer or "", issues=["too little"], read_more=True, **how)
-    second = Attempt(number=2, revision=revision, sources=state.attempt.sources)
+    second = Attempt(number=2, wanted=query, sources=state.attempt.sources)
     again = {"earlier": [state.attempt], "attempt": second, "tools": []}
     return ConversationState.model_validate(
         await GRAPH.ainvoke(state.model_copy(update=again), context=turn.deps)
@@ -478,7 +468,7 @@ async def test_pages_are_read_in_full_if_the_critic_asks_for_more() -> None:
     turn = lazily(says("The fee is 10. [S3]"))
     first = await dispatch(turn, "summaries", "retrieve")
     turn.tools.calls.clear()
-    state = await revise(turn, first)
+    state = await look_further(turn, first)
     assert turn.tools.calls == [
         ("get_page", {"document_id": "secret-id", "page_number": 5}),
         ("get_page", {"document_id": "other-id", "page_number": 1}),
@@ -500,7 +490,7 @@ async def test_a_page_that_cannot_be_read_keeps_its_sentences_and_its_reference(
         return NotFound("gone") if arguments["document_id"] == "secret-id" else read_page(arguments)
 
     turn = lazily(says("Families pay 15. [S1]"), get_page=read)
-    state = await revise(turn, await dispatch(turn, "summaries", "retrieve"))
+    state = await look_further(turn, await dispatch(turn, "summaries", "retrieve"))
     assert state.attempt.citations[0].verified
     assert state.references == [PageReference(document_id="secret-id", page=5)]
     assert reasons(state)[-1] == ("get_page", "failed")
@@ -512,7 +502,7 @@ async def test_the_second_search_is_wider_and_uses_the_critics_query() -> None:
         return PASSAGES if arguments["top_k"] == 8 else {"passages": [FAMILIES], "steps": REACHED}
 
     turn = Turn(FakeTools((SEARCH,), semantic_search=search), says("The fee is 10. [S1]"))
-    state = await revise(turn, await dispatch(turn, "search", "retrieve"), query="families")
+    state = await look_further(turn, await dispatch(turn, "search", "retrieve"), query="families")
     assert turn.tools.calls[-1] == ("semantic_search", {"query": "families", "top_k": 24})
     assert [source.text for source in state.attempt.sources] == ["The fee is 10.", "Families pay 15."]
     assert state.attempt.citations[0].verified
@@ -525,7 +515,7 @@ async def test_a_failed_second_retrieval_keeps_the_first_results(down: bool) -> 
     first = await dispatch(turn, "search", "retrieve")
     turn.tools.down = DOWN if down else None
     turn.tools.results["semantic_search"] = NotFound("gone")
-    state = await revise(turn, first)
+    state = await look_further(turn, first)
     assert state.attempt.sources == first.attempt.sources
     assert state.tool_results[:1] == first.tool_results
     assert state.attempt.citations[0].verified

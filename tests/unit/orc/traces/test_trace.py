@@ -19,6 +19,7 @@ from orc.events import (
     LazyCounts,
     Plan,
     Reset,
+    Revised,
     Route,
     Telemetry,
     Token,
@@ -159,6 +160,7 @@ def test_withdrawn_text_is_a_separate_step(turn: Recording) -> None:
     turn.show(5, Critique(grounded=False, coverage=0.0, issues=["?"], action="revise"))
     turn.show(0, Reset(reason="to be revised"))
     turn.show(10, Token(text="No."))
+    turn.show(0, Revised(answer="No.", citations=[], corrections=[]))
     turn.show(5, Critique(grounded=True, coverage=1.0, action="accept", attempt=2), done())
     trace = turn.trace()
     assert steps(trace) == [
@@ -166,6 +168,7 @@ def test_withdrawn_text_is_a_separate_step(turn: Recording) -> None:
         ("critique", "revise, by code", 25.0, 0.0),
         ("reset", "withdrawn", 25.0, 0.0),
         ("answer", "text", 35.0, 0.0),
+        ("revised", "corrected", 35.0, 0.0),
         ("critique", "accept, by code", 40.0, 0.0),
     ]
     assert [(each.attempt, each.action, each.issues) for each in trace.verdicts] == [

@@ -1,6 +1,6 @@
 """What a turn did and showed follows from its events, also when it was stopped in the middle."""
 
-from orc.events import Critique, Event, Reset, Token, Tool
+from orc.events import Correction, Critique, Event, Reset, Revised, Token, Tool
 from orc.turns.steps import shown_text, steps_of
 
 VERDICT = Critique(grounded=False, coverage=0.5, issues=["No source."], action="revise")
@@ -33,3 +33,12 @@ def test_steps_are_the_calls_verdicts_and_withdrawals() -> None:
     ]
     assert steps["critiques"] == [VERDICT], "the result has the citations"
     assert steps["withdrawn"] == ["More is looked up for the answer."]
+
+
+def test_a_revision_is_the_whole_text_until_more_follows() -> None:
+    correction = Correction(before="At six.", after="At ten.")
+    revised = Revised(answer="At ten.", citations=[], corrections=[correction])
+    events = [*EVENTS[:6], revised, Token(text=" (b.txt is not there.)")]
+    assert shown_text(events) == "At ten. (b.txt is not there.)"
+    assert steps_of(events)["corrections"] == [correction]
+    assert steps_of([*events, Reset(reason="More is looked up.")])["corrections"] == []
