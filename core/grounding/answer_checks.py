@@ -87,9 +87,13 @@ class AnswerChecks:
         self, claims: Sequence[Claim], above: Sequence[Claim], sources: Mapping[int, Source]
     ) -> Evidence:
         found = [self._check_claim(claim, sources) for claim in claims]
+        for lead in (claim for claim in above if claim.is_lead):
+            # A number that is not there, such as the count of a list, is not that of the first item.
+            self._check_if_there(lead, sources)
         # An introduction is never the reason why what it introduces is not quoted.
-        introduced = [self._check_claim(claim, sources) for claim in above]
-        pairs = list(zip([*claims, *above], [*found, *introduced], strict=True))
+        lines = [claim for claim in above if not claim.is_lead]
+        introduced = [self._check_claim(claim, sources) for claim in lines]
+        pairs = list(zip([*claims, *lines], [*found, *introduced], strict=True))
         numbers = list(sources)
         is_quoted = all(each.check == "quoted" for each in found)
         quoting = {numbers[at] for each in found for at in each.quoted_by} if is_quoted else ()
@@ -105,8 +109,11 @@ class AnswerChecks:
 
     def _check_rest(self, claim: Claim) -> None:
         """What goes on after a marker within a sentence has its source, unless a number is not there."""
-        sources = self._latest.sources
-        if claim.goes_on and sources and self._compare(claim, sources).check != "differs":
+        if claim.goes_on and self._latest.sources:
+            self._check_if_there(claim, self._latest.sources)
+
+    def _check_if_there(self, claim: Claim, sources: Mapping[int, Source]) -> None:
+        if self._compare(claim, sources).check != "differs":
             self._check_claim(claim, sources)
 
     def _compare(self, claim: Claim, sources: Mapping[int, Source]) -> CodeCheck:

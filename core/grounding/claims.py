@@ -151,7 +151,12 @@ class Claim:
     @property
     def introduces(self) -> bool:
         """Whether it is a heading, or a lead such as `The limits are:`."""
-        return self.kind in ("title", "heading") or self.text.endswith(":")
+        return self.kind == "heading" or self.is_lead
+
+    @property
+    def is_lead(self) -> bool:
+        """Whether it is a title or ends in a colon. Other headings can be lines that state something."""
+        return self.kind == "title" or self.text.endswith(":")
 
     @property
     def is_ended(self) -> bool:
@@ -161,10 +166,9 @@ class Claim:
     @property
     def needs_source(self) -> bool:
         """Whether it states something: questions and `Hello!` do not, and headings and leads need not."""
-        may_introduce = self.kind == "title" or self.text.endswith(":")
         is_talk = self.text.endswith(_ASKS) or (self.text.endswith(_CALLS) and _is_brief(self.text))
         states_nothing = self.is_not_found or self.is_label or is_talk
-        return not states_nothing and not (may_introduce and only_introduces(self.text))
+        return not states_nothing and not (self.is_lead and only_introduces(self.text))
 
     @property
     def is_covered(self) -> bool:

@@ -1,6 +1,6 @@
 """Replaces sentences of a checked answer in place: all else stays, and marks point at their markers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from core.grounding import objections
@@ -55,7 +55,7 @@ class Statement(NamedTuple):
 
     @property
     def is_correctable(self) -> bool:
-        """Whether it is refuted, and not by a number in the line that introduces it."""
+        """Whether it is refuted, and not by a number in the line above it."""
         return self.refuted_by is not None and all(number in self.text for number in self.missing)
 
 
@@ -148,7 +148,8 @@ def is_safe(answer: str, citations: Sequence[Citation]) -> bool:
 
 def checked_again(answer: str, citations: Sequence[Citation], before: Grounding) -> Grounding:
     """The result of the checks after sentences were replaced; `before` has objections to what has stayed."""
-    claims = _claims(answer, citations)
+    unsourced = {each.claim for each in before.objections if each.code == "uncited"}
+    claims = _claims(answer, citations, unsourced)
     wrong = [claim for claim in claims.all if claim.check in REFUTED]
     kept = [
         each
@@ -162,8 +163,11 @@ def checked_again(answer: str, citations: Sequence[Citation], before: Grounding)
     return found.model_copy(update={"grounded": False, "not_found": False}) if is_cut else found
 
 
-def _claims(answer: str, citations: Sequence[Citation]) -> Claims:
-    """The sentences of an answer without its markers, each with what is known of it."""
+def _claims(answer: str, citations: Sequence[Citation], unsourced: Collection[str | None] = ()) -> Claims:
+    """The sentences of an answer without its markers, each with what is known of it.
+
+    An introduction that is not `unsourced` has the source of what it introduces.
+    """
     claims = Claims()
     marks = [mark for citation in citations for mark in citation.marks]
     text, places = _without_markers(answer.removesuffix(CUT_NOTE), marks)
@@ -174,7 +178,8 @@ def _claims(answer: str, citations: Sequence[Citation]) -> Claims:
         every = [*statement.claims, *statement.above]
         wrong = [each for each in every if any(number in each.text for number in missing)] or every
         for claim in every:
-            claim.check = refuted_by if refuted_by and claim in wrong else "reworded"
+            if claim not in statement.above or claim.short not in unsourced:
+                claim.check = refuted_by if refuted_by and claim in wrong else "reworded"
     return claims
 
 

@@ -114,10 +114,18 @@ async def test_of_two_wrong_sentences_the_one_without_a_better_text_keeps_its_ma
     assert (grounding.differs, grounding.quoted, round(grounding.coverage, 2)) == (1, 2, 0.67)
 
 
-async def test_a_number_of_a_lead_is_not_corrected_in_what_it_introduces() -> None:
-    state, turn, writer = await corrected(
-        "1. The fee is 10. [S1]", first="All 99 rules:\n\n- The fee is 10. [S1]"
-    )
+async def test_a_lead_without_a_source_stays_so_after_a_correction() -> None:
+    first = "All 99 rules:\n\n- The fee is 12. [S1]"
+    state, turn, _ = await corrected("1. The fee is 10. [S1]", first=first)
+    assert state.answer == cited(first).replace("12", "10")
+    assert [verdict.action for verdict in turn.of(Critique)] == ["revise", "label_unverified"]
+    objected = [(each.code, each.claim) for each in turn.of(Critique)[-1].objections]
+    assert objected == [("uncited", "All 99 rules:")]
+
+
+async def test_a_number_of_the_line_above_is_not_corrected_in_the_sentence_below() -> None:
+    first = "Rent 99\n\nThe fee is 10. [S1]"
+    state, turn, writer = await corrected("1. The fee is 10. [S1]", first=first)
     assert (len(writer.read), turn.of(Revised)) == (1, [])
     assert (state.answer or "").endswith("99 is not there]")
 
