@@ -176,7 +176,7 @@ async def test_citations_and_pages_are_turned_with_the_keyboard(visit: Visit, tm
         back=True,
     )
     await keys(visit, "ArrowRight")
-    assert str((await focused(visit))["name"]).startswith("2: source")
+    assert str((await focused(visit))["name"]).startswith("2: Page 1 of rules.pdf")
     await keys(visit, "ArrowLeft", "Enter")
     quote = "document.querySelector('.quote-box .quote')?.textContent"
     await page.until(f"{quote}?.includes('leave')")
