@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from pydantic import Field
-
 from core.llm.chat_model import CallBudget
 from core.models import Record
 
@@ -36,12 +34,10 @@ UNKNOWN = Verdict()
 class Judgement(Record):
     """The verdicts in the order of the pairs, and what a judge says of the answer as a whole.
 
-    `coverage` is the share of its statements that the evidence supports. `action`: what is to happen to the
-    answer; `query` is what to look for if that is `retrieve`.
+    `action`: what is to happen to the answer; `query` is what to look for if that is `retrieve`.
     """
 
     verdicts: list[Verdict]
-    coverage: float = Field(default=1.0, ge=0, le=1)
     action: JudgedAction = "accept"
     query: str = ""
 

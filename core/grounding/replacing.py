@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
+from unicodedata import normalize
 
 from core.grounding import objections
 from core.grounding.citations import CUT_NOTE, CitationWriter, summed_up
@@ -56,7 +57,7 @@ class Statement(NamedTuple):
     @property
     def is_correctable(self) -> bool:
         """Whether it is refuted, and not by a number in the line above it."""
-        return self.refuted_by is not None and all(number in self.text for number in self.missing)
+        return self.refuted_by is not None and all(_has(self.text, number) for number in self.missing)
 
 
 class Replacement(NamedTuple):
@@ -141,9 +142,13 @@ def replace(
 
 
 def is_safe(answer: str, citations: Sequence[Citation]) -> bool:
-    """Whether Markdown reads an answer as its parts: new text can change what is code or HTML around it."""
+    """Whether Markdown reads an answer as its parts: new text can change what is code or HTML around it.
+
+    It may link to web pages that it cites.
+    """
     text, _ = _without_markers(answer, [mark for citation in citations for mark in citation.marks])
-    return made_safe(text) == text
+    addresses = {each.url for each in citations if each.url}
+    return made_safe(text, addresses) == text
 
 
 def checked_again(answer: str, citations: Sequence[Citation], before: Grounding) -> Grounding:
@@ -176,7 +181,7 @@ def _claims(answer: str, citations: Sequence[Citation], unsourced: Collection[st
     for statement in _statements(claims.all, answer, citations):
         refuted_by, missing = statement.refuted_by, statement.missing
         every = [*statement.claims, *statement.above]
-        wrong = [each for each in every if any(number in each.text for number in missing)] or every
+        wrong = [each for each in every if any(_has(each.text, number) for number in missing)] or every
         for claim in every:
             if claim not in statement.above or claim.short not in unsourced:
                 claim.check = refuted_by if refuted_by and claim in wrong else "reworded"
@@ -212,6 +217,11 @@ def _without_markers(text: str, marks: Sequence[Mark]) -> tuple[str, list[int]]:
         places += range(end, end + len(part))
         end = mark.end if mark else end
     return "".join(text[place] for place in places), places
+
+
+def _has(text: str, number: str) -> bool:
+    """Whether a text has a number that is missing elsewhere, which is named in normal form."""
+    return number in normalize("NFKC", text)
 
 
 def _start(mark: Mark) -> int:

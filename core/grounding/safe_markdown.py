@@ -7,7 +7,7 @@ away, and an address becomes code. See docs/adr/0095.
 import html
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from html.entities import html5
 
 from core.grounding.brackets import ENTITY, is_ignorable
@@ -75,10 +75,10 @@ Step = tuple[str, int] | None
 """What is shown for the first characters and their number; None if more text has to be known."""
 
 
-def made_safe(text: str) -> str:
-    """A whole text, which may link to nothing."""
+def made_safe(text: str, addresses: Container[str] = ()) -> str:
+    """A whole text, which may link to these addresses."""
     shown: list[str] = []
-    markdown = SafeMarkdown(shown.append, lambda _address: False)
+    markdown = SafeMarkdown(shown.append, addresses.__contains__)
     markdown.feed(text)
     markdown.finish()
     return "".join(shown)

@@ -11,7 +11,15 @@ from core.grounding.citations import place_of
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import Page
 from core.grounding.judge import UNKNOWN, Pair, Verdict
-from core.grounding.models import REFUTED, Citation, CitationCheck, Grounding, written_marks
+from core.grounding.models import (
+    REFUTED,
+    Citation,
+    CitationCheck,
+    Grounding,
+    Mark,
+    WrittenMark,
+    written_marks,
+)
 from core.grounding.objections import Objection
 from core.grounding.units import around
 
@@ -21,7 +29,7 @@ ReadPage = Callable[[Citation], Page]
 
 @dataclass
 class Stated:
-    """Sentences of an answer that markers next to each other are about, and the citations of these by index.
+    """Sentences of an answer that markers next to each other are about, with these markers.
 
     `text` has what introduces them, and the beginning of a sentence that a marker divides; `shared` are the
     citations of that beginning.
@@ -30,8 +38,13 @@ class Stated:
     text: str
     claims: Sequence[Claim]
     shared: Sequence[int] = ()
-    cited: list[int] = field(default_factory=list)
+    marks: list[WrittenMark] = field(default_factory=list)
     verdict: Verdict = UNKNOWN
+
+    @property
+    def cited(self) -> list[int]:
+        """The citations of its markers by index."""
+        return [written.index for written in self.marks]
 
 
 class SecondReading:
@@ -47,7 +60,7 @@ class SecondReading:
             end = written.mark.end
             if added or not self._stated:
                 self._stated.append(self._of(added))
-            self._stated[-1].cited.append(written.index)
+            self._stated[-1].marks.append(written)
         self._claims.add(answer[end:])
         self.undecided = [each for each in self._stated if each.claims and self._is_undecided(each)]
 
@@ -66,18 +79,24 @@ class SecondReading:
     def pair(self, stated: Stated, page: ReadPage) -> Pair:
         """The sentences, and the units that they cite with what is around them."""
         cited = [self._citations[index] for index in dict.fromkeys((*stated.shared, *stated.cited))]
-        return Pair(sentence=stated.text, evidence="\n\n".join(dict.fromkeys(map(_evidence(page), cited))))
+        texts = [*map(_evidence(page), cited)]
+        # Without all of what is cited nothing can be said of a sentence.
+        return Pair(sentence=stated.text, evidence="\n\n".join(dict.fromkeys(texts)) if all(texts) else "")
 
     def citations(self) -> list[Citation]:
         """The citations with the verdicts on what cites them.
 
-        One is supported if all of that is, and unsupported if any is.
+        A citation whose markers have several verdicts becomes one for each, with its markers.
         """
-        said: dict[int, list[Verdict]] = {}
-        for stated in self._stated:
-            for index in stated.cited:
-                said.setdefault(index, []).append(stated.verdict)
-        return [_judged(citation, said.get(index, [])) for index, citation in enumerate(self._citations)]
+        judged = [
+            (written.index, _judged(self._citations[written.index], stated.verdict), written.mark)
+            for stated in self._stated
+            for written in stated.marks
+        ]
+        found: dict[tuple[int, str, str], tuple[Citation, list[Mark]]] = {}
+        for index, citation, mark in sorted(judged, key=lambda each: each[0]):
+            found.setdefault((index, citation.check, citation.reason), (citation, []))[1].append(mark)
+        return [citation.model_copy(update={"marks": marks}) for citation, marks in found.values()]
 
     def grounding(self, grounding: Grounding) -> Grounding:
         """The checks of the answer with the verdicts."""
@@ -87,6 +106,7 @@ class SecondReading:
         needing = sum(claim.needs_source for claim in self._claims.all)
         lost = sum(claim.needs_source for each in refuted for claim in each.claims)
         changed: dict[str, Any] = {check: counts[check] for check in get_args(CitationCheck)}
+        changed["citations"] = len(citations)
         changed["grounded"] = grounding.grounded and counts.keys().isdisjoint(REFUTED)
         changed["not_found"] = grounding.not_found and not refuted
         changed["coverage"] = max(0.0, grounding.coverage - lost / max(1, needing))
@@ -104,6 +124,8 @@ class SecondReading:
 def _evidence(page: ReadPage) -> Callable[[Citation], str]:
     def read(citation: Citation) -> str:
         found = page(citation)
+        if found.text[citation.start : citation.end] != citation.quote:
+            return ""  # the page has changed
         units = found.units
         cited = [n for n, unit in enumerate(units) if unit.start < citation.end and citation.start < unit.end]
         shown = sorted({number for each in cited for number in around(units, each)})
@@ -112,9 +134,8 @@ def _evidence(page: ReadPage) -> Callable[[Citation], str]:
     return read
 
 
-def _judged(citation: Citation, verdicts: Sequence[Verdict]) -> Citation:
-    if why := [each.reason for each in verdicts if each.verdict == "unsupported"]:
-        return citation.model_copy(update={"check": "unsupported", "reason": why[0]})
-    if verdicts and all(each.verdict == "supported" for each in verdicts):
-        return citation.model_copy(update={"check": "supported"})
-    return citation
+def _judged(citation: Citation, said: Verdict) -> Citation:
+    if said.verdict == "unknown":
+        return citation
+    reason = said.reason if said.verdict == "unsupported" else ""
+    return citation.model_copy(update={"check": said.verdict, "reason": reason})

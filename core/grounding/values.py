@@ -40,6 +40,7 @@ class Number:
     """A number as it is written, and every value that it can have, the usual one first."""
 
     written: str
+    figure: str
     values: Sequence[float]
     is_about: bool = False
     is_percent: bool = False
@@ -47,7 +48,7 @@ class Number:
     @property
     def step(self) -> float:
         """Half of a unit of its last figure."""
-        *before, last = _MARK.split(self.written.split()[0])
+        *before, last = _MARK.split(self.figure)
         return 10.0 ** -(len(last) if before and len(last) != 3 else 0) / 2
 
 
@@ -123,8 +124,10 @@ def missing(
 def numbers_of(sentence: str, language: str) -> Iterator[Number]:
     """The numbers that a sentence states, in its order; words only in a language with number words."""
     cardinals = CARDINALS.get(language, {})
-    before = ""
-    for token, behind in pairwise((*_TOKEN.findall(normalized("NFKC", sentence).casefold()), "")):
+    before, text = "", normalized("NFKC", sentence)
+    for found, following in pairwise((*_TOKEN.finditer(text), None)):
+        assert found is not None
+        token, behind = found[0].casefold(), following[0].casefold() if following else ""
         tens = cardinals.get(before, 0)
         scale = behind if behind in SCALES else ""
         if token in cardinals:
@@ -134,7 +137,8 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
             values = _values(token, scale)
         if values:
             is_percent = behind in _PERCENT
-            yield Number(f"{token} {scale}".strip(), values, before in ABOUT, is_percent)
+            written = text[found.start() : following.end() if following and scale else found.end()]
+            yield Number(written, token, values, before in ABOUT, is_percent)
         if token not in CURRENCIES:
             before = token
 

@@ -225,7 +225,8 @@ async def _ask_all(asking: _Asking, asked: Sequence[Question], out: Console) -> 
 def _report(trial: Trial, out: Console) -> None:
     """Write the report, and print the table."""
     order = {question.id: number for number, question in enumerate(trial.questions)}
-    outcomes = sorted(kept.latest(kept.read_outcomes(trial.results)), key=lambda each: _place(each, order))
+    asked = [each for each in kept.latest(kept.read_outcomes(trial.results)) if each.asked in trial.questions]
+    outcomes = sorted(asked, key=lambda each: _place(each, order))
 
     def picture_of(name: str, page: int) -> bytes | None:
         path = trial.picture(name, page)

@@ -77,11 +77,11 @@ def _verdict(state: ConversationState, checks: Grounding, reading: Reading, deps
     judgement = reading.judgement
     return Critique(
         grounded=checks.grounded,
-        coverage=min(checks.coverage, judgement.coverage) if judgement else checks.coverage,
+        coverage=checks.coverage,
         objections=objections,
         action=action,
         attempt=state.attempt.number,
-        by="model" if judgement else "code",
+        by="model" if judgement or checks.supported or checks.unsupported else "code",
         failure=f"The second reading failed: {reading.failure}" if reading.failure else None,
         citations=without_rectangles(state.attempt.citations) if judgement else None,
     )

@@ -71,6 +71,7 @@ def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dic
         objections=[*earlier.verdict.objections, why],
         action="label_unverified",
         attempt=failed.number,
+        by=earlier.verdict.by,
         failure=why.text if failed.failure is not None else None,
     )
     deps.emit(verdict)

@@ -115,9 +115,9 @@ def _corrected(
     for number, statement in reversed([*enumerate(wrong, 1)]):
         text = said.get(number)
         new: Replacement | None = None
-        if text is not None and not text.strip(_LEFT_OUT):
+        if text and not text.strip(_LEFT_OUT):
             new = removal(answer, statement)
-        elif text is not None:
+        elif text:
             own = set(map(key_of, statement.citations))
             new = rewritten(statement, text, [each for each in sources if key_of(each) in own], question)
         changed = replace(answer, citations, new) if new else None

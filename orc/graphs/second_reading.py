@@ -73,19 +73,21 @@ async def _judged(
         raise DeadlineExceeded("The turn has no time left for it.")
     if calls_left(state, deps) < 1:
         raise BudgetExceeded("The turn has no model call left for it.")
-    asked = unread[:MOST_SENTENCES]
+    asked = list(unread[:MOST_SENTENCES])
     try:
         async with asyncio.timeout(seconds):
             texts = await cited_texts(state.attempt.citations, state, deps)
             pages = {key: Page(text) for key, text in texts.items()}
-            pairs = [reading.pair(each, lambda cited: pages[key_of(cited)]) for each in asked]
+            paired = [(each, reading.pair(each, lambda cited: pages[key_of(cited)])) for each in asked]
+            asked = [each for each, pair in paired if pair.evidence]
+            pairs = [pair for _, pair in paired if pair.evidence]
             fitting = take_first_fitting(
                 pairs,
                 deps.settings.retrieval_tokens,
                 lambda pair: deps.counter.count(pair.sentence) + deps.counter.count(pair.evidence),
             )
             if not fitting:
-                raise OrcError("The sentences are too long for it.")
+                raise OrcError("The sentences are too long for it, or their pages have changed.")
             judgement = await judge.judge(state.query, fitting, budget=deps.budget)
     except TimeoutError as exc:
         raise DeadlineExceeded(f"It did not answer within {seconds:.3g} s.") from exc

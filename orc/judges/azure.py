@@ -21,7 +21,7 @@ SERVICE = "Azure AI Content Safety"
 AT_ONCE = 5
 SECONDS = 10.0
 LONGEST_TEXT, LONGEST_SOURCE = 7500, 55_000
-"""Characters that the service takes of a sentence or a question, and of evidence."""
+"""Characters that the service takes of a sentence, and of evidence."""
 _TOKEN_SCOPE = "https://cognitiveservices.azure.com/.default"
 
 
@@ -55,22 +55,20 @@ class GroundednessDetection:
 
     async def judge(
         self,
-        question: str,
+        question: str,  # noqa: ARG002
         pairs: Sequence[Pair],
         *,
         budget: CallBudget,  # noqa: ARG002
     ) -> Judgement:
         """See SupportJudge. It is no model call of the turn."""
-        verdicts = await asyncio.gather(*(self._verdict(question, pair) for pair in pairs))
-        supported = sum(each.verdict == "supported" for each in verdicts)
+        verdicts = await asyncio.gather(*(self._verdict(pair) for pair in pairs))
         refuted = any(each.verdict == "unsupported" for each in verdicts)
         return Judgement(
             verdicts=verdicts,
-            coverage=supported / len(pairs) if pairs else 1.0,
             action="revise" if refuted else "accept",
         )
 
-    async def _verdict(self, question: str, pair: Pair) -> Verdict:
+    async def _verdict(self, pair: Pair) -> Verdict:
         if len(pair.sentence) > LONGEST_TEXT or len(pair.evidence) > LONGEST_SOURCE:
             return UNKNOWN
         asked: dict[str, Any] = {
@@ -80,8 +78,6 @@ class GroundednessDetection:
             "groundingSources": [pair.evidence],
             "reasoning": False,
         }
-        if question:
-            asked |= {"task": "QnA", "qna": {"query": question[:LONGEST_TEXT]}}
         async with self._free:
             # No retries: the user waits for nothing that only marks an answer.
             reply = await self._breaker.call_once(partial(self._post, asked))

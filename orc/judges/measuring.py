@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -62,7 +63,7 @@ def read_claims(file: Path) -> list[Labelled]:
     The evidence is a `text`, a list of `pages`, or a list of `sentences` of one page; the label is
     `supported`, or a `label` that is `supported` or something else.
     """
-    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    lines = [json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip()]
     return [
         Labelled(
             id=str(line["id"]),
@@ -129,9 +130,13 @@ async def _verdicts(judge: SupportJudge, pairs: Sequence[Pair]) -> list[Verdict]
 
 def _read(kept: Path, judge: SupportJudge) -> dict[str, str]:
     """The verdicts of this judge that are there, by the id of the claim."""
-    lines = kept.read_text("utf-8").splitlines() if kept.exists() else []
-    found = [said for line in lines if (said := json.loads(line))["judge"] == _key(judge)]
-    return {said["id"]: said["verdict"] for said in found}
+    found = {}
+    for line in kept.read_text("utf-8").split("\n") if kept.exists() else []:
+        with suppress(json.JSONDecodeError):  # the last line may not have been written whole
+            said = json.loads(line)
+            if said["judge"] == _key(judge):
+                found[said["id"]] = said["verdict"]
+    return found
 
 
 def _key(judge: SupportJudge) -> str:

@@ -31,7 +31,6 @@ class CriticVerdict(BaseModel):
     """A critic's verdicts on the sentences of an answer."""
 
     sentences: list[SentenceVerdict] = Field(description="one for each sentence")
-    coverage: float = Field(ge=0, le=1, description="share of the sentences that the evidence supports")
     action: JudgedAction = Field(description="what happens to the answer")
     query: str = Field(default="", description="what to look for, if the action is retrieve")
 
@@ -54,7 +53,6 @@ class ModelJudge:
         by_number = {each.sentence: each for each in said.sentences if times[each.sentence] == 1}
         return Judgement(
             verdicts=[_verdict(by_number.get(number)) for number in range(1, len(pairs) + 1)],
-            coverage=said.coverage,
             action=said.action,
             query=said.query.strip()[:MAX_QUERY_CHARACTERS],
         )

@@ -52,7 +52,7 @@ def figures(outcomes: Sequence[Outcome]) -> list[Figure]:
         Figure("citations whose quote is on its page", sum(e.standing for e in ended), len(citations)),
         *(Figure(f"citations: {name}", _count(citations, name), len(citations)) for name in CHECKS),
         Figure("sentences without a source, an answer", _mean(each.uncited for each in ended)),
-        Figure("answers written again", sum(each.attempts > 1 for each in ended), len(ended)),
+        Figure("answers corrected, or looked up again", sum(each.attempts > 1 for each in ended), len(ended)),
         Figure("model calls, a turn", _mean(each.usage.model_calls for each in ended)),
         Figure("tokens read, a turn", _mean(each.usage.input_tokens for each in ended)),
         Figure("tokens written, a turn", _mean(each.usage.output_tokens for each in ended)),

@@ -84,7 +84,7 @@ def read_outcomes(path: Path) -> list[Outcome]:
     if not path.exists():
         return []
     found = []
-    for line in path.read_text("utf-8").splitlines():
+    for line in path.read_text("utf-8").split("\n"):
         try:
             found.append(Outcome.model_validate_json(line))
         except ValidationError:

@@ -33,7 +33,7 @@ class Question(Record):
 def read_questions(path: Path) -> list[Question]:
     """The questions of a file. Raises InvalidInput with the line of what is wrong."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as exc:
         raise InvalidInput(f"{path} cannot be read as UTF-8 text: {exc}") from exc
     questions: dict[str, Question] = {}

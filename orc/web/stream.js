@@ -376,7 +376,7 @@ function hear(id, kind, data) {
 /** Checks that came after the answer: its marks change where they are. @param {string} turnId @param {Citation[]} citations */
 function judge(turnId, citations) {
   const turn = turns.value.find(({ value }) => value.turnId === turnId);
-  if (!turn || isRunning(turn.value.state) || citations.length !== turn.value.citations.length) return;
+  if (!turn || isRunning(turn.value.state) || !citations.length) return;
   if (JSON.stringify(citations) !== JSON.stringify(turn.value.citations)) change(turn, { citations });
 }
 

@@ -168,3 +168,22 @@ def test_the_checks_of_what_has_stayed_are_those_from_before() -> None:
     assert replaced is not None
     assert checked_again(*replaced, before) == checked(text.replace("77", "10"))[2]
     assert not checked_again(*replaced, cut).grounded
+
+
+def test_a_link_to_a_cited_web_page_is_as_safe_as_before() -> None:
+    page = Source(
+        number=3,
+        document_id="w",
+        blob_name="Fees",
+        page=1,
+        start=0,
+        text=PAGES[0],
+        page_text=PAGES[0],
+        url="https://example.org/fees",
+    )
+    writer = CitationWriter([*SOURCES, page])
+    text = "The fee is 10. [S3] See [the fees](https://example.org/fees). Cats pay 88. [S2]"
+    answer = (writer.feed(text) + writer.finish()).strip()
+    assert "](https://example.org/fees)" in answer
+    assert is_safe(answer, writer.citations)
+    assert not is_safe(answer.replace("example.org", "evil.example"), writer.citations)

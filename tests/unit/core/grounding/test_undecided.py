@@ -87,23 +87,28 @@ def test_a_lead_is_shown_with_what_it_introduces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "check"),
+    ("verdicts", "checks"),
     [
-        ([SUPPORTED, SUPPORTED], "supported"),
-        ([SUPPORTED, Verdict()], "reworded"),
-        ([SUPPORTED, UNSUPPORTED], "unsupported"),
-        ([Verdict(), UNSUPPORTED], "unsupported"),
+        ([SUPPORTED, SUPPORTED], ["supported"]),
+        ([SUPPORTED, Verdict()], ["supported", "reworded"]),
+        ([SUPPORTED, UNSUPPORTED], ["supported", "unsupported"]),
+        ([Verdict(), UNSUPPORTED], ["reworded", "unsupported"]),
     ],
 )
-def test_a_citation_has_the_worst_verdict_on_what_cites_it(verdicts: list[Verdict], check: str) -> None:
+def test_a_verdict_is_about_the_markers_of_its_sentences_alone(
+    verdicts: list[Verdict], checks: list[str]
+) -> None:
     reading, writer = read("Pay yearly. [S1] Members owe it. [S1]", "The fee is 10.")
     for stated, verdict in zip(reading.undecided, verdicts, strict=True):
         stated.verdict = verdict
-    assert [each.check for each in reading.citations()] == [check]
+    assert [each.check for each in reading.citations()] == checks
+    marks = sorted(mark.start for each in reading.citations() for mark in each.marks)
+    assert marks == [mark.start for mark in writer.citations[0].marks]
+    assert all(not each.reason or each.check == "unsupported" for each in reading.citations())
     grounding, refuted = reading.grounding(writer.grounding), verdicts.count(UNSUPPORTED)
     assert (grounding.grounded, grounding.coverage) == (not refuted, 1 - refuted / 2)
     assert [each.code for each in grounding.objections] == ["unsupported"] * refuted
-    assert grounding.citations == 1
+    assert grounding.citations == len(checks)
 
 
 def test_without_verdicts_nothing_changes() -> None:

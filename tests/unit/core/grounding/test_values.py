@@ -68,7 +68,7 @@ def test_a_number_that_is_nowhere_is_missing(sentence: str, page: str, found: li
 
 def test_a_word_that_is_a_number_only_elsewhere_states_none() -> None:
     assert [number.written for number in numbers_of("They go to the bank once.", "en")] == []
-    assert [number.written for number in numbers_of("Once años.", "es")] == ["once"]
+    assert [number.written for number in numbers_of("Once años.", "es")] == ["Once"]
     assert [number.written for number in numbers_of("Three or 3.", "")] == ["3"]
 
 
@@ -85,3 +85,9 @@ def test_a_result_of_two_numbers_of_the_units_is_not_missing(sentence: str) -> N
 def test_among_many_numbers_a_result_is_chance() -> None:
     many = " ".join(str(number * number + 1000) for number in range(60))
     assert _missing("It is 2,021.", "", units=many) == ["2,021"]
+
+
+def test_a_missing_number_is_named_as_it_is_written() -> None:
+    for sentence in ("It cost 7 Millionen Euro.", "It cost $7bn.", "It took Twelve months."):
+        assert all(number in sentence for number in _missing(sentence, "Nothing.")), sentence
+        assert _missing(sentence, "Nothing.") != []

@@ -415,7 +415,6 @@ DOWN = DependencyDown("The model does not answer.", dependency="model")
 FAILURES: dict[str, Said] = {
     "down": DOWN,
     "prose": "I like it.",
-    "out of range": judged("unsupported", coverage=7),
     "another action": judged("unsupported", action="reject"),
     "another verdict": judged("reject"),
     "half a form": {"sentences": [{"sentence": 1, "verdict": "unsupported"}]},
@@ -565,7 +564,7 @@ async def test_a_second_retrieval_ends_at_its_deadline() -> None:
 
     tools = Slow([CHAT_TOOL], document_chat=checked_by_documents(REWORDED))
     turn = Turn(tools, ScriptedTexts(["unused"], [MORE_WANTED]), has_judge=True)
-    turn.deps = replace(turn.deps, ends_at=asyncio.get_running_loop().time() + 0.2)
+    turn.deps = replace(turn.deps, ends_at=asyncio.get_running_loop().time() + 2)
     state = await turn.run(blob_names=["a.pdf"])
     assert "no more time" in turn.of(Critique)[-1].failure
     assert state.answer == shown(turn.events) == 'You pay 10. [Page 5 of Document "a.pdf"]'

@@ -140,6 +140,7 @@ NOT_BETTER: dict[str, str | AIMessage | Exception] = {
     "another shape": "1. | The fee | is 10. [S1] |",
     "code that is not closed": "1. The fee is 10. [S1]\n```\nx",
     "empty": "",
+    "a number alone": "1.",
     "cut": AIMessage("1. The fee is 10. [S1]", response_metadata={"finish_reason": "length"}),
     "down": DependencyDown("The model does not answer.", dependency="model"),
     "a bug": RuntimeError("an unforeseen bug"),

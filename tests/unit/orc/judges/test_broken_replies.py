@@ -61,7 +61,7 @@ async def model(address: str) -> AsyncIterator[ChatModel]:
 
 def turn_judged_by(model: ChatModel, said: str) -> Turn:
     found = {"passages": [passage("secret-id", 5, "The fee is 10.")], "steps": []}
-    turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(said), critic_seconds=0.5)
+    turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(said), critic_seconds=2)
     turn.deps = replace(turn.deps, judge=ModelJudge(model, "Judge."))
     return turn
 

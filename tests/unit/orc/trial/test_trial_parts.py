@@ -155,3 +155,10 @@ def test_the_report_is_one_file_with_marks_pages_and_no_markup_of_others() -> No
 
 def test_the_json_has_the_figures_of_each_label() -> None:
     assert '"name": "the expected page is cited",\n      "value": 1,\n      "of": 1' in as_json([outcome()])
+
+
+def test_an_answer_with_other_ends_of_lines_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    append(path, Outcome(label="m", asked=LEAVE, answer="one\u2028two\u0085three"))
+    append(path, Outcome(label="m", asked=OTHER, answer="four"))
+    assert [each.answer for each in read_outcomes(path)] == ["one\u2028two\u0085three", "four"]
