@@ -107,9 +107,9 @@ class TurnRunner:
     async def _interrupted(self, running: RunningTurn) -> Event:
         """The end of a turn whose task is cancelled: it can be asked again at once, not after its lease."""
         error = interrupted()
+        # In a task that is cancelled, asyncio.timeout of Python 3.11.2 raises no TimeoutError.
         with suppress(TimeoutError):
-            async with asyncio.timeout(INTERRUPTED_SECONDS):
-                return await self._failure(running, error)
+            return await asyncio.wait_for(self._failure(running, error), INTERRUPTED_SECONDS)
         return Failed(problem=problem_of(error, running.request.trace_id))
 
     async def _suggest(self, running: RunningTurn, ending: Event) -> None:
