@@ -35,6 +35,10 @@ class System:
     process: subprocess.Popen[bytes] | None = None
     python: str = sys.executable
 
+    def __post_init__(self) -> None:
+        while self.mcp_port == self.api_port:  # nothing has listened yet
+            self.mcp_port = free_port()
+
     @property
     def api(self) -> str:
         return f"http://127.0.0.1:{self.api_port}/api"
