@@ -106,14 +106,20 @@ async def test_checks_are_said_in_german(visit: Visit) -> None:
     assert (await visit.texts(".sources-line"))[0].startswith("6 Quellen: 1 mit denselben Worten, 1 beim")
 
 
-async def test_an_answer_in_other_words_is_no_alarm(visit: Visit) -> None:
-    def reword(asked: ChatRequest) -> Reply:
+async def ask_for_more(visit: Visit, more: str) -> None:
+    """Ask about the handbook; the model quotes it, and then says this too."""
+
+    def say_more(asked: ChatRequest) -> Reply:
         said = default_reply(asked)
-        return Reply(text=f"{said.text} {REWORDED}") if asked.sources and not asked.schema_asked else said
+        return Reply(text=f"{said.text} {more}") if asked.sources and not asked.schema_asked else said
 
     await visit.attach(HANDBOOK)
-    visit.model.responder = reword
+    visit.model.responder = say_more
     await visit.ask(LEAVE)
+
+
+async def test_an_answer_in_other_words_is_no_alarm(visit: Visit) -> None:
+    await ask_for_more(visit, REWORDED)
     await visit.sees(".text .marker.is-reworded")
     assert await visit.texts(".answer .note") == []
     [line] = await visit.texts(".sources-line")
@@ -126,13 +132,7 @@ async def test_an_answer_in_other_words_is_no_alarm(visit: Visit) -> None:
 
 
 async def test_what_differs_says_what_in_the_answer(visit: Visit) -> None:
-    def invent(asked: ChatRequest) -> Reply:
-        said = default_reply(asked)
-        return Reply(text=f"{said.text} {FALSE}") if asked.sources and not asked.schema_asked else said
-
-    await visit.attach(HANDBOOK)
-    visit.model.responder = invent
-    await visit.ask(LEAVE)
+    await ask_for_more(visit, FALSE)
     await visit.sees(".text .marker.is-differs")
     [differing] = await visit.texts(".text .marker.is-differs")
     assert differing.endswith(": 99 is not on page 5")
