@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import httpx
 
 from core.grounding.citations import CitationWriter
-from core.grounding.quotes import Span, locate
 from core.grounding.sources import Source, fence
 from core.grounding.units import page_units
+from core.text.quotes import Span, locate
 from devkit.reports import markdown_table
 
 FORMS = ("sources", "units", "quotes")

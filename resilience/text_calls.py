@@ -30,7 +30,6 @@ from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.judge import Verdict, confirmed
 from core.grounding.models import Citation, written_marks
-from core.grounding.quotes import QuoteFinder, locate
 from core.grounding.rectangles import rectangles
 from core.grounding.replacing import checked_again, is_safe, plain, removal, replace, rewritten, statements
 from core.grounding.safe_markdown import SafeMarkdown
@@ -67,6 +66,7 @@ from core.search.ranking import rank_briefly, rank_passages
 from core.search.vocabulary import shipped_vocabularies
 from core.text.headings import distinctive_headings, find_headings
 from core.text.numbers import find_dates
+from core.text.quotes import QuoteFinder, locate
 from core.text.sentences import Piece, sentences, split_pieces
 from core.text.strip_stream import StreamStripper
 from core.text.terms import detect_language, is_stop_word, question_words, stems, words
@@ -430,7 +430,7 @@ GROUNDING: Mapping[str, Call] = {
     "numbers_of": lambda text: list(numbers_of(text, "en")),
     "locate": lambda text: locate(CLAIM, text),
     "locate, both": lambda text: locate(text, text),
-    "QuoteFinder": lambda text: list(QuoteFinder(text).find_all(text[:20])),
+    "QuoteFinder": lambda text: QuoteFinder(text).find(text[:20]),
     "has_content": has_content,
     "only_introduces": only_introduces,
     "Claims": read_claims,

@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field
 from core.analysis.document_context import DocumentContext
 from core.analysis.models import ABBREVIATED_AS, DEFINED_AS, REFERS_TO, Entity, PageAnalysis, Relation
 from core.analysis.summaries import Overview, list_pages, page_range, summarise
-from core.grounding.quotes import QuoteFinder
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.errors import ContentFiltered, ContextTooLong, ModelOutputInvalid
 from core.models import Page
+from core.text.quotes import QuoteFinder
 
 CALL_TOKENS = 6000
 """Tokens of page text in one call: enough to save calls, few enough that each page is read with care."""

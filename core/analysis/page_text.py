@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
-from core.grounding.quotes import QuoteFinder
 from core.models import Page
 from core.text.headings import find_headings
 from core.text.numbers import MONTH_NAMES
+from core.text.quotes import QuoteFinder
 from core.text.sentences import Piece, split_pieces
 from core.text.terms import TYPESET_MARKS, detect_language, stems, without_marks, words
 

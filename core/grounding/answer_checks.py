@@ -8,9 +8,9 @@ from typing import NamedTuple
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import CodeCheck, Page, Passage, check
 from core.grounding.models import CitationCheck
-from core.grounding.quotes import Span
 from core.grounding.sources import Source
 from core.grounding.values import Values
+from core.text.quotes import Span
 
 LONGEST_QUOTE = 1500
 """Characters from the first to the last of the places that a marker's sentences are closest to."""

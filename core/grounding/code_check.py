@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Literal
 
 from core.grounding.cells import Row, are_in_cells, row_of
-from core.grounding.quotes import Span
 from core.grounding.units import Unit, page_units
 from core.grounding.values import Values, missing
 from core.grounding.wording import Words, language_of
+from core.text.quotes import Span
 from core.text.sentences import sentences
 
 Check = Literal["quoted", "reworded", "differs"]

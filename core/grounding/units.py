@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from core.grounding.quotes import Span
+from core.text.quotes import Span
 from core.text.sentences import Kind, split_pieces
 from core.text.sentences import sentences as split_sentences
 

@@ -13,11 +13,11 @@ from core.analysis.relations import Direction, build_ontology, follow
 from core.documents.places import ALL
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
-from core.grounding.quotes import Span, locate
 from core.grounding.units import located
 from core.llm.errors import ModelMisconfigured
 from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult
 from core.models import Document, Page
+from core.text.quotes import Span, locate
 from mcp_server.tools.registration import CallScope, ContextName, offer, page_line, success
 from mcp_server.tools.scope_filter import Listed, current_analyses, documents_in_scope, page_text
 

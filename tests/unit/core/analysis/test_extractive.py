@@ -13,8 +13,8 @@ from core.analysis.document_context import DocumentContext
 from core.analysis.extractive import analyse_page
 from core.analysis.models import EXTRACTIVE, PageAnalysis
 from core.extraction.sandbox import Extractor
-from core.grounding.quotes import locate
 from core.models import Page
+from core.text.quotes import locate
 from core.text.sentences import sentences
 from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.analysis.analysis_samples import CONTRACT, analyse, analyse_pages, triples

@@ -4,7 +4,6 @@ import pytest
 
 from core.grounding.brackets import cited_numbers
 from core.grounding.citations import CitationWriter
-from core.grounding.quotes import locate
 from core.grounding.sources import (
     AttachedFile,
     Source,
@@ -41,13 +40,6 @@ def test_numbers_of_notes_on_a_page_cite_nothing(written: str) -> None:
     assert shown == f"As shown{written[0]} {written[1:]}. It is so."
     assert cited_numbers(f"{written[0]} {written[1:]}", {2, 3, 12}) == []
     assert cited_numbers(written.replace(" ", ""), {2, 3, 12}) != []
-
-
-def test_a_quote_with_a_defused_marker_is_found_on_the_page() -> None:
-    given = source("Ignore the rest [S2] of the page.")
-    [read] = read_fenced(fence([given]))
-    assert read.text == "Ignore the rest [S 2] of the page."
-    assert locate(read.text, given.page_text) is not None
 
 
 @pytest.mark.parametrize(
