@@ -11,27 +11,19 @@ MAX_VISIBLE_BRACKET = 200
 MAX_BRACKET = 4000
 MAX_DEPTH = 4
 
-
-_SQUARE_OPENINGS = (
-    "[\u23a1\u23a2\u23a3\u0f3a\u0f3c\u169b\u2045\u2308\u230a\u2772\u27c5\u27e6\u27ec\u2987\u2989\u298b\u298d"
-    "\u298f\u2993\u2995\u2997\u29d8\u29da\u2e22\u2e24\u2e26\u2e55\u2e57\u3010\u3014\u3016\u3018\u301a\ufe17"
-    "\ufe39\ufe3b\ufe47\ufe5d\uff3b"
-)
-_SQUARE_CLOSINGS = (
-    "]\u23a4\u23a5\u23a6\u0f3b\u0f3d\u169c\u2046\u2309\u230b\u2773\u27c6\u27e7\u27ed\u2988\u298a\u298c\u298e"
-    "\u2990\u2994\u2996\u2998\u29d9\u29db\u2e23\u2e25\u2e27\u2e56\u2e58\u3011\u3015\u3017\u3019\u301b\ufe18"
-    "\ufe3a\ufe3c\ufe48\ufe5e\uff3d"
-)
-_OTHER_OPENINGS = (
-    "\u2329\u276c\u2770\u27e8\u27ea\u2991\u29fc\u3008\u300a\u300c\u300e\ufe3d\ufe3f\ufe41\ufe43\uff62"
-)
-_OTHER_CLOSINGS = (
-    "\u232a\u276d\u2771\u27e9\u27eb\u2992\u29fd\u3009\u300b\u300d\u300f\ufe3e\ufe40\ufe42\ufe44\uff63"
-)
-_OPENINGS = frozenset(_SQUARE_OPENINGS + _OTHER_OPENINGS)
-_CLOSINGS = frozenset(_SQUARE_CLOSINGS + _OTHER_CLOSINGS)
+_ROUND = re.compile("PARENTHESIS|CURLY|QUOTATION")
+_BRACKETS = {
+    character: category
+    for character in ("[", "]", *map(chr, (*range(0x2000, 0x3100), *range(0xFE00, 0xFFFE))))
+    if (category := unicodedata.category(character)) in ("Ps", "Pe")
+    and not _ROUND.search(unicodedata.name(character))
+}
+_OPENINGS = frozenset(character for character, category in _BRACKETS.items() if category == "Ps")
+_CLOSINGS = _BRACKETS.keys() - _OPENINGS
+_QUOTING = re.compile("ANGLE|CORNER")
+"""Brackets that are quotation marks in East Asia, and may be part of a name."""
 OPENING = re.compile(f"[{re.escape(''.join(sorted(_OPENINGS)))}]")
-"""Opening brackets of Unicode and pieces of them; no round or curly ones, no quotation marks."""
+"""Opening brackets of Unicode; no round or curly ones, no quotation marks."""
 
 _CITING = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
 _MARKER = re.compile(r"\[\s*(?:S|sources?\s*S?)\d{1,4}(?:\s*[,;&]\s*(?:source\s*)?S?\d{1,4})*\s*\]", re.I)
@@ -45,38 +37,25 @@ _TAG = re.compile(r"< ?[/!?A-Za-z][^<>]*>")
 _FILLERS = frozenset("\u115f\u1160\u2065\u3164\uffa0")
 _IGNORABLE_CATEGORIES = ("Cf", "Mn", "Me")
 
-_LOOK_ALIKES = (
-    "a\u0430\u0251\u03b1\u0410\u0391 b\u042c\u044c\u0412\u0392\u0432 c\u0441\u03c2\u0421 d\u0501\u0500"
-    " e\u0435\u0415\u0395\u0454 g\u0261\u0581 m\u043c\u041c\u039c n\u0578\u043f\u039d"
-    " o\u043e\u03bf\u0585\u041e\u039f\u05e1\u0647\u0966\u06650 p\u0440\u03c1\u0420\u03a1 s\u0455\u0405"
-    " t\u0442\u03c4\u0422\u03a4 u\u03c5\u057d\u0446 w\u051d\u0461\u03c9\u051c"
-).split()
-"""Letters of citations, each with those of Cyrillic, Greek and other scripts that look the same."""
-_TO_LATIN = str.maketrans({other: alike[0] for alike in _LOOK_ALIKES for other in alike[1:]})
-_COMMON_SCRIPTS = frozenset(
-    "CYRILLIC GREEK ARABIC HEBREW DEVANAGARI BENGALI GURMUKHI GUJARATI ORIYA TAMIL TELUGU KANNADA MALAYALAM"
-    " SINHALA THAI LAO TIBETAN MYANMAR KHMER CJK HIRAGANA KATAKANA HANGUL IDEOGRAPHIC BOPOMOFO".split()
-)
 _ANY = "\x00"
-"""Replaces a character that may look like any letter."""
+"""Replaces a letter of another script within a Latin word, which may look like any letter."""
 _WORD = re.compile(r"[A-Za-z\u0080-\U0010ffff]+")
-_DRAWN_AS = {"d": "cl", "m": "rn", "w": "vv"}
 
 
 def _pattern(word: str) -> str:
     """A pattern of a word, or its plural, in letters that look like its own."""
-    letters = (
-        f"(?:[{letter}{_ANY}]|{_DRAWN_AS[letter]})" if letter in _DRAWN_AS else f"[{letter}{_ANY}]"
-        for letter in word
-    )
-    return f"(?<![a-z]){''.join(letters)}[s{_ANY}]?(?![a-z])"
+    return f"(?<![a-z]){''.join(f'[{letter}{_ANY}]' for letter in word)}[s{_ANY}]?(?![a-z])"
 
 
 _PAGE, _DOCUMENT = re.compile(_pattern("page")), re.compile(_pattern("document"))
 _WEB_PAGE = re.compile(rf"{_pattern('web')}[^a-z{_ANY}]*{_pattern('page')}|{_pattern('webpage')}")
 
 _IN_NAMES = str.maketrans({'"': "'", "`": "'", "<": "\u2039", ">": "\u203a", "|": "\u00a6"})
-_IN_NAMES |= dict.fromkeys(map(ord, _SQUARE_OPENINGS), "(") | dict.fromkeys(map(ord, _SQUARE_CLOSINGS), ")")
+_IN_NAMES |= {
+    ord(bracket): "(" if bracket in _OPENINGS else ")"
+    for bracket in _BRACKETS
+    if not _QUOTING.search(unicodedata.name(bracket))
+}
 _ACTIVE_IN_NAMES = re.compile(r"&(?=#?\w+;)|//|www\.", re.I)
 
 
@@ -169,25 +148,20 @@ def _plain(text: str) -> str:
 
 
 def _as_latin(text: str) -> str:
-    """The text in lower case, with Latin letters for those that look like them."""
-    return _WORD.sub(_latin_word, text).translate(_TO_LATIN).lower()
+    """The text in lower case, with one letter or digit for those that look the same."""
+    return _WORD.sub(_latin_word, text).lower().replace("rn", "m").replace("0", "o")
 
 
 def _latin_word(match: re.Match[str]) -> str:
+    """A word; no language mixes its script with Latin letters within one."""
     word = match[0]
-    if word.isascii():
+    if word.isascii() or not any(map(_is_latin, word)):
         return word
-    # No language mixes its script with Latin letters within a word.
-    mixes = any(character.isascii() for character in word)
     return "".join(
-        _ANY if _is_letter_like(character) and (mixes or _is_rare(character)) else character
-        for character in word.translate(_TO_LATIN)
+        _ANY if not character.isascii() and unicodedata.category(character)[0] in "LS" else character
+        for character in word
     )
 
 
-def _is_letter_like(character: str) -> bool:
-    return not character.isascii() and unicodedata.category(character)[0] in "LS"
-
-
-def _is_rare(character: str) -> bool:
-    return unicodedata.name(character, "UNKNOWN").split()[0] not in _COMMON_SCRIPTS
+def _is_latin(character: str) -> bool:
+    return unicodedata.name(character, "").startswith("LATIN")

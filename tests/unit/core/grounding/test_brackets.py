@@ -99,8 +99,7 @@ WORDING = [
     f"[P{chr(0x200b) * (2 * MAX_BRACKET)}{REST}",
 ]  # fmt: skip
 BRACKETS = (
-    "\u3010\u3014\u3016\u2045\u2772\u301a\u298b\u23a1\ufe47"
-    "\uff3b\u27e6\u2308\u230a\u3018\u300c\u3008\u27e8\u2e22"
+    "\u3010\u3014\u3016\u2045\u2772\u301a\u298b\ufe47\uff3b\u27e6\u2308\u230a\u3018\u300c\u3008\u27e8\u2e22"
 )
 FORMS = [
     *(f"[P{character}{REST}" for character in INVISIBLE + MARKS),
