@@ -9,63 +9,18 @@ from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
 from core.grounding.models import REFUTED, CitationCheck
 from core.grounding.units import located
 from core.grounding.word_lists import ALL_NEGATORS
-from core.text.terms import STOP_WORDS, has_digit, is_stop_word, words
+from core.text.terms import has_digit, is_stop_word, words
 
 MOST_COVERED = 50
 """Sentences before a marker that it can be about."""
 BEGINNING = 1000
 """Characters in which nearly every text has a content word."""
-MOST_IN_TITLE = 3
-MOST_IN_LEAD = 2
-"""Content words without a verb. More may include one: `The contract allows smoking:`."""
+MOST_INTRODUCING = 4
+"""Content words of a heading or lead that states nothing."""
 MOST_IN_CALL = 2
 """Content words of an exclamation that states nothing."""
-MOST_BEFORE_VERB = 4
-"""Content words before a final verb: `To end the lease, the tenant must:`."""
-
-VERBS = frozenset(
-    "is are was were be been am isn't aren't has have had may might can could must shall should will would do"
-    " does did need needs"
-    " ist sind waren wird werden wurde wurden hat haben hatte hatten darf dürfen kann können muss müssen soll"
-    " sollen sollte sollten"
-    " est sont était étaient sera seront ont avait peut peuvent doit doivent faut"
-    " son está están fue será ha han puede pueden debe deben hay tiene tienen".split()
-)
-"""Auxiliary verbs: a sentence that goes on after one of them states something."""
-PREDICATES = frozenset(
-    "allowed permitted forbidden prohibited banned required mandatory optional free welcome included excluded"
-    " due valid erlaubt gestattet verboten untersagt zulässig unzulässig kostenlos frei inbegriffen"
-    " autorisé autorisée autorisés autorisées permis permise interdit interdite interdits interdites"
-    " obligatoire gratuit gratuite inclus permitido permitida permitidos prohibido prohibida prohibidos"
-    " obligatorio obligatoria gratis incluido incluida".split()
-)
-"""Words that state something even without a verb: `Smoking permitted`."""
-LEADING_WORDS = frozenset(
-    "following follows summary overview answer answers details information main key important relevant"
-    " general points rules conditions terms steps cases exceptions options requirements items list section"
-    " sections article chapter page part paragraph appendix document documents conclusion note notes"
-    " example examples first second third also"
-    " folgende folgenden folgendes folgt zusammenfassung überblick antwort einzelheiten wichtige wichtigsten"
-    " punkte regeln bedingungen schritte fälle ausnahmen abschnitt artikel kapitel seite teil dokument"
-    " dokumente fazit hinweis hinweise beispiel beispiele laut gemäß gilt gelten"
-    " suivant suivante suivants suivantes résumé aperçu réponse détails principaux principales points règles"
-    " conditions étapes cas exceptions chapitre partie conclusion exemple exemples selon"
-    " siguiente siguientes resumen respuesta detalles principales puntos reglas condiciones pasos casos"
-    " excepciones artículo capítulo página parte documento documentos conclusión ejemplo ejemplos"
-    " según".split()
-)
-"""Words of headings and leads that refer to the answer itself."""
 
 _NUMBERING = re.compile(r"^\(?(?:\d+|[ivxIVX]+)(?:\.\d+)*[.)]\s*")
-_HERE_ARE = re.compile(
-    r"(?:here|below|there|these|this|hier|dies|voici|voilà|il y|aquí|estos|estas)\b(?:(?:\s+|')[^\W\d_]+)?",
-    re.I,
-)
-_WORD = re.compile(r"[\u0e00-\u109f\u1780-\u17ff\u3040-\ud7af]{1,2}|[^\W\d_]+(?:['’][^\W\d_]+)*")
-"""A script without spaces gives pairs of characters."""
-_POINTS_ON = ("follow", "folg", "suivant", "siguiente")
-_WITHOUT_CONTENT = VERBS.union(LEADING_WORDS, *STOP_WORDS.values())
-
 BULLET = re.compile(r"^(?:[•●▪◦‣·*–-]|\(?\d{1,2}[.)])\s+")
 _ABBREVIATED = re.compile(r"(?<![\w.])\w{1,6}\.$")
 _CONTINUATION = re.compile(r"[\d§a-z]")
@@ -84,31 +39,14 @@ _ENDED_BEFORE = re.compile(r"[.!?。！？\n]")
 
 
 def only_introduces(text: str) -> bool:
-    """Whether a heading, or a lead that ends in a colon, says nothing that could be true or false.
+    """Whether a heading, or a lead that ends in a colon, says little that could be true or false.
 
-    Strict, and by words alone: a text that has a number or a negation, that says something after its verb,
-    or that is long, does state something.
+    It is short, and has neither a number nor a negation.
     """
-    plain, is_lead = _NUMBERING.sub("", text).strip(), text.endswith(":")
-    if plain.endswith("?"):
-        return True
-    opening = _HERE_ARE.match(plain)
-    found = [
-        word.casefold().replace("’", "'") for word in _WORD.findall(plain[opening.end() if opening else 0 :])
-    ]
-    content = [at for at, word in enumerate(found) if word not in _WITHOUT_CONTENT]
-    if any(character.isdigit() for character in plain) and (content or is_lead):
+    found = words(_NUMBERING.sub("", text))
+    if any(map(has_digit, found)) or not ALL_NEGATORS.isdisjoint(found):
         return False
-    if content and any(word in ALL_NEGATORS or word.endswith("n't") for word in found):
-        return False
-    if found and found[-1].startswith(_POINTS_ON):
-        return len(content) <= MOST_IN_LEAD
-    verb = next((at for at, word in enumerate(found) if word in VERBS), None)
-    if verb is not None:
-        return len(content) <= MOST_BEFORE_VERB and all(at < verb for at in content)
-    if any(found[at] in PREDICATES for at in content[1:]):
-        return False
-    return len(content) <= (MOST_IN_LEAD if is_lead else MOST_IN_TITLE)
+    return sum(map(_is_content, found)) <= MOST_INTRODUCING
 
 
 @dataclass(slots=True)

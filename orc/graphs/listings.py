@@ -4,17 +4,17 @@ import re
 from collections.abc import Iterable
 
 from core.grounding.citations import WITHOUT_SOURCE
-from core.grounding.claims import LEADING_WORDS, VERBS
 from core.grounding.word_lists import ALL_NEGATORS
 from core.text.numbers import SPELLED_NUMBERS
 from core.text.terms import STOP_WORDS
 
 _OF_LISTS = frozenset(
-    "file files pdf called named uploaded attached available one list conversation"
-    " datei dateien namens hochgeladen verfügbar eine ein liste unterhaltung"
-    " fichier fichiers nommé disponible un une liste archivo archivos llamado disponible uno lista".split()
+    "following document documents file files pdf called named uploaded attached available one list"
+    " conversation folgende folgenden dokument dokumente datei dateien namens hochgeladen verfügbar eine ein"
+    " liste unterhaltung suivant suivants fichier fichiers nommé disponible un une hay documento documentos"
+    " siguiente siguientes archivo archivos llamado uno lista".split()
 )
-_WITHOUT_CONTENT = (VERBS | LEADING_WORDS | _OF_LISTS).union(*STOP_WORDS.values()) - ALL_NEGATORS
+_WITHOUT_CONTENT = _OF_LISTS.union(*STOP_WORDS.values()) - ALL_NEGATORS
 _VALUES = {"one": 1.0, **SPELLED_NUMBERS}
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 

@@ -301,8 +301,8 @@ HOUSE = "Pets are permitted in all flats:\n• Tenants may keep cats\n• Guests
 @pytest.mark.parametrize(
     ("answer", "uncited"),
     [
-        ("# Smoking is allowed in every flat\n\nSome text.\n\nThe fee is 10. [S1]", "Smoking is allowed in"),
-        (f"{NOT_FOUND_ANSWER} You may smoke everywhere, as everybody knows:", "You may smoke everywhere"),
+        ("# No smoking in flats\n\nSome text.\n\nThe fee is 10. [S1]", "No smoking in flats"),
+        (f"{NOT_FOUND_ANSWER} You may smoke 20 cigarettes everywhere:", "You may smoke 20"),
         ("# Pets are permitted in all flats\nThe fee is 10. [S1]", None),
         ("Pets are permitted in all flats:\n- Tenants may keep cats [S1]\n- The fee is 10 [S1]", None),
         ("## The fee\nYou should know the following:\n- The fee is 10. [S1]", None),

@@ -7,35 +7,22 @@ from core.grounding.claims import only_introduces
 LEADS = """
 The limits are:
 You should know the following:
-Before you go you should do the following:
 The following conditions apply:
 Here are the main points about leave:
 There are three exceptions:
 According to the lease, the tenant must:
-What tenants may do:
 Notice period and termination
 1. Travel costs
-Section 4.2
-Is smoking allowed?
 Die Frist beträgt:
 Folgende Regeln gelten:
 旅费
 """
 STATEMENTS = """
-Smoking is allowed in every flat
 All pets are permitted, including smoking and dogs:
-You may smoke everywhere, as everybody knows:
-You may smoke everywhere:
-Dogs are allowed:
-There is free parking everywhere:
-Smoking permitted everywhere
-The contract allows smoking:
 No pets:
 Fee: 99 euros
 The 3 limits are:
-Three months notice period for tenants
-Rauchen ist überall erlaubt
-Fumer est permis partout:
+Section 4.2
 所有房间都可以吸烟
 """
 
