@@ -72,6 +72,7 @@ EXCUSED: Mapping[str, str] = {
         (
             _COUNTED,
             "core.analysis.llm.batches core.offline.model.OfflineModel.get_num_tokens"
+            " orc.graphs.cited_pages.around_quotes"
             " mcp_server.tools.document_context.fit_to_window"
             " mcp_server.tools.document_context.refuse_too_long"
             " orc.graphs.prompts.conversation_prompt"

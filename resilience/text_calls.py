@@ -31,7 +31,7 @@ from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.judge import Verdict, confirmed
 from core.grounding.models import Citation, written_marks
 from core.grounding.rectangles import rectangles
-from core.grounding.replacing import checked_again, is_safe, plain, removal, replace, rewritten, statements
+from core.grounding.replacing import plain, rebuilt, removal, rewritten, statements
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import (
     FencedSource,
@@ -234,15 +234,12 @@ def correct(answer: str, reply: str) -> object:
     """The correction of the sentences of a checked answer by a model's reply."""
     writer = CitationWriter(sources := [source_of("The fee is 10.")])
     answer = f"{writer.feed(answer)}{writer.finish()}".strip()
-    shown, citations = answer, writer.citations
-    for statement in reversed(statements(answer, citations)[: rewriting.MOST_STATEMENTS]):
+    new = []
+    for statement in statements(answer, writer.citations)[: rewriting.MOST_STATEMENTS]:
         said = rewriting.numbered(reply, 1).get(1, "")
-        for new in (rewritten(statement, said, sources, ""), removal(shown, statement)):
-            if new and (replaced := replace(shown, citations, new)):
-                shown, citations = replaced
-                break
-    plain(shown, [written.mark for written in written_marks(citations)])
-    return checked_again(shown, citations, writer.grounding), is_safe(shown, citations)
+        new.append(rewritten(statement, said, sources, "") or removal(answer, statement))
+    plain(answer, [written.mark for written in written_marks(writer.citations)])
+    return rebuilt(answer, writer.citations, new, sources, "", writer.grounding)
 
 
 def made_safe(text: str, piece: int) -> object:

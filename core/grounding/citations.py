@@ -20,7 +20,6 @@ from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMar
 from core.grounding.objections import Objection, are_not_there
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import Source, host_of
-from core.names import page_id
 
 NOTHING = "\u2060"
 """Shown for a marker without a claim: it cannot be seen, and keeps the text around it apart."""
@@ -283,7 +282,7 @@ def _citation(source: Source, **checked: Any) -> Citation:
         document_id=source.document_id,
         blob_name=source.blob_name,
         page=source.page,
-        page_id=source.url or page_id(source.document_id, source.page),
+        page_id=source.page_id,
         url=source.url,
         document_version=source.document_version,
         media_type=source.media_type,

@@ -1,11 +1,11 @@
-"""Replaces sentences of a checked answer in place: all else stays, and marks point at their markers."""
+"""Replaces sentences of a checked answer in place, and has the whole checked again."""
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
-from core.grounding import objections
-from core.grounding.citations import CUT_NOTE, CitationWriter, summed_up
+from core.grounding.citations import CUT_NOTE, CitationWriter, marker
 from core.grounding.claims import BULLET, Claim, Claims, covered_by_marker
 from core.grounding.models import (
     REFUTED,
@@ -16,11 +16,13 @@ from core.grounding.models import (
     WrittenMark,
     written_marks,
 )
-from core.grounding.safe_markdown import made_safe
 from core.grounding.sources import Source
+from core.grounding.undecided import SecondReading
 
-_LINK_TARGET = ("(", "[", ":")
-_RECOMPUTED = frozenset(("uncited", *REFUTED))
+FIRST_NUMBER = 9000
+"""Of the sources of an answer that is checked again: no number in brackets of its own text is as high."""
+_CHECKED_AGAIN = frozenset(("uncited", *REFUTED))
+_CONTINUATION = re.compile(r"[ \t]*\n[ \t]+(?=\S)")
 
 
 class Statement(NamedTuple):
@@ -71,7 +73,12 @@ class Replacement(NamedTuple):
 
 def statements(answer: str, citations: Sequence[Citation]) -> list[Statement]:
     """What the markers of an answer are about, in order; none overlap."""
-    return list(_statements(_claims(answer, citations).all, answer, citations))
+    marks = [mark for citation in citations for mark in citation.marks]
+    text, places = _without_markers(answer, marks)
+    claims = Claims()
+    for claim in claims.add(text):
+        claim.start, claim.end = places[claim.start], places[claim.end - 1] + 1
+    return list(_statements(claims.all, answer, citations))
 
 
 def plain(text: str, marks: Sequence[Mark]) -> str:
@@ -105,87 +112,70 @@ def removal(answer: str, statement: Statement) -> Replacement:
     line = answer.rfind("\n", 0, statement.start) + 1
     begin, end = statement.start, statement.end
     begins_line = _is_bullet(answer[line:begin])
-    if not begins_line or not answer[end:].partition("\n")[0].strip():
+    goes_on = _CONTINUATION.match(answer, end)
+    has_more = answer[end:].partition("\n")[0].strip() or (
+        goes_on and not BULLET.match(answer[goes_on.end() :])
+    )
+    if not (begins_line and has_more):
         begin = len(answer[: line if begins_line else begin].rstrip())
     if begin in (0, statement.start):
         end = len(answer) - len(answer[end:].lstrip())
     return Replacement(begin, end)
 
 
-def replace(
-    answer: str, citations: Sequence[Citation], new: Replacement
-) -> tuple[str, list[Citation]] | None:
-    """The answer with one place replaced, and its citations with their marks moved.
+class Rebuilt(NamedTuple):
+    """An answer with replaced sentences, and its checks."""
 
-    Citations are in the order of their first marks; those without any mark left are dropped. None if no
-    citation would be left.
+    answer: str
+    citations: list[Citation]
+    grounding: Grounding
+
+
+def rebuilt(
+    answer: str,
+    citations: Sequence[Citation],
+    replacements: Sequence[Replacement],
+    sources: Sequence[Source],
+    question: str,
+    before: Grounding,
+) -> Rebuilt:
+    """The answer with these places replaced, written and checked anew from the pages that it cites.
+
+    What a judge has said of sentences that stay, and other objections of the checks `before`, stay too.
     """
-    # After a marker these would be the address of a Markdown link.
-    is_link = new.text.endswith("]") and answer.startswith(_LINK_TARGET, new.end)
-    shown = f"{new.text} " if is_link else new.text
-    text = f"{answer[: new.start]}{shown}{answer[new.end :]}"
-    shift = len(text) - len(answer)
-    marked = [(citation, [_moved(mark, new.start) for mark in citation.marks]) for citation in new.citations]
-    for citation in citations:
-        before = [mark for mark in citation.marks if mark.end <= new.start]
-        behind = [_moved(mark, shift) for mark in citation.marks if mark.start >= new.end]
-        marked.append((citation, before + behind))
-    found: dict[str, tuple[Citation, list[Mark]]] = {}
-    for citation, marks in marked:
-        if marks:
-            bare = citation.model_copy(update={"marks": [], "rectangles": []}).model_dump_json()
-            found.setdefault(bare, (citation, []))[1].extend(marks)
-    cited = [
-        citation.model_copy(update={"marks": sorted(marks, key=_start)}) for citation, marks in found.values()
-    ]
-    return (text, sorted(cited, key=lambda each: each.marks[0].start)) if cited else None
-
-
-def is_safe(answer: str, citations: Sequence[Citation]) -> bool:
-    """Whether Markdown reads an answer as its parts: new text can change what is code or HTML around it.
-
-    It may link to web pages that it cites.
-    """
-    text, _ = _without_markers(answer, [mark for citation in citations for mark in citation.marks])
-    addresses = {each.url for each in citations if each.url}
-    return made_safe(text, addresses) == text
-
-
-def checked_again(answer: str, citations: Sequence[Citation], before: Grounding) -> Grounding:
-    """The result of the checks after sentences were replaced; `before` has objections to what has stayed."""
-    unsourced = {each.claim for each in before.objections if each.code == "uncited"}
-    claims = _claims(answer, citations, unsourced)
-    wrong = [claim for claim in claims.all if claim.check in REFUTED]
-    kept = [
-        each
-        for each in before.objections
-        if each.code not in _RECOMPUTED
-        or (each.code in REFUTED and any((each.claim or "") in claim.text for claim in wrong))
-    ]
-    kept += [objections.uncited(claim.short) for claim in claims.uncited]
-    found = summed_up(claims, citations, kept)
+    numbered = [each.model_copy(update={"number": at}) for at, each in enumerate(sources, FIRST_NUMBER)]
+    numbers = {source.page_id: source.number for source in numbered}
+    said, note = answer.removesuffix(CUT_NOTE), CUT_NOTE * answer.endswith(CUT_NOTE)
+    text, end = "", 0
+    for new in sorted(replacements, key=lambda each: each.start):
+        text += _as_written(said, citations, numbers, end, max(end, new.start))
+        text += _as_written(new.text, new.citations, numbers, 0, len(new.text))
+        end = new.end
+    text += _as_written(said, citations, numbers, end, len(said))
+    writer = CitationWriter(numbered, question)
+    shown = f"{writer.feed(text)}{writer.finish()}".strip()
+    found = writer.grounding
+    kept = [each for each in before.objections if each.code not in _CHECKED_AGAIN]
+    objections = [*kept, *(each for each in found.objections if each.code in _CHECKED_AGAIN)]
     is_cut = any(each.code == "cut" for each in kept)
-    return found.model_copy(update={"grounded": False, "not_found": False}) if is_cut else found
+    changed = {"objections": objections, "grounded": found.grounded and not is_cut}
+    changed["not_found"] = found.not_found and not is_cut
+    reading = SecondReading(shown, writer.citations)
+    reading.take_over(SecondReading(said, citations))
+    grounding = reading.grounding(found.model_copy(update=changed))
+    return Rebuilt(f"{shown}{note}", reading.citations(), grounding)
 
 
-def _claims(answer: str, citations: Sequence[Citation], unsourced: Collection[str | None] = ()) -> Claims:
-    """The sentences of an answer without its markers, each with what is known of it.
-
-    An introduction that is not `unsourced` has the source of what it introduces.
-    """
-    claims = Claims()
-    marks = [mark for citation in citations for mark in citation.marks]
-    text, places = _without_markers(answer.removesuffix(CUT_NOTE), marks)
-    for claim in claims.add(text):
-        claim.start, claim.end = places[claim.start], places[claim.end - 1] + 1
-    for statement in _statements(claims.all, answer, citations):
-        refuted_by, missing = statement.refuted_by, statement.missing
-        every = [*statement.claims, *statement.above]
-        wrong = [each for each in every if any(_has(each.text, number) for number in missing)] or every
-        for claim in every:
-            if claim not in statement.above or claim.short not in unsourced:
-                claim.check = refuted_by if refuted_by and claim in wrong else "reworded"
-    return claims
+def _as_written(
+    text: str, citations: Sequence[Citation], numbers: Mapping[str, int], start: int, end: int
+) -> str:
+    """Characters `start` to `end` of a text as a model writes them, with markers of these numbers."""
+    shown, at = "", start
+    for written in written_marks(citations):
+        if start <= written.mark.start < end:
+            shown += text[at : written.mark.start] + marker(numbers[written.citation.page_id])
+            at = written.mark.end
+    return shown + text[at:end]
 
 
 def _statements(claims: Sequence[Claim], answer: str, citations: Sequence[Citation]) -> Iterator[Statement]:
@@ -226,10 +216,6 @@ def _has(text: str, number: str) -> bool:
 
 def _start(mark: Mark) -> int:
     return mark.start
-
-
-def _moved(mark: Mark, by: int) -> Mark:
-    return Mark(start=mark.start + by, end=mark.end + by)
 
 
 def _is_bullet(text: str) -> bool:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from xml.sax.saxutils import escape, unescape
 
 from core.models import Record
+from core.names import page_id
 
 _QUOTES = {'"': "&quot;"}
 _BRACKETS = "[\uff3b\u3010"
@@ -57,6 +58,11 @@ class Source(Record):
     context_name: str | None = None
     focus: bool = True
     pictured: bool = False
+
+    @property
+    def page_id(self) -> str:
+        """What citations call the page: the address of a web page, or the id of a document's page."""
+        return self.url or page_id(self.document_id, self.page)
 
     @property
     def host(self) -> str:

@@ -76,6 +76,14 @@ class SecondReading:
         cited = [self._citations[index] for index in stated.cited]
         return all(each.check == "reworded" and not each.closest for each in cited)
 
+    def take_over(self, before: "SecondReading") -> None:
+        """Give undecided sentences the verdicts that the same sentences had before."""
+        known = {each.text: before._citations[each.cited[0]] for each in before._stated if each.cited}
+        for each in self.undecided:
+            citation = known.get(each.text)
+            if citation and citation.check in ("supported", "unsupported"):
+                each.verdict = Verdict(verdict=citation.check, reason=citation.reason)
+
     def pair(self, stated: Stated, page: ReadPage) -> Pair:
         """The sentences, and the units that they cite with what is around them."""
         cited = [self._citations[index] for index in dict.fromkeys((*stated.shared, *stated.cited))]

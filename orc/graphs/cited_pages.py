@@ -34,36 +34,40 @@ async def cited_texts(
     return dict(zip(pages, await asyncio.gather(*map(read, pages)), strict=True))
 
 
-async def cited_pages(
-    citations: Sequence[Citation], state: ConversationState, deps: Deps, tokens: int
-) -> list[Source]:
-    """The cited pages, numbered from 1, each with its share of the tokens around its quotes.
+async def cited_pages(citations: Sequence[Citation], state: ConversationState, deps: Deps) -> list[Source]:
+    """The cited pages in full, numbered from 1; none if one of them no longer has its quotes.
 
-    A page that no longer has its quotes is left out. Raises DependencyDown if the store does not answer.
+    Raises DependencyDown if the store does not answer.
     """
-    cited: dict[PageKey, list[Citation]] = {}
-    for citation in citations:
-        cited.setdefault(key_of(citation), []).append(citation)
     texts = await cited_texts(citations, state, deps)
-    share = tokens // max(1, len(cited))
-    return [
-        _as_source(number, quoted, text, share, deps.counter)
-        for number, (quoted, text) in enumerate(zip(cited.values(), texts.values(), strict=True), 1)
-        if text and all(text[each.start : each.end] == each.quote for each in quoted)
-    ]
+    if any(texts[key_of(each)][each.start : each.end] != each.quote for each in citations):
+        return []
+    first_of_each = {key_of(each): each for each in reversed(citations)}
+    return [_as_source(n, first_of_each[key], text) for n, (key, text) in enumerate(texts.items(), 1)]
 
 
-def _as_source(
-    number: int, citations: Sequence[Citation], text: str, tokens: int, counter: TokenCounter
+def around_quotes(
+    source: Source, citations: Sequence[Citation], tokens: int, counter: TokenCounter
 ) -> Source:
-    first, last = min(each.start for each in citations), max(each.end for each in citations)
-    start, shown, length = 0, text, len(text)
+    """As much of a page around what is cited of it as fits."""
+    own = [each for each in citations if key_of(each) == key_of(source)]
+    first, last = min(each.start for each in own), max(each.end for each in own)
+    start, shown, length = 0, source.page_text, len(source.page_text)
     while counter.count(shown) > tokens and length > 1:
         length = int(length * _SHRINK)
         start = max(0, min(first, (first + last - length) // 2))
-        shown = text[start : start + length]
-    citation = citations[0]
+        shown = source.page_text[start : start + length]
+    return source.model_copy(update={"start": start, "text": shown})
+
+
+def _as_source(number: int, citation: Citation, text: str) -> Source:
     shared = Source.model_fields.keys() & Citation.model_fields.keys() - {"start", "page_label"}
-    fields = {name: getattr(citation, name) for name in shared}
-    label = citation.page_label or ""
-    return Source(number=number, start=start, text=shown, page_text=text, page_label=label, **fields)
+    return Source(
+        number=number,
+        start=0,
+        text=text,
+        page_text=text,
+        page_label=citation.page_label or "",
+        pictured=citation.check == "picture",
+        **{name: getattr(citation, name) for name in shared},
+    )

@@ -10,24 +10,22 @@ from langgraph.runtime import Runtime
 
 from core.errors import OrcError
 from core.grounding.citations import marker
-from core.grounding.models import Citation
 from core.grounding.objections import are_not_there
 from core.grounding.rectangles import with_rectangles
 from core.grounding.replacing import (
+    Rebuilt,
     Replacement,
     Statement,
-    checked_again,
-    is_safe,
     plain,
+    rebuilt,
     removal,
-    replace,
     rewritten,
     statements,
 )
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.messages import QuestionMessage
 from orc.events import Correction, Revised
-from orc.graphs.cited_pages import cited_pages, key_of
+from orc.graphs.cited_pages import around_quotes, cited_pages, key_of
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import revision_deadline
 from orc.graphs.utils import changes, writer_of
@@ -48,33 +46,39 @@ async def rewrite_sentences(state: ConversationState, runtime: Runtime[Deps]) ->
     assert attempt.answer is not None
     assert attempt.grounding is not None
     async with revision_deadline(state, deps):
-        wrong, sources = await _correctable(attempt.answer, state, deps)
+        wrong, pages = await _correctable(attempt.answer, state, deps)
+        shown = _shown(wrong, pages, deps)
         writer, cap = writer_of(state, deps)
-        prompt = _prompt(attempt.answer, wrong, sources, state, deps)
+        prompt = _prompt(attempt.answer, wrong, shown, state, deps)
         reply = await writer.complete(prompt, budget=deps.budget, max_tokens=cap)
-        answer, citations, corrections = _corrected(attempt.answer, wrong, sources, reply, state)
+        made, corrections = _corrected(attempt.answer, wrong, (shown, pages), reply, state)
+        citations = made.citations
         if not attempt.sources:
             # Those of other answers are located when the turn ends.
-            citations = await with_rectangles(citations, sources, deps.page_boxes)
-    deps.emit(Revised(answer=answer, citations=citations, corrections=corrections))
-    grounding = checked_again(answer, citations, attempt.grounding)
-    revised = {"answer": answer, "citations": citations, "grounding": grounding}
+            citations = await with_rectangles(citations, pages, deps.page_boxes)
+    deps.emit(Revised(answer=made.answer, citations=citations, corrections=corrections))
+    revised = {"answer": made.answer, "citations": citations, "grounding": made.grounding}
     return changes(attempt=attempt.model_copy(update=revised))
 
 
 async def _correctable(
     answer: str, state: ConversationState, deps: Deps
 ) -> tuple[list[Statement], list[Source]]:
-    """The refuted statements whose pages can be read, and these pages."""
+    """The refuted statements, and all cited pages."""
     cited = [each for each in statements(answer, state.attempt.citations) if each.is_correctable]
-    cited = cited[:MOST_STATEMENTS]
-    citations = [citation for statement in cited for citation in statement.citations]
-    sources = await cited_pages(citations, state, deps, deps.settings.retrieval_tokens)
-    there = {key_of(source) for source in sources}
-    cited = [each for each in cited if there.issuperset(map(key_of, each.citations))]
-    if not cited:
+    pages = await cited_pages(state.attempt.citations, state, deps) if cited else []
+    if not pages:
         raise OrcError(NONE_CORRECTED)
-    return cited, sources
+    return cited[:MOST_STATEMENTS], pages
+
+
+def _shown(wrong: Sequence[Statement], pages: Sequence[Source], deps: Deps) -> list[Source]:
+    """The pages that these statements cite, as far as they fit, numbered from 1."""
+    citations = [citation for statement in wrong for citation in statement.citations]
+    cited = [page for page in pages if key_of(page) in set(map(key_of, citations))]
+    share = deps.settings.retrieval_tokens // len(cited)
+    fitting = [around_quotes(page, citations, share, deps.counter) for page in cited]
+    return [page.model_copy(update={"number": number}) for number, page in enumerate(fitting, 1)]
 
 
 def _prompt(
@@ -107,28 +111,32 @@ def _what_is_wrong(statement: Statement) -> str:
 
 
 def _corrected(
-    answer: str, wrong: Sequence[Statement], sources: Sequence[Source], reply: str, state: ConversationState
-) -> tuple[str, list[Citation], list[Correction]]:
-    """The answer with what can be taken of a reply. From its end on, so that earlier places stay the same."""
-    said, question = numbered(reply, len(wrong)), f"{state.question}\n{state.query}"
-    citations, corrections = list(state.attempt.citations), list[Correction]()
-    for number, statement in reversed([*enumerate(wrong, 1)]):
-        text = said.get(number)
+    answer: str,
+    wrong: Sequence[Statement],
+    sources: tuple[Sequence[Source], Sequence[Source]],
+    reply: str,
+    state: ConversationState,
+) -> tuple[Rebuilt, list[Correction]]:
+    """The answer with what can be taken of a reply; `sources` are those of the prompt, and all."""
+    attempt, said, question = state.attempt, numbered(reply, len(wrong)), f"{state.question}\n{state.query}"
+    taken: list[Replacement] = []
+    corrections: list[Correction] = []
+    for number, statement in enumerate(wrong, 1):
         new: Replacement | None = None
-        if text and not text.strip(_LEFT_OUT):
+        if (text := said.get(number)) and not text.strip(_LEFT_OUT):
             new = removal(answer, statement)
         elif text:
             own = set(map(key_of, statement.citations))
-            new = rewritten(statement, text, [each for each in sources if key_of(each) in own], question)
-        changed = replace(answer, citations, new) if new else None
-        if new is None or changed is None:
-            continue
-        after = plain(new.text, [mark for each in new.citations for mark in each.marks])
-        corrections.insert(0, Correction(before=statement.text, after=after))
-        answer, citations = changed
-    if not corrections or not is_safe(answer, citations):
+            new = rewritten(statement, text, [each for each in sources[0] if key_of(each) in own], question)
+        if new is not None:
+            after = plain(new.text, [mark for each in new.citations for mark in each.marks])
+            corrections.append(Correction(before=statement.text, after=after))
+            taken.append(new)
+    assert attempt.grounding is not None
+    made = rebuilt(answer, attempt.citations, taken, sources[1], question, attempt.grounding)
+    if not taken or not made.citations:
         raise OrcError(NONE_CORRECTED)
-    return answer, citations, corrections
+    return made, corrections
 
 
 def numbered(reply: str, count: int) -> dict[int, str]:

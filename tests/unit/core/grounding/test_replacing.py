@@ -5,15 +5,7 @@ from hypothesis import strategies as st
 
 from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated, marker_text
 from core.grounding.models import Citation, Grounding, written_marks
-from core.grounding.replacing import (
-    Replacement,
-    checked_again,
-    is_safe,
-    removal,
-    replace,
-    rewritten,
-    statements,
-)
+from core.grounding.replacing import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
 from core.grounding.sources import Source
 
 PAGES = ["The fee is 10. Families pay 15.", "Dogs are welcome. Cats pay 3."]
@@ -60,13 +52,25 @@ def test_statements_are_apart_and_each_marker_is_in_one(text: str) -> None:
         end = each.end
 
 
+def replaced(text: str, *new: Replacement) -> Rebuilt:
+    """A checked text with these replacements."""
+    answer, citations, before = checked(text)
+    return rebuilt(answer, citations, new, SOURCES, "", before)
+
+
+@given(ANSWERS)
+def test_an_answer_without_replacements_is_the_same_again(text: str) -> None:
+    answer, citations, grounding = checked(text)
+    assert replaced(text) == Rebuilt(answer, citations, grounding)
+
+
 @given(
     ANSWERS,
     st.sampled_from(["The fee is 10. [S1]", "Cats 🐈 pay 3 [S2].", "x\u0301 is 15 [S1][S2]"]),
     st.data(),
 )
 def test_all_around_a_replaced_sentence_stays(text: str, said: str, data: st.DataObject) -> None:
-    answer, citations, before = checked(text)
+    answer, citations, _ = checked(text)
     found = statements(answer, citations)
     if not found:
         return
@@ -75,16 +79,12 @@ def test_all_around_a_replaced_sentence_stays(text: str, said: str, data: st.Dat
     if new is None:
         assert said.startswith(place.text), "only the same sentence is no correction"
         return
-    replaced = replace(answer, citations, new)
-    assert replaced is not None
-    revised, cited = replaced
-    assert revised == answer[: place.start] + new.text + answer[place.end :]
+    revised, cited, after = replaced(text, new)
+    assert revised.startswith(answer[: place.start])
+    assert revised.endswith(answer[place.end :])
     assert_marked(revised, cited)
     others = [each for each in written_marks(citations) if each not in place.marks]
     assert len(written_marks(cited)) == len(others) + len(written_marks(new.citations))
-    first = [each.marks[0].start for each in cited]
-    assert first == sorted(first)
-    after = checked_again(revised, cited, before)
     assert after.citations == len(cited)
     assert after.differs == sum(each.check == "differs" for each in cited)
 
@@ -96,28 +96,26 @@ def test_a_removal_takes_one_statement_and_its_bullet(text: str, data: st.DataOb
     if len(found) < 2:
         return
     place = data.draw(st.sampled_from(found))
-    replaced = replace(answer, citations, removal(answer, place))
-    assert replaced is not None
-    revised, cited = replaced
+    revised, cited, _ = replaced(text, removal(answer, place))
     assert_marked(revised, cited)
-    rest = f"{answer[: place.start]}{answer[place.end :]}"
-    assert [c for c in revised if c.isalpha()] == [c for c in rest if c.isalpha()]
     assert revised == revised.strip()
     assert len(written_marks(cited)) == len(written_marks(citations)) - len(place.marks)
 
 
 def test_removals_in_lists_tables_and_paragraphs() -> None:
-    def without(text: str, number: int) -> str:
+    def without(text: str, *numbers: int) -> str:
         answer, citations, _ = checked(text)
-        replaced = replace(answer, citations, removal(answer, statements(answer, citations)[number]))
-        assert replaced is not None
-        return replaced[0].replace(ONE, "[S1]")
+        found = statements(answer, citations)
+        revised = replaced(text, *(removal(answer, found[number]) for number in numbers)).answer
+        return revised.replace(ONE, "[S1]")
 
     fee, families = "The fee is 10. [S1]", "Families pay 15. [S1]"
     assert without(f"{fee} {families}", 0) == families
     assert without(f"{fee} {families}", 1) == fee
     assert without(f"{fee}\n\n{families}", 0) == families
     assert without(f"All:\n\n- {fee}\n- {families}\n- {fee}", 1) == f"All:\n\n- {fee}\n- {fee}"
+    assert without(f"All:\n\n- {fee}\n- {families}\n- {fee}", 1, 2) == f"All:\n\n- {fee}"
+    assert without(f"- {fee}\n- {fee}\n  {families}", 1) == f"- {fee}\n- {families}"
     table = "| who | pays |\n|---|---|\n| all | 10 [S1] |\n| families | 15 [S1] |"
     assert without(table, 0) == table.replace("| all | 10 [S1] |\n", "")
     assert without(f"{fee}\n\n{families} Then {fee}", 1) == f"{fee}\n\nThen {fee}"
@@ -133,57 +131,44 @@ def test_a_row_of_a_table_is_replaced_by_a_row_with_as_many_cells() -> None:
     assert rewritten(row, "The fee is 10. [S1]", SOURCES, "") is None
 
 
-def test_what_would_change_the_markdown_around_it_is_not_put_in_place() -> None:
-    answer, citations, _ = checked("The fee is 77. [S1] Call `a <img src=x> b` now.")
-    [fee] = statements(answer, citations)
-    new = rewritten(fee, "The fee is ` 10. [S1]", SOURCES, "")
-    assert new is not None
-    changed = replace(answer, citations, new)
-    assert changed is not None
-    assert is_safe(answer, citations)
-    assert not is_safe(*changed)
-    assert replace(answer, citations, Replacement(fee.start, fee.end)) is None
+def test_what_changes_the_markdown_around_it_is_made_safe_with_it() -> None:
+    text = "The fee is 77. [S1] Call `a <img src=x> b` now.\n\nCats pay 88. [S2]"
+    fee, cats = statements(*checked(text)[:2])
+    new = [
+        rewritten(fee, "The fee is ` 10. [S1]", SOURCES, ""),
+        rewritten(cats, "Cats pay 3. [S2]", SOURCES, ""),
+    ]
+    revised, _, grounding = replaced(text, *filter(None, new))
+    assert revised == f"The fee is ` 10. {ONE} Call `a < img src=x> b` now.\n\nCats pay 3. {TWO}"
+    assert grounding.differs == 0
 
 
-def test_a_marker_before_brackets_does_not_become_a_link() -> None:
-    answer, citations, _ = checked("The fee is 77 [S1]\n(Cats pay 3. [S2])")
-    place = statements(answer, citations)[0]
-    new = Replacement(place.start, answer.index("("), shown("The fee is 10. [S1]"), place.citations[:0])
-    replaced = replace(answer, citations, new)
-    assert replaced is not None
-    assert f"{ONE} (Cats" in replaced[0]
-
-
-def test_the_checks_of_what_has_stayed_are_those_from_before() -> None:
-    wrong = "Fees\n\nThe fee is 77. [S1] Cats pay 3. [S2] Cats pay 88. [S2]"
-    text = f"{wrong} They sleep.\n\n- Families pay 15 [S1]."
+def test_other_objections_and_the_end_of_a_cut_answer_stay() -> None:
+    text = "The fee is 77. [S1] It sleeps [S7].\n\n- Families pay 15 [S1]."
     answer, citations, before = checked(text)
-    assert checked_again(answer, citations, before) == before
     cut = mark_truncated(before, 100)
-    assert checked_again(f"{answer}{CUT_NOTE}", citations, cut).objections[-1].code == "uncited"
-    fee = statements(answer, citations)[0]
-    new = rewritten(fee, "The fee is 10. [S1]", SOURCES, "")
+    new = rewritten(statements(answer, citations)[0], "The fee is 10. [S1]", SOURCES, "")
     assert new is not None
-    replaced = replace(answer, citations, new)
-    assert replaced is not None
-    assert checked_again(*replaced, before) == checked(text.replace("77", "10"))[2]
-    assert not checked_again(*replaced, cut).grounded
+    revised, _, after = rebuilt(f"{answer}{CUT_NOTE}", citations, [new], SOURCES, "", cut)
+    assert revised == f"{answer}{CUT_NOTE}".replace("77", "10").replace(": 10 is not there", "")
+    assert [each.code for each in after.objections] == ["unknown_source", "cut", "uncited"]
+    assert not after.grounded
 
 
-def test_a_link_to_a_cited_web_page_is_as_safe_as_before() -> None:
-    page = Source(
-        number=3,
-        document_id="w",
-        blob_name="Fees",
-        page=1,
-        start=0,
-        text=PAGES[0],
-        page_text=PAGES[0],
-        url="https://example.org/fees",
-    )
-    writer = CitationWriter([*SOURCES, page])
-    text = "The fee is 10. [S3] See [the fees](https://example.org/fees). Cats pay 88. [S2]"
-    answer = (writer.feed(text) + writer.finish()).strip()
-    assert "](https://example.org/fees)" in answer
-    assert is_safe(answer, writer.citations)
-    assert not is_safe(answer.replace("example.org", "evil.example"), writer.citations)
+def test_verdicts_of_a_judge_stay_with_their_sentences() -> None:
+    text = "All pay ten in the end. [S1] The fee is 77. [S1] Dogs may come in. [S2]"
+    answer, citations, before = checked(text)
+    verdicts = {1: {"check": "supported"}, 2: {"check": "unsupported", "reason": "No."}}
+    judged = [
+        each.model_copy(update=verdicts[each.page]) if each.check == "reworded" else each
+        for each in citations
+    ]
+    new = rewritten(statements(answer, citations)[1], "The fee is 10. [S1]", SOURCES, "")
+    assert new is not None
+    made = rebuilt(answer, judged, [new], SOURCES, "", before)
+    assert [(each.check, each.reason) for each in made.citations] == [
+        ("supported", ""),
+        ("quoted", ""),
+        ("unsupported", "No."),
+    ]
+    assert (made.grounding.supported, made.grounding.unsupported, made.grounding.grounded) == (1, 1, False)

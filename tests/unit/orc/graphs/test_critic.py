@@ -160,7 +160,7 @@ async def test_the_judge_reads_what_is_new_in_a_corrected_answer(named: bool) ->
     assert "You pay 10." in first
     assert "All pay 10." in second
     assert "You pay 10." not in second
-    assert [each.check for each in state.attempt.citations] == ["reworded", "quoted", "supported"]
+    assert [each.check for each in state.attempt.citations] == ["reworded", "supported", "quoted"]
     bare = without_rectangles(state.attempt.citations)
     assert shown_citations(turn.events) == turn.of(Critique)[-1].citations == bare
     assert without_rectangles(turn.of(Citations)[-1].citations) == bare
