@@ -13,13 +13,11 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from langchain_core.messages.tool import tool_call
 
 from core.analysis import relations
-from core.analysis.abbreviations import find_abbreviations, find_terms
-from core.analysis.anchors import find_links, find_references, is_caption
 from core.analysis.document_context import DocumentContext
 from core.analysis.extractive import analyse_page
 from core.analysis.models import ABBREVIATED_AS, Connection, Entity, PageAnalysis, Relation
 from core.analysis.page_text import masked
-from core.analysis.summaries import is_fit, opens_weakly, overview
+from core.analysis.summaries import is_fit, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
@@ -458,14 +456,8 @@ EXPORTS: Mapping[str, Call] = {
 ANALYSIS: Mapping[str, Call] = {
     "analyse_page": analyse,
     "DocumentContext.of": analyse_lines,
-    "find_abbreviations": lambda text: list(find_abbreviations(text)),
-    "find_terms": lambda text: list(find_terms(text)),
-    "find_references": lambda text: list(find_references(text)),
-    "find_links": lambda text: list(find_links(f"www.quay.example {text}")),
-    "is_caption": is_caption,
     "masked": masked,
     "is_fit": is_fit,
-    "opens_weakly": opens_weakly,
     "overview": lambda text: overview([analysis_of(text)], DocumentContext.of([page_of(PAGE)])),
     "key": relations.key.__wrapped__,
     "build_ontology": lambda text: relations.build_ontology({"d": [analysis_of(text)]}),

@@ -4,14 +4,14 @@ import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, get_args
 from xml.sax.saxutils import unescape
 
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
 from core.analysis.document_context import DocumentContext
-from core.analysis.models import ABBREVIATED_AS, DEFINED_AS, REFERS_TO, Entity, PageAnalysis, Relation
+from core.analysis.models import Anchor, AnchorKind, Entity, PageAnalysis, Relation
 from core.analysis.summaries import Overview, list_pages, page_range, summarise
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
@@ -29,16 +29,17 @@ SUMMARY_WORDS = 150
 CONCURRENCY = 4
 MOST_TOPICS = 8
 MOST_ENTITIES = 30
+MOST_ANCHORS = 40
 MOST_RELATIONS = 15
 LONGEST_SUMMARY = 1000
 LONGEST_NAME = 120
 ENTITY_TYPES = frozenset(
     "person organization place product term date amount percentage email url other".split()
 )
+ANCHOR_KINDS = get_args(AnchorKind)
 REFUSALS = (ModelOutputInvalid, ContentFiltered, ContextTooLong)
 """Errors caused by the pages themselves: asking again for the same pages would not help."""
 
-_FOUND_BY_CODE = frozenset({REFERS_TO, ABBREVIATED_AS, DEFINED_AS})
 _PROMPTS = Path(__file__).parent / "prompts"
 _Form = TypeVar("_Form", bound=BaseModel)
 _Item = TypeVar("_Item")
@@ -62,6 +63,13 @@ class NotedRelation(BaseModel):
     evidence: str = Field(description="the sentence that says so, word for word from the page")
 
 
+class NotedAnchor(BaseModel):
+    """A place that the page contains or refers to."""
+
+    kind: str = Field(description="one of: " + ", ".join(ANCHOR_KINDS))
+    text: str = Field(description="spelled exactly as on the page, such as: Table 3, section 4.2")
+
+
 class PageNote(BaseModel):
     """The notes on one page."""
 
@@ -69,6 +77,7 @@ class PageNote(BaseModel):
     summary: str = Field(default="", description="one to three sentences, in the language of the page")
     topics: list[str] = Field(default=[], description="key phrases of the page, most telling first")
     entities: list[NotedEntity] = []
+    anchors: list[NotedAnchor] = []
     relations: list[NotedRelation] = []
 
 
@@ -88,7 +97,12 @@ class AnalysisPrompts(NamedTuple):
 
 def load_prompts() -> AnalysisPrompts:
     """The prompts that ship with the code."""
-    limits = {"topics": MOST_TOPICS, "entities": MOST_ENTITIES, "relations": MOST_RELATIONS}
+    limits = {
+        "topics": MOST_TOPICS,
+        "entities": MOST_ENTITIES,
+        "anchors": MOST_ANCHORS,
+        "relations": MOST_RELATIONS,
+    }
     texts = ((_PROMPTS / f"{name}.md").read_text(encoding="utf-8") for name in AnalysisPrompts._fields)
     return AnalysisPrompts(*(text.format(**limits, words=SUMMARY_WORDS) for text in texts))
 
@@ -176,18 +190,18 @@ def _split(batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome
 
 
 def _merge(page: Page, note: PageNote, draft: PageAnalysis, method: str) -> PageAnalysis:
-    """The model's note without what the page does not contain, plus anchors and relations found by code."""
+    """The model's note without what the page does not contain, plus the headings, which code finds."""
     quotes = QuoteFinder(page.text)
-    own = [relation for relation in draft.relations if relation.type in _FOUND_BY_CODE]
     stated = filter(None, (_checked(each, page, quotes) for each in note.relations[:MOST_RELATIONS]))
-    relations = {(each.source, each.type, each.target): each for each in [*stated, *own]}
+    relations = {(each.source, each.type, each.target): each for each in stated}
+    anchors = {each.text: each for each in (*_anchors(note.anchors, quotes), *draft.anchors)}
     return PageAnalysis(
         page=page.number,
         method=method,
         summary=_plain(note.summary)[:LONGEST_SUMMARY] or draft.summary,
         topics=_distinct(note.topics)[:MOST_TOPICS] or draft.topics,
         entities=_entities(note.entities, quotes),
-        anchors=draft.anchors,
+        anchors=list(anchors.values())[:MOST_ANCHORS],
         relations=list(relations.values()),
     )
 
@@ -199,6 +213,13 @@ def _entities(noted: Iterable[NotedEntity], quotes: QuoteFinder) -> list[Entity]
         if name not in found and len(name) <= LONGEST_NAME and quotes.find(name):
             found[name] = Entity(name=name, type=kind if kind in ENTITY_TYPES else "other")
     return list(found.values())[:MOST_ENTITIES]
+
+
+def _anchors(noted: Iterable[NotedAnchor], quotes: QuoteFinder) -> Iterator[Anchor]:
+    for each in noted:
+        text, kind = _plain(unescape(each.text)), each.kind.strip().lower()
+        if kind in ANCHOR_KINDS and len(text) <= LONGEST_NAME and quotes.find(text):
+            yield Anchor.model_validate({"kind": kind, "text": text})
 
 
 def _checked(noted: NotedRelation, page: Page, quotes: QuoteFinder) -> Relation | None:

@@ -10,7 +10,6 @@ from core.models import Document, Record
 
 EXTRACTIVE = "extractive"
 """The `method` of an analysis that was made without a model."""
-REFERS_TO = "refers to"
 ABBREVIATED_AS = "abbreviated as"
 DEFINED_AS = "defined as"
 

@@ -27,6 +27,11 @@ GOOD: dict[str, Any] = {
     "summary": "Contoso  owns\nFabrikam.",
     "topics": ["ownership", "Ownership", "  "],
     "entities": [{"name": "Fabrikam Inc.", "type": "Organization"}, {"name": "Tailspin", "type": "place"}],
+    "anchors": [
+        {"kind": "Table", "text": "Table 1"},
+        {"kind": "figure", "text": "Figure 99"},
+        {"kind": "thing", "text": "Fabrikam"},
+    ],
     "relations": [
         {
             "source": "Contoso Ltd.",
@@ -75,9 +80,9 @@ async def test_only_statements_found_on_the_page_are_kept() -> None:
     assert (first.page, first.method, first.summary) == (3, "scripted", "Contoso owns Fabrikam.")
     assert first.topics == ["ownership"]
     assert first.entities == [Entity(name="Fabrikam Inc.", type="organization")]
-    assert triples(first) == [("Contoso Ltd.", "owns", "Fabrikam Inc."), ("page 3", "refers to", "Table 1")]
+    assert triples(first) == [("Contoso Ltd.", "owns", "Fabrikam Inc.")]
     assert first.relations[0].evidence == "Contoso Ltd. owns Fabrikam Inc. & its houses."
-    assert [(a.text, a.target_page) for a in first.anchors] == [("Table 1", 4)]
+    assert [(a.kind, a.text) for a in first.anchors] == [("table", "Table 1")]
     assert second.summary == "Prices."
     assert outcome.again == []
 

@@ -4,7 +4,7 @@ import pytest
 
 from core.analysis.models import Alias, Anchor, Connection, TypeUse
 from core.analysis.relations import Direction, build_ontology, follow, key
-from tests.unit.core.analysis.analysis_samples import CONTRACT, analyse_pages, page
+from tests.unit.core.analysis.analysis_samples import page
 
 OWNS = ("Contoso Ltd.", "owns", "Fabrikam Inc.")
 PAGES = {
@@ -116,13 +116,6 @@ def test_reference_has_the_page_of_its_target() -> None:
     assert (found.page, found.target_page) == (5, 9)
 
 
-def test_any_name_of_a_party_finds_its_relations() -> None:
-    analysed = {"d1": analyse_pages(CONTRACT)}
-    for name in ("Contoso", "CONTOSO LTD", "the Customer"):
-        kinds = [each.relation.type for each in follow(analysed, name, None, "source") if each.relation]
-        assert kinds == ["defined as"], name
-
-
 def test_ontology_counts_types_and_has_examples() -> None:
     ontology = build_ontology(
         {
@@ -165,12 +158,6 @@ def test_term_that_two_documents_define_differently_is_no_alias() -> None:
 
 def test_values_have_no_aliases() -> None:
     assert build_ontology({"d1": [page(1, names=["3 May", "3 MAY"], kind="date")]}).aliases == []
-
-
-def test_aliases_of_a_contract_come_from_its_definitions() -> None:
-    found = {alias.name: alias.aliases for alias in build_ontology({"d1": analyse_pages(CONTRACT)}).aliases}
-    assert found["Contoso Ltd."] == ["Customer"]
-    assert found["Transport Security Board"] == ["TSB"]
 
 
 def test_ontology_normalises_no_names_of_relations_that_are_no_definitions() -> None:
