@@ -17,7 +17,7 @@ from core.grounding.brackets import (
 )
 from core.grounding.claims import Claims
 from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMark
-from core.grounding.objections import Objection, are_not_there
+from core.grounding.objections import Objection, Place, are_not_there
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import Source, host_of
 
@@ -214,10 +214,8 @@ class CitationWriter:
         """Object to numbers that no page has."""
         if not evidence.missing or not known:
             return
-        source, claim = next(iter(known.values())), evidence.differing
-        place = place_of(source)
-        name, page = (visible_name(source.blob_name), source.page) if source.url is None else (place, None)
-        self._objections.append(objections.differs(place, name, page, claim, evidence.missing))
+        place = cited_place(next(iter(known.values())))
+        self._objections.append(objections.differs(place, evidence.differing, evidence.missing))
 
     def _show_marker(self, numbers: Sequence[int], evidence: Evidence) -> None:
         shown = ""
@@ -307,6 +305,16 @@ def place_of(cited: Source | Citation) -> str:
     if cited.url is None:
         return f'Page {cited.page} of Document "{name}"{_other_context(cited)}'
     return f'Web page "{name}", {visible_name(host_of(cited.url))}'
+
+
+def cited_place(cited: Source | Citation) -> Place:
+    """What is cited, as objections name it."""
+    text = place_of(cited)
+    return (
+        Place(text, visible_name(cited.blob_name), cited.page)
+        if cited.url is None
+        else Place(text, text, None)
+    )
 
 
 def _other_context(cited: Source | Citation) -> str:

@@ -1,7 +1,7 @@
 """Objections to an answer: each has a code for programs and a sentence for readers."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator, model_validator
 
@@ -54,6 +54,14 @@ class Objection(Record):
         return code if code in get_args(ObjectionCode) else "other"
 
 
+class Place(NamedTuple):
+    """What is cited, in words and by its parts; a web page has no number."""
+
+    text: str
+    name: str
+    page: int | None
+
+
 class Objected(BaseModel):
     """The objections to an answer."""
 
@@ -77,24 +85,25 @@ class Objected(BaseModel):
         return {**data, "objections": found}
 
 
-def differs(place: str, name: str, page: int | None, claim: str, missing: Sequence[str]) -> Objection:
-    """A number of a claim is not on the page that it cites, or on the web page if there is no `page`."""
-    text = f"{place}: {are_not_there(missing)}: {claim}"
-    return Objection(code="differs", text=text, claim=claim, name=name, page=page, missing=tuple(missing))
+def differs(cited: Place, claim: str, missing: Sequence[str]) -> Objection:
+    """A number of a claim is not on the page that it cites."""
+    text = f"{cited.text}: {are_not_there(missing)}: {claim}"
+    found = tuple(missing)
+    return Objection(code="differs", text=text, claim=claim, name=cited.name, page=cited.page, missing=found)
 
 
-def unsupported(place: str, name: str, page: int | None, claim: str, reason: str) -> Objection:
-    """A second reading found that a page, or a web page if there is no `page`, does not support a claim."""
-    text = f"{place}: {reason or 'it does not support this.'}: {claim}"
-    return Objection(code="unsupported", text=text, claim=claim, name=name, page=page)
+def unsupported(cited: Place, claim: str, reason: str) -> Objection:
+    """A second reading found that a page does not support a claim."""
+    text = f"{cited.text}: {reason or 'it does not support this.'}: {claim}"
+    return Objection(code="unsupported", text=text, claim=claim, name=cited.name, page=cited.page)
 
 
-def are_not_there(missing: Sequence[str]) -> str:
+def are_not_there(missing: Sequence[str], where: str = "there") -> str:
     """`1,084 is not there`, of the numbers of an answer that a page has not."""
-    shown = missing[:MOST_NAMED]
+    shown = [*missing[:MOST_NAMED]] or ["a number"]
     others = len(missing) - len(shown)
-    *listed, last = [*shown, f"{others} others"] if others else shown
-    return f"{', '.join(listed)} and {last} are not there" if listed else f"{last} is not there"
+    *listed, last = [*shown, f"{others} others"] if others > 0 else shown
+    return f"{', '.join(listed)} and {last} are not {where}" if listed else f"{last} is not {where}"
 
 
 def uncited(claim: str) -> Objection:

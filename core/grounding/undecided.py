@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from core.grounding import objections
-from core.grounding.brackets import visible_name
-from core.grounding.citations import place_of
+from core.grounding.citations import cited_place
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import Page
 from core.grounding.judge import UNKNOWN, Pair, Verdict
@@ -123,10 +122,8 @@ class SecondReading:
 
     def _objections(self, refuted: Sequence[Stated]) -> Iterator[Objection]:
         for stated in refuted:
-            citation, claim = self._citations[stated.cited[0]], stated.claims[-1].short
-            place, page = place_of(citation), citation.page if citation.url is None else None
-            name = visible_name(citation.blob_name) if citation.url is None else place
-            yield objections.unsupported(place, name, page, claim, stated.verdict.reason)
+            place, claim = cited_place(self._citations[stated.cited[0]]), stated.claims[-1].short
+            yield objections.unsupported(place, claim, stated.verdict.reason)
 
 
 def _evidence(page: ReadPage) -> Callable[[Citation], str]:

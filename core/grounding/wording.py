@@ -104,26 +104,19 @@ class Words:
     def have(self, said: Wording, cited: Sequence[int]) -> bool:
         """Whether a sentence is said in the words of one of the cited parts, whose numbers ascend.
 
-        In a language without stop words here, and for very short sentences, all words must be those of parts
-        next to each other, in their order. Otherwise no content word may be new, almost all neighbours must
-        be neighbours, both must negate with the same words, and the sentence must repeat a good part of the
-        part and not stop at a comma of it. A part that no mark ends may go on in the next.
+        In a language without stop words here, and for very short sentences, all words must be those of one
+        part, or of two next to each other, in their order. Otherwise no content word may be new, almost all
+        neighbours must be neighbours, both must negate with the same words, and the sentence must repeat a
+        good part of the part and not stop at a comma of it. A part that no mark ends may go on in the next.
         """
-        if self._have_word_for_word(said, cited):
-            return True
         least = len(said.content)
-        if not self._language or least < FEWEST_WORDS:
-            return False
         shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
         nexts = zip(cited, (*cited[1:], -1), strict=True)
+        runs = [(at, at) for at in cited] + [(at, after) for at, after in nexts if after == at + 1]
         # Few parts share as many words as the sentence has; only these are looked at.
-        runs = [(at, at) for at in cited]
-        runs += [(at, after) for at, after in nexts if after == at + 1 and self._is_open(at)]
-        return any(
-            _repeats(said, self.wording(first, last))
-            for first, last in runs
-            if shared[self._ends[last]] - shared[self._starts[first]] >= least
-        )
+        fit = [run for run in runs if shared[self._ends[run[1]]] - shared[self._starts[run[0]]] >= least]
+        is_known = self._language != "" and least >= FEWEST_WORDS
+        return any(self._says(said, first, last, is_known=is_known) for first, last in fit)
 
     def closest(self, said: Wording, among: Container[int]) -> list[int]:
         """The one of these parts that shares most with a sentence, with a neighbour that adds much; or none.
@@ -158,38 +151,15 @@ class Words:
                     found[stem].append(part)
         return found
 
+    def _says(self, said: Wording, first: int, last: int, *, is_known: bool) -> bool:
+        part = self.wording(first, last)
+        is_one = first == last or self._is_open(first)
+        return said.every == part.every or (is_known and is_one and _repeats(said, part))
+
     def _is_open(self, part: int) -> bool:
         """Whether no mark ends a part."""
         end = self._ends[part]
         return end == self._starts[part] or self._tokens[end - 1] not in _ENDS
-
-    def _have_word_for_word(self, said: Wording, cited: Sequence[int]) -> bool:
-        wanted = _written(said.every)
-        text, firsts, behind = self._written_with_borders
-        start = text.find(wanted) if wanted else -1
-        there = frozenset(cited) if start != -1 else frozenset()
-        while start != -1:
-            first, last = firsts.get(start), behind.get(start + len(wanted))
-            if first is not None and last is not None and there.issuperset(range(first, last)):
-                return True
-            start = text.find(wanted, start + 1)
-        return False
-
-    @cached_property
-    def _written_with_borders(self) -> tuple[str, dict[int, int], dict[int, int]]:
-        """All words, and by the places between parts the number of the part behind them.
-
-        Parts without words are those before a place where a sentence begins, and behind one where it ends.
-        """
-        text = _written(token for token in self._tokens if token == _BORDER or token not in _MARKS)
-        *parts, _ = text.split(f"{_BORDER}\n")
-        places = list(enumerate(accumulate(map(len, parts), initial=0)))
-        firsts = {place: part for part, place in places}
-        return "".join(parts), firsts, {place: part for part, place in reversed(places)}
-
-
-def _written(words: Iterable[str]) -> str:
-    return "".join(f"{word}\n" for word in words)
 
 
 def _repeats(said: Wording, part: Wording) -> bool:

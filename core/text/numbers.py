@@ -1,36 +1,7 @@
-"""Number words, scales, currencies and months, and dates in one form (`2023-04-05`)."""
+"""Scales, currencies and months, and dates in one form (`2023-04-05`)."""
 
 import re
 from collections.abc import Iterator
-
-NUMBER_WORDS: dict[str, str] = {
-    word: str(number)
-    for words in (
-        "two three four five six seven eight nine ten eleven twelve",
-        "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "deux trois quatre cinq six sept huit neuf dix onze douze",
-        "dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "due tre quattro cinque sei sette otto nove dieci undici dodici",
-        "twee drie vier vijf zes zeven acht negen tien elf twaalf",
-    )
-    for number, word in enumerate(words.split(), start=2)
-} | dict(
-    zip(
-        "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty"
-        " seventy eighty ninety hundred half third quarter twice once double".split(),
-        "13 14 15 16 17 18 19 20 30 40 50 60 70 80 90 100 half third quarter twice once double".split(),
-        strict=True,
-    )
-)
-AMBIGUOUS_NUMBER_WORDS = frozenset({"one"})
-"""Numbers only if a content word follows: `one day`, not `one of the`."""
-
-SPELLED_NUMBERS: dict[str, float] = {
-    word: float(NUMBER_WORDS[word])
-    for word in "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-    " seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred".split()
-}
-"""English number words with their values; not `one`, and none that is a word of another language."""
 
 SCALE_ABBREVIATIONS = {
     name: scale
@@ -86,14 +57,6 @@ CURRENCIES = {sign: sign for sign in re.findall(f"[{CURRENCY_SIGNS}]", "".join(m
     )
     for name in names.split()
 }
-
-CURRENCY_CODES = "|".join(sorted(code for code in set(CURRENCIES.values()) if code.isalpha()))
-"""A pattern of the codes of three letters."""
-DOLLARS = dict(
-    pair.split("/")
-    for pair in "US/USD A/AUD AU/AUD NZ/NZD C/CAD CA/CAD HK/HKD S/SGD NT/TWD R/BRL MX/MXN".split()
-)
-"""The codes of the letters directly before a dollar sign: `A$5`."""
 
 MONTHS: dict[str, int] = {
     name: number

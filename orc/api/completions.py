@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from core.errors import InvalidInput
 from core.grounding.brackets import visible_name, without_numbers
-from core.grounding.check_words import check_words
 from core.grounding.code_blocks import CodeBlocks
 from core.grounding.models import REFUTED, Citation, written_marks
 from core.models import Usage
+from orc.check_words import check_words
 from orc.events import TurnResult
 from orc.problems import Problem
 

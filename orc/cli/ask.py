@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
-from core.grounding.check_words import check_words
 from core.infra.collector import collector_paused
 from core.infra.telemetry.setup import start_telemetry
 from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.names import Owner, name_for_upload
+from orc.check_words import check_words
 from orc.cli.processes import UntilUp, free_port, tools_server
 from orc.events import Done, Failed, Reset, Revised, Stopped, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal

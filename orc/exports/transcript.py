@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from core.grounding.check_words import CLOSEST, check_words
 from core.grounding.citations import place_of
 from core.grounding.models import Citation
+from orc.check_words import CLOSEST, check_words
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.exports.tree import CitedSource, Entry, Heading
 

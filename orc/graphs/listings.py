@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable
 
 from core.grounding.citations import WITHOUT_SOURCE
-from core.grounding.word_lists import ALL_NEGATORS
-from core.text.numbers import SPELLED_NUMBERS
+from core.grounding.word_lists import ALL_NEGATORS, CARDINALS
 from core.text.terms import STOP_WORDS
 
 _OF_LISTS = frozenset(
@@ -15,7 +14,7 @@ _OF_LISTS = frozenset(
     " siguiente siguientes archivo archivos llamado uno lista".split()
 )
 _WITHOUT_CONTENT = _OF_LISTS.union(*STOP_WORDS.values()) - ALL_NEGATORS
-_VALUES = {"one": 1.0, **SPELLED_NUMBERS}
+_VALUES = {"one": 1, **CARDINALS["en"]}
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 

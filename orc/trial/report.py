@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
-from core.grounding.check_words import check_words
 from core.grounding.models import Citation, CitationCheck
+from orc.check_words import check_words
 from orc.trial.figures import CHECKS, Figure, by_label, figures
 from orc.trial.outcomes import Outcome
 

@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
-from core.grounding.check_words import summary_words
 from core.grounding.safe_markdown import made_safe
 from core.infra.exhaustion import TEMPORARY, naming_the_disk
 from core.infra.temporary_folders import temporary_folder
@@ -49,6 +48,7 @@ from orc.api.responses import (
 from orc.api.routes.chat import ClientId, chat_turn
 from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
 from orc.bootstrap import App
+from orc.check_words import summary_words
 from orc.events import Done, Event, Failed, Stopped, Tool
 from orc.identity import Principal
 from orc.problems import problem

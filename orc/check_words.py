@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from core.grounding.models import Citation, CitationCheck
+from core.grounding.objections import are_not_there
 
 CLOSEST = "closest passage, not an answer"
-MOST_NAMED = 3
-"""Numbers that are named as not being on the page."""
 LONGEST_REASON = 300
 _COUNTED: dict[CitationCheck, str] = {
     "quoted": "in the same words",
@@ -30,7 +29,7 @@ def check_words(citation: Citation) -> str:
         case "reworded":
             return "in other words"
         case "differs":
-            return f"differs: {missing_words(citation.missing)}"
+            return f"differs: {are_not_there(citation.missing, 'on the page')}"
         case "unsupported":
             reason = " ".join(citation.reason.split())[:LONGEST_REASON]
             return f"not supported: {reason}" if reason else "not supported by the page"
@@ -38,17 +37,6 @@ def check_words(citation: Citation) -> str:
             return "read from the picture of the page, not checked"
         case other:
             assert_never(other)
-
-
-def missing_words(missing: Sequence[str]) -> str:
-    """`1,084 is not on the page`, of the numbers, dates and amounts of an answer that a page has not."""
-    if not missing:
-        return "a number is not on the page"
-    named = [*missing[:MOST_NAMED]]
-    if more := len(missing) - len(named):
-        named.append(f"{more} more")
-    *first, last = named
-    return f"{', '.join(first)} and {last} are not on the page" if first else f"{last} is not on the page"
 
 
 def summary_words(citations: Sequence[Citation]) -> str:

@@ -4,9 +4,9 @@ from typing import get_args
 
 import pytest
 
-from core.grounding.check_words import check_words, missing_words, summary_words
 from core.grounding.models import CitationCheck
 from devkit.remembered_turns import citation
+from orc.check_words import check_words, summary_words
 
 CHECKS = get_args(CitationCheck)
 
@@ -28,8 +28,8 @@ def test_each_check_has_its_words(check: CitationCheck, words: str) -> None:
 
 
 def test_some_of_many_numbers_are_named() -> None:
-    assert missing_words(["7", "8"]) == "7 and 8 are not on the page"
-    assert missing_words(["7", "8", "9", "10", "11"]) == "7, 8, 9 and 2 more are not on the page"
+    differing = citation().model_copy(update={"check": "differs", "missing": ["7", "8", "9", "10", "11"]})
+    assert check_words(differing) == "differs: 7, 8, 9 and 2 others are not on the page"
 
 
 def test_the_summary_counts_by_check() -> None:
