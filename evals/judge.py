@@ -22,11 +22,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from core.errors import OrcError
-from core.grounding.judge import SupportJudge
 from devkit.reports import markdown_table
 from orc.judges.building import open_judge
 from orc.judges.measured import FILE, LEAST_ACCURACY, LEAST_CLAIMS, keep_measured
 from orc.judges.measuring import Judged, Labelled, accuracy_of, counted, judge_claims, read_claims
+from orc.judges.ports import SupportJudge
 from orc.settings import load
 
 VERDICTS = ("supported", "unsupported", "unknown")

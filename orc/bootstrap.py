@@ -16,7 +16,6 @@ from core.documents.service import DocumentService
 from core.documents.worker import Worker
 from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.judge import SupportJudge
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
@@ -38,6 +37,7 @@ from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.judges.building import build_judge, trusted
+from orc.judges.ports import SupportJudge
 from orc.limits.models import MESSAGES, UPLOADS, LimitStore, RateLimit
 from orc.limits.store import open_limit_store
 from orc.limits.window import Window

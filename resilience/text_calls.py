@@ -26,10 +26,8 @@ from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
-from core.grounding.judge import Verdict, confirmed
 from core.grounding.models import Citation, written_marks
 from core.grounding.rectangles import rectangles
-from core.grounding.replacing import plain, rebuilt, removal, rewritten, statements
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import (
     FencedSource,
@@ -41,7 +39,6 @@ from core.grounding.sources import (
     without_fenced,
     without_markers,
 )
-from core.grounding.undecided import SecondReading
 from core.grounding.units import located
 from core.grounding.values import Values, numbers_of
 from core.llm.messages import memory_message, read_remembered
@@ -89,10 +86,13 @@ from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import intent_by_keyword
 from orc.graphs.query_planner import rewritten_or_asked
+from orc.graphs.replacing import plain, rebuilt, removal, rewritten, statements
 from orc.graphs.second_reading import MOST_SENTENCES
 from orc.graphs.tool_context import shrink_lists, shrink_texts
+from orc.graphs.undecided import SecondReading
 from orc.graphs.web_queries import web_query
 from orc.intents import Intent
+from orc.judges.ports import Verdict, confirmed
 from orc.memory.client_history import cleaned, first_words, question_and_history
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.notes import Asked, add_notes_of, bounded_notes, is_question, notes_in, shortened, spelling

@@ -10,7 +10,6 @@ from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
 from core.documents.page_images import PageImage
 from core.documents.unknown_files import UnknownFile
-from core.grounding.judge import SupportJudge
 from core.grounding.models import Citation, Grounding
 from core.grounding.rectangles import ReadBoxes
 from core.grounding.sources import Source
@@ -25,6 +24,7 @@ from orc.events import Critique, DocumentCounts, Event, Plan, RetrievalMode, Rou
 from orc.graphs.origins import Origins
 from orc.graphs.page_images import PageImages
 from orc.graphs.sources import PageLabel, PageText, unlabelled
+from orc.judges.ports import SupportJudge
 from orc.lookups import LookupStep
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings

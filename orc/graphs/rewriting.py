@@ -12,7 +12,12 @@ from core.errors import OrcError
 from core.grounding.citations import marker
 from core.grounding.objections import are_not_there
 from core.grounding.rectangles import with_rectangles
-from core.grounding.replacing import (
+from core.grounding.sources import Source, fence, without_markers
+from core.llm.messages import QuestionMessage
+from orc.events import Correction, Revised
+from orc.graphs.cited_pages import around_quotes, cited_pages, key_of
+from orc.graphs.models import ConversationState, Deps
+from orc.graphs.replacing import (
     Rebuilt,
     Replacement,
     Statement,
@@ -22,11 +27,6 @@ from core.grounding.replacing import (
     rewritten,
     statements,
 )
-from core.grounding.sources import Source, fence, without_markers
-from core.llm.messages import QuestionMessage
-from orc.events import Correction, Revised
-from orc.graphs.cited_pages import around_quotes, cited_pages, key_of
-from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import revision_deadline
 from orc.graphs.utils import changes, writer_of
 

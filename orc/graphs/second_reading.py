@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from core.errors import BudgetExceeded, DeadlineExceeded, OrcError
 from core.grounding.code_check import Page
-from core.grounding.judge import Judgement, SupportJudge, confirmed
-from core.grounding.undecided import SecondReading, Stated
 from core.llm.tokens import take_first_fitting
 from orc.graphs.cited_pages import cited_texts, key_of
 from orc.graphs.models import Attempt, ConversationState, Deps
+from orc.graphs.undecided import SecondReading, Stated
+from orc.judges.ports import Judgement, SupportJudge, confirmed
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
 from core.errors import DependencyDown, OrcError
-from core.grounding.judge import UNKNOWN, Judgement, Pair, Verdict
 from core.infra.azure import RETRYABLE_STATUS, Credentials, DependencyMisconfigured
 from core.infra.resilience import CircuitBreaker
 from core.llm.chat_model import CallBudget
+from orc.judges.ports import UNKNOWN, Judgement, Pair, Verdict
 
 NAME = "azure-content-safety"
 API_VERSION = "2024-09-15-preview"

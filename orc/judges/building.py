@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from core.errors import InvalidInput
-from core.grounding.judge import SupportJudge
 from core.infra.azure import Credentials
 from core.llm.chat_model import ChatModel
 from core.llm.factory import build_chat_model
@@ -14,6 +13,7 @@ from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
 from orc.judges.measured import read_measured, why_not
 from orc.judges.model import ModelJudge
+from orc.judges.ports import SupportJudge
 from orc.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from core.grounding.judge import SupportJudge
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Record
+from orc.judges.ports import SupportJudge
 
 log = logging.getLogger(__name__)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from core.errors import InvalidInput
-from core.grounding.judge import UNKNOWN, Pair, SupportJudge, Verdict, confirmed
 from core.infra.slices import slices
 from core.llm.chat_model import CallBudget
 from core.llm.errors import ContentFiltered, ModelOutputInvalid, ModelRefused, ReplyCut
 from core.models import Record
 from orc.judges.measured import Accuracy
+from orc.judges.ports import UNKNOWN, Pair, SupportJudge, Verdict, confirmed
 
 Line = Mapping[str, Any]
 Half = Literal["tuning", "report"]

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from core.documents.pictures import PagePictures
 from core.documents.scope import ScopeTokens
 from core.documents.service import DocumentService
-from core.grounding.judge import SupportJudge
 from core.llm.factory import ChatModels
 from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
@@ -14,6 +13,7 @@ from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
 from orc.graphs.graph import TurnGraph
 from orc.graphs.models import Prompts
+from orc.judges.ports import SupportJudge
 from orc.limits.models import RateLimit
 from orc.memory.models import ConversationMemory
 from orc.settings import TurnSettings

@@ -9,11 +9,11 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from core.errors import DependencyDown
-from core.grounding.judge import Pair, confirmed
 from core.infra.azure import Credentials, DependencyMisconfigured
 from core.llm.chat_model import CallBudget
 from devkit.doubles.content_safety import KEY, TOKEN, ContentSafetyDouble
 from orc.judges.azure import LONGEST_SOURCE, LONGEST_TEXT, GroundednessDetection
+from orc.judges.ports import Pair, confirmed
 
 RIGHT = Pair(sentence="The fee is 10.", evidence="The fee is 10. Families pay 15.")
 WRONG = Pair(sentence="The fee is 12.", evidence="The fee is 10. Families pay 15.")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import DependencyDown, InvalidInput
-from core.grounding.judge import Judgement, Pair, Verdict
 from core.llm.chat_model import CallBudget
 from core.llm.errors import ModelOutputInvalid
 from orc.judges.measuring import MOST_TOGETHER, accuracy_of, judge_claims, read_claims
+from orc.judges.ports import Judgement, Pair, Verdict
 
 LINES = [
     {"id": 1, "text": "The fee is 10.", "claim": "The fee is 10.", "supported": True},

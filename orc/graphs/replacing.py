@@ -17,7 +17,7 @@ from core.grounding.models import (
     written_marks,
 )
 from core.grounding.sources import Source
-from core.grounding.undecided import SecondReading
+from orc.graphs.undecided import SecondReading
 
 FIRST_NUMBER = 9000
 """Of the sources of an answer that is checked again: no number in brackets of its own text is as high."""

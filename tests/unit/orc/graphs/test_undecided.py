@@ -5,9 +5,9 @@ import pytest
 from core.grounding.citations import CitationWriter
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.code_check import Page
-from core.grounding.judge import Verdict
 from core.grounding.sources import Source
-from core.grounding.undecided import SecondReading
+from orc.graphs.undecided import SecondReading
+from orc.judges.ports import Verdict
 
 TEXT = (
     "# Fees\n\nThe club was founded in 1902. "

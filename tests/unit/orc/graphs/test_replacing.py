@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated, marker_text
 from core.grounding.models import Citation, Grounding, written_marks
-from core.grounding.replacing import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
 from core.grounding.sources import Source
+from orc.graphs.replacing import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
 
 PAGES = ["The fee is 10. Families pay 15.", "Dogs are welcome. Cats pay 3."]
 SOURCES = [

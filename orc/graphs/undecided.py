@@ -9,7 +9,6 @@ from core.grounding import objections
 from core.grounding.citations import cited_place
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import Page
-from core.grounding.judge import UNKNOWN, Pair, Verdict
 from core.grounding.models import (
     REFUTED,
     Citation,
@@ -21,6 +20,7 @@ from core.grounding.models import (
 )
 from core.grounding.objections import Objection
 from core.grounding.units import around
+from orc.judges.ports import UNKNOWN, Pair, Verdict
 
 ReadPage = Callable[[Citation], Page]
 """The page of a citation; read once for all citations of it."""
