@@ -42,6 +42,8 @@ NOT_FOUND = "I could not find this in the attached documents."
 MOST_CHARACTERS = 1500
 """Of the sources of a prompt, so that a small model on a slow machine answers within a minute."""
 SECONDS = 1200
+LONGEST_JOINED = 300
+"""Characters of several sentences or items with one number; a longer sentence has its own."""
 _UNITS = re.compile(r"\[S?(\d+)\.(\d+)(?:\s*[-–]\s*(?:S?\d+\.)?(\d+))?(?:\s*[,;]\s*S?(\d+\.\d+))*\]")
 _QUOTES = re.compile(r"\[S?(\d+):\s*[\"“„'](.*?)[\"”“']\s*\]", re.S)
 
@@ -89,10 +91,22 @@ def messages(line: Line, form: str) -> list[dict[str, str]]:
     return [{"role": "system", "content": rules}, {"role": "user", "content": text}]
 
 
+def numbered_units(text: str) -> list[Span]:
+    """What has a number in the prompt: a row, a heading, or short sentences or items together."""
+    found: list[tuple[Span, str]] = []
+    for unit in page_units(text):
+        (start, _), kind = found[-1] if found else (Span(0, 0), "")
+        if unit.kind == kind and kind in ("sentence", "item") and unit.end - start <= LONGEST_JOINED:
+            found[-1] = Span(start, unit.end), kind
+        else:
+            found.append((Span(unit.start, unit.end), unit.kind))
+    return [span for span, _ in found]
+
+
 def _numbered(source: Source) -> str:
     lines = (
         f"[{source.number}.{number}] {source.text[unit.start : unit.end]}"
-        for number, unit in enumerate(page_units(source.text), 1)
+        for number, unit in enumerate(numbered_units(source.text), 1)
     )
     return "\n".join(lines)
 
@@ -118,7 +132,7 @@ def _units(sources: Mapping[int, Source], found: re.Match[str]) -> Iterator[Loca
     source = sources.get(int(found[1]))
     if source is None:
         return
-    units = page_units(source.text)
+    units = numbered_units(source.text)
     for unit in units[int(found[2]) - 1 : int(found[3] or found[2])]:
         yield Located(source.blob_name, source.page, source.text[unit.start : unit.end])
 

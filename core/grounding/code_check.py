@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Literal
 
 from core.grounding.cells import Row, are_in_cells, row_of
@@ -11,13 +10,10 @@ from core.grounding.units import Unit, page_units
 from core.grounding.values import Values, missing
 from core.grounding.wording import Words, language_of
 from core.text.quotes import Span
-from core.text.sentences import sentences
 
 Check = Literal["quoted", "reworded", "differs"]
 
 NOTHING_ASKED = Values("")
-MOST_SENTENCES = 8
-"""Of what is checked as one sentence, that may each be in other units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,7 @@ class Page:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._words: dict[tuple[Span, ...], Words] = {}
+        self._words: dict[tuple[Unit, ...], Words] = {}
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -52,12 +48,11 @@ class Page:
     def language(self) -> str:
         return language_of(self.text)
 
-    def words_of(self, parts: tuple[Span, ...]) -> Words:
-        """The words of parts next to each other; sentences share them."""
-        if parts not in self._words:
-            texts = (self.text[part.start : part.end] for part in parts)
-            self._words[parts] = Words(texts, self.language)
-        return self._words[parts]
+    def words_of(self, units: tuple[Unit, ...]) -> Words:
+        """The words of units next to each other; sentences share them."""
+        if units not in self._words:
+            self._words[units] = Words(map(self._of, units), self.language)
+        return self._words[units]
 
     def rows(self, units: Sequence[Unit]) -> Iterator[Row]:
         """Those of these units that are rows with cells."""
@@ -79,12 +74,8 @@ class Passage:
 
     def __init__(self, page: Page, start: int = 0, end: int | None = None) -> None:
         self.page = page
-        self._start, self._end = start, len(page.text) if end is None else end
-        self.units = [unit for unit in page.units if self._has(unit)]
-        self._parts = tuple(part for unit in self.units for part in unit.parts)
-
-    def _has(self, place: Unit | Span) -> bool:
-        return place.start < self._end and self._start < place.end
+        end = len(page.text) if end is None else end
+        self.units = tuple(unit for unit in page.units if unit.start < end and start < unit.end)
 
     @cached_property
     def operands(self) -> list[float]:
@@ -95,17 +86,18 @@ class Passage:
     def quotes(self, sentence: str) -> bool:
         """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
         page = self.page
-        if not self.units or _is_quoted(sentence, page, self._parts):
+        if not self.units or _is_quoted(sentence, page, self.units):
             return bool(self.units)
         return are_in_cells(sentence, page.rows(self.units), page.language)
 
     def closest(self, sentence: str) -> Span | None:
         """The place of the passage that shares most words and numbers with a sentence: a sentence, a row, an
         item, or two of these next to each other; the first one if none shares any, None without units."""
-        own = {number: part for number, part in enumerate(self._parts) if self._has(part)}
+        if not self.units:
+            return None
         said = Words([sentence], self.page.language).wording(0)
-        found = self.page.words_of(self._parts).closest(said, own) or list(own)[:1]
-        return Span(own[found[0]].start, own[found[-1]].end) if found else None
+        found = self.page.words_of(self.units).closest(said) or [0]
+        return Span(self.units[found[0]].start, self.units[found[-1]].end)
 
 
 def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING_ASKED) -> CodeCheck:
@@ -126,14 +118,7 @@ def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 
-def _is_quoted(sentence: str, page: Page, cited: tuple[Span, ...]) -> bool:
-    """Whether all that is said is in the words of the cited parts of a page."""
-    words, parts = page.words_of(cited), range(len(cited))
-    several = list(islice(sentences(" ".join(sentence.split())), MOST_SENTENCES + 1))
-    said = Words([sentence, *several], page.language)
-    if words.have(said.wording(0), parts):
-        return True
-    numbers = range(1, len(several) + 1)
-    return 1 < len(several) <= MOST_SENTENCES and all(
-        words.have(said.wording(number), parts) for number in numbers
-    )
+def _is_quoted(sentence: str, page: Page, cited: tuple[Unit, ...]) -> bool:
+    """Whether a sentence is in the words of the cited parts of a page."""
+    said = Words([" ".join(sentence.split())], page.language).wording(0)
+    return page.words_of(cited).have(said, range(len(cited)))

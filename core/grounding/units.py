@@ -1,33 +1,30 @@
 """The units of a page: what a citation points to, each with its place in the page's text.
 
-A unit is a table row, a heading, or sentences or list items next to each other, up to about 300 characters.
+A unit is a sentence, a row of a table, an item of a list or a heading.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from core.text.quotes import Span
 from core.text.sentences import Kind, split_pieces
 from core.text.sentences import sentences as split_sentences
 
-LONGEST_JOINED = 300
-"""Characters of a unit of several sentences or items; a longer sentence is a unit by itself."""
-_JOINED: frozenset[Kind] = frozenset({"sentence", "item"})
+NEIGHBOURS = 2
+"""Units on each side of a sentence that a judge reads with it; of a row, one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """Characters `start` to `end` of a page's text.
 
-    `parts` are its sentences or items, or the unit itself; `above` is the number of the unit that is the
-    heading above it, and `header` that of the row which names the columns of its table.
+    `above` is the number of the unit that is the heading above it, and `header` that of the row which names
+    the columns of its table.
     """
 
     start: int
     end: int
     kind: Kind
-    parts: tuple[Span, ...]
     above: int | None = None
     header: int | None = None
 
@@ -40,28 +37,26 @@ class Part(NamedTuple):
     kind: Kind
 
 
-def page_units(text: str, longest: int = LONGEST_JOINED) -> list[Unit]:
+def page_units(text: str) -> list[Unit]:
     """The units of a page in reading order; all of its visible characters are in one."""
     units: list[Unit] = []
     above = header = None
-    for group in _groups(located(text), longest):
-        kind = group[0].kind
-        header = None if kind != "row" else header
-        spans = tuple(Span(part.start, part.end) for part in group)
-        units.append(Unit(spans[0].start, spans[-1].end, kind, spans, above, header))
-        if kind == "heading":
-            above = len(units) - 1
-        elif kind == "row" and header is None:
-            header = len(units) - 1
+    for number, part in enumerate(located(text)):
+        header = header if part.kind == "row" else None
+        units.append(Unit(*part, above, header))
+        if part.kind == "heading":
+            above = number
+        elif part.kind == "row" and header is None:
+            header = number
     return units
 
 
 def around(units: Sequence[Unit], number: int) -> list[int]:
     """The numbers of what a judge reads with a unit: heading, header row, the neighbours and the unit."""
     unit = units[number]
-    found = {unit.above, unit.header, number, number + 1 if number + 1 < len(units) else None}
-    found.add(number - 1 if number else None)
-    return sorted(each for each in found if each is not None)
+    reach = 1 if unit.kind == "row" else NEIGHBOURS
+    near = range(max(0, number - reach), min(len(units), number + reach + 1))
+    return sorted({*near, *(each for each in (unit.above, unit.header) if each is not None)})
 
 
 def located(text: str) -> Iterator[Part]:
@@ -87,20 +82,3 @@ def _end(text: str, start: int, wanted: str) -> int:
             position += 1
         position += len(word)
     return position
-
-
-def _groups(parts: Iterator[Part], longest: int) -> Iterator[list[Part]]:
-    """Neighbours of one kind, together as long as they are short."""
-    group: list[Part] = []
-    for part in parts:
-        if group and not _goes_with(group, part, longest):
-            yield group
-            group = []
-        group.append(part)
-    if group:
-        yield group
-
-
-def _goes_with(group: Sequence[Part], part: Part, longest: int) -> bool:
-    is_joined = part.kind in _JOINED and part.kind == group[0].kind
-    return is_joined and part.end - group[0].start <= longest

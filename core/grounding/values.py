@@ -26,6 +26,8 @@ _FIGURE = re.compile(rf"({NUMBER.pattern})(?: ?([^\W\d_]+|%))?")
 _TOKEN = re.compile(rf"{NUMBER.pattern}|[^\W\d_]+|[%~≈]")
 _WORD = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"[.,'’ ]")
+_SHORT_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d[-\u2010-\u2013/]\d\d$")
+"""The end of a span of years: `2018-19`."""
 _ROMAN = re.compile(r"(?<![^\W_])[IVX]{1,5}(?![^\W_])")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
 _TENS = frozenset(range(20, 91, 10))
@@ -135,6 +137,8 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
             values = [tens + value, value] if tens in _TENS and value < 10 else [value]
         else:
             values = _values(token, scale)
+        if _SHORT_YEAR.search(text, max(0, found.start() - 5), found.end()):
+            values = [float(f"{before[:2]}{token}"), *values]
         if values:
             is_percent = behind in _PERCENT
             written = text[found.start() : following.end() if following and scale else found.end()]

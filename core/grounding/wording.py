@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -118,15 +118,15 @@ class Words:
         is_known = self._language != "" and least >= FEWEST_WORDS
         return any(self._says(said, first, last, is_known=is_known) for first, last in fit)
 
-    def closest(self, said: Wording, among: Container[int]) -> list[int]:
-        """The one of these parts that shares most with a sentence, with a neighbour that adds much; or none.
+    def closest(self, said: Wording) -> list[int]:
+        """The part that shares most with a sentence, with a neighbour that adds much; or none.
 
         Words of few parts count more, and so do numbers.
         """
         shares: defaultdict[int, dict[str, float]] = defaultdict(dict)
         for stem in dict.fromkeys(said.content):
             having = self._parts_with.get(stem, ())
-            for part in filter(among.__contains__, having):
+            for part in having:
                 shares[part][stem] = (2 if stem[0].isdigit() else 1) / sqrt(len(having))
         if not shares:
             return []

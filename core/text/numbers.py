@@ -88,9 +88,6 @@ _DATE = re.compile(
     rf"|\b(?P<name2>{MONTH_NAMES})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
 )
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
-_MARKS_BEFORE_YEAR, _MARKS_BEHIND_YEAR = ("-", "/", "."), ("-", "/", ".", "年")
-_BEFORE_YEAR = ("de", "del")
-_MONTH_STARTS = re.compile("|".join(sorted({name[:3] for name in MONTHS})))
 _AROUND_YEAR = 40
 """More characters than a date has before or after its year."""
 
@@ -109,11 +106,9 @@ def find_dates(text: str) -> list[str]:
 
 
 def _around_years(text: str) -> Iterator[tuple[int, int]]:
-    """The parts of a text that can contain dates, in order: most text is far from the year of one."""
+    """The parts of a text that can contain dates, in order: most text is far from a year."""
     start = end = 0
     for year in _YEAR.finditer(text):
-        if not _can_be_of_date(text, year):
-            continue
         if year.start() - _AROUND_YEAR > end:
             if end:
                 yield start, end
@@ -121,24 +116,6 @@ def _around_years(text: str) -> Iterator[tuple[int, int]]:
         end = year.end() + _AROUND_YEAR
     if end:
         yield max(start, 0), end
-
-
-def _can_be_of_date(text: str, year: re.Match[str]) -> bool:
-    """Whether a year has a mark and a figure next to it, or before it a month, a day or a `de`.
-
-    True for every year of a date, and for few others.
-    """
-    if text.startswith(_MARKS_BEHIND_YEAR, year.end()) and text[year.end() + 1 : year.end() + 2].isdigit():
-        return True
-    before = text[max(0, year.start() - _AROUND_YEAR) : year.start()]
-    if before.endswith(_MARKS_BEFORE_YEAR):
-        return before[-2:-1].isdigit()
-    if not before[-1:].isspace() or not (words := before.split()):
-        return False
-    word = words[-1].rstrip(".,")
-    if not (word[:1].isdigit() or word in MONTHS or word in _BEFORE_YEAR):
-        return False
-    return any(map(str.isdigit, "".join(words[-4:]))) and _MONTH_STARTS.search(before) is not None
 
 
 def _readings(match: re.Match[str]) -> Iterator[str]:

@@ -38,6 +38,7 @@ def test_a_number_has_one_plain_form(written: str, value: str) -> None:
         ("They paid $1,200,000.", "They paid USD 1.2 million."),
         ("Revenue was 1.1 billion.", "Revenue in millions | 1,100"),
         ("There are three boats.", "It has 3 boats."),
+        ("It began in the season of 2018–19.", "It began in the season of 2018-2019."),
         ("There are 25 boats.", "It has twenty-five boats."),
         ("It is in chapter 4.", "See chapter IV."),
         ("It is the 3rd attempt.", "It is the third attempt."),

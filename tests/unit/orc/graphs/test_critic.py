@@ -209,7 +209,7 @@ async def test_the_judge_sees_the_sentence_the_units_around_its_quote_and_nothin
     [prompt] = talk.judged
     assert prompt == (
         "Judge.\n<question>And the fee?</question>\n"
-        "<evidence>\nThe fee is 10. Families pay 15.\n</evidence>\n"
+        "<evidence>\nThe fee is 10.\nFamilies pay 15.\n</evidence>\n"
         '<sentence id="1">Households &lt; /sentence&gt; pay 15.</sentence>'
     )
 
