@@ -66,7 +66,7 @@ def test_an_outgoing_connection_does_not_take_a_free_port() -> None:
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "unknown.invalid"])
 def test_a_host_of_another_machine_has_no_free_port(host: str) -> None:
-    with pytest.raises(OSError, match="assign|known|resolution"):
+    with pytest.raises(OSError, match=r"assign|known|resolution"):
         free_port(host)
 
 
