@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
+import random
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -109,11 +111,22 @@ POLL_SECONDS = 0.05
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """A port of the host that nothing listens on now. Raises OSError if it is not of this machine."""
-    family, _, _, _, address = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
+    """A port of the host that nothing listens on now. Raises OSError if the host is not of this machine.
+
+    Systems take the ports of outgoing connections from 32768 upwards. A port below is therefore still free
+    when its server starts to listen.
+    """
+    family, _, _, _, (address, _, *scope) = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
     with socket.socket(family) as probe:
-        probe.bind(address)
-        return int(probe.getsockname()[1])
+        for port in random.sample(range(20_000, 32_768), 100):
+            try:
+                probe.bind((address, port, *scope))
+            except OSError as exc:
+                if exc.errno != errno.EADDRINUSE:
+                    raise
+            else:
+                return port
+    raise OSError(errno.EADDRINUSE, "No free port was found", host)
 
 
 def port_is_free(host: str, port: int) -> bool:

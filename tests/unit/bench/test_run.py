@@ -68,45 +68,27 @@ WITH_TARGETS = {
     "rights of a turn, 50 contexts, median",
     "what a turn adds, 1 context, median",
     "what a turn adds, 50 contexts, median",
+    "import function_app",
+    "orc serve to ready",
+    "2 processes to 1",
+    "cost of turn 12 to turn 10",
+    "largest item",
+    "queries over several partitions",
+    "traces kept, to the silent turn",
+    "traces kept, spans exported, to the silent turn",
 }
-LONG_PARTS: dict[str, tuple[str, set[str]]] = {
-    "Imports": ("measure_import", {"import function_app"}),
-    "A long document": ("measure_long_document", set()),
-    "Starts": ("start_and_stop", {"orc serve to ready"}),
-    "Turns with two processes": ("measure_processes", {"2 processes to 1"}),
-    "Turns on Azure's emulators": (
-        "measure_azure",
-        {"cost of turn 12 to turn 10", "largest item", "queries over several partitions"},
-    ),
-    "Turns with telemetry": (
-        "measure_telemetry",
-        {"traces kept, to the silent turn", "traces kept, spans exported, to the silent turn"},
-    ),
-}
-"""Parts that take long: the function that measures each, and its figures with a target."""
 
 
-def leave_out(*_: object) -> list[Figure]:
-    raise NotInstalled("It takes long.")
-
-
-@pytest.mark.slow
-def test_a_tiny_run_gives_every_figure_with_its_target(
-    full_size: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    left_out = {} if full_size else LONG_PARTS
-    for function, _ in left_out.values():
-        monkeypatch.setattr(f"bench.run.{function}", leave_out)
+@pytest.mark.campaign
+def test_a_tiny_run_gives_every_figure_with_its_target() -> None:
     report = measure(TINY, Console(quiet=True))
     assert report.failed == {}
-    assert report.left_out.keys() == left_out.keys()
-    measured = [targets for part, (_, targets) in LONG_PARTS.items() if part not in left_out]
-    with_targets = WITH_TARGETS.union(*measured)
+    assert report.left_out == {}
     names = [figure.name for figure in report.figures]
     targets = {figure.name for figure in report.figures if figure.target}
     assert len(set(names)) == len(names)
-    assert {name for name in targets if "PDFs" not in name and "copies" not in name} == with_targets
-    assert len(targets) == len(with_targets) + 2
+    assert {name for name in targets if "PDFs" not in name and "copies" not in name} == WITH_TARGETS
+    assert len(targets) == len(WITH_TARGETS) + 2
     assert all(figure.value > 0 for figure in report.figures if figure.unit not in ("ms", "", "MiB more"))
     assert [figure.value for figure in report.figures if figure.name == "errors"] == [0]
     assert len(report.turn_times) == TINY.late_turn - TINY.growth_window + 4

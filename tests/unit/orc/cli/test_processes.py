@@ -60,6 +60,16 @@ def test_a_url_without_a_port_has_the_default_port_of_its_scheme(url: str, port:
     assert port_of(urlsplit(url)) == port
 
 
+def test_an_outgoing_connection_does_not_take_a_free_port() -> None:
+    assert all(free_port() < 32_768 for _ in range(50))
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "unknown.invalid"])
+def test_a_host_of_another_machine_has_no_free_port(host: str) -> None:
+    with pytest.raises(OSError, match=r"assign|known|resolution"):
+        free_port(host)
+
+
 async def test_a_server_that_cannot_be_started_is_not_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
