@@ -69,12 +69,12 @@ def _beginning(text: str) -> str:
 
 
 def find_topics(texts: Iterable[str], context: DocumentContext) -> list[str]:
-    """The phrases of up to three content words that a page repeats, the most telling first."""
+    """The phrases of up to three content words that a page repeats, or has if it repeats none, best first."""
     uses: defaultdict[Phrase, Counter[str]] = defaultdict(Counter)
     for text in texts:
         for phrase, spelling in _phrases(text, context):
             uses[phrase][spelling] += 1
-    repeated = {phrase: found for phrase, found in uses.items() if found.total() > 1}
+    repeated = {phrase: found for phrase, found in uses.items() if found.total() > 1} or uses
     scores = {
         phrase: found.total() * sum(map(context.rarity, phrase)) * GAINS[len(phrase) - 1]
         for phrase, found in repeated.items()

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-_GAP = re.compile(r"(?<=[^\W\d_])[-\u2010]\s*\n\s*(?=[^\W\d_])|\u00ad|(\s+)")
+_GAP = re.compile(r"(?<=[^\W\d_])[-\u2010]\s{0,9}\n\s{0,9}(?=[^\W\d_])|\u00ad|(\s+)")
 """What a copy may write otherwise: a hyphen at the end of a line, and white space."""
 
 

@@ -17,10 +17,10 @@ from core.grounding.models import (
     written_marks,
 )
 from core.grounding.sources import Source
-from orc.graphs.undecided import SecondReading
+from orc.graphs.undecided import JUDGED, SecondReading
 
 FIRST_NUMBER = 9000
-"""Of the sources of an answer that is checked again: no number in brackets of its own text is as high."""
+"""Of the sources of an answer that is checked again: a number that no answer has in brackets."""
 _CHECKED_AGAIN = frozenset(("uncited", *REFUTED))
 _CONTINUATION = re.compile(r"[ \t]*\n[ \t]+(?=\S)")
 
@@ -139,19 +139,19 @@ def rebuilt(
     question: str,
     before: Grounding,
 ) -> Rebuilt:
-    """The answer with these places replaced, written and checked anew from the pages that it cites.
+    """The answer with these places replaced, checked again from the pages that it cites.
 
     What a judge has said of sentences that stay, and other objections of the checks `before`, stay too.
     """
     numbered = [each.model_copy(update={"number": at}) for at, each in enumerate(sources, FIRST_NUMBER)]
     numbers = {source.page_id: source.number for source in numbered}
     said, note = answer.removesuffix(CUT_NOTE), CUT_NOTE * answer.endswith(CUT_NOTE)
-    text, end = "", 0
+    text, end, marks = "", 0, written_marks(citations)
     for new in sorted(replacements, key=lambda each: each.start):
-        text += _as_written(said, citations, numbers, end, max(end, new.start))
-        text += _as_written(new.text, new.citations, numbers, 0, len(new.text))
+        text += _as_written(said, marks, numbers, end, max(end, new.start))
+        text += _as_written(new.text, written_marks(new.citations), numbers, 0, len(new.text))
         end = new.end
-    text += _as_written(said, citations, numbers, end, len(said))
+    text += _as_written(said, marks, numbers, end, len(said))
     writer = CitationWriter(numbered, question)
     shown = f"{writer.feed(text)}{writer.finish()}".strip()
     found = writer.grounding
@@ -160,18 +160,20 @@ def rebuilt(
     is_cut = any(each.code == "cut" for each in kept)
     changed = {"objections": objections, "grounded": found.grounded and not is_cut}
     changed["not_found"] = found.not_found and not is_cut
-    reading = SecondReading(shown, writer.citations)
-    reading.take_over(SecondReading(said, citations))
-    grounding = reading.grounding(found.model_copy(update=changed))
-    return Rebuilt(f"{shown}{note}", reading.citations(), grounding)
+    grounding, cited = found.model_copy(update=changed), writer.citations
+    if any(each.check in JUDGED for each in citations):
+        reading = SecondReading(shown, cited)
+        reading.take_over(SecondReading(said, citations))
+        grounding, cited = reading.grounding(grounding), reading.citations()
+    return Rebuilt(f"{shown}{note}", cited, grounding)
 
 
 def _as_written(
-    text: str, citations: Sequence[Citation], numbers: Mapping[str, int], start: int, end: int
+    text: str, marks: Sequence[WrittenMark], numbers: Mapping[str, int], start: int, end: int
 ) -> str:
     """Characters `start` to `end` of a text as a model writes them, with markers of these numbers."""
     shown, at = "", start
-    for written in written_marks(citations):
+    for written in marks:
         if start <= written.mark.start < end:
             shown += text[at : written.mark.start] + marker(numbers[written.citation.page_id])
             at = written.mark.end

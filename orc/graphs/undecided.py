@@ -22,6 +22,8 @@ from core.grounding.objections import Objection
 from core.grounding.units import around
 from orc.judges.ports import UNKNOWN, Pair, Verdict
 
+JUDGED = frozenset(("supported", "unsupported"))
+"""The checks of a citation that a judge has read."""
 ReadPage = Callable[[Citation], Page]
 """The page of a citation; read once for all citations of it."""
 
@@ -80,8 +82,8 @@ class SecondReading:
         known = {each.text: before._citations[each.cited[0]] for each in before._stated if each.cited}
         for each in self.undecided:
             citation = known.get(each.text)
-            if citation and citation.check in ("supported", "unsupported"):
-                each.verdict = Verdict(verdict=citation.check, reason=citation.reason)
+            if citation and citation.check in JUDGED:
+                each.verdict = Verdict.model_validate({"verdict": citation.check, "reason": citation.reason})
 
     def pair(self, stated: Stated, page: ReadPage) -> Pair:
         """The sentences, and the units that they cite with what is around them."""
