@@ -75,7 +75,9 @@ async def open_app(
         models = models or build_chat_models(
             settings, documents.counter, documents.provider, offline=_build_offline_model
         )
-        yield _assemble(settings, documents, models, web or configured)
+        catalogue = documents.model_catalogue(settings)
+        await catalogue.learn()
+        yield _assemble(settings, documents, models, catalogue, web or configured)
 
 
 def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
@@ -85,9 +87,14 @@ def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
     return OfflineModel(counter=counter)
 
 
-def _assemble(settings: Settings, documents: Documents, models: ChatModels, web: WebSearchTool | None) -> App:
+def _assemble(
+    settings: Settings,
+    documents: Documents,
+    models: ChatModels,
+    catalogue: ModelCatalogue,
+    web: WebSearchTool | None,
+) -> App:
     library, analyses = documents.library, documents.analyses
-    catalogue = ModelCatalogue(settings.model_catalog)
     window = settings.context_window or catalogue.window(models.names)
     most = tokens_for_text(window)
     limits = ReadingLimits(

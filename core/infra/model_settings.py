@@ -1,13 +1,12 @@
 """The settings of language models, and the facts that a deployment states about them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import (
-    NoDecode,
-)
+from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic_settings import NoDecode
 
+from core.infra.model_servers import LOCAL_DEFAULTS, OPENAI, SERVERS, is_loopback, read_name
 from core.infra.setting_section import Section, split_commas
 from core.models import Record
 
@@ -50,6 +49,14 @@ class WindowSettings(Section):
 class ModelSettings(WindowSettings):
     """The model provider and the models of each task."""
 
+    model: str | None = Field(
+        None,
+        description="the model that answers, with its server: `ollama:llama3.2`; servers are "
+        f"{', '.join(SERVERS)}; OPENAI_BASE_URL replaces the server's usual address (docs/models.md)",
+    )
+    model_key: SecretStr | None = Field(
+        None, description="key of the server in ORC_MODEL; for openai also OPENAI_API_KEY"
+    )
     openai_api_key: SecretStr | None = Field(
         None, description="key of OpenAI, or of the server in OPENAI_BASE_URL"
     )
@@ -70,7 +77,7 @@ class ModelSettings(WindowSettings):
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
         " and output_usd per million tokens, reasoning_effort, reasoning_tokens added to a length limit,"
-        " structured_outputs (with servers of others than OpenAI only if stated), images (it reads them),"
+        " structured_outputs (false: it cannot be held to a JSON schema), images (it reads them),"
         " image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
@@ -92,7 +99,9 @@ class ModelSettings(WindowSettings):
         f" {DEFAULT_EMBEDDING_MODEL} if the provider is OpenAI itself, else off",
     )
     model_timeout_seconds: float = Field(
-        60.0, gt=0, description="longest silence of a model before its request fails"
+        60.0,
+        gt=0,
+        description="longest silence of a model before its request fails; 300 if it runs on this machine",
     )
     model_retries: int = Field(
         2, ge=0, description="retries of a model request that failed before its answer began"
@@ -112,11 +121,46 @@ class ModelSettings(WindowSettings):
     def _separated_models(cls, value: object) -> object:
         return split_commas(value)
 
+    @model_validator(mode="after")
+    def _of_named_server(self) -> Self:
+        """Fills in what ORC_MODEL and an address on this machine imply; what is set goes before."""
+        server, name = read_name(self.model or "")
+        implied: dict[str, object] = {"chat_model": name} if name else {}
+        if server is not None:
+            # No key goes to another company than it is from.
+            known = self.openai_api_key if server == OPENAI or self.openai_base_url else None
+            implied |= {
+                "openai_base_url": self.openai_base_url or SERVERS[server].url,
+                "openai_api_key": self.model_key or known,
+                "azure_openai_endpoint": None,
+            }
+        self.__dict__.update(implied)
+        if self.is_local:
+            left = LOCAL_DEFAULTS.keys() & type(self).model_fields.keys() - self.model_fields_set
+            self.__dict__.update({field: LOCAL_DEFAULTS[field] for field in left})
+        return self
+
+    @property
+    def server(self) -> str | None:
+        """The kind of server that ORC_MODEL names, if any."""
+        return read_name(self.model or "")[0]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs on this machine."""
+        return not self.azure_openai_endpoint and is_loopback(self.openai_base_url)
+
     @property
     def is_openai(self) -> bool:
         """Whether the provider is OpenAI itself, whose models are known."""
         host = urlsplit(self.openai_base_url).hostname if self.openai_base_url else OPENAI_HOST
-        return bool(self.openai_api_key) and not self.azure_openai_endpoint and host == OPENAI_HOST
+        has_key = bool(self.openai_api_key) and not self.azure_openai_endpoint and host == OPENAI_HOST
+        return has_key or self.server == OPENAI
+
+    @property
+    def has_other_server(self) -> bool:
+        """Whether the provider is neither OpenAI nor Azure OpenAI."""
+        return self.has_model and not (self.is_openai or self.azure_openai_endpoint)
 
     @property
     def embedder_name(self) -> str | None:

@@ -14,6 +14,7 @@ from openai import AsyncOpenAI, AsyncStream, BaseModel
 
 from core.infra.model_settings import ModelFacts
 from core.llm.joined_pieces import JoinedPieces
+from core.llm.messages import alternating
 from core.llm.provider import Provider
 
 
@@ -82,8 +83,8 @@ class OpenAIChat(ChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        messages = self._convert_input(input).to_messages()
-        if self.use_responses_api or "response_format" in kwargs:
+        messages = alternating(self._convert_input(input).to_messages())
+        if self.use_responses_api:
             result = await self._agenerate(messages, stop, **kwargs)
         else:
             payload = self._get_request_payload(messages, stop=stop, **kwargs)
@@ -98,7 +99,7 @@ class OpenAIChat(ChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AsyncGenerator[AIMessageChunk, None]:
-        messages, is_empty = self._convert_input(input).to_messages(), True
+        messages, is_empty = alternating(self._convert_input(input).to_messages()), True
         stream = cast(AsyncGenerator[ChatGenerationChunk, None], self._astream(messages, stop, **kwargs))
         async with aclosing(stream) as chunks:
             async for chunk in chunks:

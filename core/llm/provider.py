@@ -1,7 +1,8 @@
 """The connection of a process to its model provider: address, credentials, and one connection pool."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -9,15 +10,18 @@ from pydantic import SecretStr
 
 from core.errors import OrcError
 from core.infra.azure import Credentials
-from core.infra.resilience import CircuitBreaker
+from core.infra.model_servers import OPENAI, SERVERS
+from core.infra.model_settings import ModelFacts
+from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.settings import CoreSettings
-from core.llm.errors import MODEL, TIMEOUT, ModelMisconfigured, key_refused, model_down
+from core.llm.errors import MODEL, MODEL_UNKNOWN, TIMEOUT, ModelMisconfigured, key_refused, model_down
 from core.llm.retries import LONGEST_WAIT_SECONDS, seconds_to_wait
+from core.llm.served_models import ServedModels
+from core.llm.structured_outputs import Abilities, Form
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
-OPENAI_URL = "https://api.openai.com/v1"
 REFUSED = frozenset({401, 403})
 GATEWAY_TIMEOUT = 504
 NO_RETRY = {"x-should-retry": "false"}
@@ -39,10 +43,18 @@ class Endpoint:
     url: str
     key: SecretStr | None
     is_azure: bool = False
+    is_openai: bool = False
 
     @property
     def host(self) -> str:
         return urlsplit(self.url).hostname or ""
+
+    @property
+    def abilities(self) -> Abilities:
+        """What is known of any model there before it was asked. Servers of others learn as they reply."""
+        if self.is_azure or self.is_openai:
+            return Abilities((Form.SCHEMA, Form.TOOL), reports_finish=True)
+        return Abilities((Form.SCHEMA, Form.OBJECT, Form.TOOL))
 
     @property
     def telemetry_name(self) -> str:
@@ -54,7 +66,8 @@ class Endpoint:
 class Provider:
     """An OpenAI-compatible provider. One per process: its users share connections and circuit breakers.
 
-    Chat, embeddings and files have a breaker each, because providers limit them separately.
+    Chat, embeddings and files have a breaker each, because providers limit them separately. `served` are the
+    models of a server that may say which it has; None for OpenAI and Azure, whose models are known.
     """
 
     endpoint: Endpoint
@@ -64,9 +77,20 @@ class Provider:
     chat: CircuitBreaker
     embeddings: CircuitBreaker
     files: CircuitBreaker
+    translate: Translate
+    served: ServedModels | None
+    _abilities: dict[str, Abilities] = field(default_factory=dict)
 
-    async def ping(self) -> None:
-        """Raises DependencyDown unless the provider answers and accepts our key. Uses no tokens."""
+    def abilities(self, name: str, facts: ModelFacts) -> Abilities:
+        """What the provider can do with a model, the same for all its users."""
+        known = self._abilities.setdefault(name, self.endpoint.abilities)
+        if not facts.structured_outputs:
+            known.without(Form.SCHEMA)
+        return known
+
+    async def ping(self, model: str) -> None:
+        """Raises DependencyDown unless the provider answers, accepts our key and has the model. Uses no
+        tokens."""
         from httpx2 import HTTPError
 
         headers = {"authorization": f"Bearer {await self.key()}"}
@@ -78,6 +102,10 @@ class Provider:
             raise key_refused()
         if response.is_server_error:
             raise model_down("The model failed to answer. Try again shortly.")
+        if self.served is not None:
+            await self.served.learn()
+            if problem := self.served.problem(model):
+                raise ModelMisconfigured(problem, code=MODEL_UNKNOWN)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -91,7 +119,7 @@ def endpoint_of(settings: CoreSettings) -> Endpoint | None:
         return Endpoint(url, settings.azure_openai_api_key, is_azure=True)
     if settings.openai_api_key or settings.openai_base_url:
         key = settings.openai_api_key or SecretStr(NO_KEY)
-        return Endpoint(settings.openai_base_url or OPENAI_URL, key)
+        return Endpoint(settings.openai_base_url or SERVERS[OPENAI].url, key, is_openai=settings.is_openai)
     return None
 
 
@@ -103,22 +131,30 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
     endpoint = endpoint_of(settings)
     if endpoint is None:
         return None
+    key, http = _key(endpoint, credentials), _open_http(settings)
+    served = ServedModels(http, endpoint.url, key) if settings.has_other_server else None
+    translate = partial(_translate, served)
     return Provider(
         endpoint=endpoint,
-        key=_key(endpoint, credentials),
-        http=_open_http(settings),
+        key=key,
+        http=http,
         retries=settings.model_retries,
+        translate=translate,
+        served=served,
         chat=CircuitBreaker(MODEL, translate),
         embeddings=CircuitBreaker(MODEL, _translate_about_embeddings),
         files=CircuitBreaker(MODEL, _translate_about_files),
     )
 
 
-def translate(exc: Exception) -> OrcError | None:
+def _translate(served: ServedModels | None, exc: Exception) -> OrcError | None:
     """Our error for an exception of the provider's library, which was imported before it raised one."""
     from core.llm import openai_errors
 
-    return openai_errors.translate(exc)
+    error = openai_errors.translate(exc)
+    if served is not None and isinstance(error, ModelMisconfigured) and error.code == MODEL_UNKNOWN:
+        return ModelMisconfigured(f"{error.message}{served.choice}", code=MODEL_UNKNOWN)
+    return error
 
 
 def _translate_about_embeddings(exc: Exception) -> OrcError | None:
