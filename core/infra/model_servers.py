@@ -1,9 +1,9 @@
-"""The servers of language models that ORC_MODEL can name, as data. All but Anthropic have OpenAI's API."""
+"""The servers of language models that ORC_MODEL can name, as data. All have OpenAI's chat API."""
 
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-ANTHROPIC, OPENAI = "anthropic", "openai"
+OPENAI = "openai"
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 LOCAL_DEFAULTS = {
     "model_timeout_seconds": 300.0,
@@ -23,7 +23,7 @@ class ModelServer(NamedTuple):
 
 SERVERS = {
     OPENAI: ModelServer("OpenAI", "https://api.openai.com/v1"),
-    ANTHROPIC: ModelServer("Anthropic", "https://api.anthropic.com"),
+    "anthropic": ModelServer("Anthropic", "https://api.anthropic.com/v1"),
     "gemini": ModelServer("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
     "mistral": ModelServer("Mistral", "https://api.mistral.ai/v1"),
     "openrouter": ModelServer("OpenRouter", "https://openrouter.ai/api/v1"),

@@ -16,7 +16,7 @@ from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.settings import CoreSettings
 from core.llm.errors import MODEL, MODEL_UNKNOWN, TIMEOUT, ModelMisconfigured, key_refused, model_down
 from core.llm.retries import LONGEST_WAIT_SECONDS, seconds_to_wait
-from core.llm.served_models import ServedModels
+from core.llm.served_models import NO_KEY, ServedModels
 from core.llm.structured_outputs import Abilities, Form
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ NO_RETRY = {"x-should-retry": "false"}
 """A header by which a response tells the provider's library not to repeat the request."""
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"
 CONNECT_SECONDS = 5.0
-NO_KEY = "none"
-"""Sent to a server that needs no key, because the client requires one."""
 
 Key = Callable[[], Awaitable[str]]
 """Called by the provider's library before every request, because tokens expire. Async, so that the library

@@ -2,15 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from core.infra.model_servers import is_loopback
+from core.infra.model_servers import FOUND_BY_PORT, SERVERS, is_loopback
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
 SECONDS = 2.0
+NO_KEY = "none"
+"""Sent to a server that needs no key, because the client requires one."""
 ASKED_AGAIN_SECONDS = 60.0
 """A local server loads models, and with other windows, while it runs."""
 LEAST_WINDOW = 4096
@@ -22,6 +24,7 @@ _WINDOWS = ("loaded_context_length", "n_ctx", "max_model_len", "context_length")
 """The fields of a model's entry that may have its window, the one in use first."""
 _ANY_NAME = "llamacpp"
 """The owner of a model that answers whatever the name."""
+USUAL = {kind: SERVERS[kind][:2] for kind in FOUND_BY_PORT}
 
 
 class ServedModels:
@@ -35,6 +38,11 @@ class ServedModels:
         self._entries: dict[str, dict[str, Any]] = {}
         self._listed: list[str] = []
         self.assumed_window = LEAST_WINDOW if is_loopback(url) else None
+
+    @property
+    def names(self) -> list[str]:
+        """The models in the list of the server."""
+        return self._listed
 
     async def learn(self) -> None:
         """Ask the server, unless it was asked within the last minute. Raises nothing if it is silent."""
@@ -94,3 +102,24 @@ def _entries(payload: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         if isinstance(entry, dict) and isinstance(name := entry.get("id") or entry.get("name"), str):
             meta = entry.get("meta")
             yield name, {**entry, **(meta if isinstance(meta, dict) else {})}
+
+
+async def found_here(servers: Mapping[str, tuple[str, str]] = USUAL) -> list[str]:
+    """How to use the servers that run on this machine; they are only asked for their models.
+
+    `servers` are names and addresses by kind.
+    """
+    from httpx2 import AsyncClient
+
+    async def no_key() -> str:
+        return NO_KEY
+
+    async def look(kind: str) -> str:
+        label, url = servers[kind]
+        served = ServedModels(http, url, no_key)
+        await served.learn()
+        name = next(iter(served.names), None)
+        return f"{label} runs here. To use it, set ORC_MODEL={kind}:{name}" if name else ""
+
+    async with AsyncClient(trust_env=False) as http:
+        return [line for line in await asyncio.gather(*map(look, servers)) if line]
