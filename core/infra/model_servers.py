@@ -23,7 +23,6 @@ class ModelServer(NamedTuple):
 
 SERVERS = {
     OPENAI: ModelServer("OpenAI", "https://api.openai.com/v1"),
-    "anthropic": ModelServer("Anthropic", "https://api.anthropic.com/v1"),
     "gemini": ModelServer("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
     "mistral": ModelServer("Mistral", "https://api.mistral.ai/v1"),
     "openrouter": ModelServer("OpenRouter", "https://openrouter.ai/api/v1"),

@@ -15,7 +15,7 @@ class ModelFacts(Record):
     """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown.
 
     `reasoning_effort` is sent with each request; None: not sent. A model may think in `reasoning_tokens`
-    before it answers. `structured_outputs`: it can be held to a JSON schema. `images`: it reads pictures.
+    before it answers. `images`: it reads pictures.
     `judge_accuracy`: its balanced accuracy as judge of answers; None: not measured.
     """
 
@@ -24,7 +24,6 @@ class ModelFacts(Record):
     output_usd: float | None = Field(None, ge=0)
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
     reasoning_tokens: int = Field(0, ge=0)
-    structured_outputs: bool = True
     images: bool = False
     image_tokens: int = Field(3000, ge=1)
     judge_accuracy: float | None = Field(None, ge=0, le=1)
@@ -77,8 +76,8 @@ class ModelSettings(WindowSettings):
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
         " and output_usd per million tokens, reasoning_effort, reasoning_tokens added to a length limit,"
-        " structured_outputs (false: it cannot be held to a JSON schema), images (it reads them),"
-        " image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that ship with Orc",
+        " images (it reads them), image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that"
+        " ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
     critic_model: str | None = Field(

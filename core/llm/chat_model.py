@@ -142,11 +142,6 @@ class ChatModel:
         )
         self._bound: dict[tuple[type[BaseModel], Form], Runnable[Any, AIMessage]] = {}
 
-    @property
-    def takes_tools(self) -> bool:
-        """Whether no request with tools was refused."""
-        return self.abilities.takes_tools
-
     async def warm(self) -> None:
         """Make the model now if it was to be made at its first use."""
         await self._made(self.model)
@@ -262,20 +257,17 @@ class ChatModel:
         self, messages: Prompt, tools: Sequence[dict[str, Any]], budget: CallBudget, options: dict[str, Any]
     ) -> AsyncGenerator[AIMessageChunk, None]:
         """The answer; without the tools if the model refuses requests that have some."""
-        if tools and self.abilities.takes_tools:
-            with_tools = self._chunks(messages, budget, tools=list(tools), **options)
-            try:
-                async with aclosing(with_tools) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
-                return
-            except ModelMisconfigured as exc:
-                if exc.code not in MAY_BE_TAKEN_OTHERWISE or not budget.calls_left:
-                    raise
-        async with aclosing(self._chunks(messages, budget, **options)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-        if tools and self.abilities.takes_tools:
+        offered = {"tools": list(tools)} if tools and self.abilities.takes_tools else {}
+        try:
+            async with aclosing(self._chunks(messages, budget, **offered, **options)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except ModelMisconfigured as exc:
+            if not (offered and exc.code in MAY_BE_TAKEN_OTHERWISE and budget.calls_left):
+                raise
+            async with aclosing(self._chunks(messages, budget, **options)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
             logger.info("%s accepts no tools", self.name)
             self.abilities.takes_tools = False
 

@@ -113,7 +113,7 @@ def build_chat_model(
         file_model=_openai_chat(provider, name, facts, responses=True) if endpoint.is_azure else None,
         translate=provider.translate,
         breaker=provider.chat,
-        abilities=provider.abilities(name, facts),
+        abilities=provider.abilities(name),
         is_local=settings.is_local,
         reasoning_tokens=facts.reasoning_tokens,
         provider=endpoint.telemetry_name,

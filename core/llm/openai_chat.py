@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -16,15 +16,6 @@ from core.infra.model_settings import ModelFacts
 from core.llm.joined_pieces import JoinedPieces
 from core.llm.messages import alternating
 from core.llm.provider import Provider
-
-
-class _Parsed(NamedTuple):
-    """A reply as LangChain takes it from the library."""
-
-    reply: object
-
-    def parse(self) -> object:
-        return self.reply
 
 
 class PlainCompletions:
@@ -56,17 +47,6 @@ class PlainCompletions:
             with suppress(json.JSONDecodeError):
                 reply = json.loads(reply)
         return reply
-
-    @property
-    def with_raw_response(self) -> "_RawCompletions":
-        return _RawCompletions(self)
-
-
-class _RawCompletions(NamedTuple):
-    plain: PlainCompletions
-
-    async def create(self, **payload: Any) -> _Parsed:
-        return _Parsed(await self.plain.create(**payload))
 
 
 class OpenAIChat(ChatOpenAI):

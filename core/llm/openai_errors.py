@@ -16,7 +16,6 @@ from core.llm.errors import (
     FilesNotRead,
     FilesNotStored,
     ModelMisconfigured,
-    ModelOutputInvalid,
     key_refused,
     model_down,
 )
@@ -63,10 +62,6 @@ def translate(exc: Exception) -> OrcError | None:
         return _with_wait(_by_code(exc.code) or _by_class(exc), seconds_to_wait(exc.response.headers))
     if isinstance(exc, openai.APIError):
         return _by_code(exc.code) or _by_class(exc)
-    if isinstance(exc, openai.ContentFilterFinishReasonError):
-        return ContentFiltered()
-    if isinstance(exc, openai.LengthFinishReasonError):
-        return ModelOutputInvalid("The model's reply was cut off before it was complete.")
     if isinstance(exc, httpx2.TimeoutException | TimeoutError):
         return _silent()
     if isinstance(exc, openai.OpenAIError | httpx2.HTTPError | httpx2.StreamError):

@@ -11,7 +11,6 @@ from pydantic import SecretStr
 from core.errors import OrcError
 from core.infra.azure import Credentials
 from core.infra.model_servers import OPENAI, SERVERS
-from core.infra.model_settings import ModelFacts
 from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.settings import CoreSettings
 from core.llm.errors import MODEL, MODEL_UNKNOWN, TIMEOUT, ModelMisconfigured, key_refused, model_down
@@ -79,12 +78,9 @@ class Provider:
     served: ServedModels | None
     _abilities: dict[str, Abilities] = field(default_factory=dict)
 
-    def abilities(self, name: str, facts: ModelFacts) -> Abilities:
+    def abilities(self, model: str) -> Abilities:
         """What the provider can do with a model, the same for all its users."""
-        known = self._abilities.setdefault(name, self.endpoint.abilities)
-        if not facts.structured_outputs:
-            known.without(Form.SCHEMA)
-        return known
+        return self._abilities.setdefault(model, self.endpoint.abilities)
 
     async def ping(self, model: str) -> None:
         """Raises DependencyDown unless the provider answers, accepts our key and has the model. Uses no

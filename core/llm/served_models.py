@@ -97,11 +97,12 @@ class ServedModels:
 
 
 def _entries(payload: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    # Gemini's names begin with `models/`, with or without which they are accepted.
     listed = (payload.get("data") or payload.get("models")) if isinstance(payload, dict) else None
     for entry in listed if isinstance(listed, list) else ():
         if isinstance(entry, dict) and isinstance(name := entry.get("id") or entry.get("name"), str):
             meta = entry.get("meta")
-            yield name, {**entry, **(meta if isinstance(meta, dict) else {})}
+            yield name.removeprefix("models/"), {**entry, **(meta if isinstance(meta, dict) else {})}
 
 
 async def found_here(servers: Mapping[str, tuple[str, str]] = USUAL) -> list[str]:

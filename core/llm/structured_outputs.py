@@ -16,11 +16,9 @@ _KEPT = ("type", "description", "enum", "const")
 _NAMED_CALL = ("arguments", "parameters")
 
 PAUSE_SECONDS = 600.0
-"""How long a model that gave no object in any form is not asked for one."""
-SLOW_SECONDS, SLOW_TIMES = 10.0, 2
-"""So often in a row a caller may give up waiting for so long before the model is not asked any more."""
-MOST_BAD_REPLIES = 4
-"""So many replies that were no object, with none that was, and a model is not asked any more."""
+"""How long a model is not asked for an object after so many misses in a row."""
+MOST_MISSES, SLOW_SECONDS = 4, 10.0
+"""A reply that is no object is one miss; a caller that has waited for so long and gives up is two."""
 SHOWN_CHARACTERS = 2000
 """The part of a wrong reply that the model is shown again."""
 
@@ -47,48 +45,37 @@ class Abilities:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     def __post_init__(self) -> None:
-        self._left: list[Form] = []
-        self._restart(0.0)
+        self._restart(asked_from=0.0)
+
+    def _restart(self, asked_from: float) -> None:
+        self._left, self._misses, self._works = list(self.forms), 0, False
+        self._asked_from = asked_from
 
     @property
     def form(self) -> Form | None:
         """The form to ask in; None: the model is not asked for a while, because all have failed."""
         return self._left[0] if self.clock() >= self._asked_from else None
 
-    @property
-    def proven(self) -> Form | None:
-        """The form that has worked, if one has."""
-        return self._left[0] if self._is_proven else None
-
-    def without(self, form: Form) -> None:
-        """Not to be asked in this form."""
-        self.forms = [each for each in self.forms if each is not form]
-        self._left = [each for each in self._left if each is not form]
-
     def worked(self) -> None:
         """The reply was an object."""
-        self._is_proven, self._slow, self._bad_replies = True, 0, 0
+        self._works, self._misses = True, 0
 
     def failed(self, *, refused: bool = False) -> None:
         """The form was refused, or the reply was no object: the next one is tried, unless this has worked."""
-        if not refused and self._is_proven:
-            return
-        self._is_proven, self._bad_replies = False, self._bad_replies + (not refused)
-        if len(self._left) > 1:
+        is_last = len(self._left) == 1
+        if not is_last and (refused or not self._works):
             del self._left[0]
-        elif refused or self._bad_replies >= MOST_BAD_REPLIES:
-            self._restart(PAUSE_SECONDS)
+            self._works = False
+        self._miss(MOST_MISSES if refused and is_last else not refused)
 
     def gave_up(self, seconds: float) -> None:
         """A caller did not wait any longer than this."""
-        self._slow += seconds >= SLOW_SECONDS
-        if self._slow >= SLOW_TIMES:
-            self._restart(PAUSE_SECONDS)
+        self._miss(2 * (seconds >= SLOW_SECONDS))
 
-    def _restart(self, pause: float) -> None:
-        self._left = list(self.forms)
-        self._is_proven, self._slow, self._bad_replies = False, 0, 0
-        self._asked_from = self.clock() + pause
+    def _miss(self, times: int) -> None:
+        self._misses += times
+        if self._misses >= MOST_MISSES:
+            self._restart(self.clock() + PAUSE_SECONDS)
 
 
 def instruction(schema: type[BaseModel]) -> BaseMessage:

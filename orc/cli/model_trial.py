@@ -70,14 +70,14 @@ async def _try(model: ChatModel) -> AsyncIterator[Trial]:
             yield Trial(True, "calls tools")
         else:
             instead = "The passages that Orc finds by itself are in each prompt."
-            yield Trial(None, "calls no tools" if model.takes_tools else "refuses tools", instead)
+            yield Trial(None, "calls no tools" if model.abilities.takes_tools else "refuses tools", instead)
     except OrcError as exc:
         yield Trial(False, "does not answer", exc.message)
         return
     try:
         await model.structured(ASKED, Weather, budget=budget)
-        form = model.abilities.proven
-        yield Trial(True, f"gives objects by {form.value}" if form else "gives objects")
+        form = model.abilities.form
+        yield Trial(True, f"gives objects by {form.value if form else ''}")
     except OrcError as exc:
         instead = "Turns are planned by rules, and old turns are not summarized."
         yield Trial(None, "gives no objects", f"{exc.message} {instead}")

@@ -130,7 +130,7 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
     callable_tools = [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
     covers_contexts = state.scope is not None and bool(state.scope.places)
-    takes_tools = writer_of(state, deps)[0].takes_tools and deps.settings.max_tool_rounds > 0
+    takes_tools = writer_of(state, deps)[0].abilities.takes_tools and deps.settings.max_tool_rounds > 0
     may_call = takes_tools and deps.budget.calls_left > 1
     definitions = function_definitions(callable_tools, with_contexts=covers_contexts) if may_call else []
     return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps, plan=plan)

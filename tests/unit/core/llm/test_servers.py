@@ -108,7 +108,7 @@ async def test_a_refusal_of_tools_is_remembered_by_all_roles_of_the_model(
     for model in (writer, analyst):
         await answer(model)
     assert ["tools" in request.body for request in double.requests] == [True, False, False]
-    assert not analyst.takes_tools
+    assert not analyst.abilities.takes_tools
 
 
 async def test_a_refusal_for_another_reason_is_not_taken_for_one_of_tools(
@@ -117,7 +117,7 @@ async def test_a_refusal_for_another_reason_is_not_taken_for_one_of_tools(
     double.responder = lambda _: Failure(status=400, message="no")
     with pytest.raises(ModelMisconfigured):
         await answer(local)
-    assert local.takes_tools
+    assert local.abilities.takes_tools
 
 
 async def test_roles_alternate_and_nothing_is_lost(double: OpenAIDouble, local: ChatModel) -> None:
