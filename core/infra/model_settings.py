@@ -147,19 +147,19 @@ class ModelSettings(WindowSettings):
     @property
     def is_local(self) -> bool:
         """Whether the model runs on this machine."""
-        return not self.azure_openai_endpoint and is_loopback(self.openai_base_url)
+        return self.has_other_server and is_loopback(self.openai_base_url)
 
     @property
     def is_openai(self) -> bool:
         """Whether the provider is OpenAI itself, whose models are known."""
         host = urlsplit(self.openai_base_url).hostname if self.openai_base_url else OPENAI_HOST
-        has_key = bool(self.openai_api_key) and not self.azure_openai_endpoint and host == OPENAI_HOST
-        return has_key or self.server == OPENAI
+        return bool(self.openai_api_key) and not self.azure_openai_endpoint and host == OPENAI_HOST
 
     @property
     def has_other_server(self) -> bool:
-        """Whether the provider is neither OpenAI nor Azure OpenAI."""
-        return self.has_model and not (self.is_openai or self.azure_openai_endpoint)
+        """Whether the provider is neither OpenAI, if only by name, nor Azure OpenAI."""
+        is_known = self.is_openai or self.server == OPENAI or self.azure_openai_endpoint
+        return self.has_model and not is_known
 
     @property
     def embedder_name(self) -> str | None:

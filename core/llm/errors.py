@@ -103,7 +103,7 @@ def model_down(message: str, code: str | None = None) -> DependencyDown:
 def key_refused() -> ModelMisconfigured:
     """The error for a key or identity that the provider does not accept."""
     return ModelMisconfigured(
-        "The model provider refused our key or identity: check OPENAI_API_KEY, AZURE_OPENAI_API_KEY or the"
-        " role `Cognitive Services OpenAI User`.",
+        "The model provider refused our key or identity: check OPENAI_API_KEY, ORC_MODEL_KEY,"
+        " AZURE_OPENAI_API_KEY or the role `Cognitive Services OpenAI User`.",
         code="model_auth",
     )

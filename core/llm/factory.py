@@ -18,7 +18,6 @@ from core.llm.tokens import TokenCounter
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-NOT_CONFIGURED = "No model is configured: set ORC_MODEL, OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT."
 Role = Literal["planner", "writer", "critic", "summariser", "analyst", "titler"]
 BuildOffline = Callable[[TokenCounter], "BaseChatModel"]
 """Builds the model that answers if no provider is configured."""
@@ -136,7 +135,7 @@ def describe(settings: CoreSettings) -> str:
     """Which models answer, and at which host. Contains no secrets."""
     endpoint = endpoint_of(settings)
     if endpoint is None:
-        return "the offline extractive model (no OPENAI_API_KEY, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT)"
+        return "the offline extractive model (no ORC_MODEL, OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT)"
     names = {_model_name(settings, "writer"): None, _model_name(settings, "planner"): None}
     return f"{' and '.join(names)} at {endpoint.host}"
 

@@ -113,7 +113,8 @@ def endpoint_of(settings: CoreSettings) -> Endpoint | None:
         return Endpoint(url, settings.azure_openai_api_key, is_azure=True)
     if settings.openai_api_key or settings.openai_base_url:
         key = settings.openai_api_key or SecretStr(NO_KEY)
-        return Endpoint(settings.openai_base_url or SERVERS[OPENAI].url, key, is_openai=settings.is_openai)
+        url = settings.openai_base_url or SERVERS[OPENAI].url
+        return Endpoint(url, key, is_openai=not settings.has_other_server)
     return None
 
 

@@ -134,6 +134,13 @@ class ChatRequest(BaseModel):
         return functions[0] if functions and choice in ("required", "any") else None
 
     @property
+    def form(self) -> Json | None:
+        """The name and the parameters of the object that is asked for, by a forced call or by a schema."""
+        asked: Json = (self.body.get("response_format") or {}).get("json_schema") or {}
+        by_schema = {"name": asked.get("name"), "parameters": asked.get("schema")}
+        return self.forced_tool or (by_schema if asked else None)
+
+    @property
     def schema_asked(self) -> Json | None:
         """The JSON schema that the answer's text must have."""
         form = self.body.get("response_format") or {}

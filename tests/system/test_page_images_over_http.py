@@ -70,6 +70,7 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeing]:
     }
     with serving(double) as base_url:
         common = {
+            "model": "openai:gpt-5.1",
             "openai_base_url": base_url,
             "chat_model": "gpt-4o",
             "models": [BLIND],

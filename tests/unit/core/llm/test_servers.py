@@ -83,7 +83,7 @@ def says(**reply: Any) -> Quirk:
             refuses_tools(404, "No endpoints found that support tool use."), id="OpenRouter: no tools"
         ),
         pytest.param(refuses_tools(500, "tools param requires --jinja flag"), id="llama.cpp: no tools"),
-        pytest.param(refuses_tools(400, "in words of its own"), id="another server: no tools"),
+        pytest.param(refuses_tools(400, "as it likes"), id="another server: no tools"),
         pytest.param(wants_alternating_roles, id="Gemma, Mistral: alternating roles"),
         pytest.param(says(text=f"<think>Let me\nsee.</think>\n\n{ANSWER}"), id="Qwen, DeepSeek: <think>"),
         pytest.param(says(text=ANSWER, finish_reason=None), id="no finish reason"),
