@@ -50,7 +50,7 @@ class Endpoint:
     def abilities(self) -> Abilities:
         """What is known of any model there before it was asked. Servers of others learn as they reply."""
         if self.is_azure or self.is_openai:
-            return Abilities((Form.SCHEMA, Form.TOOL), reports_finish=True)
+            return Abilities((Form.SCHEMA, Form.TOOL), reports_finish=True, pause_seconds=0)
         return Abilities((Form.SCHEMA, Form.OBJECT, Form.TOOL))
 
     @property

@@ -42,6 +42,7 @@ class Abilities:
     forms: Sequence[Form] = (Form.TOOL,)
     takes_tools: bool = True
     reports_finish: bool = False
+    pause_seconds: float = PAUSE_SECONDS
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
 
     def __post_init__(self) -> None:
@@ -75,7 +76,7 @@ class Abilities:
     def _miss(self, times: int) -> None:
         self._misses += times
         if self._misses >= MOST_MISSES:
-            self._restart(self.clock() + PAUSE_SECONDS)
+            self._restart(self.clock() + self.pause_seconds)
 
 
 def instruction(schema: type[BaseModel]) -> BaseMessage:
