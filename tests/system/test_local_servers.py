@@ -52,10 +52,10 @@ def here(double: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iter
     quirks = (no_tools, alternates, thinks, never_ends, only_talks)
     # A model for each, because what was learned of one is remembered.
     variants = {
-        quirk.__name__: Variant({"model": f"ollama:{quirk.__name__}", "model_catalog": ROOM})
+        quirk.__name__: Variant({"model": f"ollama:{quirk.__name__}", "model_catalog": FACTS})
         for quirk in quirks
     }
-    variants["too_long"] = Variant({"model": "ollama:too_long", "model_catalog": ROOM})
+    variants["too_long"] = Variant({"model": "ollama:too_long", "model_catalog": FACTS})
     variants["small"] = Variant({"model": "ollama:small"})
     with serving(double) as address:
         common = {"openai_base_url": address, "model_retries": 0, "page_analysis": "off"}
@@ -63,7 +63,7 @@ def here(double: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iter
             yield running
 
 
-ROOM = {
+FACTS = {
     name: {"context_window": 32_000}
     for name in ("no_tools", "alternates", "thinks", "never_ends", "only_talks", "too_long")
 }
