@@ -40,18 +40,10 @@ class Endpoint:
     url: str
     key: SecretStr | None
     is_azure: bool = False
-    is_openai: bool = False
 
     @property
     def host(self) -> str:
         return urlsplit(self.url).hostname or ""
-
-    @property
-    def abilities(self) -> Abilities:
-        """What is known of any model there before it was asked. Servers of others learn as they reply."""
-        if self.is_azure or self.is_openai:
-            return Abilities((Form.SCHEMA, Form.TOOL), reports_finish=True, pause_seconds=0)
-        return Abilities((Form.SCHEMA, Form.OBJECT, Form.TOOL))
 
     @property
     def telemetry_name(self) -> str:
@@ -80,7 +72,11 @@ class Provider:
 
     def abilities(self, model: str) -> Abilities:
         """What the provider can do with a model, the same for all its users."""
-        return self._abilities.setdefault(model, self.endpoint.abilities)
+        if self.served is None:
+            known = Abilities((Form.SCHEMA, Form.TOOL), reports_finish=True, pause_seconds=0)
+        else:
+            known = Abilities((Form.SCHEMA, Form.OBJECT, Form.TOOL))
+        return self._abilities.setdefault(model, known)
 
     async def ping(self, model: str) -> None:
         """Raises DependencyDown unless the provider answers, accepts our key and has the model. Uses no
@@ -113,8 +109,7 @@ def endpoint_of(settings: CoreSettings) -> Endpoint | None:
         return Endpoint(url, settings.azure_openai_api_key, is_azure=True)
     if settings.openai_api_key or settings.openai_base_url:
         key = settings.openai_api_key or SecretStr(NO_KEY)
-        url = settings.openai_base_url or SERVERS[OPENAI].url
-        return Endpoint(url, key, is_openai=not settings.has_other_server)
+        return Endpoint(settings.openai_base_url or SERVERS[OPENAI].url, key)
     return None
 
 
