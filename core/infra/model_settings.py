@@ -3,7 +3,7 @@
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import NoDecode
 
 from core.infra.model_servers import LOCAL_DEFAULTS, OPENAI, SERVERS, is_loopback, read_name
@@ -48,14 +48,6 @@ class WindowSettings(Section):
 class ModelSettings(WindowSettings):
     """The model provider and the models of each task."""
 
-    model: str | None = Field(
-        None,
-        description="the model that answers, with its server: `ollama:llama3.2`; servers are "
-        f"{', '.join(SERVERS)}; OPENAI_BASE_URL replaces the server's usual address (docs/models.md)",
-    )
-    model_key: SecretStr | None = Field(
-        None, description="key of the server in ORC_MODEL; for openai also OPENAI_API_KEY"
-    )
     openai_api_key: SecretStr | None = Field(
         None, description="key of OpenAI, or of the server in OPENAI_BASE_URL"
     )
@@ -67,6 +59,14 @@ class ModelSettings(WindowSettings):
     )
     azure_openai_api_key: SecretStr | None = Field(
         None, description="key of the Azure OpenAI resource; default: the identity of the process"
+    )
+    model: str | None = Field(
+        None,
+        description="the model that answers, with its server: `ollama:llama3.2`; servers are "
+        f"{', '.join(SERVERS)}; OPENAI_BASE_URL replaces the server's usual address (docs/models.md)",
+    )
+    model_key: SecretStr | None = Field(
+        None, description="key of the server in ORC_MODEL; for openai also OPENAI_API_KEY"
     )
     chat_model: str = Field(DEFAULT_CHAT_MODEL, description="model, or deployment, that writes the answers")
     models: Annotated[list[str], NoDecode] = Field(
@@ -119,6 +119,14 @@ class ModelSettings(WindowSettings):
     @classmethod
     def _separated_models(cls, value: object) -> object:
         return split_commas(value)
+
+    @field_validator("model")
+    @classmethod
+    def _has_server(cls, model: str | None, info: ValidationInfo) -> str | None:
+        has_one = any(map(info.data.get, ("openai_api_key", "openai_base_url", "azure_openai_endpoint")))
+        if model and not has_one and read_name(model)[0] is None:
+            raise ValueError(f"name the server too, such as ollama:{model}; servers are {', '.join(SERVERS)}")
+        return model
 
     @model_validator(mode="after")
     def _of_named_server(self) -> Self:

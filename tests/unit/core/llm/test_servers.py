@@ -344,3 +344,8 @@ def test_one_setting_names_the_server_and_the_model(
     key = settings.openai_api_key
     found = (settings.chat_model, settings.openai_base_url, key.get_secret_value() if key else None)
     assert found == expected
+
+
+def test_a_model_without_a_server_is_no_setting_that_works(make_settings: MakeSettings) -> None:
+    with pytest.raises(ValueError, match=r"name the server too, such as ollama:llama3\.2"):
+        make_settings(model="llama3.2")
