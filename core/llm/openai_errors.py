@@ -45,6 +45,7 @@ _TOO_LONG = (
 _NO_TOOLS = (
     "does not support tools",  # Ollama
     "support tool use",  # OpenRouter: "No endpoints found that support tool use"
+    "handle the requested parameters",  # OpenRouter, also of a schema
     "requires --enable-auto-tool-choice",  # vLLM
     "tools param requires --jinja",  # llama.cpp
 )
@@ -123,8 +124,7 @@ def _by_class(exc: openai.APIError) -> OrcError:
             return key_refused()
         case openai.APIStatusError() if _is_no_api(exc):
             return ModelMisconfigured(
-                "The address of the model is wrong: check OPENAI_BASE_URL, which often ends in /v1.",
-                code="model_address",
+                "The address of the model is wrong: check OPENAI_BASE_URL, which often ends in /v1."
             )
         case openai.NotFoundError():
             return ModelMisconfigured(
