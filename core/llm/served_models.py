@@ -28,7 +28,7 @@ USUAL = {kind: SERVERS[kind][:2] for kind in FOUND_BY_PORT}
 
 
 class ServedModels:
-    """The models of one server. What was read stays when the server does not answer."""
+    """The models of one server, `names` in its order. What was read stays when the server does not answer."""
 
     def __init__(self, http: "AsyncClient", url: str, key: Callable[[], Awaitable[str]]) -> None:
         self._http = http
@@ -36,13 +36,8 @@ class ServedModels:
         self._key = key
         self._next = 0.0
         self._entries: dict[str, dict[str, Any]] = {}
-        self._listed: list[str] = []
+        self.names: list[str] = []
         self.assumed_window = LEAST_WINDOW if is_loopback(url) else None
-
-    @property
-    def names(self) -> list[str]:
-        """The models in the list of the server."""
-        return self._listed
 
     async def learn(self) -> None:
         """Ask the server, unless it was asked within the last minute. Raises nothing if it is silent."""
@@ -51,7 +46,7 @@ class ServedModels:
         self._next = time.monotonic() + ASKED_AGAIN_SECONDS
         paths = _PATHS if self._v1.startswith("http:") else _PATHS[:1]
         listed, *others = await asyncio.gather(*map(self._ask, paths))
-        self._listed = list(listed) or self._listed
+        self.names = list(listed) or self.names
         for entries in (listed, *others):
             for name, entry in entries.items():
                 self._entries[name] = {**self._entries.get(name, {}), **entry}
@@ -60,29 +55,29 @@ class ServedModels:
         """The tokens that the server gives this model; None if it does not say."""
         entry = self._entries.get(self._known_as(name) or name, {})
         if not entry and self._takes_any_name():
-            entry = self._entries[self._listed[0]]
+            entry = self._entries[self.names[0]]
         return next((int(entry[key]) for key in _WINDOWS if isinstance(entry.get(key), int)), None)
 
     def problem(self, name: str) -> str | None:
         """Why the server cannot answer with this model, as far as it says."""
-        if not self._listed or self._known_as(name) or self._takes_any_name():
+        if not self.names or self._known_as(name) or self._takes_any_name():
             return None
         return f"The server has no model {name}.{self.choice}"
 
     @property
     def choice(self) -> str:
         """A sentence that says which models there are; empty if that is not known."""
-        shown = ", ".join(self._listed[:SHOWN_NAMES])
-        more = len(self._listed) - SHOWN_NAMES
+        shown = ", ".join(self.names[:SHOWN_NAMES])
+        more = len(self.names) - SHOWN_NAMES
         return f" It has {shown}{f' and {more} more' if more > 0 else ''}." if shown else ""
 
     def _known_as(self, name: str) -> str | None:
         """The name in the list: Ollama's has a tag, and one at OpenRouter may be a variant of it."""
         variants = (name, f"{name}:latest", name.rpartition(":")[0])
-        return next((each for each in variants if each in self._listed), None)
+        return next((each for each in variants if each in self.names), None)
 
     def _takes_any_name(self) -> bool:
-        return bool(self._listed) and self._entries[self._listed[0]].get("owned_by") == _ANY_NAME
+        return bool(self.names) and self._entries[self.names[0]].get("owned_by") == _ANY_NAME
 
     async def _ask(self, path: str) -> dict[str, dict[str, Any]]:
         from httpx2 import HTTPError
