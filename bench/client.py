@@ -66,7 +66,7 @@ class BareModel:
 async def bare_model(stage: Stage, folder: Path) -> AsyncIterator[BareModel]:
     """The bare model, with a connection pool like the product's."""
     settings = CoreSettings.model_validate(
-        {"openai_base_url": double_url(stage.double_port), "data_dir": folder}
+        {"model": "openai:gpt-5.1", "openai_base_url": double_url(stage.double_port), "data_dir": folder}
     )
     provider = open_provider(settings)
     assert provider is not None

@@ -145,7 +145,11 @@ def double_url(port: int) -> str:
 
 def new_system(data_dir: Path, double_port: int) -> System:
     """A product that is yet to be started: its model is the double, and pages are not analysed."""
-    settings = {"OPENAI_BASE_URL": double_url(double_port), "OPENAI_API_KEY": "none"}
+    settings = {
+        "ORC_MODEL": "openai:gpt-5.1",
+        "OPENAI_BASE_URL": double_url(double_port),
+        "OPENAI_API_KEY": "none",
+    }
     return System(data_dir, {**settings, "ORC_PAGE_ANALYSIS": "off"})
 
 

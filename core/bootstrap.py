@@ -27,6 +27,7 @@ from core.infra.temporary_folders import remove_left_over
 from core.infra.text_processes import TextProcesses
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
 from core.llm.factory import ChatModels, build_chat_model
+from core.llm.model_catalog import ModelCatalogue
 from core.llm.provider import Provider, open_provider
 from core.llm.tokens import TiktokenCounter, TokenCounter
 from core.ocr.ports import Ocr
@@ -70,6 +71,10 @@ class Documents:
     text: TextProcesses
     pictures: PagePictures
 
+    def model_catalogue(self, settings: CoreSettings) -> ModelCatalogue:
+        """What is known about the models, with what their server says."""
+        return ModelCatalogue(settings.model_catalog, self.provider.served if self.provider else None)
+
     async def warm(self, models: ChatModels) -> None:
         """Make what the first question would otherwise wait for: a process for texts, the numbers of tokens,
         and the models.
@@ -91,7 +96,8 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
         if clients.database is not None:
             stack.enter_context(in_use(settings.data_dir))
             await clients.database.migrate(*SCHEMAS)
-        documents = _build(settings, clients, TiktokenCounter(), stack, analyser=analyser)
+        counter = TiktokenCounter(tools_as_json=settings.has_other_server)
+        documents = _build(settings, clients, counter, stack, analyser=analyser)
         await _place_earlier_documents(documents, stack)
         yield documents
 

@@ -20,6 +20,8 @@ Script = Callable[[list[BaseMessage], dict[str, Any]], AIMessage]
 class WordCounter:
     """Counts words: enough if the exact number of tokens does not matter."""
 
+    tools_as_json = False
+
     def count(self, text: str) -> int:
         return len(text.split())
 

@@ -78,6 +78,8 @@ class FakeExtractor:
 class WordCounter:
     """One token per word. `threads` holds the names of the threads in which it counted."""
 
+    tools_as_json = False
+
     def __init__(self) -> None:
         self.threads: set[str] = set()
 

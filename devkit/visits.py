@@ -122,7 +122,12 @@ def page_running(
     """The product with a model double. `variants` are added to `page`, which has the usual settings."""
     double = OpenAIDouble()
     with serving(double) as address:
-        model = {"openai_base_url": address, "openai_api_key": "none", "advanced": {"model_retries": 0}}
+        model = {
+            "model": "openai:gpt-5.1",
+            "openai_base_url": address,
+            "openai_api_key": "none",
+            "advanced": {"model_retries": 0},
+        }
         all_variants = {"page": Variant(), **(variants or {})}
         with running_here(folder, all_variants, common=model, tools={}) as here:
             yield here, double

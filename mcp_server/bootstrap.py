@@ -16,7 +16,6 @@ from core.grounding.citations import marker
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
-from core.llm.model_catalog import ModelCatalogue
 from core.llm.tokens import TokenCounter
 from mcp_server.settings import Settings
 from mcp_server.tools.document_chat import DocumentChat
@@ -75,6 +74,7 @@ async def open_app(
         models = models or build_chat_models(
             settings, documents.counter, documents.provider, offline=_build_offline_model
         )
+        await documents.model_catalogue(settings).learn()
         yield _assemble(settings, documents, models, web or configured)
 
 
@@ -87,7 +87,7 @@ def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
 
 def _assemble(settings: Settings, documents: Documents, models: ChatModels, web: WebSearchTool | None) -> App:
     library, analyses = documents.library, documents.analyses
-    catalogue = ModelCatalogue(settings.model_catalog)
+    catalogue = documents.model_catalogue(settings)
     window = settings.context_window or catalogue.window(models.names)
     most = tokens_for_text(window)
     limits = ReadingLimits(

@@ -143,7 +143,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             scope_tokens=documents.tokens,
             graph=compile_graph(),
             models=models,
-            catalogue=ModelCatalogue(settings.model_catalog),
+            catalogue=documents.model_catalogue(settings),
             counter=documents.counter,
             prompts=load_prompts(),
             context_prompts=load_prompts(contexts=True),

@@ -98,7 +98,7 @@ def build_checks(
             "model",
             model.name,
             describe(settings),
-            provider.ping if provider else None,
+            partial(provider.ping, model.name) if provider else None,
             needed=False,
             advice=_advice_on_images(settings, model.name),
         ),

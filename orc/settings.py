@@ -67,7 +67,9 @@ class TurnSettings(HistorySettings, WindowSettings):
         description="named documents that are read whole together; if there are more, they are searched",
     )
     turn_deadline_seconds: float = Field(
-        default=200.0, description="time limit of a turn; keep it below the 230 s of Azure's load balancer"
+        default=200.0,
+        description="time limit of a turn; keep it below the 230 s of Azure's load balancer; 900 if the model"
+        " runs on this machine",
     )
     turn_lease_seconds: float = Field(
         default=15.0, description="time until a turn of a crashed process counts as failed"
@@ -220,7 +222,9 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         description="address of the tools server, at which `orc serve` starts it; default:"
         " `http://ORC_MCP_HOST:ORC_MCP_PORT/mcp`",
     )
-    tool_timeout_seconds: float = Field(default=120.0, description="time limit of one tool call")
+    tool_timeout_seconds: float = Field(
+        default=120.0, description="time limit of one tool call; 600 if the model runs on this machine"
+    )
     store_turn_traces: bool = Field(
         default=True, description="store a trace of every turn, without questions and answers"
     )

@@ -215,6 +215,7 @@ def campaign(
     tally, model = Tally(CHECKS), BreakableModel()
     with ExitStack() as stack:
         common = {
+            "model": "openai:gpt-5.1",
             "openai_base_url": stack.enter_context(serving(model.double)),
             "model_retries": retries,
             "model_timeout_seconds": SILENCE_SECONDS,

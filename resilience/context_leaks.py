@@ -369,7 +369,12 @@ def campaign(folder: Path, size: Size, *, seed: int, advance: Advance, stores: M
     """Build the world and make the probes. `stores` are settings that name where records are stored."""
     tally, double = Tally(CHECKS), OpenAIDouble()
     with ExitStack() as stack:
-        common = {"openai_base_url": stack.enter_context(serving(double)), "memory": "extractive", **stores}
+        common = {
+            "model": "openai:gpt-5.1",
+            "openai_base_url": stack.enter_context(serving(double)),
+            "memory": "extractive",
+            **stores,
+        }
         here = stack.enter_context(
             running_here(folder, {"": Variant({"critic": "off"})}, common=common, tools={})
         )

@@ -108,7 +108,12 @@ def product_here(folder: Path, model_url: str, **settings: str) -> Iterator[Syst
 
 
 def _asking(model_url: str) -> dict[str, str]:
-    return {"OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "none", "ORC_PAGE_ANALYSIS": "off"}
+    return {
+        "ORC_MODEL": "openai:gpt-5.1",
+        "OPENAI_BASE_URL": model_url,
+        "OPENAI_API_KEY": "none",
+        "ORC_PAGE_ANALYSIS": "off",
+    }
 
 
 @contextmanager

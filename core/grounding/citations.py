@@ -30,7 +30,7 @@ def marker(number: int) -> str:
     return f"[S{number}]"
 
 
-CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit.]"
+CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit, or the model broke off.]"
 """The end of the text of an answer that was cut."""
 
 

@@ -1,13 +1,12 @@
 """The settings of language models, and the facts that a deployment states about them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import (
-    NoDecode,
-)
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
+from pydantic_settings import NoDecode
 
+from core.infra.model_servers import LOCAL_DEFAULTS, OPENAI, SERVERS, is_loopback, read_name
 from core.infra.setting_section import Section, split_commas
 from core.models import Record
 
@@ -16,7 +15,7 @@ class ModelFacts(Record):
     """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown.
 
     `reasoning_effort` is sent with each request; None: not sent. A model may think in `reasoning_tokens`
-    before it answers. `structured_outputs`: it can be held to a JSON schema. `images`: it reads pictures.
+    before it answers. `images`: it reads pictures.
     `judge_accuracy`: its balanced accuracy as judge of answers; None: not measured.
     """
 
@@ -25,7 +24,6 @@ class ModelFacts(Record):
     output_usd: float | None = Field(None, ge=0)
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
     reasoning_tokens: int = Field(0, ge=0)
-    structured_outputs: bool = True
     images: bool = False
     image_tokens: int = Field(3000, ge=1)
     judge_accuracy: float | None = Field(None, ge=0, le=1)
@@ -62,6 +60,14 @@ class ModelSettings(WindowSettings):
     azure_openai_api_key: SecretStr | None = Field(
         None, description="key of the Azure OpenAI resource; default: the identity of the process"
     )
+    model: str | None = Field(
+        None,
+        description="the model that answers, with its server: `ollama:llama3.2`; servers are "
+        f"{', '.join(SERVERS)}; OPENAI_BASE_URL replaces the server's usual address (docs/models.md)",
+    )
+    model_key: SecretStr | None = Field(
+        None, description="key of the server in ORC_MODEL; for openai also OPENAI_API_KEY"
+    )
     chat_model: str = Field(DEFAULT_CHAT_MODEL, description="model, or deployment, that writes the answers")
     models: Annotated[list[str], NoDecode] = Field(
         [], description="further models that a request or an intent may choose, separated by commas"
@@ -70,8 +76,8 @@ class ModelSettings(WindowSettings):
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
         " and output_usd per million tokens, reasoning_effort, reasoning_tokens added to a length limit,"
-        " structured_outputs (with servers of others than OpenAI only if stated), images (it reads them),"
-        " image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that ship with Orc",
+        " images (it reads them), image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that"
+        " ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
     critic_model: str | None = Field(
@@ -92,7 +98,9 @@ class ModelSettings(WindowSettings):
         f" {DEFAULT_EMBEDDING_MODEL} if the provider is OpenAI itself, else off",
     )
     model_timeout_seconds: float = Field(
-        60.0, gt=0, description="longest silence of a model before its request fails"
+        60.0,
+        gt=0,
+        description="longest silence of a model before its request fails; 300 if it runs on this machine",
     )
     model_retries: int = Field(
         2, ge=0, description="retries of a model request that failed before its answer began"
@@ -112,11 +120,54 @@ class ModelSettings(WindowSettings):
     def _separated_models(cls, value: object) -> object:
         return split_commas(value)
 
+    @field_validator("model")
+    @classmethod
+    def _has_server(cls, model: str | None, info: ValidationInfo) -> str | None:
+        has_one = any(map(info.data.get, ("openai_api_key", "openai_base_url", "azure_openai_endpoint")))
+        if model and not has_one and read_name(model)[0] is None:
+            raise ValueError(f"name the server too, such as ollama:{model}; servers are {', '.join(SERVERS)}")
+        return model
+
+    @model_validator(mode="after")
+    def _of_named_server(self) -> Self:
+        """Fills in what ORC_MODEL and an address on this machine imply; what is set goes before."""
+        server, name = read_name(self.model or "")
+        implied: dict[str, object] = {"chat_model": name} if name else {}
+        if server is not None:
+            # No key goes to another company than it is from.
+            known = self.openai_api_key if server == OPENAI or self.openai_base_url else None
+            implied |= {
+                "openai_base_url": self.openai_base_url or SERVERS[server].url,
+                "openai_api_key": self.model_key or known,
+                "azure_openai_endpoint": None,
+            }
+        self.__dict__.update(implied)
+        if self.is_local:
+            left = LOCAL_DEFAULTS.keys() & type(self).model_fields.keys() - self.model_fields_set
+            self.__dict__.update({field: LOCAL_DEFAULTS[field] for field in left})
+        return self
+
+    @property
+    def server(self) -> str | None:
+        """The kind of server that ORC_MODEL names, if any."""
+        return read_name(self.model or "")[0]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the model runs on this machine."""
+        return self.has_other_server and is_loopback(self.openai_base_url)
+
     @property
     def is_openai(self) -> bool:
         """Whether the provider is OpenAI itself, whose models are known."""
         host = urlsplit(self.openai_base_url).hostname if self.openai_base_url else OPENAI_HOST
         return bool(self.openai_api_key) and not self.azure_openai_endpoint and host == OPENAI_HOST
+
+    @property
+    def has_other_server(self) -> bool:
+        """Whether the provider is neither OpenAI, if only by name, nor Azure OpenAI."""
+        is_known = self.is_openai or self.server == OPENAI or self.azure_openai_endpoint
+        return self.has_model and not is_known
 
     @property
     def embedder_name(self) -> str | None:

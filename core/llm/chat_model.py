@@ -1,19 +1,21 @@
 """The one chat model interface: whole text, streamed text, structured output, or text with tool calls."""
 
+import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from core.errors import BudgetExceeded, OrcError
+from core.errors import BudgetExceeded, DependencyDown, OrcError
 from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.telemetry.calls import Call, Model
 from core.llm.errors import (
-    REQUEST_REFUSED,
+    MAY_BE_TAKEN_OTHERWISE,
     ContentFiltered,
     ModelMisconfigured,
     ModelOutputInvalid,
@@ -35,7 +37,14 @@ from core.llm.replies import (
     reply_text,
     reported_usage,
 )
-from core.llm.structured_outputs import response_format
+from core.llm.structured_outputs import (
+    Abilities,
+    Form,
+    correction,
+    instruction,
+    read_object,
+    response_format,
+)
 from core.llm.tokens import TokenCounter
 from core.models import Record, Usage
 
@@ -103,9 +112,8 @@ class ChatModel:
     provider needs another API for those. Both models may be made at their first use. `breaker` is shared by
     all users of a provider. `provider` is the provider's name for OpenTelemetry; spans contain prompts and
     answers only with `records_content`.
-    With `reports_finish_reason` an answer without a finish reason counts as cut. `reasoning_tokens` are added
-    to `max_tokens`, which limits the answer alone. With `has_structured_outputs` the provider holds replies
-    to a JSON schema.
+    `abilities` are learned from the provider's replies. `reasoning_tokens` are added to `max_tokens`, which
+    limits the answer alone. What `is_local` is on this machine.
 
     Every method raises BudgetExceeded before a call that `budget` does not allow, DependencyDown if the
     model does not answer, ContextTooLong, ContentFiltered or ModelRefused if it refuses to, and ReplyCut for
@@ -122,9 +130,9 @@ class ChatModel:
     file_model: "BaseChatModel | Later[BaseChatModel] | None" = None
     translate: Translate = lambda _: None
     breaker: CircuitBreaker | None = None
-    reports_finish_reason: bool = False
+    abilities: Abilities = field(default_factory=Abilities)
+    is_local: bool = False
     reasoning_tokens: int = 0
-    has_structured_outputs: bool = False
     provider: str = "orc"
     records_content: bool = False
 
@@ -132,7 +140,7 @@ class ChatModel:
         self._telemetry = Model(
             self.name, provider=self.provider, role=self.role, content=self.records_content
         )
-        self._bound: dict[type[BaseModel], Runnable[Any, AIMessage]] = {}
+        self._bound: dict[tuple[type[BaseModel], Form], Runnable[Any, AIMessage]] = {}
 
     async def warm(self) -> None:
         """Make the model now if it was to be made at its first use."""
@@ -162,33 +170,62 @@ class ChatModel:
             raise empty_reply()
 
     async def structured(self, messages: Prompt, schema: type[Output], *, budget: CallBudget) -> Output:
-        """The model's answer as a `schema`. Raises ModelOutputInvalid if it is not one."""
-        try:
-            message = await self._invoke(await self._bound_to(schema), messages, budget)
-        except ModelMisconfigured as exc:
-            if not self.has_structured_outputs or exc.code != REQUEST_REFUSED or not budget.calls_left:
-                raise
-            logger.warning("%s does not accept a JSON schema; a tool call is forced instead", self.name)
-            self.has_structured_outputs = False
-            self._bound.clear()
-            message = await self._invoke(await self._bound_to(schema), messages, budget)
-        try:
-            if message.tool_calls:
-                return schema.model_validate(message.tool_calls[0]["args"])
-            return schema.model_validate_json(message.text)
-        except ValidationError as exc:
-            raise ModelOutputInvalid(f"The model's reply is not a {schema.__name__}.") from exc
+        """The model's answer as a `schema`, in the first form in which the model gives one.
 
-    async def _bound_to(self, schema: type[BaseModel]) -> "Runnable[Any, AIMessage]":
-        """The model, held to a schema by the provider if it can do that, else by a forced tool call."""
-        if schema not in self._bound:
+        A reply that is none is corrected once. Raises ModelOutputInvalid if that fails too, and without a
+        call for a while after no form has worked. The last call of the budget is left for the answer.
+        """
+        asked, is_corrected = list(messages), False
+        problem: DependencyDown | None = None
+        while (form := self.abilities.form) is not None:
+            try:
+                reply = await self._object(form, asked, schema, budget)
+            except ModelMisconfigured as exc:
+                if exc.code not in MAY_BE_TAKEN_OTHERWISE:
+                    raise
+                logger.info("%s does not accept %s", self.name, form.value)
+                self.abilities.failed(refused=True)
+                if budget.calls_left <= 1:
+                    raise
+                problem = exc
+                continue
+            try:
+                output = read_object(reply, schema)
+            except ValueError as exc:
+                self.abilities.failed()
+                problem = ModelOutputInvalid(f"The model's reply is not a {schema.__name__}.")
+                if is_corrected or budget.calls_left <= 1:
+                    raise problem from exc
+                asked, is_corrected = [*messages, *correction(reply, exc)], True
+                continue
+            self.abilities.worked()
+            return output
+        raise problem or ModelOutputInvalid("The model gives no structured outputs; it is not asked for now.")
+
+    async def _object(
+        self, form: Form, messages: Prompt, schema: type[BaseModel], budget: CallBudget
+    ) -> AIMessage:
+        """The reply to a request in this form."""
+        model, started = await self._bound_to(schema, form), time.monotonic()
+        prompt = [*messages, instruction(schema)] if form is Form.OBJECT else messages
+        try:
+            return await self._invoke(model, prompt, budget)
+        except asyncio.CancelledError:
+            self.abilities.gave_up(time.monotonic() - started)
+            raise
+
+    async def _bound_to(self, schema: type[BaseModel], form: Form) -> "Runnable[Any, AIMessage]":
+        if (schema, form) not in self._bound:
             model = await self._made(self.model)
-            if self.has_structured_outputs:
-                self._bound[schema] = model.bind(response_format=response_format(schema))
+            if form is Form.TOOL:
+                # It costs a third of with_structured_output.
+                bound = model.bind_tools([schema], tool_choice=schema.__name__)
             else:
-                # Every provider has it, and it costs a third of with_structured_output.
-                self._bound[schema] = model.bind_tools([schema], tool_choice=schema.__name__)
-        return self._bound[schema]
+                as_object = {"type": "json_object"}
+                asked = response_format(schema) if form is Form.SCHEMA else as_object
+                bound = model.bind(response_format=asked)
+            self._bound[schema, form] = cast("Runnable[Any, AIMessage]", bound)
+        return self._bound[schema, form]
 
     async def stream_with_tools(
         self,
@@ -204,10 +241,8 @@ class ChatModel:
         message's `invalid_tool_calls`.
         """
         parts: list[AIMessageChunk] = []
-        options = self._limit(max_tokens)
-        if tools:  # providers refuse an empty list
-            options["tools"] = list(tools)
-        async with aclosing(self._chunks(messages, budget, **options)) as chunks:
+        answer = self._answer_with_tools(messages, tools, budget, self._limit(max_tokens))
+        async with aclosing(answer) as chunks:
             async for chunk in chunks:
                 parts.append(chunk)
                 if text := chunk.text:
@@ -217,6 +252,24 @@ class ChatModel:
         if not (message.text or calls_tools(message)):
             raise empty_reply()
         yield message
+
+    async def _answer_with_tools(
+        self, messages: Prompt, tools: Sequence[dict[str, Any]], budget: CallBudget, options: dict[str, Any]
+    ) -> AsyncGenerator[AIMessageChunk, None]:
+        """The answer; without the tools if the model refuses requests that have some."""
+        offered = {"tools": list(tools)} if tools and self.abilities.takes_tools else {}
+        try:
+            async with aclosing(self._chunks(messages, budget, **offered, **options)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except ModelMisconfigured as exc:
+            if not (offered and exc.code in MAY_BE_TAKEN_OTHERWISE and budget.calls_left):
+                raise
+            async with aclosing(self._chunks(messages, budget, **options)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+            logger.info("%s accepts no tools", self.name)
+            self.abilities.takes_tools = False
 
     async def _invoke(
         self, model: "Runnable[Any, AIMessage]", messages: Prompt, budget: CallBudget, **options: Any
@@ -243,7 +296,7 @@ class ChatModel:
                     async with self._attempt():
                         chunk = await anext(chunks, None)
                     call.began_to_answer()
-                    with self._translated():
+                    with self._kept(received), self._translated():
                         while chunk is not None:
                             received.append(repair.feed(chunk))
                             yield received[-1]
@@ -275,7 +328,9 @@ class ChatModel:
         """Raises ReplyCut for an answer that broke off, as a cut tool call has, or that reached its limit."""
         reasons = finish_reasons(messages)
         at_limit = bool(TOO_LONG.intersection(reasons))
-        if at_limit or (self.reports_finish_reason and not reasons):
+        is_broken = self.abilities.reports_finish and not reasons
+        self.abilities.reports_finish |= bool(reasons)
+        if at_limit or is_broken:
             text = "".join(str(message.text) for message in messages)
             raise ReplyCut(at_limit=at_limit and not any(map(calls_tools, messages)), text=text)
 
@@ -306,6 +361,17 @@ class ChatModel:
         else:
             with self._translated():
                 yield
+
+    @contextmanager
+    def _kept(self, received: Sequence[AIMessage]) -> Iterator[None]:
+        """Turns the end of a stream from this machine into a cut: asking again would cost minutes."""
+        try:
+            yield
+        except DependencyDown as exc:
+            text = "".join(str(message.text) for message in received)
+            if not (self.is_local and exc.retryable and text.strip()):
+                raise
+            raise ReplyCut(text=text, is_kept=True) from exc
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

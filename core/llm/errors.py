@@ -4,6 +4,10 @@ from core.errors import DependencyDown, InvalidInput
 
 MODEL = "model"
 REQUEST_REFUSED = "model_refused_request"
+TOOLS_REFUSED = "model_takes_no_tools"
+MAY_BE_TAKEN_OTHERWISE = frozenset({REQUEST_REFUSED, TOOLS_REFUSED})
+"""The codes of requests that may be accepted in another form: without tools, or without a schema."""
+MODEL_UNKNOWN = "model_unknown"
 TIMEOUT = "model_timeout"
 """The code of a model that was silent for too long."""
 REFUSAL_CHARACTERS = 1000
@@ -50,15 +54,16 @@ class ModelOutputInvalid(DependencyDown):
 class ReplyCut(DependencyDown):
     """An answer without its end. `at_limit`: it reached its length limit; otherwise it broke off.
 
-    `text` is the answer so far; of a stream the reader has it already.
+    `text` is the answer so far; of a stream the reader has it already. `is_kept`: it is shown as an answer.
     """
 
     code = "model_reply_cut"
 
-    def __init__(self, *, at_limit: bool = False, text: str = "") -> None:
+    def __init__(self, *, at_limit: bool = False, text: str = "", is_kept: bool = False) -> None:
         reason = "reached its length limit" if at_limit else "broke off"
         super().__init__(f"The model's answer {reason} before its end. Try again.", dependency=MODEL)
         self.at_limit = at_limit
+        self.is_kept = is_kept or at_limit
         self.text = text
 
 
@@ -98,7 +103,7 @@ def model_down(message: str, code: str | None = None) -> DependencyDown:
 def key_refused() -> ModelMisconfigured:
     """The error for a key or identity that the provider does not accept."""
     return ModelMisconfigured(
-        "The model provider refused our key or identity: check OPENAI_API_KEY, AZURE_OPENAI_API_KEY or the"
-        " role `Cognitive Services OpenAI User`.",
+        "The model provider refused our key or identity: check OPENAI_API_KEY, ORC_MODEL_KEY,"
+        " AZURE_OPENAI_API_KEY or the role `Cognitive Services OpenAI User`.",
         code="model_auth",
     )

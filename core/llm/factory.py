@@ -12,7 +12,7 @@ from core.llm.chat_model import ChatModel
 from core.llm.errors import ModelMisconfigured
 from core.llm.later import Later
 from core.llm.model_catalog import ModelCatalogue
-from core.llm.provider import Provider, endpoint_of, translate
+from core.llm.provider import Provider, endpoint_of
 from core.llm.tokens import TokenCounter
 
 if TYPE_CHECKING:
@@ -94,7 +94,9 @@ def build_chat_model(
     """
     if provider is None:
         if offline is None:
-            raise ModelMisconfigured("No model is configured: set OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT.")
+            raise ModelMisconfigured(
+                "No model is configured: set ORC_MODEL, OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT."
+            )
         recorded = settings.telemetry_content
         made = Later(partial(offline, counter))
         return ChatModel(made, counter, name="extractive", role=role, records_content=recorded)
@@ -108,21 +110,14 @@ def build_chat_model(
         role=role,
         # Azure accepts files only through its responses API.
         file_model=_openai_chat(provider, name, facts, responses=True) if endpoint.is_azure else None,
-        translate=translate,
+        translate=provider.translate,
         breaker=provider.chat,
-        reports_finish_reason=True,
+        abilities=provider.abilities(name),
+        is_local=settings.is_local,
         reasoning_tokens=facts.reasoning_tokens,
-        has_structured_outputs=facts.structured_outputs
-        and (endpoint.is_azure or settings.is_openai or _is_stated(settings, name)),
         provider=endpoint.telemetry_name,
         records_content=settings.telemetry_content,
     )
-
-
-def _is_stated(settings: CoreSettings, name: str) -> bool:
-    """Whether the settings say about this model, of whatever server, if it can be held to a schema."""
-    stated = settings.model_catalog.get(name)
-    return stated is not None and "structured_outputs" in stated.model_fields_set
 
 
 def _openai_chat(
@@ -140,7 +135,7 @@ def describe(settings: CoreSettings) -> str:
     """Which models answer, and at which host. Contains no secrets."""
     endpoint = endpoint_of(settings)
     if endpoint is None:
-        return "the offline extractive model (no OPENAI_API_KEY, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT)"
+        return "the offline extractive model (no ORC_MODEL, OPENAI_API_KEY or AZURE_OPENAI_ENDPOINT)"
     names = {_model_name(settings, "writer"): None, _model_name(settings, "planner"): None}
     return f"{' and '.join(names)} at {endpoint.host}"
 

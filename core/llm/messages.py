@@ -1,9 +1,10 @@
 """Messages of our own types: the question that ends a prompt, and what is remembered of older turns."""
 
 from collections.abc import Sequence
+from typing import Any
 from xml.sax.saxutils import escape, unescape
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 HEADING = "Known from earlier in this conversation; of two contradicting statements the later line is valid:"
 USER_WANTS, USER_SAID = "The user wants: ", "The user said: "
@@ -17,6 +18,7 @@ OFFLINE_INTRODUCTION = (
 )
 """The offline model's answer if nothing is searched. It says nothing about the question."""
 
+_JOINED: dict[str, type[BaseMessage]] = {"human": HumanMessage, "system": SystemMessage, "ai": AIMessage}
 _OPEN, _CLOSE = "<remembered>", "</remembered>"
 
 
@@ -47,6 +49,29 @@ class MemoryMessage(HumanMessage):
 
 class ContextsMessage(HumanMessage):
     """Which contexts the turn covers. Names in it are other people's text, so it has the user's role."""
+
+
+def alternating(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The messages with neighbours of one role joined, because the templates of some models refuse two."""
+    joined: list[BaseMessage] = []
+    for message in messages:
+        last = joined[-1] if joined else None
+        if last is None or last.type != message.type or last.type not in _JOINED or _calls(last, message):
+            joined.append(message)
+        elif isinstance(last.content, str) and isinstance(message.content, str):
+            joined[-1] = _JOINED[last.type](content=f"{last.content}\n\n{message.content}")
+        else:
+            joined[-1] = _JOINED[last.type](content=[*_parts(last), *_parts(message)])
+    return joined
+
+
+def _calls(*messages: BaseMessage) -> bool:
+    return any(getattr(message, "tool_calls", None) for message in messages)
+
+
+def _parts(message: BaseMessage) -> list[str | dict[str, Any]]:
+    content = message.content
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def contexts_message(block: str) -> list[BaseMessage]:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -14,16 +14,8 @@ from openai import AsyncOpenAI, AsyncStream, BaseModel
 
 from core.infra.model_settings import ModelFacts
 from core.llm.joined_pieces import JoinedPieces
+from core.llm.messages import alternating
 from core.llm.provider import Provider
-
-
-class _Parsed(NamedTuple):
-    """A reply as LangChain takes it from the library."""
-
-    reply: object
-
-    def parse(self) -> object:
-        return self.reply
 
 
 class PlainCompletions:
@@ -56,17 +48,6 @@ class PlainCompletions:
                 reply = json.loads(reply)
         return reply
 
-    @property
-    def with_raw_response(self) -> "_RawCompletions":
-        return _RawCompletions(self)
-
-
-class _RawCompletions(NamedTuple):
-    plain: PlainCompletions
-
-    async def create(self, **payload: Any) -> _Parsed:
-        return _Parsed(await self.plain.create(**payload))
-
 
 class OpenAIChat(ChatOpenAI):
     """Calls the model without LangChain's callbacks, caches and threads: a quarter of the time of a call.
@@ -82,8 +63,8 @@ class OpenAIChat(ChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AIMessage:
-        messages = self._convert_input(input).to_messages()
-        if self.use_responses_api or "response_format" in kwargs:
+        messages = alternating(self._convert_input(input).to_messages())
+        if self.use_responses_api:
             result = await self._agenerate(messages, stop, **kwargs)
         else:
             payload = self._get_request_payload(messages, stop=stop, **kwargs)
@@ -98,7 +79,7 @@ class OpenAIChat(ChatOpenAI):
         stop: list[str] | None = None,
         **kwargs: Any,
     ) -> AsyncGenerator[AIMessageChunk, None]:
-        messages, is_empty = self._convert_input(input).to_messages(), True
+        messages, is_empty = alternating(self._convert_input(input).to_messages()), True
         stream = cast(AsyncGenerator[ChatGenerationChunk, None], self._astream(messages, stop, **kwargs))
         async with aclosing(stream) as chunks:
             async for chunk in chunks:

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 
 import httpx2
 import openai
@@ -15,7 +16,6 @@ from core.llm.errors import (
     FilesNotRead,
     FilesNotStored,
     ModelMisconfigured,
-    ModelOutputInvalid,
     key_refused,
     model_down,
 )
@@ -24,29 +24,45 @@ from core.llm.retries import seconds_to_wait
 MALFORMED = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What langchain-openai raises for a reply without choices or a message, one that is not JSON, one with
 values of a wrong type, or an error reply."""
+_MODEL_SETTING = "ORC_MODEL or ORC_CHAT_MODEL"
 NO_FILES_API = (404, 405, 501)
-TOO_LARGE = 413
+NOT_ALLOWED, TOO_LARGE = 405, 413
 _CONTENT_TYPE = re.compile(r"\.content\[\d+\]\.type$")
-_TOO_LONG = re.compile(
-    "context_length_exceeded|Input tokens exceed the configured limit|prompt is too long"
-    "|ContextWindowExceededError|exceeds the context window"
+_TOO_LONG = (
+    "context_length_exceeded",
+    "Input tokens exceed the configured limit",
+    "prompt is too long",  # also Anthropic
+    "ContextWindowExceededError",  # LiteLLM
+    "exceeds the context window",
+    "exceeds the available context size",  # llama.cpp
+    "maximum context length",  # vLLM, OpenRouter, Mistral, Ollama
+    "exceeds the context length",  # Ollama
+    "the context overflows",  # LM Studio: "Trying to keep the first 5000 tokens when the context overflows"
+    "context length of only",  # LM Studio: "... the model is loaded with context length of only 4096 tokens"
+    "input token count exceeds",  # Gemini
 )
+"""What servers say of a prompt that has more tokens than the window."""
+_NO_TOOLS = (
+    "does not support tools",  # Ollama
+    "support tool use",  # OpenRouter: "No endpoints found that support tool use"
+    "handle the requested parameters",  # OpenRouter, also of a schema
+    "requires --enable-auto-tool-choice",  # vLLM
+    "tools param requires --jinja",  # llama.cpp
+)
+"""What servers say of a request with tools that the model cannot take."""
 _CODE = re.compile(r"context_length_exceeded|content_filter|insufficient_quota|rate_limit_exceeded")
 
 
 def translate(exc: Exception) -> OrcError | None:
     """Our error for `exc`, or None if the exception is not the provider's."""
-    says_too_long = isinstance(exc, openai.APIError) and _TOO_LONG.search(exc.message)
-    if says_too_long or isinstance(exc, ContextOverflowError):
+    if isinstance(exc, ContextOverflowError) or _says(exc, _TOO_LONG):
         return ContextTooLong()
+    if _says(exc, _NO_TOOLS):
+        return ModelMisconfigured("The model takes no tools.", code=errors.TOOLS_REFUSED)
     if isinstance(exc, openai.APIStatusError):
         return _with_wait(_by_code(exc.code) or _by_class(exc), seconds_to_wait(exc.response.headers))
     if isinstance(exc, openai.APIError):
         return _by_code(exc.code) or _by_class(exc)
-    if isinstance(exc, openai.ContentFilterFinishReasonError):
-        return ContentFiltered()
-    if isinstance(exc, openai.LengthFinishReasonError):
-        return ModelOutputInvalid("The model's reply was cut off before it was complete.")
     if isinstance(exc, httpx2.TimeoutException | TimeoutError):
         return _silent()
     if isinstance(exc, openai.OpenAIError | httpx2.HTTPError | httpx2.StreamError):
@@ -60,12 +76,16 @@ def translate(exc: Exception) -> OrcError | None:
     return None
 
 
+def _says(exc: Exception, phrases: Sequence[str]) -> bool:
+    return isinstance(exc, openai.APIError) and any(phrase in exc.message for phrase in phrases)
+
+
 def translate_about_embeddings(exc: Exception) -> OrcError | None:
     """As `translate`, for requests to the embedding model."""
     error = translate(exc)
     if not isinstance(error, ModelMisconfigured):
         return error
-    return ModelMisconfigured(error.message.replace("ORC_CHAT_MODEL", "ORC_EMBEDDING_MODEL"), code=error.code)
+    return ModelMisconfigured(error.message.replace(_MODEL_SETTING, "ORC_EMBEDDING_MODEL"), code=error.code)
 
 
 def translate_about_files(exc: Exception) -> OrcError | None:
@@ -102,9 +122,14 @@ def _by_class(exc: openai.APIError) -> OrcError:
     match exc:
         case openai.AuthenticationError() | openai.PermissionDeniedError():
             return key_refused()
+        case openai.APIStatusError() if _is_no_api(exc):
+            return ModelMisconfigured(
+                "The address of the model is wrong: check OPENAI_BASE_URL, which often ends in /v1."
+            )
         case openai.NotFoundError():
             return ModelMisconfigured(
-                "The provider has no such model: check ORC_CHAT_MODEL and the endpoint.", code="model_unknown"
+                f"The provider has no such model: check {_MODEL_SETTING} and the endpoint.",
+                code=errors.MODEL_UNKNOWN,
             )
         case openai.RateLimitError():
             return _busy()
@@ -118,11 +143,18 @@ def _by_class(exc: openai.APIError) -> OrcError:
             return model_down("The model cannot be reached. Try again shortly.")
         case openai.BadRequestError() | openai.UnprocessableEntityError():
             return ModelMisconfigured(
-                "The model refused the request: check ORC_CHAT_MODEL and what it supports.",
+                f"The model refused the request: check {_MODEL_SETTING} and what it supports.",
                 code=errors.REQUEST_REFUSED,
             )
         case _:
             return model_down("The model failed to answer. Try again shortly.")
+
+
+def _is_no_api(exc: openai.APIStatusError) -> bool:
+    """Whether what has answered is no API of models, but another web server, or the API at another path."""
+    return exc.status_code == NOT_ALLOWED or (
+        isinstance(exc, openai.NotFoundError) and not isinstance(exc.body, dict)
+    )
 
 
 def _with_wait(error: OrcError, seconds: float) -> OrcError:

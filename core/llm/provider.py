@@ -1,7 +1,8 @@
 """The connection of a process to its model provider: address, credentials, and one connection pool."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -9,23 +10,23 @@ from pydantic import SecretStr
 
 from core.errors import OrcError
 from core.infra.azure import Credentials
-from core.infra.resilience import CircuitBreaker
+from core.infra.model_servers import OPENAI, SERVERS
+from core.infra.resilience import CircuitBreaker, Translate
 from core.infra.settings import CoreSettings
-from core.llm.errors import MODEL, TIMEOUT, ModelMisconfigured, key_refused, model_down
+from core.llm.errors import MODEL, MODEL_UNKNOWN, TIMEOUT, ModelMisconfigured, key_refused, model_down
 from core.llm.retries import LONGEST_WAIT_SECONDS, seconds_to_wait
+from core.llm.served_models import NO_KEY, ServedModels
+from core.llm.structured_outputs import Abilities, Form
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
 
-OPENAI_URL = "https://api.openai.com/v1"
 REFUSED = frozenset({401, 403})
 GATEWAY_TIMEOUT = 504
 NO_RETRY = {"x-should-retry": "false"}
 """A header by which a response tells the provider's library not to repeat the request."""
 ENTRA_SCOPE = "https://cognitiveservices.azure.com/.default"
 CONNECT_SECONDS = 5.0
-NO_KEY = "none"
-"""Sent to a server that needs no key, because the client requires one."""
 
 Key = Callable[[], Awaitable[str]]
 """Called by the provider's library before every request, because tokens expire. Async, so that the library
@@ -54,7 +55,8 @@ class Endpoint:
 class Provider:
     """An OpenAI-compatible provider. One per process: its users share connections and circuit breakers.
 
-    Chat, embeddings and files have a breaker each, because providers limit them separately.
+    Chat, embeddings and files have a breaker each, because providers limit them separately. `served` are the
+    models of a server that may say which it has; None for OpenAI and Azure, whose models are known.
     """
 
     endpoint: Endpoint
@@ -64,9 +66,21 @@ class Provider:
     chat: CircuitBreaker
     embeddings: CircuitBreaker
     files: CircuitBreaker
+    translate: Translate
+    served: ServedModels | None
+    _abilities: dict[str, Abilities] = field(default_factory=dict)
 
-    async def ping(self) -> None:
-        """Raises DependencyDown unless the provider answers and accepts our key. Uses no tokens."""
+    def abilities(self, model: str) -> Abilities:
+        """What the provider can do with a model, the same for all its users."""
+        if self.served is None:
+            known = Abilities((Form.SCHEMA, Form.TOOL), reports_finish=True, pause_seconds=0)
+        else:
+            known = Abilities((Form.SCHEMA, Form.OBJECT, Form.TOOL))
+        return self._abilities.setdefault(model, known)
+
+    async def ping(self, model: str) -> None:
+        """Raises DependencyDown unless the provider answers, accepts our key and has the model. Uses no
+        tokens."""
         from httpx2 import HTTPError
 
         headers = {"authorization": f"Bearer {await self.key()}"}
@@ -78,6 +92,10 @@ class Provider:
             raise key_refused()
         if response.is_server_error:
             raise model_down("The model failed to answer. Try again shortly.")
+        if self.served is not None:
+            await self.served.learn()
+            if problem := self.served.problem(model):
+                raise ModelMisconfigured(problem, code=MODEL_UNKNOWN)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -91,7 +109,7 @@ def endpoint_of(settings: CoreSettings) -> Endpoint | None:
         return Endpoint(url, settings.azure_openai_api_key, is_azure=True)
     if settings.openai_api_key or settings.openai_base_url:
         key = settings.openai_api_key or SecretStr(NO_KEY)
-        return Endpoint(settings.openai_base_url or OPENAI_URL, key)
+        return Endpoint(settings.openai_base_url or SERVERS[OPENAI].url, key)
     return None
 
 
@@ -103,22 +121,30 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
     endpoint = endpoint_of(settings)
     if endpoint is None:
         return None
+    key, http = _key(endpoint, credentials), _open_http(settings)
+    served = ServedModels(http, endpoint.url, key) if settings.has_other_server else None
+    translate = partial(_translate, served)
     return Provider(
         endpoint=endpoint,
-        key=_key(endpoint, credentials),
-        http=_open_http(settings),
+        key=key,
+        http=http,
         retries=settings.model_retries,
+        translate=translate,
+        served=served,
         chat=CircuitBreaker(MODEL, translate),
         embeddings=CircuitBreaker(MODEL, _translate_about_embeddings),
         files=CircuitBreaker(MODEL, _translate_about_files),
     )
 
 
-def translate(exc: Exception) -> OrcError | None:
+def _translate(served: ServedModels | None, exc: Exception) -> OrcError | None:
     """Our error for an exception of the provider's library, which was imported before it raised one."""
     from core.llm import openai_errors
 
-    return openai_errors.translate(exc)
+    error = openai_errors.translate(exc)
+    if served is not None and isinstance(error, ModelMisconfigured) and error.code == MODEL_UNKNOWN:
+        return ModelMisconfigured(f"{error.message}{served.choice}", code=MODEL_UNKNOWN)
+    return error
 
 
 def _translate_about_embeddings(exc: Exception) -> OrcError | None:

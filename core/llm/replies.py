@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.ai import add_ai_message_chunks
@@ -16,7 +16,7 @@ TOO_LONG = frozenset({"length", "max_output_tokens", "incomplete"})
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _REPAIRED = ("content", "tool_calls", "invalid_tool_calls", "additional_kwargs")
-Message = TypeVar("Message", bound=AIMessage)
+_THOUGHTS = tuple((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking"))
 
 
 def repair_text(text: str) -> str:
@@ -36,29 +36,66 @@ def repair(value: Any) -> Any:
 
 
 def repair_message(message: AIMessage) -> AIMessage:
-    """A whole reply with all its texts repaired. Raises TypeError if its text is not text."""
+    """A whole reply with all its texts repaired, without its thoughts. Raises TypeError if its text is not
+    text."""
     repaired = message.model_copy(update={name: repair(getattr(message, name)) for name in _REPAIRED})
     _ = repaired.text
+    if isinstance(repaired.content, str):
+        thoughts = Thoughts()
+        repaired.content = thoughts.feed(repaired.content) + thoughts.finish()
     return repaired
 
 
+class Thoughts:
+    """Drops what a model thinks at the beginning of its text, between tags that may be split over chunks."""
+
+    def __init__(self) -> None:
+        self._held: str | None = ""
+
+    def feed(self, text: str) -> str:
+        """What of the text is known to be the answer."""
+        if self._held is None:
+            return text
+        self._held += text
+        begun = self._held.lstrip()
+        for opening, closing in _THOUGHTS:
+            if begun.startswith(opening):
+                _, closed, answer = begun.partition(closing)
+                if not closed:
+                    return ""
+                answer = answer.lstrip()
+                self._held = None if answer else ""
+                return answer
+            if opening.startswith(begun):
+                return ""
+        return self.finish()
+
+    def finish(self) -> str:
+        """What was held back and is no thought."""
+        held, self._held = self._held or "", None
+        return "" if held.lstrip().startswith(tuple(opening for opening, _ in _THOUGHTS)) else held
+
+
 class StreamRepair:
-    """Repairs the text of a streamed reply. Half of a pair at the end of a chunk waits for the next one."""
+    """Repairs the text of a streamed reply and drops its thoughts. Half of a pair at the end of a chunk waits
+    for the next one."""
 
     def __init__(self) -> None:
         self._half = ""
+        self._thoughts = Thoughts()
 
     def feed(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """The chunk with repaired text. Raises TypeError if its text is not text."""
         if isinstance(chunk.content, str):
-            content: Any = self._feed(chunk.content)
+            content: Any = self._thoughts.feed(self._feed(chunk.content))
         else:
             content = [self._feed_block(block) for block in chunk.content]
         return chunk if content == chunk.content else chunk.model_copy(update={"content": content})
 
     def finish(self) -> AIMessageChunk | None:
-        """What replaces a half that stayed alone; None if there is none."""
-        return AIMessageChunk(content=repair_text(self._half)) if self._half else None
+        """What was held back to the end; None if nothing was."""
+        rest = self._thoughts.feed(repair_text(self._half)) + self._thoughts.finish()
+        return AIMessageChunk(content=rest) if rest else None
 
     def _feed(self, text: str) -> str:
         text, self._half = self._half + text, ""

@@ -51,7 +51,9 @@ _ALWAYS_SPLIT = re.compile(r"(?<=[^\W\d_])(?=[ .,;:!?\u3001\u3002\uff0c][^\W\d_]
 
 
 class TokenCounter(Protocol):
-    """Counts the tokens of a text."""
+    """Counts the tokens of a text. `tools_as_json`: the model reads definitions of tools as their JSON."""
+
+    tools_as_json: bool
 
     def count(self, text: str) -> int:
         """Tokens of `text`; 0 for the empty string."""
@@ -68,7 +70,8 @@ class TiktokenCounter:
     Every turn counts the messages of its conversation again, so recent counts are cached by the text's hash.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, tools_as_json: bool = False) -> None:
+        self.tools_as_json = tools_as_json
         self._cached: dict[tuple[int, int], int] = {}
 
     def count(self, text: str) -> int:
@@ -161,9 +164,11 @@ def message_tokens(message: BaseMessage, counter: TokenCounter) -> int:
 
 
 def tools_tokens(tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> int:
-    """Tokens of tool definitions in OpenAI's function format."""
+    """Tokens of tool definitions: in OpenAI's own format, or as the JSON that templates of others have."""
     if not tools:
         return 0
+    if counter.tools_as_json:
+        return sum(counter.count(json.dumps(tool)) for tool in tools)
     return _AFTER_FUNCTIONS + sum(_function_tokens(tool["function"], counter) for tool in tools)
 
 

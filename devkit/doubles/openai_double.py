@@ -102,6 +102,8 @@ class OpenAIDouble:
 
     With a `window` a prompt that is too long is refused, and the token counts are a model's.
 
+    `served` is what other addresses answer, by path: `/v1/models` with an empty list unless it is there.
+
     `embedding` is released once for every embeddings request that arrives: acquire it to wait for one.
     """
 
@@ -116,19 +118,22 @@ class OpenAIDouble:
         self.script = script or Script()
         self.requests: list[LoggedRequest] = []
         self.files = Shelf()
+        self.served: dict[str, Json] = {}
         self.embedding = threading.Semaphore(0)
         self.most_embedding_at_once = 0
         routes = [Route("/_log", self._log), Route("/_script", self._set_script, methods=["POST"])]
         for prefix in PREFIXES:
-            routes.append(Route(f"{prefix}/models", self._models))
             routes.append(Route(f"{prefix}/chat/completions", self._chat, methods=["POST"]))
             routes.append(Route(f"{prefix}/responses", self._respond, methods=["POST"]))
             routes += self.files.routes(prefix)
             routes.append(Route(f"{prefix}/embeddings", self._embed, methods=["POST"]))
-        self.app = Starlette(routes=routes)
+        self.app = Starlette(routes=[*routes, Route("/{path:path}", self._serve, methods=["GET", "POST"])])
 
-    async def _models(self, _: Request) -> Response:
-        return JSONResponse({"object": "list", "data": [{"id": "double", "object": "model"}]})
+    async def _serve(self, request: Request) -> Response:
+        path = request.url.path
+        if path.endswith("/models") and path.removesuffix("/models") in PREFIXES:
+            return JSONResponse(self.served.get(path, {"object": "list", "data": []}))
+        return JSONResponse(self.served[path]) if path in self.served else Response("404 not found", 404)
 
     async def _log(self, _: Request) -> Response:
         return JSONResponse([request.model_dump() for request in self.requests])

@@ -32,6 +32,7 @@ class ToolCall(BaseModel):
 
 class Reply(BaseModel):
     """One answer. `choices=False` sends none at all, `usage=False` leaves out the token counts.
+    `finish_reason=None` sends null, as some servers do; empty: the usual one.
 
     `refusal` comes in the place of a text.
 
@@ -42,14 +43,16 @@ class Reply(BaseModel):
     text: str = ""
     refusal: str = ""
     tool_calls: list[ToolCall] = []
-    finish_reason: str = ""
+    finish_reason: str | None = ""
     usage: bool = True
     delay_ms: float = 0
     choices: bool = True
     prompt_tokens: int | None = None
 
     @property
-    def finish(self) -> str:
+    def finish(self) -> str | None:
+        if self.finish_reason is None:
+            return None
         return self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
 
 
@@ -131,9 +134,20 @@ class ChatRequest(BaseModel):
         return functions[0] if functions and choice in ("required", "any") else None
 
     @property
+    def form(self) -> Json | None:
+        """The name and the parameters of the object that is asked for, by a forced call or by a schema."""
+        asked: Json = (self.body.get("response_format") or {}).get("json_schema") or {}
+        by_schema = {"name": asked.get("name"), "parameters": asked.get("schema")}
+        return self.forced_tool or (by_schema if asked else None)
+
+    @property
     def schema_asked(self) -> Json | None:
         """The JSON schema that the answer's text must have."""
-        schema: Json | None = (self.body.get("response_format") or {}).get("json_schema", {}).get("schema")
+        form = self.body.get("response_format") or {}
+        if form.get("type") == "json_object":
+            in_prompt: Json = json.loads(self.prompt.rpartition("JSON schema:\n")[2])
+            return in_prompt
+        schema: Json | None = form.get("json_schema", {}).get("schema")
         return schema
 
     def _pages(self, label: AttachedFile, file: FilePart) -> Iterator[FencedSource]:

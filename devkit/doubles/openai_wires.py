@@ -87,7 +87,7 @@ class Responses:
         self._number = 0
 
     def whole(self) -> Json:
-        reason = _WHY_INCOMPLETE.get(self._reply.finish)
+        reason = _WHY_INCOMPLETE.get(self._reply.finish or "")
         given, made = tokens_of(self._body, self._reply)
         usage = {
             "input_tokens": given,

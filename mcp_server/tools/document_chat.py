@@ -278,7 +278,7 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
             said = await work.model.complete(messages, budget=work.budget, max_tokens=cap)
             await _send(writer.feed(said), writer, work)
     except ReplyCut as exc:
-        if not exc.at_limit:
+        if not exc.is_kept:
             raise
         cut = exc
         if not work.stream:

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import typer
@@ -31,6 +31,9 @@ from orc import __version__
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings, child_environment, load
 
+if TYPE_CHECKING:
+    from orc.readiness import DependencyState
+
 _ADVICE = {
     "SQLite": "Check that the data directory (ORC_DATA_DIR) can be written.",
     "folder": "Check that the data directory (ORC_DATA_DIR) can be written.",
@@ -50,8 +53,8 @@ _ADVICE = {
 
 
 async def examine(settings: Settings, console: Console) -> bool:
-    """Print the state of every dependency and damage of the data; whether turns can be answered, and no data
-    is damaged.
+    """Print the state of every dependency, what the model can do and damage of the data; whether turns can be
+    answered, and no data is damaged.
 
     Unless the settings name a tools server and its port is not 0, it is that of the `orc serve` that runs
     on this data directory.
@@ -66,13 +69,30 @@ async def examine(settings: Settings, console: Console) -> bool:
         return False
     # Not at the top: `orc serve` starts its other processes before it imports as much itself.
     from orc.bootstrap import open_app
+    from orc.cli.model_trial import report_model
     from orc.readiness import check
 
+    # Lines that the terminal wraps: a table cuts addresses and paths.
+    say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
     async with open_app(settings) as app:
         callers = check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
         states = await asyncio.gather(*(each() for each in (*app.checks, callers)))
-    # Lines that the terminal wraps: a table cuts addresses and paths.
-    say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
+        _report_states(settings, states, say)
+        answers = True
+        if settings.has_model:
+            window = settings.context_window or app.model_facts.window(app.models.names)
+            answers = await report_model(app.models.writer, window, settings.server, say)
+    if not settings.azure_services:
+        blobs = FolderBlobStore(settings.blobs_dir)
+        findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
+    _report(findings, console)
+    for warning in doubtful_settings(Settings):
+        console.print(f"[yellow]{warning}[/]")
+    works = answers and all(state.allows_turns for state in states)
+    return works and not any(each.is_damage for each in findings)
+
+
+def _report_states(settings: Settings, states: Sequence["DependencyState"], say: Callable[..., None]) -> None:
     several = f", {settings.processes} processes each of the API and the tools server"
     say(f"Orc on Python {platform.python_version()}{several if settings.processes > 1 else ''}")
     for state in states:
@@ -83,13 +103,6 @@ async def examine(settings: Settings, console: Console) -> bool:
         for label, text in (("where", state.where), ("to do", to_do)):
             if text:
                 say(f"    {label}: {text}")
-    if not settings.azure_services:
-        blobs = FolderBlobStore(settings.blobs_dir)
-        findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
-    _report(findings, console)
-    for warning in doubtful_settings(Settings):
-        console.print(f"[yellow]{warning}[/]")
-    return all(state.allows_turns for state in states) and not any(each.is_damage for each in findings)
 
 
 def _report(findings: Sequence[Finding], console: Console) -> None:
@@ -222,7 +235,10 @@ def trial(
 
 @app.command()
 def doctor() -> None:
-    """List the services in use, whether each answers, damage of the data, and what to do about it."""
+    """List the services in use, whether each answers, damage of the data, and what to do about it.
+
+    A model that is configured is sent three short requests.
+    """
     if not _run(lambda settings: examine(settings, out)):
         raise typer.Exit(1)
 

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
     from orc.bootstrap import App
 
+    Looking = asyncio.Task[list[str]]
+
 ALL_SERVICES = 3
 PORT_CHECKS = 20
 DRAIN_SECONDS = 10
@@ -65,8 +67,15 @@ async def serve(settings: Settings, console: Console) -> None:
     start_logging(settings)
     await _check(settings)
     settings = _with_free_ports(settings)
+    looking = asyncio.create_task(_servers_here(settings))
     with announced(settings.data_dir, settings.mcp_server_url):
-        await (_serve_here if settings.processes == 1 else _serve_in_children)(settings, console)
+        await (_serve_here if settings.processes == 1 else _serve_in_children)(settings, console, looking)
+
+
+async def _servers_here(settings: Settings) -> list[str]:
+    from core.llm.served_models import found_here
+
+    return [] if settings.has_model else await found_here()
 
 
 def _with_free_ports(settings: Settings) -> Settings:
@@ -82,7 +91,7 @@ def _netloc(host: str, port: int | str) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-async def _serve_here(settings: Settings, console: Console) -> None:
+async def _serve_here(settings: Settings, console: Console, looking: "Looking") -> None:
     async with AsyncExitStack() as stack:
         with console.status("Starting ..."), collector_paused():
             tools_are_up = await stack.enter_async_context(tools_server(settings))
@@ -91,11 +100,11 @@ async def _serve_here(settings: Settings, console: Console) -> None:
             opened, _ = await asyncio.gather(app.state.provider.get(), tools_are_up())
             # Last: workers must not compete with the start of the API and the tools server.
             await stack.enter_async_context(workers(settings))
-        greet = partial(_greet, settings, console)
+        greet = partial(_greet, settings, console, looking)
         await _GreetingServer(_config(app, settings), greet, opened.warm).serve()
 
 
-async def _serve_in_children(settings: Settings, console: Console) -> None:
+async def _serve_in_children(settings: Settings, console: Console, looking: "Looking") -> None:
     environment = environment_of(settings, MCP_SERVER_URL=settings.mcp_server_url)
     api = Server("the API", ["-m", "orc", "api"], environment, stop_seconds=API_STOP_SECONDS)
     # The API ends first: its turns need the tools server.
@@ -107,7 +116,7 @@ async def _serve_in_children(settings: Settings, console: Console) -> None:
                 all_serve = await first.enter_async_context(sharing)
                 await asyncio.gather(all_serve(), tools_are_up())
                 await others.enter_async_context(workers(settings))
-            _greet(settings, console)
+            _greet(settings, console, looking)
             await asyncio.get_running_loop().create_future()
 
 
@@ -269,7 +278,7 @@ async def _problem_with(listener: _Listener) -> str:
     )
 
 
-def _greet(settings: Settings, console: Console) -> None:
+def _greet(settings: Settings, console: Console, looking: "Looking | None" = None) -> None:
     from core.llm.factory import describe
     from orc.api import PREFIX
 
@@ -281,6 +290,8 @@ def _greet(settings: Settings, console: Console) -> None:
     used = settings.azure_services
     places = used if len(used) == ALL_SERVICES else [f"{settings.data_dir}/", *used]
     say(f"Answers come from {describe(settings)}. Documents and turns are kept in {', '.join(places)}.")
+    for line in looking.result() if looking and looking.done() else ():
+        say(line)
     say("\nOr try, in another terminal:")
     say(f"  {_example()}")
     say(f"  curl -s {base}/ready\n")

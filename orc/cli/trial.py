@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 QUESTIONS = EXAMPLES / "trial.jsonl"
 NO_MODEL = (
-    "orc trial needs a language model: set OPENAI_BASE_URL and ORC_CHAT_MODEL for a local server, or"
+    "orc trial needs a language model: set ORC_MODEL, such as ollama:llama3.2 for a local server, or"
     " OPENAI_API_KEY, or AZURE_OPENAI_ENDPOINT."
 )
 MOST_FAILED = 3

@@ -62,9 +62,9 @@ class AnswerStream:
         try:
             yield
         except ReplyCut as exc:
-            if exc.at_limit and not self._has_begun:
+            if exc.is_kept and not self._has_begun:
                 self.write(exc.text)
-            if not exc.at_limit or not self._has_begun:
+            if not exc.is_kept or not self._has_begun:
                 raise
             self.is_cut, self._cap = True, cap
 

@@ -22,7 +22,7 @@ from orc.graphs.lazy_retrieval import read_in_full, summarized
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
 from orc.graphs.revision import revision_deadline
-from orc.graphs.utils import available_tools, changes
+from orc.graphs.utils import available_tools, changes, writer_of
 from orc.lookups import LookupStep
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
@@ -130,7 +130,8 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
     callable_tools = [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
     covers_contexts = state.scope is not None and bool(state.scope.places)
-    may_call = deps.budget.calls_left > 1
+    takes_tools = writer_of(state, deps)[0].abilities.takes_tools and deps.settings.max_tool_rounds > 0
+    may_call = takes_tools and deps.budget.calls_left > 1
     definitions = function_definitions(callable_tools, with_contexts=covers_contexts) if may_call else []
     return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps, plan=plan)
 

@@ -18,8 +18,10 @@ from orc.settings import TurnSettings
 
 MALFORMED = "The arguments were not valid JSON."
 MALFORMED_TOKENS = 20
-INSTRUCTIONS_AND_TOOLS = 3000
-"""Tokens reserved for the instructions and the definitions of tools."""
+INSTRUCTIONS, INSTRUCTIONS_AND_TOOLS = 1200, 3000
+"""Tokens reserved for the instructions, alone and with the definitions of tools."""
+LEAST_WINDOW_FOR_TOOLS = 8000
+"""In a smaller window definitions of tools would take the space of the passages."""
 LEAST = 200
 MAX_BYTES_PER_CHARACTER = 4
 """No text has more tokens than bytes."""
@@ -141,9 +143,12 @@ def shrink_to_window(
     """The settings with token budgets reduced in proportion, if the model's window is smaller than their sum.
 
     `cap` is the longest possible answer. If the question alone fills the window, each part keeps a minimum,
-    and the model reports that the prompt is too long.
+    and the model reports that the prompt is too long. A small window has no tools and a shorter answer.
     """
-    available = window - INSTRUCTIONS_AND_TOOLS - (cap or REPLY)
+    reserved = INSTRUCTIONS_AND_TOOLS
+    if window < LEAST_WINDOW_FOR_TOOLS:
+        settings, reserved = settings.model_copy(update={"max_tool_rounds": 0}), INSTRUCTIONS
+    available = window - reserved - min(cap or REPLY, window // 4)
     images = settings.page_image_tokens if settings.page_images else 0
     wanted = settings.history_tokens + settings.memory_tokens + settings.retrieval_tokens + images
     most = max(wanted, settings.planner_tokens)

@@ -190,6 +190,8 @@ def _worth(statement: str) -> tuple[bool, int]:
 
 
 SECONDS = 30.0
+MOST_CALLS = 4
+"""A request in each form of structured output, and a correction."""
 MESSAGE_TOKENS = 400
 """Tokens of each side of a turn that the model sees."""
 
@@ -240,7 +242,7 @@ class Summarizer:
         asked = [SystemMessage(self._prompt), HumanMessage("\n\n".join(map(self._shown, turns)))]
         try:
             async with asyncio.timeout(self._seconds):
-                form = await self._model.structured(asked, CondensedTurns, budget=CallBudget(max_calls=1))
+                form = await self._model.structured(asked, CondensedTurns, budget=CallBudget(MOST_CALLS))
         except (OrcError, TimeoutError) as exc:
             logger.warning(
                 "old turns stay as they are, the model did not condense them: %s", type(exc).__name__

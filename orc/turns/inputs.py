@@ -33,12 +33,13 @@ class TurnInputs:
         self._parts = parts
         # The smallest window and the longest answer of any model that a turn may use.
         names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
-        self._window = parts.settings.context_window or parts.catalogue.window(names)
+        self._names = names
         caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
     async def read(self, running: RunningTurn) -> tuple[ConversationState, Deps]:
         """The state in which the graph of a turn starts, and what it may use. Sets the turn's `memory`."""
+        await self._parts.catalogue.learn()
         if running.documents or running.is_in_new_conversation:
             accessible, memory = running.documents, await self._memory(running)
         else:
@@ -69,7 +70,7 @@ class TurnInputs:
         covers_contexts = running.scope is not None and running.scope.places
         settings = shrink_to_window(
             request.flags.applied(parts.settings),
-            self._window,
+            parts.settings.context_window or parts.catalogue.window(self._names),
             request.question,
             parts.counter,
             self._longest_answer,

@@ -170,7 +170,7 @@ class Writer {
     const turn = this.turn;
     switch (kind) {
       case "turn": this.#begin(data); break;
-      case "route": case "plan": case "tool": change(turn, { status: statusOf(kind, data) ?? turn.value.status }); break;
+      case "route": case "plan": case "tool": case "context": change(turn, { status: statusOf(kind, data) ?? turn.value.status }); break;
       case "token": this.#append(data.text); break;
       case "citation": this.#cite(data); break;
       case "reset": this.#withdraw(number); break;
@@ -278,7 +278,7 @@ function statusOf(kind, data) {
   if (kind === "plan" && data.steps?.some((/** @type {string} */ step) => step !== "answer")) {
     return { kind, text: t("step.plan", { query: data.rewritten_query }) };
   }
-  return kind === "route" ? { kind, text: t("step.route") } : null;
+  return kind === "route" || kind === "context" ? { kind, text: t(`step.${kind}`) } : null;
 }
 
 /** The name of a tool for people. @param {string} name */

@@ -121,6 +121,7 @@ def live_and_die(folder: Path) -> tuple[int, int]:
     double = OpenAIDouble()
     with serving(double) as base_url:
         settings = {
+            "ORC_MODEL": "openai:gpt-5.1",
             "OPENAI_BASE_URL": base_url,
             "OPENAI_API_KEY": "none",
             "ORC_ADVANCED": '{"turn_lease_seconds": 1}',

@@ -93,7 +93,7 @@ def question(seq: int, size: Size) -> tuple[str, dict[str, Any]]:
 
 def answer(asked: ChatRequest) -> Reply | None:
     """A model that answers from its sources or from what the user said, and otherwise talks at length."""
-    forced = asked.forced_tool
+    forced = asked.form
     if forced and forced["name"] == "TurnPlan":
         whole = (
             asked.question[asked.question.rfind("What is") :]
@@ -131,6 +131,7 @@ def window() -> Window:
 def system(window: Window, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
     with serving(OpenAIDouble(answer, window=window)) as base_url:
         settings = {
+            "ORC_MODEL": "openai:gpt-5.1",
             "OPENAI_BASE_URL": base_url,
             "OPENAI_API_KEY": "none",
             # A prompt that condenses old turns in the background would be counted with those of the turn.

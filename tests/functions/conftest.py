@@ -46,6 +46,7 @@ def app_settings(
     return {
         "ORC_DATA_DIR": str(tmp_path_factory.mktemp("functions") / ".orc"),
         "MCP_SERVER_URL": f"http://127.0.0.1:{free_port()}/mcp",
+        "ORC_MODEL": "openai:gpt-5.1",
         "OPENAI_BASE_URL": served_model[1],
         "OPENAI_API_KEY": "none",
         "ORC_PAGE_ANALYSIS": "extractive",

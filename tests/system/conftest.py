@@ -26,6 +26,7 @@ def served_double() -> Iterator[tuple[OpenAIDouble, str]]:
 def model_settings(served_double: tuple[OpenAIDouble, str]) -> dict[str, str]:
     """Settings under which Orc asks the double."""
     return {
+        "ORC_MODEL": "openai:gpt-5.1",
         "OPENAI_BASE_URL": served_double[1],
         "OPENAI_API_KEY": "none",
         "ORC_ADVANCED": '{"model_retries": 0}',

@@ -51,7 +51,7 @@ class Model:
         self._calls, self._texts = iter(talk.calls), iter(talk.texts)
 
     def __call__(self, asked: ChatRequest) -> Reply | Failure | None:
-        forced = asked.forced_tool
+        forced = asked.form
         if forced:
             self.asked.append(forced["name"])
             return _filled(forced["name"], next(self._forms[forced["name"]], None))
@@ -180,7 +180,12 @@ def running_with_doubles(
 ) -> Iterator[InProcess]:
     """APIs and a tools server that ask this model and, of the web, a search engine that finds one page."""
     with serving(model) as address, web_search_double.serving(WebSearchDouble(pages=[PAGE])) as engine:
-        common = {"openai_base_url": address, "openai_api_key": "none", "model_retries": 0}
+        common = {
+            "model": "openai:gpt-5.1",
+            "openai_base_url": address,
+            "openai_api_key": "none",
+            "model_retries": 0,
+        }
         web = {"google_search_url": f"{engine.url}/google", "google_search_engine": ENGINE_ID}
         tools = {"google_search_key": KEY, **web}
         with running_here(folder, variants, common=common, tools=tools) as running:

@@ -64,7 +64,12 @@ def product(folder: Path) -> Iterator[tuple[InProcess, OpenAIDouble, list[Json]]
 
     double = OpenAIDouble()
     with serving(double) as base_url:
-        common = {"openai_base_url": base_url, "openai_api_key": "none", "memory": "extractive"}
+        common = {
+            "model": "openai:gpt-5.1",
+            "openai_base_url": base_url,
+            "openai_api_key": "none",
+            "memory": "extractive",
+        }
         with running_here(folder, {"": Variant(override=recording)}, common=common, tools={}) as here:
             yield here, double, calls
 

@@ -117,7 +117,7 @@ def obey(asked: ChatRequest) -> Reply | None:
     if messages[-1]["role"] == "tool":
         return Reply(text=f"I received: {messages[-1]['content']}")
     found = ORDER.findall("\n".join(str(message.get("content")) for message in messages))
-    if not found or asked.forced_tool:
+    if not found or asked.form:
         return None
     order = json.loads(found[-1].replace("&lt;", "<").replace("&gt;", ">"))
     if "say" in order:
@@ -250,6 +250,7 @@ def test_no_tool_schema_that_a_model_was_shown_identifies_anything(
     for names in (["a.txt"], ["a.txt"], []):
         answered(ask(ann, conversation_id, *names))
     shown = [tool["function"] for request in double.requests for tool in request.body.get("tools") or []]
+    shown += [form for request in double.requests if (form := ChatRequest(body=request.body).form)]
     assert {"TurnPlan", "documents_list", "semantic_search", "get_page"} <= {t["name"] for t in shown}
     assert "document_chat" not in {tool["name"] for tool in shown}
     assert [identifying(tool["parameters"]) for tool in shown] == [[]] * len(shown)

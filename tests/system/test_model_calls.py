@@ -55,7 +55,7 @@ def model() -> OpenAIDouble:
 @pytest.fixture(scope="module")
 def here(model: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     with serving(model) as address:
-        common = {"openai_base_url": address, "openai_api_key": "none"}
+        common = {"model": "openai:gpt-5.1", "openai_base_url": address, "openai_api_key": "none"}
         with running_here(tmp_path_factory.mktemp("calls"), VARIANTS, common=common, tools={}) as running:
             yield running
 

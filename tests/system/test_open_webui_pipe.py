@@ -29,7 +29,12 @@ def double() -> Iterator[OpenAIDouble]:
 @pytest.fixture(scope="module")
 def running(double: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
     with serving(double) as address:
-        common = {"openai_base_url": address, "openai_api_key": "none", "page_analysis": "off"}
+        common = {
+            "model": "openai:gpt-5.1",
+            "openai_base_url": address,
+            "openai_api_key": "none",
+            "page_analysis": "off",
+        }
         api = {"": Variant({"auth_mode": AuthMode.LOCAL})}
         with running_here(tmp_path_factory.mktemp("pipe"), api, common=common, tools={}) as here:
             yield here

@@ -37,6 +37,7 @@ def running(
     served: tuple[OpenAIDouble, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[InProcess]:
     common = {
+        "model": "openai:gpt-5.1",
         "openai_base_url": served[1],
         "openai_api_key": "none",
         "model_retries": 0,

@@ -70,8 +70,8 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeing]:
     }
     with serving(double) as base_url:
         common = {
+            "model": "openai:gpt-4o",
             "openai_base_url": base_url,
-            "chat_model": "gpt-4o",
             "models": [BLIND],
             "title_model": "off",
             "model_retries": 0,

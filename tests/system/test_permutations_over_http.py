@@ -128,7 +128,9 @@ PERMUTATIONS = {
     "the planner is late": Permutation(
         BY_PLAN, Talk([LATE]), variant="hasty planner", says="could not be planned"
     ),
-    "the planner talks": Permutation(BY_PLAN, Talk(["I would search."]), says="could not be planned"),
+    "the planner talks": Permutation(
+        ["TurnPlan", *BY_PLAN], Talk(["I would search."] * 2), says="could not be planned"
+    ),
     "the planner makes up a step": Permutation(BY_PLAN, Talk([plan("guess")]), says="could not be planned"),
     "the planner makes up a kind": Permutation(
         BY_PLAN, Talk([plan("retrieve", intent="gossip")]), says="could not be planned"
@@ -237,7 +239,10 @@ PERMUTATIONS = {
     ),
     "the judge fails": undecided(talk=Talk(texts=[OTHER], verdicts=[BROKEN])),
     "the judge is late": undecided(talk=Talk(texts=[OTHER], verdicts=[LATE]), variant="hasty judge"),
-    "the judge talks": undecided(talk=Talk(texts=[OTHER], verdicts=["I like it."])),
+    "the judge talks": undecided(
+        asked=["tools", "CriticVerdict", "CriticVerdict"],
+        talk=Talk(texts=[OTHER], verdicts=["I like it."] * 2),
+    ),
 }
 
 

@@ -164,7 +164,8 @@ def test_documents_tools_and_talk_go_by_the_same_api(
     turn = answered(ask(client, conversation_id, "watch.txt"))
     assert turn["answer"] == 'The night watch has 7 members. [Page 1 of Document "watch.txt"]'
     call = Reply(text="Let me look.", tool_calls=[ToolCall(name="documents_list")])
-    double.script.replies.extend([call, Reply(text="There is one: watch.txt.")])
+    # The first two are no plans, so the turn is planned by rules.
+    double.script.replies.extend([call, call, Reply(text="There is one: watch.txt.")])
     flags = {"critic": "off"}
     events = ask_streaming(
         client, question="What is there?", conversation_id=conversation_id, feature_flags=flags

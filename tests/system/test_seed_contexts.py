@@ -55,7 +55,12 @@ def respond(request: ChatRequest) -> Reply | None:
 def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeded]:
     double = OpenAIDouble(respond)
     with serving(double) as base_url:
-        common = {"openai_base_url": base_url, "title_model": TITLE_MODEL, "model_retries": 0}
+        common = {
+            "model": "openai:gpt-5.1",
+            "openai_base_url": base_url,
+            "title_model": TITLE_MODEL,
+            "model_retries": 0,
+        }
         folder = tmp_path_factory.mktemp("seeded")
         with running_here(folder, {"": Variant({"critic": "off"})}, common=common, tools={}) as here:
             yield Seeded(here, double, _contexts(here))

@@ -233,7 +233,12 @@ def test_content_is_exported_if_the_settings_ask_for_it(
     recorded: Recorded, tmp_path: Path, served_double: tuple[OpenAIDouble, str]
 ) -> None:
     double, address = served_double
-    settings = {"telemetry_content": True, "openai_base_url": address, "openai_api_key": "none"}
+    settings = {
+        "telemetry_content": True,
+        "model": "openai:gpt-5.1",
+        "openai_base_url": address,
+        "openai_api_key": "none",
+    }
     with (
         running_here(tmp_path, {"": Variant()}, common={**settings, "model_retries": 0}, tools={}) as running,
         running.client("", f"{CANARY}-org", f"{CANARY}-user") as client,

@@ -23,6 +23,7 @@ PROVIDER_VARIABLES = (
     "AZURE_OPENAI_ENDPOINT",
     "AZURE_OPENAI_API_KEY",
     "ORC_CHAT_MODEL",
+    "ORC_MODEL",
     "ORC_PLANNER_MODEL",
 )
 
@@ -82,6 +83,7 @@ async def model(
 ) -> ChatModel:
     """A chat model of the provider, without retries, by either of its APIs."""
     settings = make_settings(
+        model="openai:gpt-5.1",
         openai_base_url=base_url,
         responses_api=request.param == "responses",
         model_retries=0,

@@ -19,6 +19,7 @@ from core.llm.errors import (
     ModelRefused,
     ReplyCut,
 )
+from core.llm.structured_outputs import Abilities
 from core.models import Usage
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
 from devkit.fakes import ScriptedModel, WordCounter, collect
@@ -158,7 +159,7 @@ async def test_structured_output_in_the_text_is_parsed(
 async def test_invalid_structured_output_is_translated(
     reply: Reply, model: ChatModel, budget: CallBudget, double: OpenAIDouble
 ) -> None:
-    double.script.replies.append(reply)
+    double.script.replies.extend([reply] * 2)
     with pytest.raises(ModelOutputInvalid):
         await model.structured(ASKED, RewrittenQuestion, budget=budget)
 
@@ -339,7 +340,7 @@ async def _settled(double: OpenAIDouble) -> int:
 
 async def test_an_answer_without_a_finish_reason_is_cut() -> None:
     model = ScriptedModel(script=lambda _messages, _options: AIMessage("The beta quay has"), calls=[])
-    cut = ChatModel(model, WordCounter(), name="scripted", reports_finish_reason=True)
+    cut = ChatModel(model, WordCounter(), name="scripted", abilities=Abilities(reports_finish=True))
     with pytest.raises(ReplyCut) as raised:
         await collect(cut.stream([HumanMessage("?")], budget=CallBudget(max_calls=1)))
     assert raised.value.code == "model_reply_cut"

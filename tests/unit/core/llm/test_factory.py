@@ -225,24 +225,6 @@ async def test_a_reply_is_held_to_a_schema_where_the_provider_can_do_that(
     assert "tools" not in body
 
 
-@pytest.mark.parametrize(
-    ("facts", "is_held"), [({}, False), ({"structured_outputs": True}, True), ({"images": True}, False)]
-)
-async def test_a_model_of_another_server_is_held_to_a_schema_if_the_settings_say_that_it_can_be(
-    facts: dict[str, Any],
-    is_held: bool,
-    make_settings: MakeSettings,
-    open_for: OpenFor,
-    counter: TokenCounter,
-) -> None:
-    double = OpenAIDouble()
-    with serving(double) as endpoint:
-        settings = make_settings(openai_base_url=endpoint, chat_model="own", model_catalog={"own": facts})
-        model = build_chat_model(settings, "critic", counter, open_for(settings))
-        await model.structured(ASKED, Issue, budget=CallBudget(1))
-    assert ("response_format" in double.requests[0].body) is is_held
-
-
 async def test_a_deployment_without_structured_outputs_is_asked_by_a_tool_call(
     make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
 ) -> None:

@@ -1,10 +1,14 @@
 """What is known of models: by name, by the beginning of a name, and by the settings."""
 
 import json
+import re
+from datetime import date, timedelta
+from pathlib import Path
 
 import pytest
 
 from core.infra.model_settings import DEFAULT_CHAT_MODEL, DEFAULT_EMBEDDING_MODEL, ModelFacts
+from core.llm import model_catalog
 from core.llm.model_catalog import UNKNOWN, ModelCatalogue
 from core.models import Usage
 from devkit.shared_data import ROOT
@@ -69,3 +73,11 @@ def test_the_default_models_are_the_same_everywhere() -> None:
     local = json.loads((ROOT / "local.settings.json.example").read_text())["Values"]
     assert local.get("ORC_CHAT_MODEL", DEFAULT_CHAT_MODEL) == DEFAULT_CHAT_MODEL
     assert ModelCatalogue().cost_usd(DEFAULT_CHAT_MODEL, MILLION) is not None
+
+
+def test_the_facts_were_compared_with_their_sources_within_a_year() -> None:
+    """If this fails: read the sources in core/llm/models.toml again, then change the date there."""
+    facts = (Path(model_catalog.__file__).parent / "models.toml").read_text()
+    found = re.search(r"^# checked = (\S+):", facts, re.MULTILINE)
+    assert found
+    assert date.today() - date.fromisoformat(found[1]) < timedelta(days=365)

@@ -11,7 +11,7 @@ from langchain_openai import StreamChunkTimeoutError
 from openai.types.chat import ChatCompletion
 
 from core.errors import DependencyDown, OrcError
-from core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured, ModelOutputInvalid
+from core.llm.errors import ContextTooLong, ModelMisconfigured
 from core.llm.openai_errors import translate
 
 REQUEST = httpx2.Request("POST", "http://model/v1/chat/completions")
@@ -24,8 +24,6 @@ EXPECTED: dict[type[Exception], type[OrcError]] = {
     openai.NotFoundError: ModelMisconfigured,
     openai.BadRequestError: ModelMisconfigured,
     openai.UnprocessableEntityError: ModelMisconfigured,
-    openai.ContentFilterFinishReasonError: ContentFiltered,
-    openai.LengthFinishReasonError: ModelOutputInvalid,
     langchain_base.OpenAIContextOverflowError: ContextTooLong,
     langchain_base.OpenAIAPIContextOverflowError: ContextTooLong,
     httpx2.InvalidURL: ModelMisconfigured,

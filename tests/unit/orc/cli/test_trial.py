@@ -85,7 +85,7 @@ def test_a_trial_without_a_model_says_what_to_set(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("ORC_DATA_DIR", str(tmp_path))
     result = trial("--output", tmp_path / "results")
     assert result.exit_code == 2
-    assert "orc trial needs a language model: set OPENAI_BASE_URL" in " ".join(result.stderr.split())
+    assert "orc trial needs a language model: set ORC_MODEL" in " ".join(result.stderr.split())
     assert not (tmp_path / "results").exists()
 
 

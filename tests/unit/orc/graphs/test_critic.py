@@ -18,6 +18,7 @@ from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, CitationWriter
 from core.grounding.claims import NOT_FOUND_ANSWER
 from core.grounding.sources import Source
 from core.llm.chat_model import CallBudget, ChatModel
+from core.llm.structured_outputs import Abilities
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
@@ -650,7 +651,7 @@ async def test_a_whole_response_is_not_read_piece_by_piece() -> None:
 async def test_a_broken_reply_under_a_cap_is_a_failure() -> None:
     turn = capped(AIMessage("The fee"))
     writer = turn.deps.models.writer
-    broken = ChatModel(turn.model, WordCounter(), name=writer.name, reports_finish_reason=True)
+    broken = ChatModel(turn.model, WordCounter(), name=writer.name, abilities=Abilities(reports_finish=True))
     turn.deps = replace(turn.deps, models=models_of(broken))
     with pytest.raises(DependencyDown, match="broke off"):
         await asked(turn)

@@ -13,7 +13,13 @@ from core.llm.model_catalog import REPLY
 from core.llm.tokens import TiktokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
 from devkit.doubles.openai_window import Window
 from devkit.fakes import WordCounter
-from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS, LEAST, shrink_to_window
+from orc.graphs.prompts import (
+    INSTRUCTIONS,
+    INSTRUCTIONS_AND_TOOLS,
+    LEAST,
+    LEAST_WINDOW_FOR_TOOLS,
+    shrink_to_window,
+)
 from orc.settings import TurnSettings
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=80)
@@ -92,7 +98,9 @@ def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
 ) -> None:
     policy = shrink_to_window(TurnSettings(), window, "word " * words, WordCounter(), cap)
     parts = (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens)
-    assert sum(parts) <= window - words - cap - INSTRUCTIONS_AND_TOOLS or LEAST in parts
+    reserved = INSTRUCTIONS_AND_TOOLS if policy.max_tool_rounds else INSTRUCTIONS
+    assert sum(parts) <= window - words - min(cap, window // 4) - reserved or LEAST in parts
+    assert (policy.max_tool_rounds == 0) == (window < LEAST_WINDOW_FOR_TOOLS)
     assert sum(parts) <= 4000 + 800 + 6000
 
 
@@ -105,7 +113,7 @@ def test_large_budgets_are_limited_by_a_large_window_too(name: str) -> None:
 
 def test_a_budget_of_zero_stays_zero() -> None:
     policy = TurnSettings(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
-    assert shrink_to_window(policy, 4000, "word " * 9000, WordCounter()) == policy
+    assert shrink_to_window(policy, 8000, "word " * 9000, WordCounter()) == policy
 
 
 def test_budgets_shrink_in_proportion() -> None:

@@ -1,0 +1,49 @@
+"""The servers of language models that ORC_MODEL can name, as data. All have OpenAI's chat API."""
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+OPENAI = "openai"
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
+LOCAL_DEFAULTS = {
+    "model_timeout_seconds": 300.0,
+    "turn_deadline_seconds": 900.0,
+    "tool_timeout_seconds": 600.0,
+}
+"""Defaults of settings if the model runs on this machine, where it may read a prompt for minutes."""
+
+
+class ModelServer(NamedTuple):
+    """A kind of server: its name for people, its usual address, and what makes its window larger."""
+
+    label: str
+    url: str
+    larger_window: str = ""
+
+
+SERVERS = {
+    OPENAI: ModelServer("OpenAI", "https://api.openai.com/v1"),
+    "gemini": ModelServer("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    "mistral": ModelServer("Mistral", "https://api.mistral.ai/v1"),
+    "openrouter": ModelServer("OpenRouter", "https://openrouter.ai/api/v1"),
+    "ollama": ModelServer(
+        "Ollama", "http://127.0.0.1:11434/v1", "start it with OLLAMA_CONTEXT_LENGTH=16384 (ollama serve)"
+    ),
+    "lmstudio": ModelServer("LM Studio", "http://127.0.0.1:1234/v1", "load the model with a longer context"),
+    "llamacpp": ModelServer("llama.cpp", "http://127.0.0.1:8080/v1", "start it with --ctx-size 16384"),
+    "vllm": ModelServer("vLLM", "http://127.0.0.1:8000/v1", "start it with --max-model-len 16384"),
+    "litellm": ModelServer("LiteLLM", "http://127.0.0.1:4000/v1"),
+}
+FOUND_BY_PORT = ("ollama", "lmstudio", "llamacpp")
+"""What `orc serve` looks for on this machine if no model is configured."""
+
+
+def read_name(model: str) -> tuple[str | None, str]:
+    """The server and the model in `ollama:llama3.2`; without a known server the whole is a model's name."""
+    server, colon, name = model.partition(":")
+    return (server, name) if colon and server in SERVERS else (None, model)
+
+
+def is_loopback(url: str | None) -> bool:
+    """Whether the address is on this machine."""
+    return bool(url) and urlsplit(url).hostname in LOOPBACK_HOSTS

@@ -1,0 +1,89 @@
+"""What `orc doctor` learns of the model by short requests: a sentence, a tool call, and an object."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
+from typing import NamedTuple
+
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel
+from rich.text import Text
+
+from core.errors import OrcError
+from core.infra.model_servers import SERVERS
+from core.llm.chat_model import CallBudget, ChatModel
+from orc.graphs.prompts import LEAST_WINDOW_FOR_TOOLS
+
+ASKED = [HumanMessage("What is the weather in Oslo?")]
+MOST_CALLS = 8
+Say = Callable[..., None]
+_MARKS = {True: ("ok", "green"), False: ("no", "red"), None: ("--", "yellow")}
+
+
+class Weather(BaseModel):
+    """Looks up the weather of a city."""
+
+    city: str
+
+
+class Trial(NamedTuple):
+    """What was found; `is_ok` is None for what the model lacks and Orc does without, as `advice` says."""
+
+    is_ok: bool | None
+    text: str
+    advice: str = ""
+
+
+async def report_model(model: ChatModel, window: int, server: str | None, say: Say) -> bool:
+    """Say what the model can do, and what Orc does about the rest; whether it answers."""
+    answers = True
+    async for trial in _try(model):
+        answers = answers and trial.is_ok is not False
+        _report(trial, say)
+    _report(_window(window, server), say)
+    return answers
+
+
+def _report(trial: Trial, say: Say) -> None:
+    say(Text(*_MARKS[trial.is_ok]), f" model: {trial.text}")
+    if trial.advice:
+        say(f"    {trial.advice}")
+
+
+def _window(window: int, server: str | None) -> Trial:
+    if window >= LEAST_WINDOW_FOR_TOOLS:
+        return Trial(True, f"reads {window:,} tokens")
+    how = SERVERS[server].larger_window if server else ""
+    more = f" For more, {how}." if how else ""
+    few = f"Few passages fit into a prompt, and no tools are offered.{more}"
+    return Trial(None, f"reads {window:,} tokens only", few)
+
+
+async def _try(model: ChatModel) -> AsyncIterator[Trial]:
+    """Tries what turns need, in order; nothing after a sentence that fails."""
+    budget, started = CallBudget(MOST_CALLS), time.monotonic()
+    try:
+        await model.complete(ASKED, budget=budget)
+        yield Trial(True, f"answers, in {time.monotonic() - started:.1f} s")
+        if await _calls_tools(model, budget):
+            yield Trial(True, "calls tools")
+        else:
+            instead = "The passages that Orc finds by itself are in each prompt."
+            yield Trial(None, "calls no tools" if model.abilities.takes_tools else "refuses tools", instead)
+    except OrcError as exc:
+        yield Trial(False, "does not answer", exc.message)
+        return
+    try:
+        await model.structured(ASKED, Weather, budget=budget)
+        form = model.abilities.form
+        yield Trial(True, f"gives objects by {form.value if form else ''}")
+    except OrcError as exc:
+        instead = "Turns are planned by rules, and old turns are not summarized."
+        yield Trial(None, "gives no objects", f"{exc.message} {instead}")
+
+
+async def _calls_tools(model: ChatModel, budget: CallBudget) -> bool:
+    parts = model.stream_with_tools(ASKED, [convert_to_openai_tool(Weather)], budget=budget)
+    async with aclosing(parts):
+        return any([isinstance(part, AIMessage) and bool(part.tool_calls) async for part in parts])
