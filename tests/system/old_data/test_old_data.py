@@ -189,7 +189,17 @@ def test_copy_of_old_data_is_indexed_again_and_read_as_before(tmp_path: Path, ex
         data.index()
         assert set(data.statuses(ANN, FERRY).values()) == {"completed"}
         tools: dict[str, Any] = read_tools(data.mcp_url, data.token(ANN, FERRY))
-    assert changes(pinned(expected["tools"]["ferry"]), tools) == []
+    assert changes(without_analysis(pinned(expected["tools"]["ferry"])), tools) == []
+
+
+def without_analysis(value: Any) -> Any:
+    """A tool's result without what is made of the pages again, by the present analysis."""
+    if isinstance(value, list):
+        return list(map(without_analysis, value))
+    if isinstance(value, dict):
+        made = ("summary", "detailed_summary", "topics", "anchors")
+        return {key: without_analysis(each) for key, each in value.items() if key not in made}
+    return value
 
 
 def test_old_database_gets_the_present_version_and_has_no_damage(tmp_path: Path) -> None:
