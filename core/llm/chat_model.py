@@ -21,7 +21,7 @@ from core.llm.errors import (
     ModelOutputInvalid,
     ModelRefused,
     ReplyCut,
-    model_down,
+    empty_reply,
 )
 from core.llm.later import Later
 from core.llm.replies import (
@@ -175,7 +175,7 @@ class ChatModel:
         A reply that is none is corrected once. Raises ModelOutputInvalid if that fails too, and without a
         call for a while after no form has worked. The last call of the budget is left for the answer.
         """
-        asked, is_corrected = list(messages), False
+        asked, is_corrected, refused = list(messages), False, set[Form]()
         problem: DependencyDown | None = None
         while (form := self.abilities.form) is not None:
             try:
@@ -185,7 +185,8 @@ class ChatModel:
                     raise
                 logger.info("%s does not accept %s", self.name, form.value)
                 self.abilities.failed(refused=True)
-                if budget.calls_left <= 1:
+                refused.add(form)
+                if self.abilities.form in refused or budget.calls_left <= 1:
                     raise
                 problem = exc
                 continue
@@ -381,11 +382,6 @@ class ChatModel:
             if isinstance(exc, OrcError) or (ours := self.translate(exc)) is None:
                 raise
             raise ours from exc
-
-
-def empty_reply() -> OrcError:
-    """The error for an answer without text."""
-    return model_down("The model gave an empty answer. Try again.", "model_reply_empty")
 
 
 def _has_files(messages: Prompt) -> bool:

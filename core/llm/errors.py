@@ -107,3 +107,8 @@ def key_refused() -> ModelMisconfigured:
         " AZURE_OPENAI_API_KEY or the role `Cognitive Services OpenAI User`.",
         code="model_auth",
     )
+
+
+def empty_reply() -> DependencyDown:
+    """The error for an answer without text."""
+    return model_down("The model gave an empty answer. Try again.", "model_reply_empty")

@@ -15,6 +15,7 @@ from pypdf import PdfReader
 
 from core.grounding.citations import marker
 from core.grounding.sources import LABEL, AttachedFile, FencedSource, read_fenced, without_fenced
+from core.grounding.units import page_units
 
 Json = dict[str, Any]
 
@@ -167,8 +168,11 @@ def default_reply(asked: ChatRequest, text: str | None = None) -> Reply:
     if text is not None:
         return Reply(text=text)
     if sources := [source for source in asked.sources if source.text.strip()]:
-        first = re.split(r"(?<=[.!?])\s", " ".join(sources[0].text.split()), maxsplit=1)[0]
-        return Reply(text=f"{first} {marker(sources[0].number)}")
+        text = sources[0].text
+        units = page_units(text)
+        quoted = next((unit for unit in units if unit.kind == "sentence"), units[0])
+        quote = " ".join(text[quoted.start : quoted.end].split())
+        return Reply(text=f"{quote} {marker(sources[0].number)}")
     return Reply(text=f"You said: {asked.question}")
 
 

@@ -21,8 +21,8 @@ from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, Uns
 from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
 from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
-from core.llm.chat_model import CallBudget, ChatModel, empty_reply
-from core.llm.errors import ReplyCut
+from core.llm.chat_model import CallBudget, ChatModel
+from core.llm.errors import ReplyCut, empty_reply
 from core.llm.messages import QuestionMessage, memory_message
 from core.llm.tokens import TokenCounter, section_tokens
 from core.mcp_contract import (

@@ -2,124 +2,27 @@
 
 import asyncio
 import json
-import platform
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Coroutine, Sequence
-from functools import partial
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
-from urllib.parse import urlsplit
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
-from rich.text import Text
 
 from core.documents.scope import Scope
 from core.errors import InvalidInput, NotFound, OrcError
-from core.infra.data_directory import announced_tools
 from core.infra.log_redaction import keep_content_out
 from core.infra.operating_system import private_files
-from core.infra.settings import doubtful_settings
 from core.names import Owner
 from core.storage.backup import Manifest, back_up
 from core.storage.backup import restore as restore_backup
-from core.storage.folder import FolderBlobStore
-from core.storage.inspection import Finding, inspect_database, inspect_documents
 from orc import __version__
+from orc.cli.doctor import examine
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings, child_environment, load
-
-if TYPE_CHECKING:
-    from orc.readiness import DependencyState
-
-_ADVICE = {
-    "SQLite": "Check that the data directory (ORC_DATA_DIR) can be written.",
-    "folder": "Check that the data directory (ORC_DATA_DIR) can be written.",
-    "MCP over HTTP": "Start it with `orc serve`. If it runs, set MCP_SERVER_URL, ORC_DATA_DIR and"
-    " ORC_SCOPE_SIGNING_KEY here as for that server.",
-    "Cosmos DB": "Check AZURE_COSMOS_ENDPOINT, the role `Cosmos DB Built-in Data Contributor`, and that the"
-    " containers are there (`orc provision`).",
-    "Blob Storage": "Check AZURE_STORAGE_ACCOUNT_URL, the role `Storage Blob Data Contributor`, and that the"
-    " container is there (`orc provision`).",
-    "Queue Storage": "Check AZURE_STORAGE_QUEUE_URL, the role `Storage Queue Data Contributor`, and that the"
-    " queues are there (`orc provision`).",
-    "AI Search": "Check AZURE_SEARCH_ENDPOINT, the role `Search Index Data Contributor`, and that the index"
-    " is there (`orc provision`). Until it answers, pages are read through.",
-    "Upstash Vector": "Check UPSTASH_VECTOR_REST_URL and UPSTASH_VECTOR_REST_TOKEN. Until it answers, search"
-    " uses words only, and documents wait for their vectors.",
-}
-
-
-async def examine(settings: Settings, console: Console) -> bool:
-    """Print the state of every dependency, what the model can do and damage of the data; whether turns can be
-    answered, and no data is damaged.
-
-    Unless the settings name a tools server and its port is not 0, it is that of the `orc serve` that runs
-    on this data directory.
-    """
-    tools = announced_tools(settings.data_dir)
-    names_none = settings.model_fields_set.isdisjoint({"mcp_server_url", "mcp_host", "mcp_port"})
-    if tools and (names_none or urlsplit(settings.mcp_server_url).port == 0):
-        settings = settings.model_copy(update={"mcp_server_url": tools})
-    findings = await asyncio.to_thread(inspect_database, settings.database_path)
-    if any(finding.blocks for finding in findings):
-        _report(findings, console)
-        return False
-    # Not at the top: `orc serve` starts its other processes before it imports as much itself.
-    from orc.bootstrap import open_app
-    from orc.cli.model_trial import report_model
-    from orc.readiness import check
-
-    # Lines that the terminal wraps: a table cuts addresses and paths.
-    say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
-    async with open_app(settings) as app:
-        callers = check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
-        states = await asyncio.gather(*(each() for each in (*app.checks, callers)))
-        _report_states(settings, states, say)
-        answers = True
-        if settings.has_model:
-            window = settings.context_window or app.model_facts.window(app.models.names)
-            answers = await report_model(app.models.writer, window, settings.server, say)
-    if not settings.azure_services:
-        blobs = FolderBlobStore(settings.blobs_dir)
-        findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
-    _report(findings, console)
-    for warning in doubtful_settings(Settings):
-        console.print(f"[yellow]{warning}[/]")
-    works = answers and all(state.allows_turns for state in states)
-    return works and not any(each.is_damage for each in findings)
-
-
-def _report_states(settings: Settings, states: Sequence["DependencyState"], say: Callable[..., None]) -> None:
-    several = f", {settings.processes} processes each of the API and the tools server"
-    say(f"Orc on Python {platform.python_version()}{several if settings.processes > 1 else ''}")
-    for state in states:
-        mark = Text("ok", "green") if state.ok else Text("no", "red")
-        say(mark, f" {state.name}: {state.backend}, {state.latency_ms} ms")
-        advice = _ADVICE.get(state.backend.partition(",")[0], "")
-        to_do = state.advice if state.ok else f"{state.detail} {advice}"
-        for label, text in (("where", state.where), ("to do", to_do)):
-            if text:
-                say(f"    {label}: {text}")
-
-
-def _report(findings: Sequence[Finding], console: Console) -> None:
-    say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
-    for finding in findings:
-        say(Text("no", "red") if finding.is_damage else Text("--", "yellow"), f" data: {finding.problem}")
-        if finding.advice:
-            say(f"    to do: {finding.advice}")
-    if not findings:
-        say(Text("ok", "green"), " data: no damage found")
-
-
-async def _identify(settings: Settings) -> None:
-    from orc.api.auth import build_authenticator
-
-    build_authenticator(settings)
-
 
 app = typer.Typer(
     name="orc",

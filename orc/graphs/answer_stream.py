@@ -9,8 +9,7 @@ from typing import Any
 from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
-from core.llm.chat_model import empty_reply
-from core.llm.errors import ReplyCut
+from core.llm.errors import ReplyCut, empty_reply
 from core.search.bm25 import has_subject
 from core.text.strip_stream import StreamStripper
 from core.text.wording import is_statement

@@ -302,7 +302,7 @@ def test_the_reply_to_a_task_is_safe_to_render(
 ) -> None:
     double.script = Script(replies=[Reply(text="Title ![x](https://evil.example/?q=1) <img src=x>")])
     said = ask(client, session, "### Task:\nMake a title.").choices[0].message.content
-    assert said == "Title ![x] (`https://evil.example/?q=1`) < img src=x>"
+    assert said == "Title ! [x] (`https://evil.example/?q=1`) < img src=x>"
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -136,7 +136,7 @@ def test_a_failed_turn_leaves_the_references_as_they_were(
     ann: httpx.Client, conversation_id: str, double: OpenAIDouble
 ) -> None:
     first = answered(ask(ann, conversation_id, "doc2.txt"))
-    double.script = Script.model_validate({"failures": [{"status": 400}] * 3})
+    double.script = Script.model_validate({"failures": [{"status": 400}] * 6})
     assert ask(ann, conversation_id, "doc1.pdf.txt").status_code >= 500
     assert last_stored_refs(ann, conversation_id) == refs(first)
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from core.errors import OrcError
 from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.errors import ModelMisconfigured, ModelOutputInvalid, ReplyCut
+from core.llm.errors import REQUEST_REFUSED, ModelMisconfigured, ModelOutputInvalid, ReplyCut
 from core.llm.factory import build_chat_model
 from core.llm.messages import MemoryMessage
 from core.llm.model_catalog import ModelCatalogue
@@ -284,6 +284,18 @@ async def test_an_object_is_had_from_every_server_and_the_form_is_remembered(
     for _ in range(2):
         assert (await local.structured(ASKED, Plan, budget=CallBudget(9))).question
     assert [form_of(ChatRequest(body=request.body)) for request in double.requests] == forms
+
+
+async def test_a_request_that_is_refused_in_each_form_is_sent_once_in_each() -> None:
+    def refuse(_messages: object, _options: object) -> AIMessage:
+        raise ModelMisconfigured("It refused.", code=REQUEST_REFUSED)
+
+    scripted = ScriptedModel(script=refuse, calls=[])
+    never_paused = Abilities((Form.SCHEMA, Form.TOOL), pause_seconds=0)
+    model = ChatModel(scripted, WordCounter(), name="gpt", abilities=never_paused)
+    with pytest.raises(ModelMisconfigured):
+        await model.structured(ASKED, Plan, budget=CallBudget(9))
+    assert len(scripted.calls) == 2
 
 
 async def test_a_wrong_reply_is_corrected_once(double: OpenAIDouble, local: ChatModel) -> None:

@@ -321,7 +321,7 @@ def test_the_doctor_reports_a_missing_tools_server_and_what_to_do(
     assert result.exit_code == 1
     assert "2 processes each of the API and the tools server" in result.stdout
     assert "orc serve" in result.stdout
-    assert "offline extractive model (no OPENAI_API_KEY" in result.stdout
+    assert "offline extractive model (no ORC_MODEL" in result.stdout
     assert str(data_dir / "orc.db") in result.stdout
     assert str(data_dir / "blobs") in result.stdout
     assert "http://127.0.0.1:1/mcp" in result.stdout
