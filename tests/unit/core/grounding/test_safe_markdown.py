@@ -185,7 +185,7 @@ LEGITIMATE = {
     "block in a list": f"1. Run:\n   ```bash\n   {INDENTED}\n\n   x\n   ```\n2. So:\n\n   ~~~\n   {INDENTED}",
     "block in an inner list": f"- a\n  - b\n    ```c\n    {INNER}\n    ```\n  - d",
     "generics": "A List<String> or Map<Key, Value> for <NAME> and x<y, a<-b, a<=b, a < b",
-    "brackets": "[12] [Smith 2020] [x]: see below. [7]: all of it. [^1]\n\n[^1]: See the handbook, page 5.",
+    "brackets": "[12] [Smith 2020] [x]: see below. [7]: all of it. [^8]\n\n[^8]: See the handbook, page 5.",
     "paths": "and/or, a//, C:\\temp, s3://bucket/key, 24/7, // comment, mail to a@b.example, http and www",
     "references": "AT&T, R&D; &lt;b&gt; &amp; &nbsp; &quot; & &unknown; &#60; a&b",
     "Vietnamese": "Nhân viên được nghỉ phép 25 ngày mỗi năm. Nha\u0300 no\u031bi o\u031b\u0309 [Trang 5]",

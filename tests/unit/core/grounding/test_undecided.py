@@ -3,7 +3,7 @@
 import pytest
 
 from core.grounding.citations import CitationWriter
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import NOT_FOUND_ANSWER
 from core.grounding.code_check import Page
 from core.grounding.judge import Verdict
 from core.grounding.sources import Source
