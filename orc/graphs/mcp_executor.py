@@ -26,7 +26,7 @@ from orc.graphs.utils import available_tools, changes
 from orc.lookups import LookupStep
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
-from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH
+from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, LOOKS_FURTHER, WEB_SEARCH
 from orc.tools.schemas import function_definitions
 
 TOOLS_SERVER = "tools"
@@ -128,7 +128,13 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
     # A model that reads documents could pass their content on to a search engine: the writer may search the
     # web only if the plan or a fallback did. The last model call of a turn is for the answer.
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
-    callable_tools = [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
+    has_passages = any(step.hits for step in outcome.steps)
+    callable_tools = [
+        tool
+        for tool in tools
+        if (web if tool.name == WEB_SEARCH else state.has_documents)
+        and (not has_passages or tool.name in LOOKS_FURTHER)
+    ]
     covers_contexts = state.scope is not None and bool(state.scope.places)
     may_call = deps.budget.calls_left > 1
     definitions = function_definitions(callable_tools, with_contexts=covers_contexts) if may_call else []

@@ -1,6 +1,6 @@
 """The state of a turn, which its nodes update, and the dependencies that they use."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,12 +147,10 @@ def with_changes(state: ConversationState, update: ConversationState | dict[str,
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompt texts, with named slots."""
+    """The prompt texts, with named slots. `answer` has the parts of which those of answers are made."""
 
     plan: str
-    converse: str
-    use_tools: str
-    answer_from_tools: str
+    answer: Mapping[str, str]
     revise: str
 
 

@@ -7,7 +7,7 @@ from core.errors import InvalidInput
 from core.llm.factory import ChatModels
 from core.search.bm25 import has_subject
 from core.text.terms import words
-from core.text.wording import is_small_talk, is_statement, names_documents
+from core.text.wording import is_small_talk, names_documents
 from orc.events import Plan
 from orc.graphs.models import ConversationState
 from orc.intents import Intent, Retriever, Step
@@ -139,9 +139,6 @@ def plan_by_rules(
         return decision if is_settled else None
     if state.history or sources.web:
         return None
-    if is_statement(question):
-        # The model that answers decides whether anything has to be looked up for it.
-        return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
     # A question about the documents themselves has no words to search for: the model uses the tools.
     return usual(FACTUAL if has_subject(question) else RESEARCH)
 

@@ -12,7 +12,7 @@ from core.errors import OrcError
 from orc.events import Reset
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, ToolResult
-from orc.graphs.prompts import round_messages, round_tokens, tools_prompt
+from orc.graphs.prompts import round_messages, round_tokens, sources_prompt
 from orc.graphs.retrieval import call_tool
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
@@ -53,7 +53,8 @@ class ToolConversation:
     """The prompt of the tool loop: the question, what code looked up for it, and the model's rounds of calls.
 
     If it exceeds the token budget, results of the oldest rounds are dropped first; if the calls alone take
-    half of the budget, whole rounds are dropped. `_dropped` counts their results.
+    half of the budget, whole rounds are dropped. `_dropped` counts their results. What code looked up stays,
+    its best parts in half of the budget.
     """
 
     def __init__(self, state: ConversationState, deps: Deps) -> None:
@@ -73,6 +74,7 @@ class ToolConversation:
         while len(self._rounds) > 1 and self._calls_tokens() > budget // 2:
             self._dropped += len(self._rounds.pop(0).tool_calls)
         budget -= self._calls_tokens()
+        self.context.shorten_first(self._looked_up, budget // 2)
         await self.context.add(results, budget)
         self.context.evict_oldest(budget, shown=self._looked_up, dropped=self._dropped)
 
@@ -81,7 +83,7 @@ class ToolConversation:
         by_code, context = self._looked_up, self.context
         found = context.results[:by_code]
         sources = [*context.shown_by(found), *context.pictured]
-        opening = tools_prompt(self._state, self._deps, found, sources)
+        opening = sources_prompt(self._state, self._deps, found, sources, may_call=True)
         return [*opening, *round_messages(self._rounds, context.rendered()[by_code + self._dropped :])]
 
     def state_update(self, answer: dict[str, Any]) -> dict[str, Any]:

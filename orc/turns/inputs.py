@@ -5,8 +5,10 @@ import asyncio
 from core.documents.not_searched import NotSearched
 from core.documents.scope import Scope
 from core.documents.unknown_files import unknown_files
+from core.grounding.citations import as_said
 from core.llm.model_catalog import REPLY
 from core.models import Document
+from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
@@ -66,7 +68,6 @@ class TurnInputs:
     def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         pages = PageTexts(parts.library.page_of)
-        covers_contexts = running.scope is not None and running.scope.places
         settings = shrink_to_window(
             request.flags.applied(parts.settings),
             self._window,
@@ -80,7 +81,7 @@ class TurnInputs:
             scope_token=contexts.mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
             budget=running.budget,
             counter=parts.counter,
-            prompts=parts.context_prompts if covers_contexts else parts.prompts,
+            prompts=parts.prompts,
             settings=settings,
             recall=parts.memory.recall,
             page_text=pages,
@@ -105,6 +106,12 @@ class TurnInputs:
         return PageImages(parts.library, parts.pictures, scope.accessible, limits, parts.catalogue)
 
 
+def _as_said(message: ChatMessage) -> ChatMessage:
+    """An answer as the model wrote it; one with nothing else keeps its notes."""
+    said = as_said(message.content) if message.role == "assistant" else ""
+    return message.model_copy(update={"content": said}) if said else message
+
+
 def _initial_state(running: RunningTurn, accessible: list[Document], memory: Memory) -> ConversationState:
     """The state in which the graph starts."""
     head, request = running.begun.head, running.request
@@ -124,7 +131,7 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
         has_documents=bool(accessible),
         not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
         unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
-        history=stored if request.history is None else request.history,
+        history=list(map(_as_said, stored if request.history is None else request.history)),
         memory=memory,
         uploaded_file_refs=refs,
         last_mcp_tool_used=head.last_mcp_tool_used,

@@ -273,7 +273,7 @@ async def test_file_follows_the_label_that_numbers_its_pages(
     assert [part["type"] for part in parts][:-1] == ["text", "file", "text", "file"]
     assert parts[0]["text"] == '<file document="a.pdf" pages="1 to 2" sources="S1 to S2"/>'
     assert 'c&quot; sources=&quot;S1.pdf" pages="1 to 3" sources="S4 to S6"/>' in parts[2]["text"]
-    assert f'<source id="3" document="b.txt" page="1">\n{CRANE}' in parts[4]["text"]
+    assert f'<source id="S3" document="b.txt" page="1">\n{CRANE}' in parts[4]["text"]
     assert [part["file_id"] for part in parts if part["type"] == "file"] == [
         result.files[0].file_id,
         result.files[2].file_id,

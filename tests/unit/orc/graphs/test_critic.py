@@ -15,7 +15,7 @@ from langchain_core.outputs import ChatResult
 
 from core.errors import DependencyDown, OrcError, ToolFailed
 from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, CitationWriter
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import NOT_FOUND_ANSWER
 from core.grounding.sources import Source
 from core.llm.chat_model import CallBudget, ChatModel
 from core.mcp_contract import DocumentChatMetadata, DocumentChatResult

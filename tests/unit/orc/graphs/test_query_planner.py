@@ -98,7 +98,7 @@ BY_RULES = [
     ("Summarise these documents", DOCUMENTS, False, ("research", "tools", "retrieve")),
     ("Summarise the rules on leave", DOCUMENTS, False, ("factual_lookup", "search", "retrieve")),
     ("What is the fee?", DOCUMENTS, False, ("factual_lookup", "search", "retrieve")),
-    ("My name is Ada.", DOCUMENTS, False, ("conversational", "tools", "retrieve")),
+    ("My name is Ada.", DOCUMENTS, False, ("factual_lookup", "search", "retrieve")),
     ("What is the NOTICE  PERIOD?", DOCUMENTS, False, ("legal", "search", "retrieve")),
     ("契約はいつまで？", DOCUMENTS, False, ("legal", "search", "retrieve")),
     ("Any news?", {}, True, ("news", "web", "web_search")),

@@ -104,12 +104,12 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     [(messages, options)] = turn.model.calls
     assert [message.type for message in messages] == ["system", "human"], "the model has said nothing yet"
     shown = messages[-1]
-    assert shown.text.startswith("And the fee?\n\nWhat was looked up for this question:\n")
+    assert shown.text.endswith("</source>\n\nQuestion: And the fee?")
     assert "The fee is 10." in shown.text
     assert "secret-id" not in shown.text
     assert "searched" not in shown.text
     assert [tool["function"]["name"] for tool in options["tools"]] == [
-        "semantic_search", "search_pages", "get_page",
+        "semantic_search", "get_page",
     ]  # fmt: skip
     assert state.attempt.citations[0].verified
     assert reasons(state) == [("semantic_search", "found")]
@@ -257,7 +257,7 @@ async def test_the_step_both_makes_code_search_even_if_the_model_chooses_tools()
     assert called(turn) == ["semantic_search", "web_search"]
 
 
-@pytest.mark.parametrize("asked", ["What is this about?", "My name is Ada.", "And the fee?"])
+@pytest.mark.parametrize("asked", ["What is this about?", "And the fee?"])
 async def test_without_words_to_search_for_the_model_decides_what_is_looked_up(asked: str) -> None:
     turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"), critic="off")
     given = ConversationState(question=asked, conversation_id="c", has_documents=True)
