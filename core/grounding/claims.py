@@ -183,7 +183,7 @@ class Claims:
 
     def __init__(self, question: str = "") -> None:
         self.all: list[Claim] = []
-        self.lists_closest = False
+        self.lists_closest = self._says_nothing = False
         self._figures = frozenset(_FIGURE.findall(question))
         self._block = 0
 
@@ -214,6 +214,7 @@ class Claims:
         """
         for at in _STATUS.finditer(text):
             before = [claim for claim in added if claim.start < at.start() and claim.status is None]
+            self._says_nothing = self._says_nothing or STATUS[at[0]] == "none"
             status, calculates = STATUS[at[0]], STATUS[at[0]] == "talk" and len(self._figures) > 1
             for claim in before:
                 is_near = status == "talk" or claim.block == before[-1].block
@@ -246,8 +247,7 @@ class Claims:
     @property
     def report_not_found(self) -> bool:
         """Whether the answer says that nothing was found, and states nothing else."""
-        says_so = any(claim.status == "none" for claim in self.all)
-        return says_so and not any(claim.needs_source for claim in self.all)
+        return self._says_nothing and not any(claim.needs_source for claim in self.all)
 
 
 def covered_by_marker(added: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]:

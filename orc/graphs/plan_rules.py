@@ -130,7 +130,7 @@ def plan_by_rules(
     if not any(sources):
         return usual(configured or CONVERSATIONAL)
     if state.blob_names:
-        return None if state.history else usual(configured or FACTUAL)
+        return None if state.history and not state.reads_whole else usual(configured or FACTUAL)
     if configured:
         decision = usual(configured)
         # If code searches, the question has to be understandable alone.

@@ -27,7 +27,10 @@ MAX_BYTES_PER_CHARACTER = 4
 
 def answer_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     """The prompt that write_answer starts with."""
-    return sources_prompt(state, deps, state.tool_results, state.attempt.sources, may_call=bool(state.tools))
+    sources = state.attempt.sources
+    return sources_prompt(
+        state, deps, state.tool_results, sources, may_call=bool(state.tools) and not sources
+    )
 
 
 def sources_prompt(

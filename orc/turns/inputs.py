@@ -1,6 +1,7 @@
 """What the graph of a turn starts with: its state, and what it may use."""
 
 import asyncio
+from collections.abc import Sequence
 
 from core.documents.not_searched import NotSearched
 from core.documents.scope import Scope
@@ -48,7 +49,7 @@ class TurnInputs:
             listing = self._parts.library.list_documents(running.owner)
             accessible, memory = await asyncio.gather(listing, self._memory(running))
         running.memory = memory
-        state = _initial_state(running, accessible, memory)
+        state = _initial_state(running, accessible, memory, self._parts.settings)
         owner, parts = running.owner, self._parts
         scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
         state = await contexts.state_with_contexts(
@@ -112,7 +113,16 @@ def _as_said(message: ChatMessage) -> ChatMessage:
     return message.model_copy(update={"content": said}) if said else message
 
 
-def _initial_state(running: RunningTurn, accessible: list[Document], memory: Memory) -> ConversationState:
+def _fit_as_a_whole(named: Sequence[Document], settings: TurnSettings) -> bool:
+    """Whether the tools server will read these documents whole; if their size is not known yet, no."""
+    is_known = bool(named) and all(each.readable and each.tokens for each in named)
+    fit = sum(each.tokens for each in named) <= settings.full_text_tokens
+    return is_known and fit and len(named) <= settings.max_documents_per_request
+
+
+def _initial_state(
+    running: RunningTurn, accessible: list[Document], memory: Memory, settings: TurnSettings
+) -> ConversationState:
     """The state in which the graph starts."""
     head, request = running.begun.head, running.request
     refs = head.uploaded_file_refs
@@ -129,6 +139,7 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
         conversation_id=running.turn.conversation_id,
         blob_names=[name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
+        reads_whole=_fit_as_a_whole(running.documents, settings),
         not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
         unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
         history=list(map(_as_said, stored if request.history is None else request.history)),
