@@ -1,4 +1,4 @@
-"""What models are told about answers: how they cite, so that the checks can read it."""
+"""The rules of prompts for answers: how models cite, so that the checks can read it."""
 
 from pathlib import Path
 from typing import NamedTuple

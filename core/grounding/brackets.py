@@ -39,9 +39,9 @@ _RANGE = r"S?\d{1,4}(?:\s*[-\u2013]\s*S?\d{1,4})?"
 _NAMED = r"(?:sources?\s*[:#]?\s*)?"
 _LIST = rf"{_NAMED}{_RANGE}(?:\s*[,;&]\s*{_NAMED}{_RANGE})*"
 _MARKER = re.compile(
-    rf"\[\s*(?=s(?:ource|\d))({_LIST})\s*(?:[:,;|\u2013-]\s*(?:[^\W\d_]|[\"'\u201c\u201e])[^\[\]]*)?\]", re.I
+    rf"\[\s*(?=s(?:o|\d))({_LIST})\s*(?:[:,;|\u2013-]\s*(?:[^\W\d_]|[\"'\u201c\u201e])[^\[\]]*)?\]", re.I
 )
-"""`[S3]`, `[Source 3]`, `[S1-S3]`, `[S1, S2]`, and what such a marker says of the place: `[S1: a.pdf, page 5]`."""
+"""`[S3]`, `[Source 3]`, `[S1-S3]`, `[S1, S2]`, and with what it says of the place: `[S1: a.pdf, page 5]`."""
 _NOTE = r"\^?\d{1,4}(?:\s*[-\u2013]\s*\d{1,4})?"
 _BARE_MARKER = re.compile(rf"\[({_NOTE}(?:\s*[,;]\s*{_NOTE})*)\]")
 """Without blanks at its beginning: so prompts show the numbers of notes on a page."""
@@ -50,14 +50,14 @@ MOST_IN_RANGE = 20
 _HANDLE = re.compile(r"\[d\d{1,3}\.p(\d{1,4})\]")
 """A page as tools name it."""
 _WORDS_OF_PLACE = 30
-"""Letters beside the name in a bracket that only says a place: `Page 5 of Document`, `Seite 5 von`."""
+"""Letters next to the name in a bracket that only says a place: `Page 5 of Document`, `Seite 5 von`."""
 _ROUND = re.compile(r"\(\s*((?:S\d{1,4}[\s,;&\u2013-]*)+)\)|<\s?/?source\b([^<>]{0,300})>", re.I)
 _MAY_BE_ROUND = re.compile(r"(?:\([\sS\d,;&\u2013-]{0,60}|<\s?/?(?:[a-z]{0,5}|source\b[^<>]{0,300}))\Z", re.I)
 _ID = re.compile(r"\bid\s*=\s*[\"']?S?(\d{1,4})", re.I)
 
 Status = Literal["none", "talk"]
 STATUS: Mapping[str, Status] = {"\u2063": "none", "\u2064": "talk"}
-"""Shown for `[none]` and `[talk]`: characters that cannot be seen, and that stay in the text of the answer."""
+"""For `[none]` and `[talk]`: characters that cannot be seen, and can stay in the text of an answer."""
 _STATUS_MARKERS = {f"[{status}]": character for character, status in STATUS.items()}
 
 
@@ -177,7 +177,7 @@ def _at_place(plain: str, known: Mapping[int, Place]) -> Iterator[int]:
 
 
 def status_of(bracket: str) -> str:
-    """What is shown for `[none]`, behind what the sources do not say, and `[talk]`; empty for other brackets."""
+    """The character for `[none]` or `[talk]`; empty for other brackets."""
     return _STATUS_MARKERS.get(_plain(bracket.translate(_CITING)).casefold(), "")
 
 
@@ -200,7 +200,7 @@ def squared(text: str, known: Container[int], *, is_all: bool) -> tuple[str, str
 
 
 def without_places(text: str, known: Mapping[int, Place]) -> str:
-    """Text of a source with round brackets for those that an answer would cite a place or say a status with."""
+    """Text of a source with round brackets for those that would cite or say something in an answer."""
     return _changed(text, lambda bracket: bool(status_of(bracket) or cited_numbers(bracket, known)), _rounded)
 
 

@@ -21,6 +21,7 @@ from core.grounding.brackets import (
     without_citations,
 )
 from core.grounding.claims import Claims
+from core.grounding.closest import not_found_answer
 from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMark
 from core.grounding.objections import Objection, are_not_there
 from core.grounding.safe_markdown import SafeMarkdown
@@ -80,7 +81,7 @@ class CitationWriter:
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._by_number = {source.number: source for source in sources}
-        self._checks = AnswerChecks(question)
+        self._question, self._checks = question, AnswerChecks(question)
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
         self._unread = self._held = ""
@@ -211,6 +212,9 @@ class CitationWriter:
     def _add_status(self, status: str) -> None:
         """Note what needs no source. What was not found stays so when the answer is checked again."""
         if STATUS[status] == "none":
+            if not self._length and not any(map(str.isalnum, self._since_marker)):
+                # A small model may say no more than that.
+                self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
             self._add_prose(status)
         else:
             self._since_marker += status

@@ -210,7 +210,7 @@ class Claims:
     def _set_status(self, text: str, added: Sequence[Claim]) -> None:
         """What `[none]` and `[talk]` are about: the sentences before it in its paragraph.
 
-        Not one with a number that the question has not: that is from somewhere. Only a calculation has others.
+        Not one with a number that the question has not: that has a source. Only a calculation has others.
         """
         for at in _STATUS.finditer(text):
             before = [claim for claim in added if claim.start < at.start() and claim.status is None]

@@ -26,7 +26,8 @@ _LIVE_NUMBER = re.compile(
 LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
-    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: [a-z]+="[^"<>]*")*>\n(.*?)\n</source>', re.S
+    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: [a-z]+="[^"<>]*")*>\n(.*?)\n</source>',
+    re.S,
 )
 
 
@@ -112,7 +113,11 @@ def fence(sources: Sequence[Source]) -> str:
     for source in sources:
         if source.pictured:
             continue
-        named = {"document": source.blob_name, "page": str(source.page), "site": source.host if source.url else ""}
+        named = {
+            "document": source.blob_name,
+            "page": str(source.page),
+            "site": source.host if source.url else "",
+        }
         named["section"] = source.heading
         shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)
         text = without_places(inert(source.text), known)
@@ -121,7 +126,9 @@ def fence(sources: Sequence[Source]) -> str:
 
 
 def _attribute(name: str) -> str:
-    return _IN_ATTRIBUTE.sub(lambda sign: _QUOTES.get(sign[0], "&amp;"), " ".join(without_markers(name).split()))
+    return _IN_ATTRIBUTE.sub(
+        lambda sign: _QUOTES.get(sign[0], "&amp;"), " ".join(without_markers(name).split())
+    )
 
 
 def inert_json(value: Any) -> str:

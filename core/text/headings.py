@@ -66,9 +66,13 @@ def find_headings(text: str) -> list[Heading]:
 def distinctive_headings(pages: Sequence[Page]) -> list[list[Heading]]:
     """The headings of each page without running headers, which repeat on many pages except for digits."""
     found = [find_headings(page.text) for page in pages]
-    pages_with = Counter(kind for headings in found for kind in {_masked(heading.text) for heading in headings})
+    pages_with = Counter(
+        kind for headings in found for kind in {_masked(heading.text) for heading in headings}
+    )
     most = max(RUNNING_PAGES, len(pages) * RUNNING_SHARE)
-    return [[heading for heading in headings if pages_with[_masked(heading.text)] <= most] for headings in found]
+    return [
+        [heading for heading in headings if pages_with[_masked(heading.text)] <= most] for headings in found
+    ]
 
 
 def ends_of_running_heads(pages: Sequence[Page]) -> list[int]:

@@ -220,7 +220,9 @@ def register(server: MCPServer[None], contents: DocumentContents, scope: CallSco
 
     if contents.has_analysis:
 
-        @offer(server, "Summarise a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
+        @offer(
+            server, "Summarise a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code
+        )
         async def documents_get_summary(document_id: DocumentId) -> Annotated[CallToolResult, SummaryResult]:
             """Get the summary of one document, once its status is `completed`."""
             result = await contents.summary(scope(), document_id)

@@ -43,7 +43,10 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
 
 async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str, Any]:
     stream = AnswerStream(deps.emit, state.attempt.sources, f"{state.question}\n{state.query}")
-    (writer, cap), messages = writer_of(state, deps), sources_prompt(state, deps, state.tool_results, state.attempt.sources)
+    (writer, cap), messages = (
+        writer_of(state, deps),
+        sources_prompt(state, deps, state.tool_results, state.attempt.sources),
+    )
     async with stream.accept_cut(cap):
         if not deps.stream:
             stream.write(await writer.complete(messages, budget=deps.budget, max_tokens=cap))

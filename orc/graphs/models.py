@@ -76,6 +76,7 @@ class ConversationState(BaseModel):
     conversation_id: str
     blob_names: list[str] = []
     has_documents: bool = False
+    documents: list[tuple[str, str]] = Field(default=[], description="ids and names of the first ones")
     reads_whole: bool = Field(default=False, description="the named documents fit a prompt as a whole")
     not_searched: NotSearched = NotSearched()
     unknown_files: list[UnknownFile] = []

@@ -90,7 +90,7 @@ def _instructions(
 
 
 def _as_quoted(result: ToolResult, *, may_call: bool) -> str:
-    """What the result says beside its sources; a result that has none says so. Handles are for tools."""
+    """What the result says in addition to its sources; one that has none says so. Handles are for tools."""
     notes = notes_of(result, with_handles=may_call)
     return f"{result.name}: {notes}" if notes else ""
 

@@ -16,7 +16,9 @@ FRAME_TOKENS = 16
 """Upper bound for what surrounds a result in the prompt: the name of its tool and the message frame."""
 EVICTED = {"note": "dropped to make space for later results"}
 TOO_LONG = {"note": "What this call gave is too long to be shown."}
-FENCED = frozenset({"source", "document", "page", "page_number", "url", "context_name", "context_type", "focus"})
+FENCED = frozenset(
+    {"source", "document", "page", "page_number", "url", "context_name", "context_type", "focus"}
+)
 """What the fence of a source says, or its number in the handles."""
 MAX_ERROR_CHARACTERS = 500
 MIN_SOURCE_CHARACTERS = 200
@@ -97,7 +99,9 @@ class ToolContext:
             result = self.results[place]
             if not result.error:
                 share = tokens // (count - place)
-                self.results[place] = result.model_copy(update={"content": self._shrink(result.content, share)})
+                self.results[place] = result.model_copy(
+                    update={"content": self._shrink(result.content, share)}
+                )
             tokens -= self._cost(self.results[place])
         self._forget_unshown()
 
@@ -212,16 +216,18 @@ def with_sources(notes: str, sources: Sequence[Source]) -> str:
 
 
 def notes_of(result: ToolResult, *, with_handles: bool = True) -> str:
-    """What a result says beside its sources, as JSON, and the handles of their documents.
+    """What a result says in addition to its sources, as JSON, and the handles of their documents.
 
     Empty if all that it has are sources.
     """
     if result.error:
         return inert_json({"error": result.error})
     quoting = {name: result.content[name] for name in QUOTING if isinstance(result.content.get(name), list)}
-    items = [item for each in quoting.values() for item in each if isinstance(item, dict) and "source" in item]
-    beside = {name: [rest for item in each if (rest := _beside(item))] for name, each in quoting.items()}
-    said = {name: value for name, value in {**result.content, **beside}.items() if value not in ([], None)}
+    items = [
+        item for each in quoting.values() for item in each if isinstance(item, dict) and "source" in item
+    ]
+    besides = {name: [rest for item in each if (rest := _rest_of(item))] for name, each in quoting.items()}
+    said = {name: value for name, value in {**result.content, **besides}.items() if value not in ([], None)}
     handles: dict[str, str] = {}
     for item in items:
         if handle := item.get("document"):
@@ -231,7 +237,7 @@ def notes_of(result: ToolResult, *, with_handles: bool = True) -> str:
     return inert_json(said if items else said or result.content) if said or not items else ""
 
 
-def _beside(item: Any) -> Any:
+def _rest_of(item: Any) -> Any:
     """What an item says that its fenced source does not."""
     if not (isinstance(item, dict) and "source" in item):
         return item

@@ -129,7 +129,10 @@ async def _ask_model(
     stream = AnswerStream(emit, sources, question)
     reply = AIMessage("")
     pieces = writer.stream_with_tools(
-        conversation.messages(may_call=may_call), state.tools if may_call else [], budget=deps.budget, max_tokens=cap
+        conversation.messages(may_call=may_call),
+        state.tools if may_call else [],
+        budget=deps.budget,
+        max_tokens=cap,
     )
     async with stream.accept_cut(cap), aclosing(pieces):
         async for piece in pieces:

@@ -23,6 +23,8 @@ from orc.turns.named_documents import name_for
 from orc.turns.running_turn import RunningTurn
 
 TOKEN_GRACE_SECONDS = 60
+MOST_NAMED = 20
+"""Documents whose names a planner has."""
 UNNAMED = "The request names no session, so only the messages that were sent are known."
 SWITCHED_OFF = "The request switches the memory off."
 IMPROVEMENT_SHARE = 0.9
@@ -139,6 +141,7 @@ def _initial_state(
         conversation_id=running.turn.conversation_id,
         blob_names=[name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
+        documents=[(each.document_id, each.blob_name) for each in accessible[:MOST_NAMED]],
         reads_whole=_fit_as_a_whole(running.documents, settings),
         not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
         unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),

@@ -7,8 +7,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel
 
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.closest import closest_label
+from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
@@ -181,7 +180,11 @@ async def test_small_talk_calls_no_tool(model: ChatModel, budget: CallBudget) ->
 async def test_sources_of_an_earlier_question_are_not_answered_from(
     model: ChatModel, budget: CallBudget
 ) -> None:
-    messages = [HumanMessage(asked("Are dogs welcome?")[-1].text), AIMessage("Yes."), HumanMessage("Are gym memberships paid?")]
+    messages = [
+        HumanMessage(asked("Are dogs welcome?")[-1].text),
+        AIMessage("Yes."),
+        HumanMessage("Are gym memberships paid?"),
+    ]
     assert "[S7]" not in await model.complete(messages, budget=budget)
 
 

@@ -43,7 +43,9 @@ def test_a_long_answer_does_not_push_everything_out() -> None:
     assert kept[1].content.endswith("…")
 
 
-def prompt_of(results: Sequence[ToolResult] = (), sources: Sequence[Source] = (), **state: Any) -> list[BaseMessage]:
+def prompt_of(
+    results: Sequence[ToolResult] = (), sources: Sequence[Source] = (), **state: Any
+) -> list[BaseMessage]:
     may_call = bool(state.get("tools"))
     given = ConversationState(question="And?", conversation_id="c", **state)
     return sources_prompt(given, Turn(FakeTools()).deps, results, sources, may_call=may_call)
@@ -62,14 +64,25 @@ def test_memory_is_quoted_in_a_separate_message_and_never_instructs() -> None:
     assert "<remembered>" in system.text
 
 
-SOURCE = Source(number=1, document_id="d", blob_name="a.pdf", page=1, start=0, text="Fee & <tax>: 10.", page_text="")
+SOURCE = Source(
+    number=1, document_id="d", blob_name="a.pdf", page=1, start=0, text="Fee & <tax>: 10.", page_text=""
+)
 FOUND = ToolResult(name="semantic_search", content={"passages": [{"source": "S1", "document": "d1"}]})
-RULE_WORDS = {"tools": "d1", "remembered": "<remembered>", "contexts": "<contexts>", "web": "the web", "failed": "failed"}
+RULE_WORDS = {
+    "tools": "d1",
+    "remembered": "<remembered>",
+    "contexts": "<contexts>",
+    "web": "the web",
+    "failed": "failed",
+}
 
 
 def test_the_question_is_last_and_the_sources_are_as_on_their_page() -> None:
     *_, asked = prompt_of([FOUND], [SOURCE])
-    assert asked.text == '<source id="S1" document="a.pdf" page="1">\nFee & <tax>: 10.\n</source>\n\nQuestion: And?'
+    assert (
+        asked.text
+        == '<source id="S1" document="a.pdf" page="1">\nFee & <tax>: 10.\n</source>\n\nQuestion: And?'
+    )
 
 
 def test_a_prompt_has_no_rule_about_what_is_not_there() -> None:

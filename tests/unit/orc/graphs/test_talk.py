@@ -18,7 +18,10 @@ FIRST_MESSAGES = [
     ("What is 17 * 23?", "17 * 23 is 391. [talk]"),
     ("You are useless", "I am sorry to hear that. What can I look up for you? [talk]"),
     ("My name is Anna", "Nice to meet you, Anna. [talk]"),
-    ("Write a Python function", "I answer questions about your documents, and I do not write programs. [talk]"),
+    (
+        "Write a Python function",
+        "I answer questions about your documents, and I do not write programs. [talk]",
+    ),
     ("translate that into German", "There is nothing yet that I could translate. [talk]"),
     ("what did I ask first?", "You have not asked anything before. [talk]"),
     ("asdfgh", "Could you say what you mean?"),
@@ -42,7 +45,8 @@ async def test_talk_needs_no_source(question: str, answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["The fee is 10 euros. [talk]", "Paris is the capital of France.", "The notice is 3 months. [none]"]
+    "answer",
+    ["The fee is 10 euros. [talk]", "Paris is the capital of France.", "The notice is 3 months. [none]"],
 )
 async def test_what_states_something_is_marked_whatever_it_says_of_itself(answer: str) -> None:
     turn, state = await answered("What is the notice?", answer)

@@ -117,7 +117,8 @@ async def test_no_text_of_a_result_opens_or_closes_a_fence_or_cites(result: Tool
     quoted = read_fenced(rendered.rendered)
     assert len(quoted) == rendered.rendered.count("</source>") == len(material.sources)
     assert not any(
-        cited_numbers(bracket, dict.fromkeys(range(100), SOMEWHERE)) for bracket in re.findall(r"\[[^\]]*\]", rendered.rendered)
+        cited_numbers(bracket, dict.fromkeys(range(100), SOMEWHERE))
+        for bracket in re.findall(r"\[[^\]]*\]", rendered.rendered)
     )
 
 
@@ -193,3 +194,15 @@ async def test_an_answer_cannot_cite_an_evicted_source() -> None:
     assert "[citation withheld: no such source]" in (state.answer or "")
     assert 1 not in [source.number for source in state.attempt.sources]
     assert "S1" not in json.dumps([result.content for result in state.tool_results])
+
+
+async def test_what_code_looked_up_stays_when_the_model_calls_tools() -> None:
+    material = ToolContext(deps())
+    await material.add(
+        [ToolResult(name="semantic_search", content={"passages": [found(1, 40), found(2, 40)]})], 300
+    )
+    material.shorten_first(1, 100)
+    await material.add([ToolResult(name="semantic_search", content={"passages": [found(3, 200)]})], 100)
+    material.evict_oldest(120, shown=1)
+    assert 1 in [source.number for source in material.sources]
+    assert material.results[0].content != EVICTED
