@@ -99,7 +99,7 @@ def split_pages(document_id: str, pages: Sequence[Page]) -> list[Passage]:
     for page, headings, head in zip(pages, distinctive_headings(pages), heads, strict=True):
         if page.label != label:
             trail, label = (), page.label
-        ahead = deque(headings)
+        ahead = deque(heading for heading in headings if heading.start >= head)
         for start, end in _spans(page.text, {heading.start for heading in headings}):
             begins = _skip_blanks(page.text, max(start, head), end)
             while ahead and ahead[0].start <= begins:

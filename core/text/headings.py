@@ -14,7 +14,7 @@ LONGEST_TITLE = 160
 MOST_WORDS = 12
 RUNNING_SHARE = 1 / 8
 RUNNING_PAGES = 3
-MOST_HEAD_LINES = 3
+MOST_HEAD_LINES, FIRST_WORDS = 3, 3
 PATH_LEVELS = 3
 JOINT = " > "
 CELL_MARK = " | "
@@ -76,11 +76,14 @@ def distinctive_headings(pages: Sequence[Page]) -> list[list[Heading]]:
 
 
 def ends_of_running_heads(pages: Sequence[Page]) -> list[int]:
-    """Where the lines at the top of each page end that are at the top of many pages, except for digits."""
+    """Where the lines at the top of each page end that begin like those at the top of many pages.
+
+    What follows the name of a book in them is often that of the chapter.
+    """
     tops = [list(islice(_LINE.finditer(page.text), MOST_HEAD_LINES)) for page in pages]
-    pages_with = Counter(kind for top in tops for kind in {_masked(line[0].strip()) for line in top})
+    pages_with = Counter(kind for top in tops for kind in {_beginning(line[0]) for line in top})
     most = max(RUNNING_PAGES, len(pages) * RUNNING_SHARE)
-    running = (takewhile(lambda line: pages_with[_masked(line[0].strip())] > most, top) for top in tops)
+    running = (takewhile(lambda line: pages_with[_beginning(line[0])] > most, top) for top in tops)
     return [max((line.end() for line in each), default=0) for each in running]
 
 
@@ -94,6 +97,10 @@ def path(trail: Trail, label: str) -> str:
     names = [heading.text for heading in trail if heading.text != label]
     kept = PATH_LEVELS - 1 if label else PATH_LEVELS
     return JOINT.join([*([label] if label else []), *names[-kept:]])
+
+
+def _beginning(line: str) -> str:
+    return _masked(" ".join(line.split()[:FIRST_WORDS]))
 
 
 def _masked(line: str) -> str:

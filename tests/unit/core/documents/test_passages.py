@@ -223,7 +223,7 @@ def test_a_passage_below_a_running_head_has_the_heading_of_that_section() -> Non
     head = "Tarnhaven Harbour Services  Employee Handbook, edition 7"
     titles = ["Buying and Approving", "Lost Devices", "Service Plans", "Safety on the Quay", "Complaints"]
     pages = [
-        Page(number=n, text=f"{head}\n{n} {title}\nWhoever reports in time is never charged.\n")
+        Page(number=n, text=f"{head} {n} {title}\n{n} {title}\nWhoever reports in time is never charged.\n")
         for n, title in enumerate(titles, 1)
     ]
     assert [each.heading for each in split_pages("d", pages)] == [
