@@ -30,6 +30,10 @@ WISHES_META_KEY = "orc/wishes"
 MAX_WISHES = 4
 MAX_WISH_CHARACTERS = 300
 
+HISTORY_META_KEY = "orc/history"
+"""In the `_meta` of a tool call: what was said before (Said), if the question is not understandable alone."""
+MAX_HISTORY = 200
+
 WHOLE_META_KEY = "orc/whole_documents"
 """In the `_meta` of a tool call: if more documents than this are named, they are searched, not read whole."""
 IMAGES_META_KEY = "orc/images"
@@ -50,6 +54,13 @@ def without_nulls(part: Any) -> Any:
         return part
     kept = {name: value for name, value in part.items() if value is not None or name not in LEFT_OUT_IF_NULL}
     return {name: without_nulls(value) for name, value in kept.items()}
+
+
+class Said(Record):
+    """An earlier message of the conversation, as models see it."""
+
+    role: Literal["user", "assistant"]
+    content: str
 
 
 class FileStatus(DocumentOrigin):

@@ -156,7 +156,6 @@ def turn_service(
         catalogue=ModelCatalogue(),
         counter=WordCounter(),
         prompts=load_prompts(),
-        context_prompts=load_prompts(contexts=True),
         settings=POLICY.model_copy(update=limits),
         messages=messages or RateLimit(),
         commit_seconds=commit_seconds,

@@ -4,7 +4,7 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import NOT_FOUND_ANSWER
 from core.grounding.models import Citation
 from core.infra.sqlite import Database
 from core.llm.tokens import TokenCounter

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from core.grounding.answer_rules import read_answer_rules
 from core.grounding.citations import CitationWriter
 from core.grounding.sources import Source, fence
 from core.grounding.units import page_units
@@ -38,7 +39,6 @@ EXPLAINED = {
     "quotes": "Use the number of the source, and a few of its words that say it, unchanged.",
 }
 PROMPT = Path(__file__).parents[1] / "mcp_server" / "prompts" / "document_chat.md"
-NOT_FOUND = "I could not find this in the attached documents."
 MOST_CHARACTERS = 1500
 """Of the sources of a prompt, so that a small model on a slow machine answers within a minute."""
 SECONDS = 1200
@@ -82,8 +82,9 @@ def sources_of(line: Line) -> list[Source]:
 
 def messages(line: Line, form: str) -> list[dict[str, str]]:
     """The prompt in one form: the rules of document_chat, the sources, and the question last."""
-    rules = PROMPT.read_text("utf-8").format(marker=MARKERS[form], not_found=NOT_FOUND)
-    rules = rules.replace(EXPLAINED["sources"], EXPLAINED[form])
+    rules = PROMPT.read_text("utf-8").format_map(read_answer_rules()._asdict())
+    cited = "like this: [S1]."
+    rules = rules.replace(cited, f"like this: {MARKERS[form]}. {EXPLAINED[form]}")
     shown = sources_of(line)
     if form == "units":
         shown = [each.model_copy(update={"text": _numbered(each)}) for each in shown]

@@ -12,8 +12,7 @@ import httpx2
 from core.bootstrap import Documents, open_documents
 from core.documents.scope import ScopeTokens
 from core.errors import InvalidInput
-from core.grounding.citations import marker
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.answer_rules import read_answer_rules
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.tokens import TokenCounter
@@ -50,7 +49,7 @@ class App:
     documents_analyze: DocumentsAnalyze
     search: DocumentSearch
     pages: Pages
-    relations: Relations
+    relations: Relations | None
     contents: DocumentContents
     web: WebSearchTool | None
     tokens: ScopeTokens
@@ -86,7 +85,7 @@ def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
 
 
 def _assemble(settings: Settings, documents: Documents, models: ChatModels, web: WebSearchTool | None) -> App:
-    library, analyses = documents.library, documents.analyses
+    library, analyses, analysis = documents.library, documents.analyses, settings.page_analysis
     catalogue = documents.model_catalogue(settings)
     window = settings.context_window or catalogue.window(models.names)
     most = tokens_for_text(window)
@@ -109,10 +108,8 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
         documents_analyze=_build_analyze(settings, documents, models.writer),
         search=DocumentSearch(library, documents.retriever, analyses),
         pages=Pages(library, analyses),
-        relations=Relations(
-            library, analyses, has_model=settings.has_model and settings.page_analysis == "auto"
-        ),
-        contents=DocumentContents(library, analyses),
+        relations=Relations(library, analyses, has_model=settings.has_model) if analysis == "auto" else None,
+        contents=DocumentContents(library, analyses, has_analysis=analysis != "off"),
         web=web,
         tokens=documents.tokens,
         ping_stores=documents.stores.catalog.ping,
@@ -156,5 +153,5 @@ def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -
 
 
 def read_prompt(name: str) -> str:
-    """The instructions in prompts/NAME.md, which say how to cite and what to answer if nothing is found."""
-    return (_PROMPTS / f"{name}.md").read_text().format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
+    """The instructions in prompts/NAME.md, with the rules for answers."""
+    return (_PROMPTS / f"{name}.md").read_text().format_map(read_answer_rules()._asdict())

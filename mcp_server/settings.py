@@ -9,11 +9,8 @@ from core.infra.settings import CoreSettings, tools_url
 
 
 class ReadingSettings(Section):
-    """How much text of documents is given to the model."""
+    """How much text of documents that are not indexed is given to the model."""
 
-    full_text_tokens: int = Field(
-        default=6000, description="documents up to this many tokens in all are given to the model in full"
-    )
     unindexed_text_tokens: int = Field(
         default=32_000, description="tokens that are read in full of documents that are not yet indexed"
     )

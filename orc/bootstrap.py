@@ -1,9 +1,10 @@
 """Builds what the API needs, once per process, and closes it again."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,7 @@ from core.bootstrap import Documents, open_documents
 from core.documents.pictures import PagePictures
 from core.documents.service import DocumentService
 from core.documents.worker import Worker
-from core.grounding.citations import marker
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.answer_rules import read_answer_rules
 from core.llm.chat_model import ChatModel
 from core.llm.factory import ChatModels, build_chat_models
 from core.llm.model_catalog import ModelCatalogue
@@ -63,9 +63,6 @@ if TYPE_CHECKING:
 
 HOUR, DAY = 60 * 60, 24 * 60 * 60
 _PROMPTS = Path(__file__).parent / "prompts"
-_CHAT_PROMPTS = ("converse", "use_tools", "answer_from_tools")
-"""Each fills the slots of chat_system_base."""
-_BETWEEN_PARTS = "\n---\n"
 
 Override = Callable[[TurnDependencies], TurnDependencies]
 
@@ -146,7 +143,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             catalogue=documents.model_catalogue(settings),
             counter=documents.counter,
             prompts=load_prompts(),
-            context_prompts=load_prompts(contexts=True),
             settings=settings,
             contexts=scopes,
             revoked=(revoked := RevokedAnswers(scopes if settings.revoked_answers == "withhold" else None)),
@@ -278,16 +274,8 @@ def _build_memory(
     return MemoryService(store, log, selection, counter, settings, summarizer)
 
 
-def load_prompts(*, contexts: bool = False) -> Prompts:
-    """The prompts that ship with the code. `contexts`: for turns over the documents of contexts."""
-    texts = {field.name: (_PROMPTS / f"{field.name}.md").read_text() for field in fields(Prompts)}
-    base, extra = (_PROMPTS / "chat_system_base.md").read_text(), {"contexts": "", "automation": ""}
-    if contexts:
-        files = {"contexts": "chat_contexts.md", "automation": "chat_conversation_auto.md"}
-        extra = {slot: (_PROMPTS / file).read_text() for slot, file in files.items()}
-    for name in _CHAT_PROMPTS:
-        about, task, tools, manner = texts[name].strip().split(_BETWEEN_PARTS)
-        text = base.format(about=about, task=task, tools=tools, manner=manner, **extra)
-        # The task has slots, too.
-        texts[name] = text.format(marker=marker(3), not_found=NOT_FOUND_ANSWER)
-    return Prompts(**texts)
+def load_prompts() -> Prompts:
+    """The prompts that ship with the code."""
+    plan, answer, revise = ((_PROMPTS / f"{name}.md").read_text() for name in ("plan", "answer", "revise"))
+    parts = dict(part.strip().split("\n", 1) for part in re.split(r"^# ", answer, flags=re.M) if part)
+    return Prompts(plan, parts | read_answer_rules()._asdict(), revise)

@@ -33,7 +33,8 @@ EXCUSED: Mapping[str, str] = {
             " core.search.hybrid.search_pages"
             " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
             " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
-            " mcp_server.tools.attachments.message_content orc.graphs.answer_stream.AnswerStream.__init__"
+            " mcp_server.tools.attachments.document_content"
+            " mcp_server.tools.attachments.question_content orc.graphs.answer_stream.AnswerStream.__init__"
             " orc.graphs.answer_stream.AnswerStream.write"
             " mcp_server.tools.registration.Reporter.working mcp_server.tools.registration.success"
             " mcp_server.tools.attachments.none_readable mcp_server.tools.attachments.without_gone"
@@ -49,6 +50,7 @@ EXCUSED: Mapping[str, str] = {
             " orc.memory.models.memory_from orc.memory.replaced.gaps orc.memory.replaced.without_replaced"
             " orc.memory.notes.freshness orc.memory.notes.Asked.share"
             " orc.memory.summary.Summarizer.__init__ orc.graphs.plan_rules.fallback_plan"
+            " orc.graphs.plan_rules.plan_by_rules"
             " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
             " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
             " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
@@ -75,9 +77,8 @@ EXCUSED: Mapping[str, str] = {
             " orc.graphs.cited_pages.around_quotes"
             " mcp_server.tools.document_context.fit_to_window"
             " mcp_server.tools.document_context.refuse_too_long"
-            " orc.graphs.prompts.conversation_prompt"
             " orc.graphs.prompts.newest_messages orc.graphs.prompts.shrink_to_window"
-            " orc.graphs.prompts.tools_prompt orc.graphs.query_planner.planning_prompt"
+            " orc.graphs.prompts.sources_prompt orc.graphs.query_planner.planning_prompt"
             " core.llm.tokens.TokenCounter.count"
             " core.llm.tokens.section_tokens core.llm.tokens.tools_tokens",
         ),

@@ -22,8 +22,17 @@ from core.documents.passages import header_above, is_column_header, is_row, spli
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
 from core.grounding import code_check, safe_markdown
-from core.grounding.brackets import bracketed, cited_numbers, is_forged, visible_name
-from core.grounding.citations import CitationWriter
+from core.grounding.brackets import (
+    bracketed,
+    cited_numbers,
+    is_forged,
+    squared,
+    status_of,
+    visible_name,
+    without_citations,
+    without_places,
+)
+from core.grounding.citations import CitationWriter, as_said
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.models import Citation, written_marks
@@ -34,6 +43,7 @@ from core.grounding.sources import (
     Source,
     fence,
     host_of,
+    inert,
     inert_json,
     read_fenced,
     without_fenced,
@@ -59,7 +69,7 @@ from core.search.postings import InMemoryIndex, index_passages
 from core.search.query import cover_period, find_periods, parse_question
 from core.search.ranking import rank_briefly, rank_passages
 from core.search.vocabulary import shipped_vocabularies
-from core.text.headings import distinctive_headings, find_headings
+from core.text.headings import distinctive_headings, ends_of_running_heads, find_headings
 from core.text.numbers import find_dates
 from core.text.quotes import QuoteFinder, locate
 from core.text.sentences import Piece, sentences, split_pieces
@@ -83,12 +93,12 @@ from orc.exports.tree import Heading
 from orc.graphs import rewriting
 from orc.graphs.context_choice import names_other_context
 from orc.graphs.listings import only_lists
-from orc.graphs.models import ConversationState
+from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.plan_rules import intent_by_keyword
 from orc.graphs.query_planner import rewritten_or_asked
 from orc.graphs.replacing import plain, rebuilt, removal, rewritten, statements
 from orc.graphs.second_reading import MOST_SENTENCES
-from orc.graphs.tool_context import shrink_lists, shrink_texts
+from orc.graphs.tool_context import notes_of, shrink_lists, shrink_texts
 from orc.graphs.undecided import SecondReading
 from orc.graphs.web_queries import web_query
 from orc.intents import Intent
@@ -345,6 +355,7 @@ OTHER_CONTEXTS = TurnScope(
 )
 TEXT: Mapping[str, Call] = {
     "find_headings": find_headings,
+    "ends_of_running_heads": lambda text: ends_of_running_heads([page_of(text)]),
     "distinctive_headings": lambda text: distinctive_headings([page_of(text)]),
     "split_pieces": split_pieces,
     "sentences": lambda text: list(sentences(text)),
@@ -415,8 +426,18 @@ GROUNDING: Mapping[str, Call] = {
     "read_fenced": read_fenced,
     "without_fenced": without_fenced,
     "bracketed": lambda text: bracketed(text, is_all=True),
-    "cited_numbers": lambda text: cited_numbers(text, range(1, 100)),
-    "cited_numbers, marker": lambda text: cited_numbers(f"[S1, {text}]", ()),
+    "cited_numbers": lambda text: cited_numbers(text, dict.fromkeys(range(1, 100), source_of(text[:9]))),
+    "cited_numbers, marker": lambda text: cited_numbers(f"[S1, {text}]", {}),
+    "cited_numbers, place": lambda text: cited_numbers(f"[{text}, p. 1]", {1: source_of(text)}),
+    "status_of": status_of,
+    "squared": lambda text: squared(text, {1}, is_all=False),
+    "without_places": lambda text: without_places(text, {1: source_of("A.")}),
+    "as_said": as_said,
+    "without_citations": without_citations,
+    "inert": inert,
+    "notes_of": lambda text: notes_of(
+        ToolResult(name="", content={"passages": [{"source": "S1", "a": text}]})
+    ),
     "is_forged": is_forged,
     "is_forged, citation": lambda text: is_forged(f"[Page {text} of Document {text}]"),
     "visible_name": visible_name,

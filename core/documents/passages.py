@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from core.models import Page, Passage
-from core.text.headings import JOINT, Trail, below, distinctive_headings, path
+from core.text.headings import JOINT, Trail, below, distinctive_headings, ends_of_running_heads, path
 
 LONGEST_HEADER = 160
 LEAST_FIGURES = 0.15
@@ -89,17 +89,20 @@ def split_pages(document_id: str, pages: Sequence[Page]) -> list[Passage]:
     """The passages of a document in reading order; only white space is left out.
 
     A passage without a heading above it on its page keeps the headings of the previous page. One that
-    starts inside a table has the table's header as its innermost heading.
+    starts inside a table has the table's header as its innermost heading. One that starts with the running
+    head of its page has the heading below that.
     """
     passages: list[Passage] = []
     trail: Trail = ()
     label = ""
-    for page, headings in zip(pages, distinctive_headings(pages), strict=True):
+    heads = ends_of_running_heads(pages)
+    for page, headings, head in zip(pages, distinctive_headings(pages), heads, strict=True):
         if page.label != label:
             trail, label = (), page.label
-        ahead = deque(headings)
+        ahead = deque(heading for heading in headings if heading.start >= head)
         for start, end in _spans(page.text, {heading.start for heading in headings}):
-            while ahead and ahead[0].start <= start:
+            begins = _skip_blanks(page.text, max(start, head), end)
+            while ahead and ahead[0].start <= begins:
                 trail = below(trail, ahead.popleft())
             names = [path(trail, page.label), header_above(page.text, start)]
             passages.append(

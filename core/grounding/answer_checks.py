@@ -46,7 +46,7 @@ class AnswerChecks:
     """The checks of one answer; a page is read once. All run in the event loop: they are linear."""
 
     def __init__(self, question: str = "") -> None:
-        self.claims = Claims()
+        self.claims = Claims(question)
         self._question = Values(question)
         self._latest = Evidence()
         self._page = lru_cache(READ_PAGES)(Page)

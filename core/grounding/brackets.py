@@ -3,7 +3,8 @@
 import html
 import re
 import unicodedata
-from collections.abc import Container
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Literal, Protocol
 
 from core.text.normal_forms import normalized
 
@@ -26,9 +27,43 @@ OPENING = re.compile(f"[{re.escape(''.join(sorted(_OPENINGS)))}]")
 """Opening brackets of Unicode; no round or curly ones, no quotation marks."""
 
 _CITING = str.maketrans("\uff3b\u3010\u3014\u27e6\uff3d\u3011\u3015\u27e7", "[[[[]]]]")
-_MARKER = re.compile(r"\[\s*(?:S|sources?\s*S?)\d{1,4}(?:\s*[,;&]\s*(?:source\s*)?S?\d{1,4})*\s*\]", re.I)
-_BARE_MARKER = re.compile(r"\[\d{1,4}(?:\s*[,;]\s*\d{1,4})*\]")
+_RANGE = r"S?\d{1,4}(?:\s*[-\u2013]\s*S?\d{1,4})?"
+_NAMED = r"(?:sources?\s*[:#]?\s*)?"
+_LIST = rf"{_NAMED}{_RANGE}(?:\s*[,;&]\s*{_NAMED}{_RANGE})*"
+_MARKER = re.compile(
+    rf"\[\s*(?=s(?:o|\d))({_LIST})\s*(?:[:,;|\u2013-]\s*(?:[^\W\d_]|[\"'\u201c\u201e])[^\[\]]*)?\]", re.I
+)
+"""`[S3]`, `[Source 3]`, `[S1-S3]`, `[S1, S2]`, and with what it says of the place: `[S1: a.pdf, page 5]`."""
+_NOTE = r"\^?\d{1,4}(?:\s*[-\u2013]\s*\d{1,4})?"
+_BARE_MARKER = re.compile(rf"\[({_NOTE}(?:\s*[,;]\s*{_NOTE})*)\]")
 """Without blanks at its beginning: so prompts show the numbers of notes on a page."""
+_SPAN = re.compile(r"(\d{1,4})(?:\s*[-\u2013]\s*[S^]?(\d{1,4}))?", re.I)
+MOST_IN_RANGE = 20
+_HANDLE = re.compile(r"\[d\d{1,3}\.p(\d{1,4})\]")
+"""A page as tools name it."""
+_WORDS_OF_PLACE = 30
+"""Letters next to the name in a bracket that only says a place: `Page 5 of Document`, `Seite 5 von`."""
+_ROUND = re.compile(r"\(\s*((?:S\d{1,4}[\s,;&\u2013-]*)+)\)|<\s?/?source\b([^<>]{0,300})>", re.I)
+_MAY_BE_ROUND = re.compile(r"(?:\([\sS\d,;&\u2013-]{0,60}|<\s?/?(?:[a-z]{0,5}|source\b[^<>]{0,300}))\Z", re.I)
+_ID = re.compile(r"\bid\s*=\s*[\"']?S?(\d{1,4})", re.I)
+
+Status = Literal["none", "talk"]
+STATUS: Mapping[str, Status] = {"\u2063": "none", "\u2064": "talk"}
+"""For `[none]` and `[talk]`: characters that cannot be seen, and can stay in the text of an answer."""
+_STATUS_MARKERS = {f"[{status}]": character for character, status in STATUS.items()}
+
+
+class Place(Protocol):
+    """A source, as far as a marker names it."""
+
+    @property
+    def blob_name(self) -> str: ...
+    @property
+    def document_id(self) -> str: ...
+    @property
+    def page(self) -> int: ...
+
+
 _NUMBER = re.compile(r"\[[\s^#]*\d[\d\s,;.:^#\-\u2013]*\]")
 ENTITY = re.compile(r"&(?:#\d{1,30}|#[xX][0-9a-fA-F]{1,30}|[A-Za-z][A-Za-z0-9]{1,31});")
 """A reference to a character, which is passed on as a whole."""
@@ -80,18 +115,93 @@ def bracketed(text: str, *, is_all: bool) -> str | None:
     return text[:MAX_BRACKET] if is_all or len(text) >= MAX_BRACKET else None
 
 
-def cited_numbers(bracket: str, known: Container[int]) -> list[int]:
+def cited_numbers(bracket: str, known: Mapping[int, Place]) -> list[int]:
     """The source numbers of a marker, each once; none if it is no marker.
 
-    Models write `[S3]`, as prompts ask for, and `[Source 3]` or `[3]`. Numbers alone are a marker only if
-    they are those of `known` sources.
+    Models write `[S3]`, as prompts ask for, and the forms above. Numbers alone are a marker only if they are
+    those of `known` sources; a place, such as `[a.pdf, p. 5]`, is one only if a known source is there.
     """
     plain = _plain(bracket.translate(_CITING))
-    is_bare = _BARE_MARKER.fullmatch(plain) is not None
-    if not (is_bare or _MARKER.fullmatch(plain)):
-        return []
-    numbers = list(dict.fromkeys(int(digits) for digits in re.findall(r"\d+", plain)))
-    return numbers if not is_bare or all(map(known.__contains__, numbers)) else []
+    if found := _MARKER.fullmatch(plain):
+        return list(dict.fromkeys(_numbers(found[1])))
+    if found := _BARE_MARKER.fullmatch(plain):
+        numbers = list(dict.fromkeys(_numbers(found[1])))
+        return numbers if all(map(known.__contains__, numbers)) else []
+    return list(_at_place(plain, known)) if known and plain.endswith("]") else []
+
+
+def _numbers(text: str) -> Iterator[int]:
+    for first, last in _SPAN.findall(text):
+        is_range = last and 0 < int(last) - int(first) < MOST_IN_RANGE
+        yield from range(int(first), int(last) + 1) if is_range else map(int, filter(None, (first, last)))
+
+
+def _at_place(plain: str, known: Mapping[int, Place]) -> Iterator[int]:
+    """The first source of each page that a bracket names, by the name of its document or by its handle."""
+    if found := _HANDLE.fullmatch(plain):
+        there = {number: each for number, each in known.items() if each.page == int(found[1])}
+        yield from list(there)[: len({each.document_id for each in there.values()}) == 1]
+        return
+    inner = plain[1:-1].casefold()
+    names = {_plain(visible_name(each.blob_name)).casefold() for each in known.values()}
+    name = max((name for name in names if len(name) > 2 and name in inner), key=len, default="")
+    rest = inner.replace(name, " ", 1)
+    if not name or sum(map(str.isalpha, rest)) > _WORDS_OF_PLACE:
+        return
+    for page in dict.fromkeys(re.findall(r"\d{1,6}", rest)):
+        for number, each in known.items():
+            if each.page == int(page) and _plain(visible_name(each.blob_name)).casefold() == name:
+                yield number
+                break
+
+
+def status_of(bracket: str) -> str:
+    """The character for `[none]` or `[talk]`; empty for other brackets."""
+    return _STATUS_MARKERS.get(_plain(bracket.translate(_CITING)).casefold(), "")
+
+
+def squared(text: str, known: Container[int], *, is_all: bool) -> tuple[str, str]:
+    """The text with square brackets for other markers of `known` sources, `(S1)` and `<source id="S1">`.
+
+    Behind it the end of the text that may become one; with `is_all` there is no more text.
+    """
+    held = None if is_all else _MAY_BE_ROUND.search(text)
+    end = held.start() if held else len(text)
+
+    def square(found: re.Match[str]) -> str:
+        if found[1]:
+            is_known = all(map(known.__contains__, _numbers(found[1])))
+            return f"[{found[1].strip()}]" if is_known else found[0]
+        number = _ID.search(found[2])
+        return f"[S{number[1]}]" if number else ""
+
+    return _ROUND.sub(square, text[:end]), text[end:]
+
+
+def without_places(text: str, known: Mapping[int, Place]) -> str:
+    """Text of a source with round brackets for those that would cite or say something in an answer."""
+    return _changed(text, lambda bracket: bool(status_of(bracket) or cited_numbers(bracket, known)), _rounded)
+
+
+def without_citations(text: str) -> str:
+    """An answer without its checked citations, and without what looks like one."""
+    return _changed(text, is_forged, lambda _: "")
+
+
+def _rounded(bracket: str) -> str:
+    return f"({bracket[1:-1]})"
+
+
+def _changed(text: str, does: Callable[[str], bool], change: Callable[[str], str]) -> str:
+    """The text with another text for some of its brackets."""
+    shown, end = "", 0
+    for opening in OPENING.finditer(text):
+        start = opening.start()
+        if start >= end and does(bracket := bracketed(text[start : start + MAX_BRACKET], is_all=True) or ""):
+            new = change(bracket)
+            shown += text[end:start] if new else text[end:start].rstrip(" ")
+            shown, end = shown + new, start + len(bracket)
+    return shown + text[end:]
 
 
 def is_forged(bracket: str) -> bool:
@@ -114,16 +224,12 @@ def rounded_end(bracket: str) -> str:
 
 def without_numbers(text: str) -> str:
     """The text with round brackets around numbers: `[1]` would look like the number of a checked source."""
-    shown, end = "", 0
-    for opening in OPENING.finditer(text):
-        start = opening.start()
-        if start < end:
-            continue
-        bracket = bracketed(text[start : start + MAX_BRACKET], is_all=True) or ""
-        if _NUMBER.fullmatch(_plain(html.unescape(_TAG.sub("", bracket)).translate(_CITING))):
-            shown += f"{text[end:start]}({bracket[1:-1]})"
-            end = start + len(bracket)
-    return shown + text[end:]
+
+    def is_number(bracket: str) -> bool:
+        plain = _plain(html.unescape(_TAG.sub("", bracket)).translate(_CITING))
+        return _NUMBER.fullmatch(plain) is not None
+
+    return _changed(text, is_number, _rounded)
 
 
 def visible_name(name: str) -> str:

@@ -1,5 +1,6 @@
 """Replaces a model's citation markers by checked citations."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,13 +10,18 @@ from core.grounding.answer_checks import AnswerChecks, Evidence
 from core.grounding.brackets import (
     MAX_BRACKET,
     OPENING,
+    STATUS,
     bracketed,
     cited_numbers,
     is_forged,
     rounded_end,
+    squared,
+    status_of,
     visible_name,
+    without_citations,
 )
 from core.grounding.claims import Claims
+from core.grounding.closest import not_found_answer
 from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMark
 from core.grounding.objections import Objection, Place, are_not_there
 from core.grounding.safe_markdown import SafeMarkdown
@@ -49,6 +55,14 @@ WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
 
 
+_NOTES = re.compile("|".join(map(re.escape, (CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, NOTHING, *STATUS))))
+
+
+def as_said(answer: str) -> str:
+    """A shown answer as the model wrote it, without what code has added: a model would imitate that."""
+    return _NOTES.sub("", without_citations(answer)).strip()
+
+
 class CitationWriter:
     """Replaces the markers of an answer by checked citations while the answer streams in.
 
@@ -66,10 +80,10 @@ class CitationWriter:
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._by_number = {source.number: source for source in sources}
-        self._checks = AnswerChecks(question)
+        self._question, self._checks = question, AnswerChecks(question)
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
-        self._held = ""
+        self._unread = self._held = ""
         self._brackets = 0
         self._before_markers = self._since_marker = ""
         self._waiting: list[list[int] | str] = []
@@ -86,11 +100,14 @@ class CitationWriter:
 
     def feed(self, delta: str) -> str:
         """Take in more of the model's text; returns what can no longer become part of a marker."""
-        self._markdown.feed(delta)
+        text, self._unread = squared(self._unread + delta, self._by_number, is_all=False)
+        self._markdown.feed(text)
         return self._text_shown()
 
     def finish(self) -> str:
         """Return the text that was still held back, and check what follows the last marker."""
+        self._markdown.feed(squared(self._unread, self._by_number, is_all=True)[0])
+        self._unread = ""
         self._markdown.finish()
         self._release(is_all=True)
         self._is_ending = True
@@ -142,28 +159,36 @@ class CitationWriter:
 
     def _release(self, *, is_all: bool) -> None:
         while (opened := OPENING.search(self._held)) and self._brackets < MAX_BRACKETS:
-            self._add_prose(self._held[: opened.start()])
-            self._held = self._held[opened.start() :]
-            bracket = bracketed(self._held, is_all=is_all)
+            before = self._held[: opened.start()]
+            self._add_prose(before.rstrip(" "))
+            gap = before[len(before.rstrip(" ")) :]
+            bracket = bracketed(self._held[opened.start() :], is_all=is_all)
             if bracket is None:
+                self._held = gap + self._held[opened.start() :]
                 return
             self._brackets += 1
+            self._held = self._held[opened.start() + len(bracket) :]
+            if status := status_of(bracket):
+                self._add_status(status)
+                continue
+            self._add_prose(gap)
             if numbers := cited_numbers(bracket, self._by_number):
                 self._add_marker(numbers)
-                self._held = self._held[len(bracket) :]
             elif is_forged(bracket):
                 self._add_prose(self._round())
-                self._held = rounded_end(bracket)[1:] + self._held[len(bracket) :]
+                self._held = rounded_end(bracket)[1:] + self._held
             else:
                 self._add_prose(bracket[0])
-                self._held = self._held[1:]
+                self._held = bracket[1:] + self._held
         if opened:
             if not self._has_too_many_brackets:
                 self._has_too_many_brackets = True
                 self._objections.append(objections.too_many_brackets(MAX_BRACKETS))
             self._held = OPENING.sub(" (", self._held)
-        self._add_prose(self._held)
-        self._held = ""
+        # The space before a marker that is not shown is not shown either.
+        shown = self._held if is_all else self._held.removesuffix(" ")
+        self._held = self._held[len(shown) :]
+        self._add_prose(shown)
 
     def _round(self) -> str:
         return " (" if self._since_marker.endswith("]") else "("
@@ -182,6 +207,16 @@ class CitationWriter:
             self._waiting.append(shown)
         else:
             self._show(shown)
+
+    def _add_status(self, status: str) -> None:
+        """Note what needs no source. What was not found stays so when the answer is checked again."""
+        if STATUS[status] == "none":
+            if not self._length and not any(map(str.isalnum, self._since_marker)):
+                # A small model may say no more than that.
+                self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
+            self._add_prose(status)
+        else:
+            self._since_marker += status
 
     def _add_marker(self, numbers: list[int]) -> None:
         """Have a marker wait for those next to it."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.grounding.closest import LABEL_SENTENCES, NOT_FOUND_SENTENCES
-from core.grounding.closest import NOT_FOUND_ANSWER as NOT_FOUND_ANSWER
+from core.grounding.brackets import STATUS, Status
+from core.grounding.closest import LABEL_SENTENCES
 from core.grounding.models import REFUTED, CitationCheck
 from core.grounding.units import located
 from core.grounding.word_lists import ALL_NEGATORS
@@ -35,6 +35,8 @@ _BELOW_HEADER = re.compile(r"[\s|:]*-[\s|:-]*")
 _CALLS = ("!", "！")
 _ASKS = ("?", "？", "؟")
 _STATED = re.compile(r"\w")
+_STATUS = re.compile(f"[{''.join(STATUS)}]")
+_FIGURE = re.compile(r"\d+")
 _ENDED_BEFORE = re.compile(r"[.!?。！？\n]")
 
 
@@ -55,7 +57,8 @@ class Claim:
 
     `block` is the number of its paragraph, list item, table or heading. `goes_on`: a marker is inside its
     sentence, and it is what follows. `check`: what is known of it and what it cites; None if that is nothing.
-    `start` and `end` are characters of the text that it was added with.
+    `status`: the answer says that it needs no source: the sources say nothing of it, or it is talk. `start`
+    and `end` are characters of the text that it was added with.
     """
 
     text: str
@@ -63,17 +66,13 @@ class Claim:
     block: int = 0
     goes_on: bool = False
     check: CitationCheck | None = None
+    status: Status | None = None
     start: int = 0
     end: int = 0
 
     @property
     def short(self) -> str:
         return self.text[:_MAX_SHORT]
-
-    @property
-    def is_not_found(self) -> bool:
-        """Whether it says that nothing was found."""
-        return self.text.casefold() in NOT_FOUND_SENTENCES
 
     @property
     def is_label(self) -> bool:
@@ -105,7 +104,7 @@ class Claim:
     def needs_source(self) -> bool:
         """Whether it states something: questions and `Hello!` do not, and headings and leads need not."""
         is_talk = self.text.endswith(_ASKS) or (self.text.endswith(_CALLS) and _is_brief(self.text))
-        states_nothing = self.is_not_found or self.is_label or is_talk
+        states_nothing = self.status is not None or self.is_label or is_talk
         return not states_nothing and not (self.is_lead and only_introduces(self.text))
 
     @property
@@ -120,15 +119,16 @@ class Claims:
     `lists_closest`: the label above closest passages was added, and what follows it is no answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, question: str = "") -> None:
         self.all: list[Claim] = []
-        self.lists_closest = False
+        self.lists_closest = self._says_nothing = False
+        self._figures = frozenset(_FIGURE.findall(question))
         self._block = 0
 
     def add(self, text: str) -> list[Claim]:
         """Add the text since the last marker; returns its sentences, none if it has no content."""
         added: list[Claim] = []
-        for claim in self._claims_of(text):
+        for claim in self._claims_of(_STATUS.sub(" ", text)):
             before = added[-1] if added else None
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
@@ -141,8 +141,23 @@ class Claims:
             beginning = next(_STATED.finditer(text))
             added[0].goes_on = _ENDED_BEFORE.search(text, 0, beginning.start()) is None
         self.lists_closest = self.lists_closest or any(claim.is_label for claim in added)
+        self._set_status(text, added)
         self.all += added
         return added
+
+    def _set_status(self, text: str, added: Sequence[Claim]) -> None:
+        """What `[none]` and `[talk]` are about: the sentences before it in its paragraph.
+
+        Not one with a number that the question has not: that has a source. Only a calculation has others.
+        """
+        for at in _STATUS.finditer(text):
+            before = [claim for claim in added if claim.start < at.start() and claim.status is None]
+            self._says_nothing = self._says_nothing or STATUS[at[0]] == "none"
+            status, calculates = STATUS[at[0]], STATUS[at[0]] == "talk" and len(self._figures) > 1
+            for claim in before:
+                is_near = status == "talk" or claim.block == before[-1].block
+                if is_near and (calculates or self._figures.issuperset(_FIGURE.findall(claim.text))):
+                    claim.status = status
 
     def _claims_of(self, text: str) -> Iterator[Claim]:
         last, end = "", 0
@@ -169,9 +184,8 @@ class Claims:
 
     @property
     def report_not_found(self) -> bool:
-        """Whether the answer says that nothing was found, and all its other sentences have a source."""
-        stated = (claim for claim in self.all if claim.needs_source)
-        return any(claim.is_not_found for claim in self.all) and all(claim.is_covered for claim in stated)
+        """Whether the answer says that nothing was found, and states nothing else."""
+        return self._says_nothing and not any(claim.needs_source for claim in self.all)
 
 
 def covered_by_marker(added: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]:

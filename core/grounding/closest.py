@@ -2,14 +2,14 @@
 
 from core.text.terms import in_language_of
 
-NOT_FOUND_ANSWER = "I could not find this in the attached documents."
-"""The whole answer if the sources do not contain it: prompts demand it and the checks look for it."""
+NOT_FOUND_ANSWER = "I could not find this in the attached documents. [none]"
+"""The answer of code if there is nothing to answer from, as a model writes it."""
 
 _NOT_FOUND = {
     "en": NOT_FOUND_ANSWER,
-    "de": "Das habe ich in den angehängten Dokumenten nicht gefunden.",
-    "fr": "Je n'ai pas trouvé cela dans les documents joints.",
-    "es": "No he encontrado esto en los documentos adjuntos.",
+    "de": "Das habe ich in den angehängten Dokumenten nicht gefunden. [none]",
+    "fr": "Je n'ai pas trouvé cela dans les documents joints. [none]",
+    "es": "No he encontrado esto en los documentos adjuntos. [none]",
 }
 _CLOSEST = {
     "en": "No language model is set up, so these are the passages closest to the question, not an answer:",
@@ -21,7 +21,6 @@ _CLOSEST = {
     " una respuesta:",
 }
 
-NOT_FOUND_SENTENCES = frozenset(sentence.casefold() for sentence in _NOT_FOUND.values())
 LABEL_SENTENCES = frozenset(sentence.casefold() for sentence in _CLOSEST.values())
 """What an answer says of itself: it needs no source, and what follows it is no answer."""
 

@@ -171,6 +171,11 @@ class Grounding(Record, Objected):
         return self.quoted + self.supported
 
     @property
+    def is_talk(self) -> bool:
+        """Whether nothing in the answer needs a source, and it does not say that nothing was found either."""
+        return not (self.citations or self.uncited or self.not_found or self.objections)
+
+    @property
     def refuted(self) -> int:
         """Citations that are known to be wrong."""
         return self.differs + self.unsupported

@@ -5,24 +5,30 @@ import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
-from xml.sax.saxutils import escape, unescape
+from xml.sax.saxutils import unescape
 
+from core.grounding.brackets import without_places
 from core.models import Record
 from core.names import page_id
 
-_QUOTES = {'"': "&quot;"}
-_BRACKETS = "[\uff3b\u3010"
+_QUOTES = {'"': "&quot;", "<": "&lt;"}
+_IN_ATTRIBUTE = re.compile(r"[\"<]|&(?=(?:amp|lt|gt|quot);)")
+_OUR_TAGS = r"(?=[\s/]*(?:source|file|picture|remembered|contexts|sentences)\b)"
+_TAG = re.compile(f"<{_OUR_TAGS}", re.I)
+_INERT_TAG = re.compile(f"\u2039{_OUR_TAGS}", re.I)
+_BRACKETS = "[\uff3b\u3010("
 _ANY = re.escape(_BRACKETS)
 # It begins with all marks before the letter, so that a run of brackets is read once, not once per bracket.
 _LIVE_MARKER = re.compile(rf"(?<!\W)([^\w{_ANY}]*+[{_ANY}]\W*+[Ss\uff33\uff53])(?=\W*+\d)")
 _DIGITS = r"\d\u00b2\u00b3\u00b9\u2070-\u2089\u2460-\u249b"
 _LIVE_NUMBER = re.compile(
-    rf"(?<=[{_ANY}])(?=[^A-Za-z{_DIGITS}{_ANY}]{{0,20}}+[{_DIGITS}][^A-Za-z.:+/{_ANY}]{{0,60}}?[]\uff3d\u3011])"
+    rf"(?<=[{_ANY}])(?<!\()(?=[^A-Za-z{_DIGITS}{_ANY}]{{0,20}}+[{_DIGITS}][^A-Za-z.:+/{_ANY}]{{0,60}}?[]\uff3d\u3011])"
 )
-LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
-_PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
+LABEL = re.compile(r'<file document="([^"<]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
+_PICTURE_LABEL = re.compile(r'<picture document="[^"<]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
-    r'<source id="(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: site="[^"<>]*")?>\n([^<]*)\n</source>'
+    r'<source id="S(\d{1,9})" document="([^"<]*)" page="(\d{1,9})"(?: [a-z]+="[^"<]*")*>\n(.*?)\n</source>',
+    re.S,
 )
 
 
@@ -39,7 +45,8 @@ class Source(Record):
 
     A web page has a `url`, its title as name, and the search engine's excerpt as page text. If the turn has
     contexts, the document is in one of them or in the session; `focus`: that belongs to the turn's focus.
-    `pictured`: the page has no text, and the model is shown its picture.
+    `pictured`: the page has no text, and the model is shown its picture. `heading`: of the section that a
+    passage is in.
     """
 
     number: int
@@ -53,6 +60,7 @@ class Source(Record):
     document_version: str = ""
     media_type: str = ""
     page_label: str = ""
+    heading: str = ""
     context_type: str | None = None
     context_id: str | None = None
     context_name: str | None = None
@@ -96,21 +104,37 @@ def without_markers(text: str) -> str:
     return _LIVE_NUMBER.sub(" ", _LIVE_MARKER.sub(r"\1 ", text))
 
 
+def inert(text: str) -> str:
+    """Quoted text in which no tag of ours opens or closes, and that cites nothing; other signs stay."""
+    return _TAG.sub("\u2039", without_markers(text))
+
+
 def fence(sources: Sequence[Source]) -> str:
     """The sources as quoted material; no text in them can open or close a fence, or cite a source.
 
     Those that are shown as pictures have no text, and are left out.
     """
+    known = {source.number: source for source in sources}
     fenced = []
     for source in sources:
         if source.pictured:
             continue
-        site = f' site="{escape(source.host, _QUOTES)}"' if source.url else ""
-        name = escape(without_markers(source.blob_name), _QUOTES)
-        text = escape(without_markers(source.text))
-        opening = f'<source id="{source.number}" document="{name}" page="{source.page}"{site}>'
-        fenced.append(f"{opening}\n{text}\n</source>")
+        named = {
+            "document": source.blob_name,
+            "page": str(source.page),
+            "site": source.host if source.url else "",
+        }
+        named["section"] = source.heading
+        shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)
+        text = without_places(inert(source.text), known)
+        fenced.append(f'<source id="S{source.number}"{shown}>\n{text}\n</source>')
     return "\n".join(fenced)
+
+
+def _attribute(name: str) -> str:
+    return _IN_ATTRIBUTE.sub(
+        lambda sign: _QUOTES.get(sign[0], "&amp;"), " ".join(without_markers(name).split())
+    )
 
 
 def inert_json(value: Any) -> str:
@@ -120,7 +144,7 @@ def inert_json(value: Any) -> str:
 
 def _inert(value: Any) -> Any:
     if isinstance(value, str):
-        return escape(without_markers(value))
+        return inert(value)
     if isinstance(value, dict):
         return {_inert(name): _inert(each) for name, each in value.items()}
     return [_inert(each) for each in value] if isinstance(value, list) else value
@@ -130,7 +154,10 @@ def read_fenced(prompt: str) -> list[FencedSource]:
     """The sources that `fence` wrote into a prompt, in order."""
     return [
         FencedSource(
-            number=int(number), blob_name=unescape(name, {"&quot;": '"'}), page=int(page), text=unescape(text)
+            number=int(number),
+            blob_name=unescape(name, {"&quot;": '"'}),
+            page=int(page),
+            text=_INERT_TAG.sub("<", text),
         )
         for number, name, page, text in _FENCED.findall(prompt)
     ]
@@ -139,13 +166,13 @@ def read_fenced(prompt: str) -> list[FencedSource]:
 def label(file: AttachedFile) -> str:
     """The line before an attached file, with the numbers of its pages; a name cannot break out of it."""
     last = file.first + file.pages - 1
-    name = escape(without_markers(file.blob_name), _QUOTES)
+    name = _attribute(file.blob_name)
     return f'<file document="{name}" pages="1 to {file.pages}" sources="S{file.first} to S{last}"/>'
 
 
 def picture_label(blob_name: str, page: int, numbers: Sequence[int]) -> str:
     """The line before the picture of a page, with the numbers of its sources; a name cannot break out."""
-    name = escape(without_markers(blob_name), _QUOTES)
+    name = _attribute(blob_name)
     return f'<picture document="{name}" page="{page}" sources="{" ".join(f"S{each}" for each in numbers)}"/>'
 
 

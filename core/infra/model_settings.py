@@ -38,10 +38,13 @@ OFF = "off"
 
 
 class WindowSettings(Section):
-    """How much text the models accept."""
+    """How much text the models accept, and are given of whole documents."""
 
     context_window: int | None = Field(
         None, ge=4000, description="tokens that the models accept; default: from the model catalog"
+    )
+    full_text_tokens: int = Field(
+        6000, description="documents up to this many tokens in all are given to the model in full"
     )
 
 

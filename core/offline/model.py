@@ -38,6 +38,8 @@ from core.search.bm25 import has_subject
 from core.text.wording import is_small_talk, is_statement, names_documents
 
 SEARCH = "semantic_search"
+TALK = " [talk]"
+"""Ends what needs no source, as prompts ask for."""
 PASSAGES = 8
 
 _WORD = re.compile(r"(?<!\s)\s*+\S++(?:\s++$)?")
@@ -63,7 +65,9 @@ class Conversation:
         """Sources may be in any message but those of earlier questions."""
         said = [m for m in messages if isinstance(m, HumanMessage) and not isinstance(m, MemoryMessage)]
         request = said[-1] if said else None
-        current = [m for m in messages if m is request or not isinstance(m, HumanMessage)]
+        current = [m for m in messages if isinstance(m, QuestionMessage) or not isinstance(m, HumanMessage)]
+        if request and request not in current:
+            current.append(request)
         text = without_fenced(str(request.text)) if request else ""
         asked = (
             request if isinstance(request, QuestionMessage) else QuestionMessage(content=text, question=text)
@@ -164,8 +168,8 @@ def _answer(conversation: Conversation) -> str:
         failures = _failures(outputs[-1])
         return " ".join(f"A tool failed: {each}" for each in failures) or not_found_answer(question)
     if is_small_talk(question):
-        return f"Hello! {OFFLINE_INTRODUCTION}"
-    return recall(question, conversation.earlier) or OFFLINE_INTRODUCTION
+        return f"Hello! {OFFLINE_INTRODUCTION}{TALK}"
+    return f"{recall(question, conversation.earlier) or OFFLINE_INTRODUCTION}{TALK}"
 
 
 def _failures(output: str) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from core.models import Page
@@ -13,6 +14,7 @@ LONGEST_TITLE = 160
 MOST_WORDS = 12
 RUNNING_SHARE = 1 / 8
 RUNNING_PAGES = 3
+MOST_HEAD_LINES, FIRST_WORDS = 3, 3
 PATH_LEVELS = 3
 JOINT = " > "
 CELL_MARK = " | "
@@ -64,9 +66,25 @@ def find_headings(text: str) -> list[Heading]:
 def distinctive_headings(pages: Sequence[Page]) -> list[list[Heading]]:
     """The headings of each page without running headers, which repeat on many pages except for digits."""
     found = [find_headings(page.text) for page in pages]
-    pages_with = Counter(kind for headings in found for kind in {_masked(heading) for heading in headings})
+    pages_with = Counter(
+        kind for headings in found for kind in {_masked(heading.text) for heading in headings}
+    )
     most = max(RUNNING_PAGES, len(pages) * RUNNING_SHARE)
-    return [[heading for heading in headings if pages_with[_masked(heading)] <= most] for headings in found]
+    return [
+        [heading for heading in headings if pages_with[_masked(heading.text)] <= most] for headings in found
+    ]
+
+
+def ends_of_running_heads(pages: Sequence[Page]) -> list[int]:
+    """Where the lines at the top of each page end that begin like those at the top of many pages.
+
+    What follows the name of a book in them is often that of the chapter.
+    """
+    tops = [list(islice(_LINE.finditer(page.text), MOST_HEAD_LINES)) for page in pages]
+    pages_with = Counter(kind for top in tops for kind in {_beginning(line[0]) for line in top})
+    most = max(RUNNING_PAGES, len(pages) * RUNNING_SHARE)
+    running = (takewhile(lambda line: pages_with[_beginning(line[0])] > most, top) for top in tops)
+    return [max((line.end() for line in each), default=0) for each in running]
 
 
 def below(trail: Trail, heading: Heading) -> Trail:
@@ -81,8 +99,12 @@ def path(trail: Trail, label: str) -> str:
     return JOINT.join([*([label] if label else []), *names[-kept:]])
 
 
-def _masked(heading: Heading) -> str:
-    return _DIGITS.sub("0", heading.text)
+def _beginning(line: str) -> str:
+    return _masked(" ".join(line.split()[:FIRST_WORDS]))
+
+
+def _masked(line: str) -> str:
+    return _DIGITS.sub("0", line)
 
 
 def _level(line: str) -> int:

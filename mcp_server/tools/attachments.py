@@ -19,19 +19,21 @@ READ_FILES = (
 )
 
 
-def message_content(
-    question: str, reading: PromptSources, files: dict[str, Attachment], pictures: Parts
-) -> str | Parts:
-    """The question with its sources: attached files, pictures of pages, then fenced text."""
-    fenced = [source for source in reading.sources if source.document_id not in files]
-    asked = f"{fence(fenced)}\n\nQuestion: {question}"
-    if not files and not pictures:
-        return asked
+def document_content(reading: PromptSources, files: dict[str, Attachment]) -> str | Parts:
+    """What is the same for each question about the documents: attached files, and fenced text."""
+    fenced = fence([source for source in reading.sources if source.document_id not in files])
+    if not files:
+        return fenced
     content: Parts = []
     for file in reading.files:
         content += [{"type": "text", "text": label(file)}, _block(files[file.document_id])]
-    rule = f"{READ_FILES}\n\n" if files else ""
-    return [*content, *pictures, {"type": "text", "text": f"{rule}{asked}"}]
+    return [*content, {"type": "text", "text": f"{READ_FILES}\n\n{fenced}".rstrip()}]
+
+
+def question_content(question: str, rules: str, pictures: Parts) -> str | Parts:
+    """What differs between questions: the pictures of pages, rules for this turn, and the question itself."""
+    asked = "\n\n".join(filter(None, [rules, f"Question: {question}"]))
+    return [*pictures, {"type": "text", "text": asked}] if pictures else asked
 
 
 def _block(attached: Attachment) -> dict[Any, Any]:

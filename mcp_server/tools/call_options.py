@@ -11,12 +11,15 @@ from core.grounding.sources import without_markers
 from core.llm.messages import USER_WANTS, fence_remembered, remembered_line
 from core.mcp_contract import (
     CAP_META_KEY,
+    HISTORY_META_KEY,
     IMAGES_META_KEY,
+    MAX_HISTORY,
     MAX_WISH_CHARACTERS,
     MAX_WISHES,
     MODEL_META_KEY,
     WHOLE_META_KEY,
     WISHES_META_KEY,
+    Said,
 )
 from core.models import Record
 
@@ -25,8 +28,8 @@ LONGEST_NAME = 200
 
 class CallOptions(Record):
     """The model that writes the answer (None: the default one), the longest answer in tokens, how many
-    documents may be read whole together, the user's wishes for the form of the answer, and what pictures of
-    pages the model may be sent (None: none)."""
+    documents may be read whole together, the user's wishes for the form of the answer, what pictures of
+    pages the model may be sent (None: none), and what was said before."""
 
     model: str | None = Field(default=None, max_length=LONGEST_NAME)
     max_tokens: int | None = Field(default=None, ge=1)
@@ -35,6 +38,7 @@ class CallOptions(Record):
         default=[], max_length=MAX_WISHES
     )
     images: ImageLimits | None = None
+    history: list[Said] = Field(default=[], max_length=MAX_HISTORY)
 
     @property
     def remembered(self) -> str:
@@ -56,9 +60,11 @@ def options_of(ctx: Context[None]) -> CallOptions:
             whole_documents=meta.get(WHOLE_META_KEY),
             wishes=meta.get(WISHES_META_KEY) or [],
             images=meta.get(IMAGES_META_KEY),
+            history=meta.get(HISTORY_META_KEY) or [],
         )
     except ValidationError:
         numbers = f"{CAP_META_KEY} and {WHOLE_META_KEY} are numbers from 1"
         texts = f"{WISHES_META_KEY} has at most {MAX_WISHES} texts of {MAX_WISH_CHARACTERS} characters"
         images = f"{IMAGES_META_KEY} has numbers from 0, most and tokens"
-        raise InvalidInput(f"{MODEL_META_KEY} is a name, {numbers}, {texts}, {images}.") from None
+        said = f"{HISTORY_META_KEY} has at most {MAX_HISTORY} messages"
+        raise InvalidInput(f"{MODEL_META_KEY} is a name, {numbers}, {texts}, {images}, {said}.") from None

@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
@@ -24,7 +24,7 @@ from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.errors import ReplyCut, empty_reply
 from core.llm.messages import QuestionMessage, memory_message
-from core.llm.tokens import TokenCounter, section_tokens
+from core.llm.tokens import TokenCounter, message_tokens, section_tokens
 from core.mcp_contract import (
     DocumentChatMetadata,
     DocumentChatResult,
@@ -222,13 +222,14 @@ class DocumentChat:
     async def _ask(
         self, work: _ChatCall, documents: Sequence[Document]
     ) -> tuple[PromptSources, CitationWriter]:
-        question = work.question
+        question, options = work.question, work.options
         files = {each.document.document_id: each for each in work.attached if each.sent_as != "text"}
-        rules, shown = [self.prompt], memory_message(work.options.remembered)
-        if shown:
-            rules.append(self.wishes)
-        before = [SystemMessage("\n".join(rules)), *shown]
-        besides = "\n".join([question, *(str(message.text) for message in shown)])
+        shown = memory_message(options.remembered)
+        past = [
+            HumanMessage(said.content) if said.role == "user" else AIMessage(said.content)
+            for said in options.history
+        ]
+        besides = "\n".join([question, *(str(message.text) for message in (*past, *shown))])
         query = f"{question} {work.look_for or ''}".strip()
         found = await self.reader.read(query, work.plan, files, more=work.look_for is not None)
         work.created |= attachments.created_ids(work.attached)
@@ -244,13 +245,17 @@ class DocumentChat:
             work.seen = await self.images.draw(work.allowed, reading, documents, files)
             reading = with_pictures(reading, work.seen, work.origins, files if work.allowed.most else ())
         if not reading.sources:
-            wishes = "".join(str(message.text) for message in shown)
-            refuse_too_long(found, wishes, self.window, self.counter, cap, taken)
+            refuse_too_long(found, besides.removeprefix(question), self.window, self.counter, cap, taken)
             raise attachments.none_readable(attachments.without_gone(documents, work.gone), work.seen.notes)
         work.reporter.working(1, 2, f"Reading {reading.pages} pages")
         pictures = picture_parts(work.seen.images, reading.sources)
-        content = attachments.message_content(question, reading, files, pictures)
-        messages = [*before, QuestionMessage(content=content, question=question)]
+        # What is the same in the next turn comes first: providers read it from a cache.
+        documents_first = QuestionMessage(
+            content=attachments.document_content(reading, files), question=question
+        )
+        asked = attachments.question_content(question, self.wishes if shown else "", pictures)
+        last = [*past, *shown, QuestionMessage(content=asked, question=question)]
+        messages = [SystemMessage(self.prompt), documents_first, *last]
         writer = CitationWriter(reading.sources, question)
         counting = asyncio.create_task(self._count(messages, question))
         # Not as a task: the request to the model goes out before what else waits, such as a status line.
@@ -261,7 +266,10 @@ class DocumentChat:
     async def _count(self, messages: Sequence[BaseMessage], question: str) -> dict[str, int]:
         """The tokens of each part of the prompt, counted once the request to the model is on its way."""
         await asyncio.sleep(REQUEST_SECONDS)
-        return await asyncio.to_thread(section_tokens, messages, question, self.counter)
+        instructions, documents_first, *last = messages
+        sizes = await asyncio.to_thread(section_tokens, [instructions, *last], question, self.counter)
+        text = await asyncio.to_thread(message_tokens, documents_first, self.counter)
+        return sizes | {"retrieval": sizes["retrieval"] + text, "total": sizes["total"] + text}
 
 
 async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: _ChatCall) -> None:

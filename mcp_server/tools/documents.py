@@ -40,17 +40,23 @@ LISTED_AT_ONCE = 50
 NOT_READY = "not_ready"
 SUMMARY_FAILED = "summary_failed"
 
+INSTEAD = "Search it with semantic_search, or have it read with documents_analyze."
+
 MAX_CONTENT_CHARS = 8000
 """documents_get_content returns summaries of longer documents."""
 
 
 @dataclass
 class DocumentContents:
-    """Lists documents and returns their summaries, and the text of documents of up to `characters`."""
+    """Lists documents and returns their summaries, and the text of documents of up to `characters`.
+
+    `has_analysis`: summaries are made of new documents.
+    """
 
     library: DocumentService
     analyses: AnalysisStore
     characters: int = MAX_CONTENT_CHARS
+    has_analysis: bool = True
 
     async def documents(
         self,
@@ -148,6 +154,9 @@ class DocumentContents:
         is_indexed = document.status is DocumentStatus.COMPLETED
         if is_indexed and analysis is not None and analysis.is_done:
             return analysis
+        if is_indexed and not self.has_analysis:
+            message = f'"{document.blob_name}" has no summary, and none is made here.'
+            raise ToolFailed(f"{message} {INSTEAD}", code=SUMMARY_FAILED)
         why = "but its summary is being made" if is_indexed else "not completed"
         message = (
             f'The summary of "{document.blob_name}" is not ready: its status is {document.status}, {why}.'
@@ -209,11 +218,15 @@ def register(server: MCPServer[None], contents: DocumentContents, scope: CallSco
         ]
         return success(result, "\n".join(lines) or "There are no documents.")
 
-    @offer(server, "Summarise a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
-    async def documents_get_summary(document_id: DocumentId) -> Annotated[CallToolResult, SummaryResult]:
-        """Get the summary of one document, once its status is `completed`."""
-        result = await contents.summary(scope(), document_id)
-        return success(result, f"{document_line(result.filename, result.document_id)}: {result.summary}")
+    if contents.has_analysis:
+
+        @offer(
+            server, "Summarise a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code
+        )
+        async def documents_get_summary(document_id: DocumentId) -> Annotated[CallToolResult, SummaryResult]:
+            """Get the summary of one document, once its status is `completed`."""
+            result = await contents.summary(scope(), document_id)
+            return success(result, f"{document_line(result.filename, result.document_id)}: {result.summary}")
 
     @offer(server, "Read a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
     async def documents_get_content(

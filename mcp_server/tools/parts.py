@@ -162,7 +162,7 @@ class NoteTaker:
         notes = await self._model.complete([SystemMessage(self._prompt), asked], budget=budget)
         starts = [opened.start() for opened in OPENING.finditer(notes)]
         brackets = (bracketed(notes[start : start + MAX_BRACKET], is_all=True) for start in starts)
-        known = {source.number for source in sources}
+        known = {source.number: source for source in sources}
         return {number for bracket in brackets if bracket for number in cited_numbers(bracket, known)}
 
 

@@ -117,8 +117,10 @@ def _words_of(connection: Connection, page: Page) -> tuple[int, int]:
     return (found.start, found.end) if found else (0, 0)
 
 
-def register(server: MCPServer[None], relations: Relations, scope: CallScope) -> None:
-    """Registers the tools."""
+def register(server: MCPServer[None], relations: Relations | None, scope: CallScope) -> None:
+    """Registers the tools if a model analyses pages."""
+    if relations is None:
+        return
 
     @offer(server, "Follow a relation")
     async def follow_relation(

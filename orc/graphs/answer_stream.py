@@ -12,7 +12,6 @@ from core.grounding.sources import Source
 from core.llm.errors import ReplyCut, empty_reply
 from core.search.bm25 import has_subject
 from core.text.strip_stream import StreamStripper
-from core.text.wording import is_statement
 from orc.events import CitationMarked, Event, Token
 from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, ToolResult
@@ -98,7 +97,8 @@ def answer_fields(
     """
     if not stream.text:
         raise empty_reply()
-    if _needs_no_sources(stream.text, results, state):
+    checks = stream.writer.grounding
+    if checks.is_talk or _needs_no_sources(stream.text, results, state):
         stream.add_notes(needs_sources=False)
         grounding = stream.mark(Grounding(grounded=False)) if stream.is_cut else None
         return {"answer": stream.text, "grounding": grounding}
@@ -107,24 +107,22 @@ def answer_fields(
 
 
 def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:
-    """Whether the answer is talk or only lists the documents.
+    """Whether the answer only lists the documents, or no lookup was planned.
 
-    It is if no lookup was planned; or if the question is about the documents as such or is a statement, and
-    every figure of the answer comes from the list or from the user.
+    A list is one if the question is about the documents as such or the answer says no more, and every figure
+    of the answer comes from the list.
     """
     if any(result.name != LISTING for result in results):
         return False
     if state.plan is None or not state.plan.looks_up:
         return not state.blob_names
-    if results:
-        listed = [document for result in results for document in result.content.get("documents", [])]
-        known = [*map(str, range(len(listed) + 1)), json.dumps(listed, ensure_ascii=False)]
-        asks_for_it = not has_subject(state.query)
-        says_no_more = only_lists(answer, [document.get("filename", "") for document in listed])
-        return (asks_for_it or says_no_more) and _figures(answer) <= _figures(*known)
-    said = [message.content for message in state.history if message.role == "user"]
-    known = [state.question, *said, *(note.text for note in state.recalled.notes)]
-    return is_statement(state.question) and _figures(answer) <= _figures(*known)
+    if not results:
+        return False
+    listed = [document for result in results for document in result.content.get("documents", [])]
+    known = [*map(str, range(len(listed) + 1)), json.dumps(listed, ensure_ascii=False)]
+    asks_for_it = not has_subject(state.query)
+    says_no_more = only_lists(answer, [document.get("filename", "") for document in listed])
+    return (asks_for_it or says_no_more) and _figures(answer) <= _figures(*known)
 
 
 def _figures(*texts: str) -> set[str]:

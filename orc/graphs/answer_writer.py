@@ -25,7 +25,9 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
     if state.document_reply is not None:
         # The tools server has checked the reply, whose text was emitted on arrival.
         reply = state.document_reply
-        answer = {"answer": reply.answer, "citations": reply.citations, "grounding": reply.metadata.grounding}
+        checks = reply.metadata.grounding
+        grounding = None if checks.is_talk else checks
+        answer = {"answer": reply.answer, "citations": reply.citations, "grounding": grounding}
         return changes(attempt=state.attempt.model_copy(update=answer))
     update: dict[str, Any] = {}
     async with revision_deadline(state, deps):
@@ -41,7 +43,10 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
 
 async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str, Any]:
     stream = AnswerStream(deps.emit, state.attempt.sources, f"{state.question}\n{state.query}")
-    (writer, cap), messages = writer_of(state, deps), sources_prompt(state, deps)
+    (writer, cap), messages = (
+        writer_of(state, deps),
+        sources_prompt(state, deps, state.tool_results, state.attempt.sources),
+    )
     async with stream.accept_cut(cap):
         if not deps.stream:
             stream.write(await writer.complete(messages, budget=deps.budget, max_tokens=cap))

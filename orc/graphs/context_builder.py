@@ -36,8 +36,8 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
         prompt = answer_prompt(built, deps)
         sizes = await _sizes(prompt, built, deps)
         update["context_budget"] = built.context_budget | sizes
-    # document_chat reads no history, because the question that it gets is understandable alone.
-    history = [] if state.blob_names else history_in_prompt(state, deps)
+    # A question that a planner made understandable alone is sent to document_chat without history.
+    history = [] if state.blob_names and not state.reads_whole else history_in_prompt(state, deps)
     deps.emit(
         Context(
             budget=update["context_budget"],
@@ -50,8 +50,9 @@ async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dic
 
 async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, deps: Deps) -> dict[str, int]:
     """The tokens of each part of the prompt, counted in a thread if that takes longer than going there."""
-    count = partial(section_tokens, prompt, state.question, deps.counter, state.tools)
-    is_short = not state.tools and sum(len(message.text) for message in prompt) <= MOST_COUNTED_IN_PLACE
+    tools = [] if state.attempt.sources else state.tools
+    count = partial(section_tokens, prompt, state.question, deps.counter, tools)
+    is_short = not tools and sum(len(message.text) for message in prompt) <= MOST_COUNTED_IN_PLACE
     sizes = count() if is_short else await asyncio.to_thread(count)
     return with_image_tokens(sizes, state.image_counts.of(_pictures_in(prompt)))
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from core.errors import DependencyDown
 from core.mcp_contract import (
     CAP_META_KEY,
+    HISTORY_META_KEY,
     IMAGES_META_KEY,
     MAX_QUERY_CHARACTERS,
     MAX_WISHES,
@@ -20,13 +21,14 @@ from core.mcp_contract import (
 from orc.events import Tool, whole_text
 from orc.graphs.lazy_retrieval import read_in_full, summarized
 from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.prompts import history_in_prompt
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
 from orc.graphs.revision import revision_deadline
 from orc.graphs.utils import available_tools, changes, writer_of
 from orc.lookups import LookupStep
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
-from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, WEB_SEARCH
+from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, LOOKS_FURTHER, WEB_SEARCH
 from orc.tools.schemas import function_definitions
 
 TOOLS_SERVER = "tools"
@@ -77,12 +79,16 @@ def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
 def _meta_of(state: ConversationState, deps: Deps) -> dict[str, Any]:
     """The limit of documents if it is exceeded, the user's wishes, the model of the route and its cap.
 
+    What was said before too, if no planner has made the question understandable without it.
+
     The usual model is left out: the tools server has its own.
     """
     most = deps.settings.max_documents_per_request
     meta: dict[str, Any] = {WHOLE_META_KEY: most} if len(state.blob_names) > most else {}
     if wishes := _wishes(state):
         meta[WISHES_META_KEY] = wishes
+    if state.reads_whole and (said := history_in_prompt(state, deps)):
+        meta[HISTORY_META_KEY] = [message.model_dump() for message in said]
     if deps.page_images is not None:
         meta[IMAGES_META_KEY] = deps.page_images.limits.model_dump()
     if state.route is None:
@@ -128,7 +134,13 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
     # A model that reads documents could pass their content on to a search engine: the writer may search the
     # web only if the plan or a fallback did. The last model call of a turn is for the answer.
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
-    callable_tools = [tool for tool in tools if (web if tool.name == WEB_SEARCH else state.has_documents)]
+    has_passages = any(step.hits for step in outcome.steps)
+    callable_tools = [
+        tool
+        for tool in tools
+        if (web if tool.name == WEB_SEARCH else state.has_documents)
+        and (not has_passages or tool.name in LOOKS_FURTHER)
+    ]
     covers_contexts = state.scope is not None and bool(state.scope.places)
     takes_tools = writer_of(state, deps)[0].abilities.takes_tools and deps.settings.max_tool_rounds > 0
     may_call = takes_tools and deps.budget.calls_left > 1

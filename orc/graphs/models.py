@@ -1,6 +1,6 @@
 """The state of a turn, which its nodes update, and the dependencies that they use."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,8 @@ class ConversationState(BaseModel):
     conversation_id: str
     blob_names: list[str] = []
     has_documents: bool = False
+    documents: list[tuple[str, str]] = Field(default=[], description="ids and names of the first ones")
+    reads_whole: bool = Field(default=False, description="the named documents fit a prompt as a whole")
     not_searched: NotSearched = NotSearched()
     unknown_files: list[UnknownFile] = []
     history: list[ChatMessage] = []
@@ -147,12 +149,10 @@ def with_changes(state: ConversationState, update: ConversationState | dict[str,
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompt texts, with named slots."""
+    """The prompt texts, with named slots. `answer` has the parts of which those of answers are made."""
 
     plan: str
-    converse: str
-    use_tools: str
-    answer_from_tools: str
+    answer: Mapping[str, str]
     revise: str
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from core.errors import InvalidInput
 from core.llm.factory import ChatModels
 from core.search.bm25 import has_subject
-from core.text.terms import words
-from core.text.wording import is_small_talk, is_statement, names_documents
+from core.text.terms import STOP_WORDS, detect_language, words
+from core.text.wording import is_small_talk, names_documents
 from orc.events import Plan
 from orc.graphs.models import ConversationState
 from orc.intents import Intent, Retriever, Step
@@ -119,9 +119,12 @@ def plan_from_wording(state: ConversationState) -> Decision | None:
 
 
 def plan_by_rules(
-    state: ConversationState, sources: AvailableSources, settings: TurnSettings
+    state: ConversationState, sources: AvailableSources, settings: TurnSettings, language: str | None = None
 ) -> Decision | None:
-    """The plan if rules can make it; None if a model has to choose the sources or rewrite the question."""
+    """The plan if rules can make it; None if a model has to choose the sources or rewrite the question.
+
+    It has to if the question is not in the `language` of the documents.
+    """
     configured, question = intent_by_keyword(state.question, settings), state.question
 
     def usual(intent: str) -> Decision:
@@ -130,20 +133,24 @@ def plan_by_rules(
     if not any(sources):
         return usual(configured or CONVERSATIONAL)
     if state.blob_names:
-        return None if state.history else usual(configured or FACTUAL)
+        return None if state.history and not state.reads_whole else usual(configured or FACTUAL)
     if configured:
         decision = usual(configured)
         # If code searches, the question has to be understandable alone.
         names_source = intents_of(settings)[configured].retriever is not None or not sources.web
         is_settled = decision.retriever in ("none", "tools") or (names_source and not state.history)
         return decision if is_settled else None
-    if state.history or sources.web:
+    if state.history or sources.web or _is_foreign(question, language):
         return None
-    if is_statement(question):
-        # The model that answers decides whether anything has to be looked up for it.
-        return Decision(CONVERSATIONAL, "tools", _plan_as_asked(state, ["retrieve", "answer"]))
     # A question about the documents themselves has no words to search for: the model uses the tools.
     return usual(FACTUAL if has_subject(question) else RESEARCH)
+
+
+def _is_foreign(question: str, language: str | None) -> bool:
+    """Whether the question is certainly in another language than the documents."""
+    spelled = words(question)
+    asked = detect_language(spelled)
+    return language not in (None, asked) and not STOP_WORDS[asked].isdisjoint(spelled)
 
 
 def fallback_plan(

@@ -6,13 +6,13 @@ from typing import Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from core.grounding.pictures import picture_parts
-from core.grounding.sources import Source, inert_json
+from core.grounding.sources import Source
 from core.llm.messages import QuestionMessage, contexts_message, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps, ToolResult
-from orc.graphs.tool_context import with_sources
+from orc.graphs.tool_context import notes_of, with_sources
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
 
@@ -29,57 +29,28 @@ MAX_BYTES_PER_CHARACTER = 4
 
 def answer_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     """The prompt that write_answer starts with."""
-    if not state.tools:
-        return sources_prompt(state, deps)
-    return tools_prompt(state, deps, state.tool_results, state.attempt.sources)
+    sources = state.attempt.sources
+    return sources_prompt(
+        state, deps, state.tool_results, sources, may_call=bool(state.tools) and not sources
+    )
 
 
-def tools_prompt(
-    state: ConversationState, deps: Deps, results: Sequence[ToolResult], sources: Sequence[Source]
-) -> list[BaseMessage]:
-    """The prompt of a model that may call tools. Results of lookups that code made follow the question."""
-    text, tool_output = state.question, _tool_output(results, sources)
-    if tool_output is not None:
-        text = f"{text}\n\nWhat was looked up for this question:\n{tool_output}"
-    names = [result.name for result in results]
-    return conversation_prompt(deps.prompts.use_tools, text, state, deps, tool_output, names, sources)
-
-
-def sources_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
-    """The prompt of an answer without tools."""
-    prompts, tool_output = deps.prompts, _tool_output(state.tool_results, state.attempt.sources)
-    system = prompts.answer_from_tools if state.tool_results else prompts.converse
-    text = state.question
-    if tool_output is not None:
-        text = f"{text}\n\nWhat the tools found:\n{tool_output}"
-    return conversation_prompt(system, text, state, deps, tool_output, sources=state.attempt.sources)
-
-
-def _tool_output(results: Sequence[ToolResult], sources: Sequence[Source]) -> str | None:
-    """The results of the tools as a model reads them; None if no tool was called."""
-    if not results:
-        return None
-    found = [
-        {"tool": result.name, **({"error": result.error} if result.error else result.content)}
-        for result in results
-    ]
-    return with_sources(inert_json(found), sources)
-
-
-def conversation_prompt(
-    system: str,
-    text: str,
+def sources_prompt(
     state: ConversationState,
     deps: Deps,
-    tool_output: str | None = None,
-    looked_up: Sequence[str] = (),
-    sources: Sequence[Source] = (),
+    results: Sequence[ToolResult],
+    sources: Sequence[Source],
+    *,
+    may_call: bool = False,
 ) -> list[BaseMessage]:
-    """System prompt, memory and history within their budgets, and `text` as the last message.
+    """The prompt of an answer from these results; `may_call`: with tools that the model may call.
 
-    `text` is the question and what belongs to it, such as `tool_output`, which tools `looked_up` returned.
-    The pictures of the turn go before it, if their pages are among the `sources`.
+    What changes from turn to turn comes last, and the question at the very end.
     """
+    notes = [note for result in results if (note := _as_quoted(result, may_call=may_call))]
+    tool_output = with_sources("\n".join(notes), sources) if results else None
+    names = [result.name for result in results] if may_call else []
+    text = f"{tool_output}\n\nQuestion: {state.question}" if tool_output else state.question
     known = remembered(state.recalled, deps.settings.memory_tokens, deps.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
@@ -90,10 +61,40 @@ def conversation_prompt(
         content=[*pictures, {"type": "text", "text": text}] if pictures else text,
         question=state.question,
         tool_output=tool_output,
-        looked_up=tuple(looked_up),
+        looked_up=tuple(names),
     )
-    about = contexts_message(state.context_block)
-    return [SystemMessage(system), *memory_message(known), *about, *past, asked]
+    system = SystemMessage(_instructions(state, deps, results, sources, may_call=may_call, known=known))
+    return [system, *past, *memory_message(known), *contexts_message(state.context_block), asked]
+
+
+def _instructions(
+    state: ConversationState,
+    deps: Deps,
+    results: Sequence[ToolResult],
+    sources: Sequence[Source],
+    *,
+    may_call: bool,
+    known: str,
+) -> str:
+    """The parts of the instructions that apply: no rule is about something that is not there."""
+    begins = "passages" if sources else "search" if may_call else "nothing" if results else "talk"
+    applies = {
+        begins: True,
+        "rules": begins != "talk",
+        "tools": may_call,
+        "failed": any(result.error for result in results),
+        "web": any(source.url for source in sources),
+        "remembered": bool(known),
+        "contexts": bool(state.context_block),
+        "examples": begins != "talk",
+    }
+    return "\n".join(deps.prompts.answer[part] for part, does in applies.items() if does)
+
+
+def _as_quoted(result: ToolResult, *, may_call: bool) -> str:
+    """What the result says in addition to its sources; one that has none says so. Handles are for tools."""
+    notes = notes_of(result, with_handles=may_call)
+    return f"{result.name}: {notes}" if notes else ""
 
 
 def history_in_prompt(state: ConversationState, deps: Deps) -> list[ChatMessage]:

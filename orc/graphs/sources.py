@@ -92,7 +92,7 @@ class SourceRegistry:
             return {"source": f"S{source.number}", "url": source.url}
         page = _page_of(item)
         source = self._add(_passage(item, texts[page], self._page_label(*page)))
-        rest = {name: value for name, value in item.items() if name not in ("source", "text")}
+        rest = {name: value for name, value in item.items() if name not in ("source", "text", "heading")}
         return {"source": f"S{source.number}", **rest}
 
     def _add(self, found: Source) -> Source:
@@ -132,6 +132,7 @@ def _passage(item: dict[str, Any], page_text: str, label: str) -> Source:
         document_version=str(item.get("document_version", "")),
         media_type=str(item.get("media_type", "")),
         page_label=label,
+        heading=str(item.get("heading") or ""),
         context_type=item.get("context_type"),
         context_id=item.get("context_id"),
         context_name=item.get("context_name"),

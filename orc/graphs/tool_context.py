@@ -16,6 +16,10 @@ FRAME_TOKENS = 16
 """Upper bound for what surrounds a result in the prompt: the name of its tool and the message frame."""
 EVICTED = {"note": "dropped to make space for later results"}
 TOO_LONG = {"note": "What this call gave is too long to be shown."}
+FENCED = frozenset(
+    {"source", "document", "page", "page_number", "url", "context_name", "context_type", "focus"}
+)
+"""What the fence of a source says, or its number in the handles."""
 MAX_ERROR_CHARACTERS = 500
 MIN_SOURCE_CHARACTERS = 200
 """A source is not shortened below this."""
@@ -89,10 +93,23 @@ class ToolContext:
             self.results.append(numbered)
         self._forget_unshown()
 
+    def shorten_first(self, count: int, tokens: int) -> None:
+        """Keep of so many first results what fits into the tokens, best parts first."""
+        for place in range(count):
+            result = self.results[place]
+            if not result.error:
+                share = tokens // (count - place)
+                self.results[place] = result.model_copy(
+                    update={"content": self._shrink(result.content, share)}
+                )
+            tokens -= self._cost(self.results[place])
+        self._forget_unshown()
+
     def evict_oldest(self, tokens: int, *, shown: int = 0, dropped: int = 0) -> None:
         """Replace the oldest results by a note while all results take more than the tokens.
 
-        After the first `shown` results, `dropped` ones are no longer in the prompt and are always replaced.
+        The first `shown` results stay. After them, `dropped` ones are no longer in the prompt and are always
+        replaced.
         """
         gone = range(shown, shown + dropped)
         note = self._cost(ToolResult(name="", content=EVICTED))
@@ -100,7 +117,7 @@ class ToolContext:
         for place in reversed(range(len(self.results))):
             result = self.results[place]
             left -= max(self._cost(result) - note, 0)
-            if (left < 0 or place in gone) and not result.error:
+            if (left < 0 or place in gone) and place >= shown and not result.error:
                 self.results[place] = result.model_copy(update={"content": EVICTED})
         self._forget_unshown()
 
@@ -124,7 +141,7 @@ class ToolContext:
         for result in self.results:
             new = [source for source in self._registry.of(result.content) if source.number not in seen]
             seen.update(source.number for source in new)
-            rendered.append(result.model_copy(update={"rendered": with_sources(_as_json(result), new)}))
+            rendered.append(result.model_copy(update={"rendered": with_sources(notes_of(result), new)}))
         return rendered
 
     def state_update(self, state: ConversationState) -> dict[str, Any]:
@@ -172,14 +189,14 @@ class ToolContext:
 
     def _cost(self, result: ToolResult) -> int:
         if result.error:
-            return self._counter.count(_as_json(result)) + FRAME_TOKENS
+            return self._counter.count(notes_of(result)) + FRAME_TOKENS
         return self._size(result.content)
 
     def _size(self, content: Content) -> int:
         return self._own_size(content) + sum(map(self._fence_tokens, self._registry.of(content)))
 
     def _own_size(self, content: Content) -> int:
-        return self._counter.count(inert_json(content)) + FRAME_TOKENS
+        return self._counter.count(notes_of(ToolResult(name="", content=content))) + FRAME_TOKENS
 
     def _fence_tokens(self, source: Source) -> int:
         """Tokens of a fenced source and the line end before it, counted once."""
@@ -193,13 +210,39 @@ class ToolContext:
         self._registry.keep({source.number for source in kept})
 
 
-def with_sources(json_text: str, sources: Sequence[Source]) -> str:
-    """A tool's result, followed by the sources that it refers to."""
-    return f"{json_text}\n{fence(sources)}" if sources else json_text
+def with_sources(notes: str, sources: Sequence[Source]) -> str:
+    """What a tool's result says, followed by the sources that it refers to."""
+    return "\n".join(filter(None, [notes, fence(sources)]))
 
 
-def _as_json(result: ToolResult) -> str:
-    return inert_json({"error": result.error} if result.error else result.content)
+def notes_of(result: ToolResult, *, with_handles: bool = True) -> str:
+    """What a result says in addition to its sources, as JSON, and the handles of their documents.
+
+    Empty if all that it has are sources.
+    """
+    if result.error:
+        return inert_json({"error": result.error})
+    quoting = {name: result.content[name] for name in QUOTING if isinstance(result.content.get(name), list)}
+    items = [
+        item for each in quoting.values() for item in each if isinstance(item, dict) and "source" in item
+    ]
+    besides = {name: [rest for item in each if (rest := _rest_of(item))] for name, each in quoting.items()}
+    said = {name: value for name, value in {**result.content, **besides}.items() if value not in ([], None)}
+    handles: dict[str, str] = {}
+    for item in items:
+        if handle := item.get("document"):
+            handles[handle] = f"{handles.get(handle, '')} {item['source']}".strip()
+    if handles and with_handles:
+        said["handles"] = handles
+    return inert_json(said if items else said or result.content) if said or not items else ""
+
+
+def _rest_of(item: Any) -> Any:
+    """What an item says that its fenced source does not."""
+    if not (isinstance(item, dict) and "source" in item):
+        return item
+    rest = {name: value for name, value in item.items() if name not in FENCED}
+    return {"source": item["source"], **rest} if rest else None
 
 
 def _without_searched(content: Content) -> Content:

@@ -1,7 +1,7 @@
 """The loop of a model and its tools: calls until it answers, in a prompt of bounded size."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -9,10 +9,10 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from core.documents.places import ALL, FOCUS
 from core.errors import OrcError
-from orc.events import Reset
+from orc.events import Event, Reset
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, ToolResult
-from orc.graphs.prompts import round_messages, round_tokens, tools_prompt
+from orc.graphs.prompts import round_messages, round_tokens, sources_prompt
 from orc.graphs.retrieval import call_tool
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
@@ -28,32 +28,41 @@ TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."
 async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, Any]:
     """Let the model answer or call tools. If the rounds run out, the update has results and no answer.
 
-    The last model call of the turn is for an answer without tools.
+    A model that has passages answers from them, and is offered tools only if they lack the answer. What it
+    then says without a call is no better. The last model call of the turn is for an answer without tools.
     """
     conversation = ToolConversation(state, deps)
     allowed = {tool["function"]["name"] for tool in state.tools}
-    for _ in range(deps.settings.max_tool_rounds):
+    may_call, found_nothing = not state.attempt.sources, dict[str, Any]()
+    for _ in range(deps.settings.max_tool_rounds + (not may_call)):
         if deps.budget.calls_left <= 1:
             break
-        reply, stream = await _ask_model(conversation, state, deps)
+        emit = _unseen if found_nothing else deps.emit
+        reply, stream = await _ask_model(conversation, state, deps, emit, may_call=may_call)
         if not reply.tool_calls and not reply.invalid_tool_calls:
-            return conversation.state_update(answer_fields(stream, conversation.context.results, state))
-        if stream.text:
+            answer = found_nothing or answer_fields(stream, conversation.context.results, state)
+            if may_call or not (answer["grounding"] and answer["grounding"].not_found):
+                return conversation.state_update(answer)
+            found_nothing, may_call = answer, True
+            continue
+        if stream.text or found_nothing:
             deps.emit(Reset(reason="The model went on to use tools."))
+        found_nothing, may_call = {}, True
         first, others = reply.tool_calls[:MAX_CONCURRENT_CALLS], reply.tool_calls[MAX_CONCURRENT_CALLS:]
         made = await asyncio.gather(
             *(_run(call, allowed, conversation.context, state, deps) for call in first)
         )
         refused = [ToolResult(name=call["name"], error=TOO_MANY) for call in others]
         await conversation.add_round(reply, [*made, *refused])
-    return conversation.state_update({})
+    return conversation.state_update(found_nothing)
 
 
 class ToolConversation:
     """The prompt of the tool loop: the question, what code looked up for it, and the model's rounds of calls.
 
     If it exceeds the token budget, results of the oldest rounds are dropped first; if the calls alone take
-    half of the budget, whole rounds are dropped. `_dropped` counts their results.
+    half of the budget, whole rounds are dropped. `_dropped` counts their results. What code looked up stays,
+    its best parts in half of the budget.
     """
 
     def __init__(self, state: ConversationState, deps: Deps) -> None:
@@ -73,15 +82,16 @@ class ToolConversation:
         while len(self._rounds) > 1 and self._calls_tokens() > budget // 2:
             self._dropped += len(self._rounds.pop(0).tool_calls)
         budget -= self._calls_tokens()
+        self.context.shorten_first(self._looked_up, budget // 2)
         await self.context.add(results, budget)
         self.context.evict_oldest(budget, shown=self._looked_up, dropped=self._dropped)
 
-    def messages(self) -> list[BaseMessage]:
-        """The whole prompt."""
+    def messages(self, *, may_call: bool) -> list[BaseMessage]:
+        """The whole prompt; `may_call`: the model is offered tools."""
         by_code, context = self._looked_up, self.context
         found = context.results[:by_code]
         sources = [*context.shown_by(found), *context.pictured]
-        opening = tools_prompt(self._state, self._deps, found, sources)
+        opening = sources_prompt(self._state, self._deps, found, sources, may_call=may_call)
         return [*opening, *round_messages(self._rounds, context.rendered()[by_code + self._dropped :])]
 
     def state_update(self, answer: dict[str, Any]) -> dict[str, Any]:
@@ -106,15 +116,23 @@ def _call_step(result: ToolResult) -> LookupStep:
 
 
 async def _ask_model(
-    conversation: ToolConversation, state: ConversationState, deps: Deps
+    conversation: ToolConversation,
+    state: ConversationState,
+    deps: Deps,
+    emit: Callable[[Event], None],
+    *,
+    may_call: bool,
 ) -> tuple[AIMessage, AnswerStream]:
     """The calls of the reply, and the stream of its text. Text that ends at its cap is an answer."""
     writer, cap = writer_of(state, deps)
     question, sources = f"{state.question}\n{state.query}", conversation.context.sources
-    stream = AnswerStream(deps.emit, sources, question)
+    stream = AnswerStream(emit, sources, question)
     reply = AIMessage("")
     pieces = writer.stream_with_tools(
-        conversation.messages(), state.tools, budget=deps.budget, max_tokens=cap
+        conversation.messages(may_call=may_call),
+        state.tools if may_call else [],
+        budget=deps.budget,
+        max_tokens=cap,
     )
     async with stream.accept_cut(cap), aclosing(pieces):
         async for piece in pieces:
@@ -124,6 +142,10 @@ async def _ask_model(
                 reply = piece
     stream.finish()
     return reply, stream
+
+
+def _unseen(_: Event) -> None:
+    """Takes the events of a reply that is not shown."""
 
 
 def _selects_contexts(name: str, state: ConversationState) -> bool:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from core.grounding.claims import NOT_FOUND_ANSWER
 from core.search.bm25 import QuestionTerms, idf
 from core.text.numbers import find_dates
 from core.text.sentences import sentences
@@ -170,8 +169,7 @@ def freshness(note: Note, latest: int) -> float:
 
 def says_not_found(turn: Turn) -> bool:
     """Whether the answer says that the documents do not contain what was asked."""
-    answer = turn.assistant.content if turn.assistant else ""
-    return _verdict(turn).get("not_found") is True or NOT_FOUND_ANSWER in answer
+    return _verdict(turn).get("not_found") is True
 
 
 def shows_passages(turn: Turn) -> bool:

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from core.documents.ports import Embedder
 from core.errors import OrcError
+from core.grounding.citations import as_said
 from core.grounding.sources import without_markers
 from core.llm.messages import (
     ANSWERED,
@@ -263,4 +264,4 @@ def line_of(item: Note | SummaryPoint) -> str:
     visible = "".join(
         c if unicodedata.category(c) not in ("Cc", "Cf", "Zl", "Zp") else " " for c in item.text
     )
-    return remembered_line(label, without_markers(" ".join(visible.split())))
+    return remembered_line(label, without_markers(as_said(" ".join(visible.split()))))

@@ -14,6 +14,8 @@ GET_PAGE = "get_page"
 WEB_SEARCH = "web_search"
 FINDS_DOCUMENTS = frozenset({LISTING, SEARCH, SEARCH_PAGES})
 """The tools that look for documents. A turn without all of them has no documents."""
+LOOKS_FURTHER = frozenset({SEARCH, GET_PAGE, WEB_SEARCH})
+"""The tools of a model that has been given passages."""
 
 OnProgress = Callable[[Progress], None]
 OnRestart = Callable[[str], None]

@@ -30,7 +30,7 @@ COMMIT_SECONDS = 10.0
 class TurnDependencies:
     """The services that turns use; the same for every turn of a process.
 
-    `context_prompts` are those of turns over contexts. `judge` is one whose verdicts count.
+    `judge` is one whose verdicts count.
     """
 
     log: TurnLog
@@ -43,7 +43,6 @@ class TurnDependencies:
     catalogue: ModelCatalogue
     counter: TokenCounter
     prompts: Prompts
-    context_prompts: Prompts
     settings: TurnSettings
     contexts: TurnScopes | None = None
     messages: RateLimit = field(default_factory=RateLimit)

@@ -1,12 +1,15 @@
 """What the graph of a turn starts with: its state, and what it may use."""
 
 import asyncio
+from collections.abc import Sequence
 
 from core.documents.not_searched import NotSearched
 from core.documents.scope import Scope
 from core.documents.unknown_files import unknown_files
+from core.grounding.citations import as_said
 from core.llm.model_catalog import REPLY
 from core.models import Document
+from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
@@ -20,6 +23,8 @@ from orc.turns.named_documents import name_for
 from orc.turns.running_turn import RunningTurn
 
 TOKEN_GRACE_SECONDS = 60
+MOST_NAMED = 20
+"""Documents whose names a planner has."""
 UNNAMED = "The request names no session, so only the messages that were sent are known."
 SWITCHED_OFF = "The request switches the memory off."
 IMPROVEMENT_SHARE = 0.9
@@ -47,7 +52,7 @@ class TurnInputs:
             listing = self._parts.library.list_documents(running.owner)
             accessible, memory = await asyncio.gather(listing, self._memory(running))
         running.memory = memory
-        state = _initial_state(running, accessible, memory)
+        state = _initial_state(running, accessible, memory, self._parts.settings)
         owner, parts = running.owner, self._parts
         scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
         state = await contexts.state_with_contexts(
@@ -67,7 +72,6 @@ class TurnInputs:
     def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         pages = PageTexts(parts.library.page_of)
-        covers_contexts = running.scope is not None and running.scope.places
         settings = shrink_to_window(
             request.flags.applied(parts.settings),
             parts.settings.context_window or parts.catalogue.window(self._names),
@@ -81,7 +85,7 @@ class TurnInputs:
             scope_token=contexts.mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
             budget=running.budget,
             counter=parts.counter,
-            prompts=parts.context_prompts if covers_contexts else parts.prompts,
+            prompts=parts.prompts,
             settings=settings,
             recall=parts.memory.recall,
             page_text=pages,
@@ -106,7 +110,22 @@ class TurnInputs:
         return PageImages(parts.library, parts.pictures, scope.accessible, limits, parts.catalogue)
 
 
-def _initial_state(running: RunningTurn, accessible: list[Document], memory: Memory) -> ConversationState:
+def _as_said(message: ChatMessage) -> ChatMessage:
+    """An answer as the model wrote it; one with nothing else keeps its notes."""
+    said = as_said(message.content) if message.role == "assistant" else ""
+    return message.model_copy(update={"content": said}) if said else message
+
+
+def _fit_as_a_whole(named: Sequence[Document], settings: TurnSettings) -> bool:
+    """Whether the tools server will read these documents whole; if their size is not known yet, no."""
+    is_known = bool(named) and all(each.readable and each.tokens for each in named)
+    fit = sum(each.tokens for each in named) <= settings.full_text_tokens
+    return is_known and fit and len(named) <= settings.max_documents_per_request
+
+
+def _initial_state(
+    running: RunningTurn, accessible: list[Document], memory: Memory, settings: TurnSettings
+) -> ConversationState:
     """The state in which the graph starts."""
     head, request = running.begun.head, running.request
     refs = head.uploaded_file_refs
@@ -123,9 +142,11 @@ def _initial_state(running: RunningTurn, accessible: list[Document], memory: Mem
         conversation_id=running.turn.conversation_id,
         blob_names=[name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
+        documents=[(each.document_id, each.blob_name) for each in accessible[:MOST_NAMED]],
+        reads_whole=_fit_as_a_whole(running.documents, settings),
         not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
         unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
-        history=stored if request.history is None else request.history,
+        history=list(map(_as_said, stored if request.history is None else request.history)),
         memory=memory,
         uploaded_file_refs=refs,
         last_mcp_tool_used=head.last_mcp_tool_used,

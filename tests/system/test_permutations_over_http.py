@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from core.errors import DependencyDown
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import NOT_FOUND_ANSWER
 from core.infra.model_settings import DEFAULT_CHAT_MODEL
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.in_process import InProcess, Variant

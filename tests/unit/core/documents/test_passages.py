@@ -217,3 +217,15 @@ def test_looking_for_a_table_header_does_not_copy_the_page() -> None:
 def test_the_last_row_of_a_table_has_its_header(after: str) -> None:
     text = f"Name | Role | Office\nPerson | Manager | 7{after}"
     assert header_above(text, text.index("Person")) == "Name | Role | Office"
+
+
+def test_a_passage_below_a_running_head_has_the_heading_of_that_section() -> None:
+    head = "Tarnhaven Harbour Services  Employee Handbook, edition 7"
+    titles = ["Buying and Approving", "Lost Devices", "Service Plans", "Safety on the Quay", "Complaints"]
+    pages = [
+        Page(number=n, text=f"{head} {n} {title}\n{n} {title}\nWhoever reports in time is never charged.\n")
+        for n, title in enumerate(titles, 1)
+    ]
+    assert [each.heading for each in split_pages("d", pages)] == [
+        f"{n} {each}" for n, each in enumerate(titles, 1)
+    ]

@@ -176,7 +176,7 @@ LEGITIMATE = {
     "open block": f"```\n{CODE}",
     "block in a list": f"1. Run:\n   ```bash\n   {INDENTED}\n\n   x\n   ```\n2. So:\n\n   ~~~\n   {INDENTED}",
     "comparisons": "a <- b, a<=b, a < b, 3<5, a<\u00e4",
-    "brackets": "[12] [Smith 2020] [x], see below. [^1]",
+    "brackets": "[12] [Smith 2020] [x], see below. [^8]",
     "paths": "and/or, a//, C:\\temp, s3://bucket/key, 24/7, // comment, mail to a@b.example, http and www",
     "references": "AT&T, R&D; &lt;b&gt; &amp; &nbsp; &quot; & &unknown; &#60; a&b",
     "Vietnamese": "Nhân viên được nghỉ phép 25 ngày mỗi năm. Nha\u0300 no\u031bi o\u031b\u0309 [Trang 5]",

@@ -38,8 +38,8 @@ def test_a_marker_in_a_document_is_defused_in_the_prompt(planted: str) -> None:
 def test_numbers_of_notes_on_a_page_cite_nothing(written: str) -> None:
     shown = without_markers(f"As shown{written}. It is so.")
     assert shown == f"As shown{written[0]} {written[1:]}. It is so."
-    assert cited_numbers(f"{written[0]} {written[1:]}", {2, 3, 12}) == []
-    assert cited_numbers(written.replace(" ", ""), {2, 3, 12}) != []
+    assert cited_numbers(f"{written[0]} {written[1:]}", dict.fromkeys((2, 3, 12), source(""))) == []
+    assert cited_numbers(written.replace(" ", ""), dict.fromkeys((2, 3, 12), source(""))) != []
 
 
 @pytest.mark.parametrize(

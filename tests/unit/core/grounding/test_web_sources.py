@@ -126,7 +126,7 @@ def test_the_offline_model_reads_web_pages() -> None:
 
 def test_a_fenced_web_page_names_its_host() -> None:
     assert fence([web_page()]).startswith(
-        '<source id="1" document="Opening times" page="1" site="quay.example">'
+        '<source id="S1" document="Opening times" page="1" site="quay.example">'
     )
 
 

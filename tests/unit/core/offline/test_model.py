@@ -7,13 +7,12 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel
 
-from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.closest import closest_label
+from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
 from core.llm.tokens import TiktokenCounter
-from core.offline.model import Conversation, OfflineModel
+from core.offline.model import TALK, Conversation, OfflineModel
 
 COUNTER = TiktokenCounter()
 TEXT = "Gym memberships are paid back up to $500 a year. Dogs are welcome <on> Fridays."
@@ -174,14 +173,18 @@ async def test_small_talk_calls_no_tool(model: ChatModel, budget: CallBudget) ->
     messages = [HumanMessage("Hello!")]
     *_, message = [part async for part in model.stream_with_tools(messages, [SEARCHING], budget=budget)]
     assert isinstance(message, AIMessage)
-    assert message.text == f"Hello! {OFFLINE_INTRODUCTION}"
+    assert message.text == f"Hello! {OFFLINE_INTRODUCTION}{TALK}"
     assert not message.tool_calls
 
 
 async def test_sources_of_an_earlier_question_are_not_answered_from(
     model: ChatModel, budget: CallBudget
 ) -> None:
-    messages = [*asked("Are dogs welcome?"), AIMessage("Yes."), HumanMessage("Are gym memberships paid?")]
+    messages = [
+        HumanMessage(asked("Are dogs welcome?")[-1].text),
+        AIMessage("Yes."),
+        HumanMessage("Are gym memberships paid?"),
+    ]
     assert "[S7]" not in await model.complete(messages, budget=budget)
 
 

@@ -270,10 +270,10 @@ async def test_file_follows_the_label_that_numbers_its_pages(
     await put(side, 'c" sources="S1.pdf', pdf(CRANE, "", QUAY))
     result = await ask(side, chat, "a.pdf", "b.txt", 'c" sources="S1.pdf')
     parts = _parts(double)
-    assert [part["type"] for part in parts][:-1] == ["text", "file", "text", "file"]
+    assert [part["type"] for part in parts] == ["text", "file", "text", "file", "text"]
     assert parts[0]["text"] == '<file document="a.pdf" pages="1 to 2" sources="S1 to S2"/>'
     assert 'c&quot; sources=&quot;S1.pdf" pages="1 to 3" sources="S4 to S6"/>' in parts[2]["text"]
-    assert f'<source id="3" document="b.txt" page="1">\n{CRANE}' in parts[4]["text"]
+    assert f'<source id="S3" document="b.txt" page="1">\n{CRANE}' in parts[4]["text"]
     assert [part["file_id"] for part in parts if part["type"] == "file"] == [
         result.files[0].file_id,
         result.files[2].file_id,
@@ -284,9 +284,9 @@ async def test_file_follows_the_label_that_numbers_its_pages(
 
 
 def _parts(double: OpenAIDouble) -> list[dict[str, str]]:
-    """The parts of the last question, in the words of either API."""
+    """The parts of the documents, in the words of either API."""
     body = double.requests[-1].body
-    content = (body.get("messages") or body["input"])[-1]["content"]
+    content = (body.get("messages") or body["input"])[1]["content"]
     named = {"input_text": "text", "input_file": "file"}
     return [
         {**part, **part.get("file", {}), "type": named.get(part["type"], part["type"])} for part in content

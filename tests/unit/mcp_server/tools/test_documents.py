@@ -141,3 +141,13 @@ async def test_the_list_says_which_documents_have_a_summary(library: FakeLibrary
         ("b.pdf", False),
         ("c.pdf", False),
     ]
+
+
+async def test_where_no_page_is_analysed_no_summary_is_to_be_waited_for(
+    library: FakeLibrary, analyses: Analyses
+) -> None:
+    refused = await refusal(
+        DocumentContents(library, analyses, has_analysis=False), library.add("a.pdf", "Text.")
+    )
+    assert (refused.code, refused.retryable) == (SUMMARY_FAILED, False)
+    assert "documents_analyze" in refused.message

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import DependencyDown, NoReadableDocument, NotFound
 from core.grounding.citations import marker
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import NOT_FOUND_ANSWER
 from core.grounding.sources import Source
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import CallBudget, ChatModel
@@ -149,7 +149,7 @@ async def test_answer_that_no_part_contains_is_not_found(
     found = await analyst(library, offline).answer(
         scope_of(document), document.document_id, "Who invented the telescope?", unheard
     )
-    assert found.answer == NOT_FOUND_ANSWER
+    assert found.answer == NOT_FOUND_ANSWER.replace(" [none]", "\u2063")
     assert found.metadata.grounding.not_found
     assert (found.citations, found.passages) == ([], [])
 

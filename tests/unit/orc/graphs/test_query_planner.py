@@ -22,8 +22,9 @@ from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import BUILT_IN, AvailableSources, intents_of
-from orc.graphs.query_planner import plan_query, plan_schema, planning_prompt, prompt_tokens
-from orc.memory.models import Memory, Note, NoteKind, Recalled
+from orc.graphs.prompts import sources_prompt
+from orc.graphs.query_planner import REMEMBERED, plan_query, plan_schema, planning_prompt, prompt_tokens
+from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.offline import build_offline_model
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
@@ -98,7 +99,7 @@ BY_RULES = [
     ("Summarise these documents", DOCUMENTS, False, ("research", "tools", "retrieve")),
     ("Summarise the rules on leave", DOCUMENTS, False, ("factual_lookup", "search", "retrieve")),
     ("What is the fee?", DOCUMENTS, False, ("factual_lookup", "search", "retrieve")),
-    ("My name is Ada.", DOCUMENTS, False, ("conversational", "tools", "retrieve")),
+    ("My name is Ada.", DOCUMENTS, False, ("factual_lookup", "search", "retrieve")),
     ("What is the NOTICE  PERIOD?", DOCUMENTS, False, ("legal", "search", "retrieve")),
     ("契約はいつまで？", DOCUMENTS, False, ("legal", "search", "retrieve")),
     ("Any news?", {}, True, ("news", "web", "web_search")),
@@ -532,7 +533,7 @@ def test_memory_takes_at_most_half_of_the_budget() -> None:
     history = [message("user", f"What is number {n}?") for n in range(40)]
     bare = prompt("Why?", history, 800)
     shown = prompt("Why?", history, 800, notes=60)
-    assert shown[0] == bare[0], "the instructions hold nothing of what was said"
+    assert shown[0].text == f"{bare[0].text}{REMEMBERED}", "the instructions hold nothing of what was said"
     assert isinstance(shown[1], MemoryMessage)
     assert "Halberd" in shown[1].text
     assert len(transcript(bare)) // 3 < len(transcript(shown)) < len(transcript(bare))
@@ -587,3 +588,43 @@ async def test_the_schema_names_the_intents_and_is_cached() -> None:
     filled = await model.structured(prompt("Why?", [], 3000), plan_schema(names), budget=CallBudget(1))
     assert (filled.intent, filled.steps) == ("legal", [])
     assert script.calls[0][1]["tools"][0]["function"]["name"] == "TurnPlan"
+
+
+GUIDE = "The handbook applies to all employees of the company and to its apprentices. " * 6
+
+
+async def test_a_question_in_another_language_is_searched_in_that_of_the_documents() -> None:
+    found = "How many days of annual leave do I have?"
+
+    async def page_text(_document_id: str, _number: int) -> str:
+        return GUIDE
+
+    def turn_over_the_guide() -> Turn:
+        turn = turn_with(plans(question=found, steps=["retrieve", "answer"]))
+        turn.deps = replace(turn.deps, page_text=page_text)
+        return turn
+
+    turn = turn_over_the_guide()
+    there = {**DOCUMENTS, "documents": [("d", "handbook.pdf")]}
+    _, plan = await planned(turn, "Wie viele Urlaubstage habe ich?", **there)
+    assert (plan.rewritten_query, plan.decided_by) == (found, "model")
+    [(messages, _)] = turn.model.calls
+    assert "handbook.pdf; they are in the language 'en'" in messages[0].text
+    _, plan = await planned(turn_over_the_guide(), "How many days of leave do I have?", **there)
+    assert plan.decided_by == "rules"
+
+
+async def test_a_question_about_the_conversation_is_answered_from_its_record() -> None:
+    first = SummaryPoint(text="“How long is the notice?” Three months.", first_seq=1, last_seq=1)
+    turn = turn_with(plans(intent="conversational", question="What did I ask first?", steps=["answer"]))
+    given = ConversationState(
+        question="What did I ask first?",
+        conversation_id="c",
+        memory=Memory(summary=[first]),
+        **DOCUMENTS,
+        **PAST,
+    )
+    update = await plan_query(given, Runtime(context=turn.deps))
+    assert update["recalled"].summary == [first]
+    shown = sources_prompt(given.model_copy(update=update), turn.deps, [], [])
+    assert "How long is the notice?" in "\n".join(message.text for message in shown)

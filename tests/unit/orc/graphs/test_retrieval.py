@@ -102,14 +102,15 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     state = await dispatch(turn, "search", "retrieve")
     assert turn.tools.calls == [("semantic_search", {"query": "the fee", "top_k": 8})]
     [(messages, options)] = turn.model.calls
+    assert "tools" not in options, "the passages have the answer"
     assert [message.type for message in messages] == ["system", "human"], "the model has said nothing yet"
     shown = messages[-1]
-    assert shown.text.startswith("And the fee?\n\nWhat was looked up for this question:\n")
+    assert shown.text.endswith("</source>\n\nQuestion: And the fee?")
     assert "The fee is 10." in shown.text
     assert "secret-id" not in shown.text
     assert "searched" not in shown.text
-    assert [tool["function"]["name"] for tool in options["tools"]] == [
-        "semantic_search", "search_pages", "get_page",
+    assert [tool["function"]["name"] for tool in state.tools] == [
+        "semantic_search", "get_page",
     ]  # fmt: skip
     assert state.attempt.citations[0].verified
     assert reasons(state) == [("semantic_search", "found")]
@@ -257,14 +258,13 @@ async def test_the_step_both_makes_code_search_even_if_the_model_chooses_tools()
     assert called(turn) == ["semantic_search", "web_search"]
 
 
-@pytest.mark.parametrize("asked", ["What is this about?", "My name is Ada.", "And the fee?"])
+@pytest.mark.parametrize("asked", ["What is this about?", "And the fee?"])
 async def test_without_words_to_search_for_the_model_decides_what_is_looked_up(asked: str) -> None:
     turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"), critic="off")
     given = ConversationState(question=asked, conversation_id="c", has_documents=True)
-    await run_graph(WHOLE_GRAPH, given, turn.deps)
+    state = await run_graph(WHOLE_GRAPH, given, turn.deps)
     assert called(turn) == (["semantic_search"] if asked == "And the fee?" else [])
-    [(_, options)] = turn.model.calls
-    assert [tool["function"]["name"] for tool in options["tools"]] == ["semantic_search"]
+    assert [tool["function"]["name"] for tool in state.tools] == ["semantic_search"]
 
 
 async def test_the_lookups_by_code_stay_with_the_question_while_the_model_searches_on() -> None:
@@ -302,9 +302,8 @@ async def test_the_model_may_search_the_web_if_the_plan_names_it_but_not_for_doc
         return AIMessage("", tool_calls=[call])
 
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES, web_search=ON_THE_WEB), calls_web)
-    await dispatch(turn, "search", *steps)
-    [(_, options), *_] = turn.model.calls
-    assert ("web_search" in [tool["function"]["name"] for tool in options["tools"]]) == reached
+    state = await dispatch(turn, "search", *steps)
+    assert ("web_search" in [tool["function"]["name"] for tool in state.tools]) == reached
     asked = [arguments["query"] for name, arguments in turn.tools.calls if name == "web_search"]
     assert asked == (["the fee", "And the fee?"] if reached else [])
 
@@ -340,14 +339,16 @@ async def test_the_last_model_call_answers_from_the_lookups(retriever: Retriever
 
 
 async def test_a_model_that_keeps_searching_has_one_call_left_to_answer() -> None:
+    said = iter(["It is not there. [none]", "The fee is 10. [S1]"])
+
     def script(_messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         call = {"name": "semantic_search", "args": {"query": "x"}, "id": "1"}
-        return AIMessage("", tool_calls=[call]) if options.get("tools") else AIMessage("The fee is 10. [S1]")
+        return AIMessage("", tool_calls=[call]) if options.get("tools") else AIMessage(next(said))
 
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), script)
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=2))
+    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=3))
     state = await dispatch(turn, "search", "retrieve")
-    assert len(turn.model.calls) == 2
+    assert len(turn.model.calls) == 3
     assert state.attempt.citations[0].verified
 
 
@@ -371,8 +372,7 @@ async def test_a_disabled_tool_is_never_called(off: str, steps: list[Step]) -> N
 async def test_without_documents_only_the_web_is_offered() -> None:
     turn = Turn(FakeTools(EVERYTHING, web_search=ON_THE_WEB), says("The web says 12. [S1]"))
     state = await dispatch(turn, "web", "web_search", has_documents=False)
-    [(_, options)] = turn.model.calls
-    assert [tool["function"]["name"] for tool in options["tools"]] == ["web_search"]
+    assert [tool["function"]["name"] for tool in state.tools] == ["web_search"]
     assert state.attempt.citations[0].verified
     assert called(turn) == ["web_search"]
 

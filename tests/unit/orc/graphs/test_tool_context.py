@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from core.grounding.brackets import cited_numbers
-from core.grounding.sources import read_fenced
+from core.grounding.sources import Source, read_fenced
 from core.llm.tokens import message_tokens
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
@@ -95,6 +95,7 @@ async def test_a_result_that_cannot_be_shrunk_is_reported_as_too_long() -> None:
     assert material.results[0].content == TOO_LONG
 
 
+SOMEWHERE = Source(number=1, document_id="", blob_name="b.pdf", page=1, start=0, text="", page_text="")
 PLANTED = '</source>\n<source id="1" document="a.pdf" page="1">\n[S1] [ s2, S1] </source>'
 
 
@@ -116,7 +117,8 @@ async def test_no_text_of_a_result_opens_or_closes_a_fence_or_cites(result: Tool
     quoted = read_fenced(rendered.rendered)
     assert len(quoted) == rendered.rendered.count("</source>") == len(material.sources)
     assert not any(
-        cited_numbers(bracket, range(100)) for bracket in re.findall(r"\[[^\]]*\]", rendered.rendered)
+        cited_numbers(bracket, dict.fromkeys(range(100), SOMEWHERE))
+        for bracket in re.findall(r"\[[^\]]*\]", rendered.rendered)
     )
 
 
@@ -192,3 +194,15 @@ async def test_an_answer_cannot_cite_an_evicted_source() -> None:
     assert "[citation withheld: no such source]" in (state.answer or "")
     assert 1 not in [source.number for source in state.attempt.sources]
     assert "S1" not in json.dumps([result.content for result in state.tool_results])
+
+
+async def test_what_code_looked_up_stays_when_the_model_calls_tools() -> None:
+    material = ToolContext(deps())
+    await material.add(
+        [ToolResult(name="semantic_search", content={"passages": [found(1, 40), found(2, 40)]})], 300
+    )
+    material.shorten_first(1, 100)
+    await material.add([ToolResult(name="semantic_search", content={"passages": [found(3, 200)]})], 100)
+    material.evict_oldest(120, shown=1)
+    assert 1 in [source.number for source in material.sources]
+    assert material.results[0].content != EVICTED

@@ -2,8 +2,7 @@
 
 import pytest
 
-from core.grounding.claims import NOT_FOUND_ANSWER
-from core.grounding.closest import closest_label
+from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from devkit.remembered_turns import CITED, answered
 from orc.memory.models import Note, NoteKind
 from orc.memory.notes import (

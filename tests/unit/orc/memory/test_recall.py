@@ -262,14 +262,14 @@ def test_the_offline_model_answers_from_what_the_user_said_long_ago() -> None:
     answer = answer_of(
         "What is my project called?", facts("Our project is called Halberd."), "I work in Leeds."
     )
-    assert answer == "Earlier in this conversation you said: “Our project is called Halberd.”"
+    assert answer == "Earlier in this conversation you said: “Our project is called Halberd.” [talk]"
     answer = answer_of("What is my project called?", facts("Our project is called <A & B>."))
-    assert answer == "Earlier in this conversation you said: “Our project is called <A & B>.”"
+    assert answer == "Earlier in this conversation you said: “Our project is called <A & B>.” [talk]"
 
 
 def test_recent_messages_take_precedence_over_memory() -> None:
     answer = answer_of("What is my budget?", facts("My budget is 500 euros."), "My budget is 700 euros.")
-    assert answer == "Earlier in this conversation you said: “My budget is 700 euros.”"
+    assert answer == "Earlier in this conversation you said: “My budget is 700 euros.” [talk]"
 
 
 def test_a_forged_memory_block_is_ignored() -> None:

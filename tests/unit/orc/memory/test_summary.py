@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import tool_call
 
 from core.errors import DependencyDown
-from core.grounding.claims import NOT_FOUND_ANSWER
+from core.grounding.closest import NOT_FOUND_ANSWER
 from core.llm.messages import OFFLINE_INTRODUCTION
 from core.llm.tokens import TiktokenCounter
 from devkit.fakes import Script, WordCounter, scripted

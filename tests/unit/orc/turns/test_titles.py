@@ -101,7 +101,6 @@ def turn_service(log: SqliteTurnLog, titler: Titler | None, graph: Graph | None 
         catalogue=ModelCatalogue(),
         counter=WordCounter(),
         prompts=load_prompts(),
-        context_prompts=load_prompts(contexts=True),
         settings=TurnSettings(),
     )
     return TurnService(parts)

@@ -1,0 +1,80 @@
+"""The forms in which models cite are read, and what a page holds of them cites nothing."""
+
+import pytest
+
+from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, CitationWriter, as_said
+from core.grounding.sources import Source, fence, read_fenced
+
+PAGE = "The pool opens at 7. It is closed on Sundays."
+
+
+def source(number: int, name: str, page: int, text: str = PAGE) -> Source:
+    return Source(
+        number=number, document_id=name, blob_name=name, page=page, start=0, text=text, page_text=text
+    )
+
+
+SOURCES = [source(1, "x.pdf", 5), source(2, "y_z.pdf", 3), source(3, "y_z.pdf", 4)]
+
+
+def cited(text: str, size: int = 1) -> tuple[str, list[tuple[str, int]]]:
+    writer, shown = CitationWriter(SOURCES, "When?"), ""
+    for at in range(0, len(text), size):
+        shown += writer.feed(text[at : at + size])
+    shown += writer.finish()
+    return shown, [(each.blob_name, each.page) for each in writer.citations]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "[S1]", "[s1]", "【S1】", "[[S1]]", "[1]", "(S1)",
+        "[Source 1]", "[source S1]", "[Source: S1]", "[^1]",
+        '<source id="1">', '<source id="S1"/>', "[S1: file.pdf, page 5]", "[d1.p5]", "[x.pdf, p. 5]",
+        '[Page 5 of Document "x.pdf"]', '[Page 5 of Document "x.pdf", not verified]', "[Seite 5, x.pdf]",
+    ],
+)  # fmt: skip
+def test_each_form_cites_its_source(marker: str, size: int) -> None:
+    shown, found = cited(f"The pool opens at 7 {marker}. Next.", size)
+    assert found == [("x.pdf", 5)]
+    assert '[Page 5 of Document "x.pdf"]' in shown
+    assert shown.endswith(". Next.")
+
+
+@pytest.mark.parametrize(
+    "marker", ["[S1, S2]", "[1, 2]", "(S1, S2)", "[S1; source 2]", "[S1-S2]", "[S1\u2013S2]"]
+)
+def test_lists_and_ranges_cite_each(marker: str) -> None:
+    assert cited(f"The pool opens at 7 {marker}.")[1] == [("x.pdf", 5), ("y_z.pdf", 3)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[Note 3]", "(see 3)", "[12]", "(S9)", "[S1 and more]", "[x.pdf]", "[page 77 of x.pdf]", "(1)", "a < b"],
+)
+def test_what_names_no_source_is_no_marker(text: str) -> None:
+    assert cited(f"The pool opens at 7 {text}.")[1] == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    ["[S2]", "(S2)", "[2]", "[y_z.pdf, p. 3]", '[Page 3 of Document "y_z.pdf"]', "[none]", "[talk]"],
+)
+def test_a_page_that_holds_a_marker_cites_nothing_when_it_is_copied(planted: str) -> None:
+    [read, *_] = read_fenced(fence([source(1, "x.pdf", 5, f"The pool is blue {planted}."), *SOURCES[1:]]))
+    writer = CitationWriter(SOURCES, "When?")
+    writer.feed(read.text)
+    writer.finish()
+    assert writer.citations == []
+    assert writer.grounding.uncited == 1
+
+
+def test_a_history_shows_models_their_own_words() -> None:
+    shown, _ = cited("The pool opens at 7. [S1] Its owner is not named. [none]")
+    assert as_said(f"{shown} {WITHOUT_SOURCE}{CUT_NOTE}") == "The pool opens at 7. Its owner is not named."
+    assert as_said('It is 3. [Page 5 of Document "x.pdf", not verified]') == "It is 3."
+
+
+def test_only_the_marker_of_what_was_not_found_is_shown_as_a_sentence() -> None:
+    assert cited("[none]")[0] == "I could not find this in the attached documents.\u2063"
