@@ -10,9 +10,10 @@ from xml.sax.saxutils import unescape
 from core.grounding.brackets import without_places
 from core.models import Record
 from core.names import page_id
+from core.text.headings import JOINT
 
-_QUOTES = {'"': "&quot;", "<": "&lt;"}
-_IN_ATTRIBUTE = re.compile(r"[\"<]|&(?=(?:amp|lt|gt|quot);)")
+_QUOTES = {'"': "&quot;", "<": "&lt;", ">": "&gt;"}
+_IN_ATTRIBUTE = re.compile(r"[\"<>]|&(?=(?:amp|lt|gt|quot);)")
 _OUR_TAGS = r"(?=[\s/]*(?:source|file|picture|remembered|contexts|sentences)\b)"
 _TAG = re.compile(f"<{_OUR_TAGS}", re.I)
 _INERT_TAG = re.compile(f"\u2039{_OUR_TAGS}", re.I)
@@ -124,7 +125,7 @@ def fence(sources: Sequence[Source]) -> str:
             "page": str(source.page),
             "site": source.host if source.url else "",
         }
-        named["section"] = source.heading
+        named["section"] = source.heading.replace(JOINT, " / ")
         shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)
         text = without_places(inert(source.text), known)
         fenced.append(f'<source id="S{source.number}"{shown}>\n{text}\n</source>')
