@@ -11,6 +11,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from core.extraction.doubled_words import without_doubles
+from core.extraction.pdf_annotations import Beside, as_lines, with_beside
 from core.extraction.pdf_word_boxes import (
     HYPHENS,
     Places,
@@ -54,17 +55,20 @@ class _Letter(NamedTuple):
 
 
 def laid_out(
-    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy
+    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy, beside: Beside
 ) -> tuple[str, bytes]:
     """The text of a page in reading order, and the boxes (see word_boxes.py) of its words.
 
     `text` is that inside the page box, and `tidy` cleans what PDFium returns. If the words cannot be found on
-    the page, or if they are too many, then the text has the order in which it was drawn, and no boxes.
+    the page, or if they are too many, then the text has the order in which it was drawn, and no boxes. The
+    fields and notes `beside` it are in their places, or else at its end.
     """
     text = tidy(text)
+    added = as_lines(beside)
+    unplaced = "\n".join([text, *added]) if added else text
     found = find_words(page, drawn, text)
     if found is None:
-        return text, b""
+        return unplaced, b""
     characters, places = found
     try:
         if (apart := _with_blanks(text, characters, places)) != text:
@@ -81,9 +85,10 @@ def laid_out(
         ):
             layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
-        return text, b""
+        return unplaced, b""
+    layout = with_beside(layout, beside)
     if len(layout.boxes) > MAX_BOXES:
-        return text, b""
+        return unplaced, b""
     return set_apart(layout.text, keep_words=True), packed(layout.boxes)
 
 
