@@ -17,11 +17,11 @@ from core.extraction.pages import (
     numbered_pages,
     paged_units,
     running_units,
-    sheet_units,
-    table_blocks,
     unreadable,
 )
+from core.extraction.sheets import sheet_units
 from core.extraction.spreadsheets import MAX_COLUMNS as MAX_SHEET_COLUMNS
+from core.extraction.tables import table_blocks
 
 CONTENT, STYLES = "content.xml", "styles.xml"
 MAX_HEADING = 200

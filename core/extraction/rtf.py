@@ -6,7 +6,8 @@ from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
 
-from core.extraction.pages import Unit, UnitStream, count_letters, fit, render_rows, unreadable
+from core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
+from core.extraction.tables import render_rows
 
 _strip: Callable[..., str] = rtf_to_text
 _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": "1e"}

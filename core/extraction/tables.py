@@ -1,0 +1,234 @@
+"""Tables of all formats: a grid of cells, its header rows, and a line of text for each row."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import NamedTuple
+
+from core.extraction.pages import BREAK, SOFT_BREAK, Block
+from core.text.numbers import CURRENCY_SIGNS
+
+ACROSS = "\x11"
+"""A place that the cell to its left covers, too."""
+MAX_COLUMNS = 1000
+"""Of a table in a text; a wider one is an attack."""
+MAX_HEADER_CHARACTERS, MAX_REPEATED = 80, 300
+_LOOK_AHEAD = 200
+"""Rows that decide which columns are used."""
+_SIGN_BEFORE, _SIGN_BEHIND = re.compile(f"[{CURRENCY_SIGNS}]"), re.compile(r"\)?%?\)?")
+_BEGINS_NUMBER = re.compile(r"[(\u2212-]?\d|[\u2014\u2013-]$")
+_OPEN_NUMBER = re.compile(rf"[{CURRENCY_SIGNS}(\u2212-]*\d[\d.,]*%?")
+_NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
+_PERIOD = re.compile(
+    r"(?:FY\s?)?(?:19|20)\d\d(?:[/–-]\d{2,4})?[a-z*]?|(?:19|20)\d\d-\d\d(?:-\d\d)?|"
+    r"\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})|\d{1,2}[./](?:19|20)\d\d|\d{1,2}[:.h]\d\d(?::\d\d)?",
+    re.IGNORECASE,
+)
+"""A year, a date, a month in figures or a time of day."""
+
+
+class Cell(NamedTuple):
+    """A cell of a table, and how many columns and rows it covers."""
+
+    text: str
+    columns: int = 1
+    rows: int = 1
+
+
+def repeated(text: str) -> str:
+    """The text of a cell in the further rows that it covers; a long one is not repeated."""
+    return text if len(text) <= MAX_REPEATED else ""
+
+
+def grid(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
+    """The text of every place. A cell over several rows is repeated; its further columns are ACROSS."""
+    filled: list[list[str]] = []
+    hanging: dict[int, tuple[str, int]] = {}
+    for cells in rows:
+        row: list[str] = []
+        waiting = iter(cells)
+        while len(row) < MAX_COLUMNS:
+            if len(row) in hanging:
+                text, left = hanging.pop(len(row))
+                text = repeated(text)
+                if left > 1:
+                    hanging[len(row)] = text, left - 1
+                row.append(text)
+                continue
+            cell = next(waiting, None)
+            if cell is None:
+                if not any(column > len(row) for column in hanging):
+                    break
+                cell = Cell("")
+            across = ACROSS if cell.text.strip() else ""
+            for text in (cell.text, *[across] * (min(cell.columns, MAX_COLUMNS - len(row)) - 1)):
+                if cell.rows > 1:
+                    hanging[len(row)] = text, cell.rows - 1
+                row.append(text)
+        filled.append(row)
+    return filled
+
+
+def table_blocks(rows: list[list[str]], *, header: int = 0) -> Iterator[Block]:
+    """One block for each row. A row with a page break is not split: it follows the break."""
+    for row, line in zip(rows, render_rows(rows, header=header), strict=True):
+        breaks = any(mark in cell for cell in row for mark in (BREAK, SOFT_BREAK))
+        yield Block((SOFT_BREAK if breaks else "") + line)
+
+
+def render_rows(rows: Iterable[Sequence[str]], *, header: int = 0) -> Iterator[str]:
+    """`Name: value | Name: value` below the header, otherwise `a | b | c` with blanks for empty cells.
+
+    `header`: the number of rows that the file itself declares as header. Otherwise the first row with more
+    than one cell decides, and the rows below it. Empty rows stay empty, and columns that are always empty are
+    left out.
+    """
+    waiting = map(_tidy, rows)
+    head = list(islice(waiting, _LOOK_AHEAD))
+    start = next((at for at, row in enumerate(head) if _count(row) > 1), len(head))
+    table = [row for row in head[start:] if row]
+    depth = min(header, len(table)) if header > 1 else _header_rows(table, is_certain=header > 0)
+    names = _names(table[:depth])
+    used = {
+        column
+        for row in table
+        for column, cell in enumerate(_with_signs(row, names))
+        if cell not in {"", ACROSS}
+    }
+    for number, row in enumerate(chain(head, waiting)):
+        is_below = number >= start and depth <= 0
+        depth -= number >= start and bool(row)
+        yield _line(row, names if is_below else [], used)
+
+
+def _tidy(cells: Sequence[str]) -> list[str]:
+    row = [" ".join(cell.split()) for cell in cells]
+    while row and not row[-1]:
+        row.pop()
+    return row
+
+
+def _count(row: Sequence[str]) -> int:
+    return sum(bool(cell) and cell != ACROSS for cell in row)
+
+
+def _line(row: Sequence[str], names: Sequence[str], used: set[int]) -> str:
+    if names and len(row) > 1 and row[1:] == [ACROSS] * (len(row) - 1):  # a title within the table
+        return row[0]
+    cells: list[str] = []
+    for column, cell in enumerate(_with_signs(row, names)):
+        if cell and cell != ACROSS:
+            name = _name_of(column, row, names)
+            cells.append(f"{name}: {cell}" if name else cell)
+        elif not any(names) and column in used:
+            cells.append("")
+    return " | ".join(cells).rstrip(" |")
+
+
+def _name_of(column: int, row: Sequence[str], names: Sequence[str]) -> str:
+    """The name of the column, or the names of all columns that the cell covers."""
+    end = column + 1
+    while end < len(row) and row[end] == ACROSS:
+        end += 1
+    return " / ".join(dict.fromkeys(filter(None, names[column:end])))
+
+
+def _names(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The names of the columns: of two header rows the group and what it contains, `2025 Q1`."""
+    names: list[list[str]] = [[] for _ in range(max(map(len, rows), default=0))]
+    for number, row in enumerate(rows):
+        below = rows[number + 1] if number + 1 < len(rows) else []
+        for column, cell in enumerate(_groups(row, below)):
+            if cell and cell not in names[column]:
+                names[column].append(cell)
+    return [" ".join(name) for name in names]
+
+
+def _groups(row: Sequence[str], below: Sequence[str]) -> list[str]:
+    """The cells of a header row, each also in the places that it covers; so is one before blanks."""
+    filled: list[str] = []
+    for column in range(max(len(row), len(below))):
+        cell = row[column] if column < len(row) else ""
+        is_covered = cell == ACROSS or (not cell and column < len(below) and bool(below[column]))
+        filled.append(filled[-1] if is_covered and filled else "" if cell == ACROSS else cell)
+    return filled
+
+
+def _header_rows(table: Sequence[Sequence[str]], *, is_certain: bool) -> int:
+    """How many of the first rows name the columns."""
+    if len(table) > 2 and _is_group(table[0], table[1]) and _are_names(table[1], table[2:]):
+        return 2
+    return int(bool(table) and (is_certain or (len(table) > 1 and _is_header(table[0], table[1]))))
+
+
+def _is_group(row: Sequence[str], below: Sequence[str]) -> bool:
+    """Whether cells of the row stand over several of the row below."""
+    cells = [cell for cell in row[1:] if cell]
+    while row and not row[0]:
+        row = row[1:]
+    spans = ACROSS in row or "" in row or len(set(cells)) < len(cells) or len(row) < len(below)
+    return spans and _count(row) > 0 and all(len(cell) <= MAX_HEADER_CHARACTERS for cell in cells)
+
+
+def _are_names(row: Sequence[str], following: Sequence[Sequence[str]]) -> bool:
+    """Whether a second row names columns: it repeats itself, or there are numbers below its words."""
+    cells = [cell for cell in row if cell and cell != ACROSS]
+    if ACROSS in row or len(cells) < 2 or any(len(cell) > MAX_HEADER_CHARACTERS for cell in cells):
+        return False
+    if any(_NUMBER.fullmatch(cell) and not _PERIOD.fullmatch(cell) for cell in cells):
+        return False
+    return len(set(cells)) < len(cells) or _are_above_numbers(row, following[0])
+
+
+def _are_above_numbers(row: Sequence[str], below: Sequence[str]) -> bool:
+    pairs = zip(row, below, strict=False)
+    return any(name and _NUMBER.fullmatch(cell) and not _PERIOD.fullmatch(cell) for name, cell in pairs)
+
+
+def _is_header(row: Sequence[str], below: Sequence[str]) -> bool:
+    """Two columns have a header only above numbers; otherwise they are usually names and values."""
+    cells = [cell for cell in row if cell and cell != ACROSS]
+    if any(len(cell) > MAX_HEADER_CHARACTERS for cell in cells) or len(set(cells)) < len(cells):
+        return False
+    if numbers := [cell for cell in cells if _NUMBER.fullmatch(cell)]:
+        are_labels = all(map(_PERIOD.fullmatch, numbers)) or _are_counted(numbers)
+        return are_labels and row[0] not in numbers and _are_above_others(row, below)
+    if len(cells) < len(row):  # some are blank
+        return 2 * len(cells) >= len(row) and _are_above_numbers(row, below)
+    return len(row) > 2 or bool(_NUMBER.fullmatch(below[-1]))
+
+
+def _are_counted(numbers: Sequence[str]) -> bool:
+    """Whether these are `1`, `2`, `3`, ..."""
+    return len(numbers) > 2 and all(cell == str(at) for at, cell in enumerate(numbers, 1))
+
+
+def _are_above_others(row: Sequence[str], below: Sequence[str]) -> bool:
+    """Whether years or dates are above something else: a row of years among others is no header."""
+    cells = [cell for name, cell in zip(row, below, strict=False) if cell and _NUMBER.fullmatch(name)]
+    return any(not _PERIOD.fullmatch(cell) for cell in cells)
+
+
+def _with_signs(row: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The row without the columns that filings give to signs: `$`, `(138` and `)` become `$(138)`.
+
+    The number is in its column, or in that of its currency if only that has a name; the other cell is empty.
+    Text in the first column is the label of the row, and columns of two names stay two.
+    """
+    cells = list(row)
+
+    def name(column: int) -> str:
+        return names[column] if 0 <= column < len(names) else ""
+
+    for column, cell in enumerate(row):
+        before = cells[column - 1] if column else ""
+        own, other = name(column), name(column - 1)
+        has_sign = _SIGN_BEFORE.fullmatch(before) and not (own and other and own != other)
+        if has_sign and _BEGINS_NUMBER.match(cell):
+            kept, emptied = (column, column - 1) if own else (column - 1, column)
+            cells[kept], cells[emptied] = before + cell, ""
+        elif cell and _SIGN_BEHIND.fullmatch(cell):
+            place = column - 1 if before else column - 2
+            if place > 0 and _OPEN_NUMBER.fullmatch(cells[place]):
+                cells[place], cells[column] = cells[place] + cell, ""
+    return cells
