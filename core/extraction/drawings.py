@@ -11,6 +11,7 @@ from core.extraction.packages import attribute
 MATHS = {"sup": "^", "sub": "_"}
 """The signs of exponents and indices of equations."""
 _ONE_TERM = re.compile("\\(?[\\w.,%′°∘\u2061-\u2064]*\\)?")
+_SIGNED = re.compile(r"[+\u2212-]\w+")
 _FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|https?:\S+", re.IGNORECASE)
 _GENERATED = re.compile(
     r"\s*(?:Description|Beschreibung) automatically generated.*|\s*AI-generated content.*", re.DOTALL
@@ -37,7 +38,10 @@ def _term(text: str) -> str:
 
 def script(sign: str, text: str) -> str:
     """An exponent or index of an equation behind its sign: `^2`, `_(n+1)`."""
-    return f"{sign}{_term(text)}" if text.strip() else ""
+    text = text.strip()
+    if not any(map(str.isalnum, text)):  # a prime, or the circle of degrees
+        return text
+    return f"{sign}{text if _SIGNED.fullmatch(text) else _term(text)}"
 
 
 def description(properties: _Element) -> str:

@@ -13,6 +13,7 @@ ACROSS = "\x11"
 MAX_COLUMNS = 1000
 """Of a table in a text; a wider one is an attack."""
 MAX_HEADER_CHARACTERS, MAX_REPEATED = 80, 300
+MAX_HEADER_ROWS = 3
 _LOOK_AHEAD = 200
 """Rows that decide which columns are used."""
 _SIGN_BEFORE, _SIGN_BEHIND = re.compile(f"[{CURRENCY_SIGNS}]"), re.compile(r"\)?%?\)?")
@@ -86,19 +87,27 @@ def render_rows(rows: Iterable[Sequence[str]], *, header: int = 0) -> Iterator[s
     waiting = map(_tidy, rows)
     head = list(islice(waiting, _LOOK_AHEAD))
     start = next((at for at, row in enumerate(head) if _count(row) > 1), len(head))
+    groups = _sign_groups(head[start:])
+    head = [_regrouped(row, groups) for row in head]
     table = [row for row in head[start:] if row]
-    depth = min(header, len(table)) if header > 1 else _header_rows(table, is_certain=header > 0)
+    declared = sum(map(bool, head[start:header]))
+    is_declared = 1 < declared <= min(MAX_HEADER_ROWS, len(table) - 1)
+    depth = declared if is_declared else _header_rows(table, is_certain=declared == 1)
     names = _names(table[:depth])
     used = {
         column
         for row in table
+        if _count(row) > 1
         for column, cell in enumerate(_with_signs(row, names))
-        if cell not in {"", ACROSS}
+        if cell and cell != ACROSS
     }
-    for number, row in enumerate(chain(head, waiting)):
+    before = ""
+    for number, row in enumerate(chain(head, (_regrouped(row, groups) for row in waiting))):
         is_below = number >= start and depth <= 0
         depth -= number >= start and bool(row)
-        yield _line(row, names if is_below else [], used)
+        line = _line(row, names, used) if is_below else _header_line(row, used)
+        yield line if is_below or line != before else ""  # a name over several rows
+        before = line
 
 
 def _tidy(cells: Sequence[str]) -> list[str]:
@@ -109,7 +118,70 @@ def _tidy(cells: Sequence[str]) -> list[str]:
 
 
 def _count(row: Sequence[str]) -> int:
-    return sum(bool(cell) and cell != ACROSS for cell in row)
+    return sum(map(_is_own, row))
+
+
+def _sign_groups(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The new column of each column: those that filings give to signs, as `$` and `)`, join the numbers.
+
+    So do those that have a name, but no values, if the next column has only values. Columns join only if they
+    never have two cells of their own in one row, as two named columns have.
+    """
+    width = min(max(map(len, rows), default=0), MAX_COLUMNS)
+    padded = [[*row, *[""] * (width - len(row))] for row in rows]
+    groups: list[int] = []
+    current: list[str] = []
+    for column in range(width):
+        cells = [row[column] for row in padded]
+        joins = [_join(one, other) for one, other in zip(current, cells, strict=bool(groups))]
+        is_joined = bool(groups) and None not in joins and _belong(current, cells)
+        groups.append(groups[-1] + (not is_joined) if groups else 0)
+        current = [joint or "" for joint in joins] if is_joined else cells
+    return groups
+
+
+def _belong(column: Sequence[str], following: Sequence[str]) -> bool:
+    """Whether two columns are one: numbers and their signs, a name and its values, or one is empty."""
+    if not any(map(_is_own, column)) or not any(map(_is_own, following)):
+        return True
+    is_name = bool(column[0]) and not any(column[1:]) and not following[0]
+    return is_name or any(map(_is_sign_of, column, following))
+
+
+def _is_own(cell: str) -> bool:
+    return bool(cell) and cell != ACROSS
+
+
+def _join(one: str, other: str) -> str | None:
+    """Two cells as one; None if both have something of their own."""
+    if not one or not other or other == ACROSS or one == ACROSS:
+        return one if (one and one != ACROSS) or not other else other
+    return one + other if _is_sign_of(one, other) else None
+
+
+def _is_sign_of(one: str, other: str) -> bool:
+    """Whether one of these neighbours is the sign of the other, which is a number."""
+    if _SIGN_BEFORE.fullmatch(one):
+        return _BEGINS_NUMBER.match(other) is not None
+    return bool(one and other and _SIGN_BEHIND.fullmatch(other) and _OPEN_NUMBER.fullmatch(one))
+
+
+def _regrouped(row: list[str], groups: Sequence[int]) -> list[str]:
+    if not groups or groups[-1] == len(groups) - 1:
+        return row
+    cells: list[str] = []
+    for column, cell in enumerate(row):
+        place = groups[column] if column < len(groups) else column - len(groups) + groups[-1] + 1
+        if place == len(cells):
+            cells.append(cell)
+        else:
+            joint = _join(cells[place], cell)
+            cells[place] = f"{cells[place]} {cell}" if joint is None else joint
+    return cells
+
+
+def _header_line(row: Sequence[str], used: set[int]) -> str:
+    return _joined([cell for column, cell in enumerate(row) if cell != ACROSS and (cell or column in used)])
 
 
 def _line(row: Sequence[str], names: Sequence[str], used: set[int]) -> str:
@@ -119,10 +191,16 @@ def _line(row: Sequence[str], names: Sequence[str], used: set[int]) -> str:
     for column, cell in enumerate(_with_signs(row, names)):
         if cell and cell != ACROSS:
             name = _name_of(column, row, names)
-            cells.append(f"{name}: {cell}" if name else cell)
+            cells.append(f"{name}: {cell}" if name and name != cell else cell)
         elif not any(names) and column in used:
             cells.append("")
-    return " | ".join(cells).rstrip(" |")
+    return _joined(cells)
+
+
+def _joined(cells: Sequence[str]) -> str:
+    """The cells with blanks between them; without, if there is only one."""
+    filled = list(filter(None, cells))
+    return " | ".join(cells if len(filled) > 1 else filled).rstrip(" |")
 
 
 def _name_of(column: int, row: Sequence[str], names: Sequence[str]) -> str:
@@ -158,7 +236,8 @@ def _header_rows(table: Sequence[Sequence[str]], *, is_certain: bool) -> int:
     """How many of the first rows name the columns."""
     if len(table) > 2 and _is_group(table[0], table[1]) and _are_names(table[1], table[2:]):
         return 2
-    return int(bool(table) and (is_certain or (len(table) > 1 and _is_header(table[0], table[1]))))
+    below = next((row for row in table[1:] if _count(row) > 1), None)
+    return int(bool(table) and (is_certain or (below is not None and _is_header(table[0], below))))
 
 
 def _is_group(row: Sequence[str], below: Sequence[str]) -> bool:
@@ -193,8 +272,8 @@ def _is_header(row: Sequence[str], below: Sequence[str]) -> bool:
     if numbers := [cell for cell in cells if _NUMBER.fullmatch(cell)]:
         are_labels = all(map(_PERIOD.fullmatch, numbers)) or _are_counted(numbers)
         return are_labels and row[0] not in numbers and _are_above_others(row, below)
-    if len(cells) < len(row):  # some are blank
-        return 2 * len(cells) >= len(row) and _are_above_numbers(row, below)
+    if "" in row:
+        return 2 * row.count("") <= len(row) and _are_above_numbers(row, below)
     return len(row) > 2 or bool(_NUMBER.fullmatch(below[-1]))
 
 
@@ -225,7 +304,7 @@ def _with_signs(row: Sequence[str], names: Sequence[str]) -> list[str]:
         own, other = name(column), name(column - 1)
         has_sign = _SIGN_BEFORE.fullmatch(before) and not (own and other and own != other)
         if has_sign and _BEGINS_NUMBER.match(cell):
-            kept, emptied = (column, column - 1) if own else (column - 1, column)
+            kept, emptied = (column - 1, column) if other and not own else (column, column - 1)
             cells[kept], cells[emptied] = before + cell, ""
         elif cell and _SIGN_BEHIND.fullmatch(cell):
             place = column - 1 if before else column - 2
