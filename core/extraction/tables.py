@@ -41,33 +41,33 @@ def repeated(text: str) -> str:
     return text if len(text) <= MAX_REPEATED else ""
 
 
-def grid(rows: Iterable[Sequence[Cell]]) -> list[list[str]]:
-    """The text of every place. A cell over several rows is repeated; its further columns are ACROSS."""
-    filled: list[list[str]] = []
+def grid(rows: Iterable[Sequence[Cell]], most: int = MAX_COLUMNS) -> Iterator[list[str]]:
+    """The text of every place of at most `most` columns.
+
+    A cell over several rows is repeated; the further columns of a cell are ACROSS.
+    """
     hanging: dict[int, tuple[str, int]] = {}
     for cells in rows:
         row: list[str] = []
-        waiting = iter(cells)
-        while len(row) < MAX_COLUMNS:
+        waiting, last = iter(cells), max(hanging, default=-1)
+        while len(row) < most:
             if len(row) in hanging:
                 text, left = hanging.pop(len(row))
-                text = repeated(text)
                 if left > 1:
                     hanging[len(row)] = text, left - 1
                 row.append(text)
                 continue
             cell = next(waiting, None)
             if cell is None:
-                if not any(column > len(row) for column in hanging):
+                if len(row) > last:
                     break
                 cell = Cell("")
             across = ACROSS if cell.text.strip() else ""
-            for text in (cell.text, *[across] * (min(cell.columns, MAX_COLUMNS - len(row)) - 1)):
+            for text in (cell.text, *[across] * (min(cell.columns, most - len(row)) - 1)):
                 if cell.rows > 1:
-                    hanging[len(row)] = text, cell.rows - 1
+                    hanging[len(row)] = repeated(text), cell.rows - 1
                 row.append(text)
-        filled.append(row)
-    return filled
+        yield row
 
 
 def table_blocks(rows: list[list[str]], *, header: int = 0) -> Iterator[Block]:
