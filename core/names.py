@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from core.errors import NotFound, UnsafeName
+from core.text.normal_forms import normalized
 
 MAX_SEGMENT_BYTES = 255
 RESERVED_PREFIX = "~"
@@ -94,8 +95,11 @@ def name_in_context(context_id: str, name: str) -> str:
 def path_named(name: str, owner: Owner) -> BlobPath:
     """The path that a name means: that of a file of `owner`, or a full path, which may be of another owner.
 
+    The name may be in any normal form of Unicode.
+
     Raises UnsafeName for an invalid name.
     """
+    name = normalized("NFC", name)
     segments = name.split("/")
     for segment in segments:
         check_segment(segment)
@@ -123,11 +127,13 @@ def page_id(document_id: str, page: int) -> str:
 def name_for_upload(file_name: str) -> str:
     """The document name for an uploaded file: its own name with harmless corrections.
 
-    Percent signs become underscores, and invisible formatting characters are removed. Raises UnsafeName
-    for anything else that a document name may not contain, and for a name whose percent-decoded form
-    contains a path.
+    Percent signs become underscores, invisible formatting characters are removed, and letters with accents
+    are composed, which macOS does not do. Raises UnsafeName for anything else that a document name may not
+    contain, and for a name whose percent-decoded form contains a path.
     """
-    visible = "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
+    visible = normalized(
+        "NFC", "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
+    )
     name = visible.replace("%", "_")
     check_segment(name)
     hidden = visible

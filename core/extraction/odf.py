@@ -115,7 +115,7 @@ class Body:
                 yield from self._list(child, attribute(child, "style-name"), 1)
             elif name == "soft-page-break":
                 yield Block(SOFT_BREAK)
-            elif name not in _UNSEEN:
+            elif name not in _UNSEEN and name != "annotation":
                 yield from self.blocks(child)
 
     def plain(self, container: _Element) -> str:

@@ -51,6 +51,8 @@ def _set_apart(match: re.Match[str], *, keep_words: bool) -> str:
     following = text[end : end + 1]
     word = _WORD_BEFORE.search(text, max(0, start - _LOOK_BACK), start)
     before = word[0] if word else ""
+    if following == "]" and text[max(0, start - 1) : start] == "[":
+        return plain
     if following and following in "/⁄∕":  # a fraction
         separator = "[{}]" if keep_words and before else " {}" if before else "{}"
         return separator.format(plain)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +65,11 @@ def _sheets(source: Path) -> "Sequence[ReadOnlyWorksheet]":
     # openpyxl would import numpy without using it, and numpy ends the process if memory is short.
     sys.modules["numpy"] = None  # type: ignore[assignment]
     from openpyxl import load_workbook
+    from openpyxl.worksheet import _read_only
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    # Otherwise the looks of a cell's own text are lost in a sheet that is read row by row.
+    _read_only.WorkSheetParser = partial(WorkSheetParser, rich_text=True)  # type: ignore[attr-defined]
 
     file = source.open("rb")  # given a path, openpyxl refuses some extensions
     options = {"read_only": True, "data_only": True, "keep_links": False, "rich_text": True}

@@ -24,6 +24,7 @@ from core.extraction.raised import set_apart
         ("5¹/2 inches", "5 1/2 inches"),
         ("¹Sundays excluded", "[1] Sundays excluded"),
         ("1₂ and log₂8", "1_2 and log₂ 8"),
+        ("a claim[¹]", "a claim[1]"),
         ("plain 28 days", "plain 28 days"),
     ],
 )
