@@ -38,6 +38,7 @@ _BEGIN = re.compile(r"[^\W_]|[($€£¥+−–-]")
 _FRACTION = re.compile(r"\d+[/⁄∕]")
 _LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n ")
 """PDFium ends a line behind a raised figure, and begins the next one with the blank."""
+_ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _LEAST_RISE = 0.15
 """Of a raised figure, as a share of the height of the font."""
 _WIDEST_GAP = 0.5
@@ -73,7 +74,7 @@ def laid_out(
     try:
         if (apart := _with_blanks(text, characters, places)) != text:
             text, places = apart, match(apart, characters) or places
-        marked = _with_raised(drawn, characters)
+        marked = _with_ligatures(drawn, _with_raised(drawn, characters))
         text = _rewritten(text, places, characters, marked)
         layout = without_doubles(Layout(text, measure(page, drawn, places)), page.get_size())
         turns = _turns(page, drawn, places.pieces[len(places.pieces) // 2][0])
@@ -109,6 +110,16 @@ def _with_raised(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
             for at in _raised_figures(drawn, characters, found.span()):
                 marked[at] = raised(characters[at])
     return "".join(marked)
+
+
+def _with_ligatures(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
+    """The characters with lam before alef where both are one sign: PDFium takes it apart backwards."""
+
+    def in_order(found: re.Match[str]) -> str:
+        boxes = [drawn.get_charbox(at) for at in range(*found.span())]
+        return found[0][::-1] if boxes[0] == boxes[1] else found[0]
+
+    return _ALEF_LAM.sub(in_order, characters)
 
 
 def _raised_figures(drawn: pypdfium2.PdfTextPage, characters: str, span: Range) -> Iterator[int]:

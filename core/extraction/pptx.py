@@ -49,6 +49,9 @@ def _slide(package: Package, part: str) -> Unit:
         lines += _lines(diagram)
     for chart in package.related(part, "chart"):
         lines += chart_lines(chart)
+    for comments in package.related(part, "comments"):
+        texts = (" ".join("".join(said.itertext()).split()) for said in comments.iter("{*}text", "{*}txBody"))
+        lines += [f"Comment: {text}" for text in texts if text]
     for notes in package.related(part, "notesSlide"):
         if said := "\n".join(_lines(notes)):
             lines.append(f"Notes: {said}")

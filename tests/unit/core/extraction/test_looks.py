@@ -1,5 +1,8 @@
 """How text looks in office files, web pages and sheets: raised, struck, hidden, or in a font of symbols."""
 
+import io
+import zipfile
+
 import pytest
 from docx import Document
 from docx.text.run import Run
@@ -12,7 +15,7 @@ from pptx.util import Inches
 
 from core.extraction.raised import set_apart
 from core.extraction.rtf import to_text
-from tests.unit.core.extraction.samples import Read, W, archive, docx
+from tests.unit.core.extraction.samples import Read, W, archive, docx, with_member
 from tests.unit.core.extraction.test_odf import odf
 from tests.unit.core.extraction.test_office import saved
 from tests.unit.core.extraction.test_rtf import rtf
@@ -250,3 +253,22 @@ async def test_hidden_slides_are_labelled(read: Read) -> None:
 
 def test_a_struck_paragraph_is_empty() -> None:
     assert set_apart(to_text(rtf(r"{\strike gone}\par kept"))).strip() == "kept"
+
+
+async def test_comments_on_slides_are_read(read: Read) -> None:
+    presentation = Presentation()
+    presentation.slides.add_slide(presentation.slide_layouts[6])
+    purpose = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/comments"
+    part = "ppt/comments/comment1.xml"
+    comment = '<p:cmLst xmlns:p="urn:p"><p:cm><p:text>Too dear</p:text></p:cm></p:cmLst>'
+    package = with_member(
+        saved(presentation),
+        "ppt/slides/_rels/slide1.xml.rels",
+        lambda links: links.replace(
+            "</Relationships>",
+            f'<Relationship Id="c" Type="{purpose}" Target="../comments/comment1.xml"/></Relationships>',
+        ),
+    )
+    with zipfile.ZipFile(io.BytesIO(package)) as file:
+        members: dict[str, str | bytes] = {name: file.read(name) for name in file.namelist()}
+    assert (await read("a.pptx", archive(members | {part: comment}))).pages[0].text == "Comment: Too dear"

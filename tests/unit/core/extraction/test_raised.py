@@ -8,6 +8,7 @@ from fpdf import FPDF
 from core.extraction import pdf as pdf_reader
 from core.extraction.pages import Unit
 from core.extraction.raised import set_apart
+from tests.unit.core.extraction.samples import assembled
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,23 @@ def test_cells_of_one_character_are_words_of_their_own(
     unit = page_of(bytes(document.output()), tmp_path / "a.pdf")
     assert unit.text.split() == [cell for row in rows for cell in row]
     assert unit.boxes
+
+
+def test_lam_and_alef_in_one_sign_are_read_in_order(tmp_path: Path) -> None:
+    """PDFium takes the sign apart backwards. Two signs stay in their order."""
+    codes = {"A": "0627", "B": "06440625", "C": "0634", "D": "0644", "E": "0645"}
+    mapped = "\n".join(f"<{ord(code):02x}> <{text}>" for code, text in codes.items())
+    codes_of = f"{len(codes)} beginbfchar {mapped} endbfchar"
+    cmap = f"1 begincodespacerange <00> <ff> endcodespacerange {codes_of}".encode()
+    content = b"BT /F 20 Tf 300 700 Td (CBA) Tj ET BT /F 20 Tf 300 600 Td (EDA) Tj ET"
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        page + b" /Resources << /Font << /F 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(content), content),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode 6 0 R >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(cmap), cmap),
+    ]
+    unit = page_of(assembled(objects), tmp_path / "a.pdf")
+    assert unit.text.split() == ["الإش", "الم"]
