@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from core.errors import NotFound, UnsafeName
-from core.text.normal_forms import normalized
 
 MAX_SEGMENT_BYTES = 255
+LONGEST_NAME = 4 * (MAX_SEGMENT_BYTES + 1)
 RESERVED_PREFIX = "~"
 CONTEXTS_USER = RESERVED_PREFIX + "contexts"
 """In place of a user's id in the owner of a context's documents."""
@@ -70,6 +70,11 @@ class BlobPath:
         return str(uuid.uuid5(_DOCUMENT_NAMESPACE, str(self)))
 
 
+def _composed(name: str) -> str:
+    """The name in NFC; one that is too long in any form as it is, since many marks take long."""
+    return unicodedata.normalize("NFC", name) if len(name) <= LONGEST_NAME else name
+
+
 def is_reserved(user_id: str) -> bool:
     """Whether no user can have this id, because it names an owner that is no user."""
     return user_id.startswith(RESERVED_PREFIX)
@@ -99,7 +104,7 @@ def path_named(name: str, owner: Owner) -> BlobPath:
 
     Raises UnsafeName for an invalid name.
     """
-    name = normalized("NFC", name)
+    name = _composed(name)
     segments = name.split("/")
     for segment in segments:
         check_segment(segment)
@@ -131,9 +136,7 @@ def name_for_upload(file_name: str) -> str:
     are composed, which macOS does not do. Raises UnsafeName for anything else that a document name may not
     contain, and for a name whose percent-decoded form contains a path.
     """
-    visible = normalized(
-        "NFC", "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
-    )
+    visible = _composed("".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS))
     name = visible.replace("%", "_")
     check_segment(name)
     hidden = visible

@@ -102,7 +102,7 @@ class Body:
     def blocks(self, container: Iterable[_Element], number: str = "") -> Iterator[Block]:
         """The paragraphs and table rows of a container; boxes, notes and comments follow their paragraph.
 
-        `number`: what stands before the first paragraph.
+        `number`: the text before the first paragraph.
         """
         for child in container:
             name = local(child)

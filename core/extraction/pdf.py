@@ -10,7 +10,7 @@ import pypdfium2
 from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
 from core.extraction.pages import Unit, UnitStream, clean, numbered_pages, unreadable
-from core.extraction.pdf_annotations import read_beside, unread_parts
+from core.extraction.pdf_annotations import read_additions, unread_parts
 from core.extraction.pdf_layout import laid_out
 from core.extraction.pdf_word_boxes import text_inside
 
@@ -119,10 +119,10 @@ def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequenc
         drawn = page.get_textpage()
         text = text_inside(page, drawn)
         hyphens.note(text)
-        beside = read_beside(page)
+        additions = read_additions(page)
         if text.strip():
-            beside = beside._replace(notes=[*beside.notes, *unread])
-        text, boxes = laid_out(page, drawn, text, lambda part: clean(hyphens.join(part)), beside)
+            additions = additions._replace(notes=[*additions.notes, *unread])
+        text, boxes = laid_out(page, drawn, text, lambda part: clean(hyphens.join(part)), additions)
         return Unit(text, boxes=boxes)
     except pypdfium2.PdfiumError:
         return Unit("")

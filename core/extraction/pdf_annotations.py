@@ -1,4 +1,4 @@
-"""What lies on a page of a PDF beside its text: fields of a form, notes, and names of attached files."""
+"""Additions to the text of a PDF page: fields of a form, notes, and names of attached files."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,14 +34,14 @@ class Field(NamedTuple):
     box: Edges
 
 
-class Beside(NamedTuple):
+class Additions(NamedTuple):
     """The fields of a page in reading order, and its notes as lines of text."""
 
     fields: Sequence[Field] = ()
     notes: Sequence[str] = ()
 
 
-def read_beside(page: pypdfium2.PdfPage) -> Beside:
+def read_additions(page: pypdfium2.PdfPage) -> Additions:
     """The fields and notes of a page that people see."""
     fields: list[Field] = []
     notes: list[str] = []
@@ -56,7 +56,7 @@ def read_beside(page: pypdfium2.PdfPage) -> Beside:
                 author = _string(annotation, b"T")
                 notes.append(f"Note ({author}): {said}" if author else f"Note: {said}")
     fields.sort(key=lambda field: (field.box[1], field.box[0]))
-    return Beside(fields, notes)
+    return Additions(fields, notes)
 
 
 def unread_parts(document: pypdfium2.PdfDocument) -> Iterator[str]:
@@ -70,22 +70,22 @@ def unread_parts(document: pypdfium2.PdfDocument) -> Iterator[str]:
         yield f"Attached files (not read): {', '.join(filter(None, names)) or len(names)}"
 
 
-def with_beside(layout: Layout, beside: Beside) -> Layout:
+def with_additions(layout: Layout, additions: Additions) -> Layout:
     """The page with each value on the line of its field, and the notes at the end."""
-    if not any(beside):
+    if not any(additions):
         return layout
     lines = _lines(layout)
-    for field in beside.fields:
+    for field in additions.fields:
         _insert(lines, field)
-    for note in beside.notes:
+    for note in additions.notes:
         lines += [_Line(line, [[NOWHERE] for _ in WORD.findall(line)]) for line in note.splitlines()]
     boxes = [box for line in lines for word in line.words for box in word]
     return Layout("\n".join(line.text for line in lines), np.array(boxes, np.int32).reshape(-1, 4))
 
 
-def as_lines(beside: Beside) -> list[str]:
+def as_lines(additions: Additions) -> list[str]:
     """The fields with their names and the notes, for a page on which no place of a word is known."""
-    return [*(f"{field.name}: {field.value}" for field in beside.fields), *beside.notes]
+    return [*(f"{field.name}: {field.value}" for field in additions.fields), *additions.notes]
 
 
 class _Line(NamedTuple):
@@ -118,13 +118,11 @@ def _insert(lines: list[_Line], field: Field) -> None:
         if word[-1] != NOWHERE
     ]
     middle = field.box[0] + field.box[2]
-    beside = [at for at in placed if _is_beside(at[2], field.box)]
-    left = [at for at in beside if at[2][0] + at[2][2] <= middle]
+    level = [at for at in placed if _is_level(at[2], field.box)]
+    left = [at for at in level if at[2][0] + at[2][2] <= middle]
     added = [[field.box] for _ in WORD.findall(field.value)]
-    if beside:
-        number, place, _ = (
-            max(left, key=lambda at: at[2][2]) if left else min(beside, key=lambda at: at[2][0])
-        )
+    if level:
+        number, place, _ = max(left, key=lambda at: at[2][2]) if left else min(level, key=lambda at: at[2][0])
         line, place = lines[number], place + bool(left)
         cut = [0, *(word.end() for word in WORD.finditer(line.text))][place]
         pieces = (line.text[:cut].rstrip(), field.value, line.text[cut:].lstrip())
@@ -137,7 +135,7 @@ def _insert(lines: list[_Line], field: Field) -> None:
     lines.insert(after, _Line(field.value, added))
 
 
-def _is_beside(word: Edges, box: Edges) -> bool:
+def _is_level(word: Edges, box: Edges) -> bool:
     shared = min(word[3], box[3]) - max(word[1], box[1])
     return shared >= _LEAST_SHARED * min(word[3] - word[1], box[3] - box[1])
 

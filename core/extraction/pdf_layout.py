@@ -11,7 +11,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from core.extraction.doubled_words import without_doubles
-from core.extraction.pdf_annotations import Beside, as_lines, with_beside
+from core.extraction.pdf_annotations import Additions, as_lines, with_additions
 from core.extraction.pdf_word_boxes import (
     HYPHENS,
     Places,
@@ -56,16 +56,16 @@ class _Letter(NamedTuple):
 
 
 def laid_out(
-    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy, beside: Beside
+    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy, additions: Additions
 ) -> tuple[str, bytes]:
     """The text of a page in reading order, and the boxes (see word_boxes.py) of its words.
 
     `text` is that inside the page box, and `tidy` cleans what PDFium returns. If the words cannot be found on
     the page, or if they are too many, then the text has the order in which it was drawn, and no boxes. The
-    fields and notes `beside` it are in their places, or else at its end.
+    `additions` are in their places, or else at its end.
     """
     text = tidy(text)
-    added = as_lines(beside)
+    added = as_lines(additions)
     unplaced = "\n".join([text, *added]) if added else text
     found = find_words(page, drawn, text)
     if found is None:
@@ -87,7 +87,7 @@ def laid_out(
             layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
         return unplaced, b""
-    layout = with_beside(layout, beside)
+    layout = with_additions(layout, additions)
     if len(layout.boxes) > MAX_BOXES:
         return unplaced, b""
     return set_apart(layout.text, keep_words=True), packed(layout.boxes)
@@ -136,7 +136,7 @@ def _raised_figures(drawn: pypdfium2.PdfTextPage, characters: str, span: Range) 
 
 
 def _baseline(drawn: pypdfium2.PdfTextPage, character: int) -> float:
-    """How high the character stands, in the direction of its line."""
+    """How high the character is, in the direction of its line."""
     x, y = c_double(), c_double()
     raw.FPDFText_GetCharOrigin(drawn.raw, character, x, y)
     turns = round(_angle(drawn, character)) % 4

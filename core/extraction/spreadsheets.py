@@ -58,7 +58,7 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     except Exception as error:
         _log.info("extraction.workbook_refused error=%s", type(error).__name__)
         sheets = []
-    return UnitStream(chain(first, units, _beside(package)) if sheets else _plainly(source, package))
+    return UnitStream(chain(first, units, _additions(package)) if sheets else _plainly(source, package))
 
 
 def _sheets(source: Path) -> "Sequence[ReadOnlyWorksheet]":
@@ -135,7 +135,7 @@ def _run(run: "TextBlock | str") -> str:
     return "" if run.font.strike else change(run.text)
 
 
-def _beside(package: Package) -> Iterator[Unit]:
+def _additions(package: Package) -> Iterator[Unit]:
     """Notes on cells, texts of shapes, and charts, whose values can come from another file."""
     workbook = package.main_part("xl/workbook.xml")
     sheets = [link.part for link in package.relations(workbook).values() if link.purpose.endswith("sheet")]
@@ -178,7 +178,7 @@ def _plainly(source: Path, package: Package) -> Iterator[Unit]:
     if not workbook.sheet_names:
         raise unreadable("empty")
     sheets = (_plain_units(workbook, index) for index in range(len(workbook.sheet_names)))
-    return chain(chain.from_iterable(sheets), _beside(package))
+    return chain(chain.from_iterable(sheets), _additions(package))
 
 
 def _plain_units(workbook: "CalamineWorkbook", index: int) -> Iterator[Unit]:

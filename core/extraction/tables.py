@@ -125,7 +125,7 @@ def _sign_groups(rows: Sequence[Sequence[str]]) -> list[int]:
     """The new column of each column: those that filings give to signs, as `$` and `)`, join the numbers.
 
     So do those that have a name, but no values, if the next column has only values. Columns join only if they
-    never have two cells of their own in one row, as two named columns have.
+    never both have a cell in one row, as two named columns have.
     """
     width = min(max(map(len, rows), default=0), MAX_COLUMNS)
     padded = [[*row, *[""] * (width - len(row))] for row in rows]
@@ -153,7 +153,7 @@ def _is_own(cell: str) -> bool:
 
 
 def _join(one: str, other: str) -> str | None:
-    """Two cells as one; None if both have something of their own."""
+    """Two cells as one; None if both have something to say."""
     if not one or not other or other == ACROSS or one == ACROSS:
         return one if (one and one != ACROSS) or not other else other
     return one + other if _is_sign_of(one, other) else None

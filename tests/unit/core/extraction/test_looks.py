@@ -221,14 +221,14 @@ async def test_comments_links_and_diagrams_of_word_are_read(read: Read) -> None:
     package = archive(
         {
             "word/document.xml": f"<w:document {names}><w:body>{link}</w:body></w:document>",
-            "word/data.xml": f'<d xmlns:a="{A}"><a:p><a:r><a:t>Approved by Ines</a:t></a:r></a:p></d>',
+            "word/data.xml": f'<d xmlns:a="{A}"><a:p><a:r><a:t>Approved by Berit</a:t></a:r></a:p></d>',
             "word/_rels/document.xml.rels": (
                 f'<r><l Id="l" Type="{relations}/hyperlink" Target="https://a.org/x" TargetMode="External"/>'
                 f'<l Id="d" Type="{relations}/diagramData" Target="data.xml"/></r>'
             ),
         }
     )
-    assert (await read("a.docx", package)).pages[0].text == "portal (https://a.org/x)\nApproved by Ines"
+    assert (await read("a.docx", package)).pages[0].text == "portal (https://a.org/x)\nApproved by Berit"
 
 
 def test_notes_of_rich_text_follow_their_paragraph() -> None:

@@ -75,7 +75,7 @@ def test_filled_in_values_and_ticks_are_on_the_line_of_their_label(tmp_path: Pat
     assert len(unit.boxes) == len(unit.text.split()) * BOX_BYTES
 
 
-def test_a_field_that_nobody_sees_is_left_out(tmp_path: Path) -> None:
+def test_a_hidden_field_is_left_out(tmp_path: Path) -> None:
     hidden = text_field("secret", 700, F=NumberObject(2))
     assert "secret" not in first_page(made(hidden), tmp_path / "a.pdf").text
 
@@ -86,10 +86,10 @@ def test_a_page_with_fields_only_names_them(tmp_path: Path) -> None:
 
 
 def test_notes_and_attached_files_are_at_the_end(tmp_path: Path) -> None:
-    note = annotation("/Text", 700, Contents=TextStringObject("now week 17"), T=TextStringObject("Ines"))
+    note = annotation("/Text", 700, Contents=TextStringObject("now week 17"), T=TextStringObject("Berit"))
     link = annotation("/Link", 700, Contents=TextStringObject("not a note"))
     unit = first_page(made(note, link, attached="prices.csv"), tmp_path / "a.pdf")
-    assert unit.text.split("\n")[3:] == ["Note (Ines): now week 17", "Attached files (not read): prices.csv"]
+    assert unit.text.split("\n")[3:] == ["Note (Berit): now week 17", "Attached files (not read): prices.csv"]
 
 
 def test_a_scan_with_an_attached_file_has_no_text(tmp_path: Path) -> None:

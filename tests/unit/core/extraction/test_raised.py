@@ -64,14 +64,12 @@ def test_raised_figures_of_a_pdf_are_not_part_of_the_number(tmp_path: Path) -> N
 
 
 def test_figures_on_one_line_of_a_pdf_stay_as_they_are(tmp_path: Path) -> None:
-    unit = page_of(raised_pdf("Room 1352 in 2019 for 28.50"), tmp_path / "a.pdf")
-    assert unit.text == "Room 1352 in 2019 for 28.50"
+    unit = page_of(raised_pdf("Berth 1352 in 2019 for 28.50"), tmp_path / "a.pdf")
+    assert unit.text == "Berth 1352 in 2019 for 28.50"
 
 
 @pytest.mark.parametrize("rows", [(("Anna", "A", "B", "A"), ("Berit", "B", "C", "B")), (("Nut", "6", "8"),)])
-def test_cells_of_one_character_are_words_of_their_own(
-    tmp_path: Path, rows: tuple[tuple[str, ...], ...]
-) -> None:
+def test_cells_of_one_character_are_separate_words(tmp_path: Path, rows: tuple[tuple[str, ...], ...]) -> None:
     document = FPDF()
     document.add_page()
     document.set_font("helvetica", size=11)

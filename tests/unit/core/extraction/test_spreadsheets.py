@@ -1,4 +1,4 @@
-"""Workbooks that openpyxl refuses, formats of numbers, and what is hidden or beside the cells."""
+"""Workbooks that openpyxl refuses, formats of numbers, and what is hidden, and notes."""
 
 import datetime
 import io
@@ -86,7 +86,7 @@ async def test_hidden_rows_and_sheets_notes_and_formulas_are_labelled(read: Read
     for row in (["Task", "Owner", "Cost"], ["Paint", "Omar", 250], ["Secret", "Omar", 77]):
         sheet.append(row)
     sheet["C4"] = "=C2+C3"
-    sheet["C2"].comment = Comment("Raised to 300", "Ines")
+    sheet["C2"].comment = Comment("Raised to 300", "Berit")
     sheet.row_dimensions[3].hidden = True
     old = book.create_sheet("Old")
     old["A1"], old.sheet_state = "gone", "hidden"

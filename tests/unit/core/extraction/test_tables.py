@@ -163,8 +163,8 @@ def test_a_column_of_signs_joins_its_numbers_in_all_rows() -> None:
 
 
 def test_a_cell_over_columns_has_all_their_names() -> None:
-    rows = [["Room", "Weekday", "Weekend"], ["Single", "61", "74"], ["Double", "90", ACROSS]]
-    assert list(render_rows(rows))[2] == "Room: Double | Weekday / Weekend: 90"
+    rows = [["Berth", "Weekday", "Weekend"], ["Single", "61", "74"], ["Double", "90", ACROSS]]
+    assert list(render_rows(rows))[2] == "Berth: Double | Weekday / Weekend: 90"
 
 
 def test_a_grid_is_filled_within_its_width() -> None:
