@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from core.errors import NotFound, UnsafeName
 
 MAX_SEGMENT_BYTES = 255
+LONGEST_NAME = 4 * (MAX_SEGMENT_BYTES + 1)
 RESERVED_PREFIX = "~"
 CONTEXTS_USER = RESERVED_PREFIX + "contexts"
 """In place of a user's id in the owner of a context's documents."""
@@ -69,6 +70,11 @@ class BlobPath:
         return str(uuid.uuid5(_DOCUMENT_NAMESPACE, str(self)))
 
 
+def _composed(name: str) -> str:
+    """The name in NFC; one that is too long in any form as it is, since many marks take long."""
+    return unicodedata.normalize("NFC", name) if len(name) <= LONGEST_NAME else name
+
+
 def is_reserved(user_id: str) -> bool:
     """Whether no user can have this id, because it names an owner that is no user."""
     return user_id.startswith(RESERVED_PREFIX)
@@ -94,8 +100,11 @@ def name_in_context(context_id: str, name: str) -> str:
 def path_named(name: str, owner: Owner) -> BlobPath:
     """The path that a name means: that of a file of `owner`, or a full path, which may be of another owner.
 
+    The name may be in any normal form of Unicode.
+
     Raises UnsafeName for an invalid name.
     """
+    name = _composed(name)
     segments = name.split("/")
     for segment in segments:
         check_segment(segment)
@@ -123,11 +132,11 @@ def page_id(document_id: str, page: int) -> str:
 def name_for_upload(file_name: str) -> str:
     """The document name for an uploaded file: its own name with harmless corrections.
 
-    Percent signs become underscores, and invisible formatting characters are removed. Raises UnsafeName
-    for anything else that a document name may not contain, and for a name whose percent-decoded form
-    contains a path.
+    Percent signs become underscores, invisible formatting characters are removed, and letters with accents
+    are composed, which macOS does not do. Raises UnsafeName for anything else that a document name may not
+    contain, and for a name whose percent-decoded form contains a path.
     """
-    visible = "".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS)
+    visible = _composed("".join(c for c in file_name if unicodedata.category(c) != "Cf" or c in _JOINERS))
     name = visible.replace("%", "_")
     check_segment(name)
     hidden = visible

@@ -12,6 +12,7 @@ from core.extraction import limits
 from core.extraction.isolation import isolate
 from core.extraction.pages import clean
 from core.extraction.protocol import done_line, error_line, opened_line, page_lines
+from core.extraction.raised import set_apart
 from core.extraction.readers import open_file
 from core.extraction.sniffing import sniff
 
@@ -51,8 +52,8 @@ def _read(
     empty = first == 1
     for unit in stream.units:
         empty = False
-        text = unit.text if unit.boxes else clean(unit.text)
-        label = clean(unit.label) if unit.label else ""
+        text = unit.text if unit.boxes else set_apart(clean(unit.text))
+        label = set_apart(clean(unit.label)) if unit.label else ""
         yield from page_lines(text, label, stream.total, unit.boxes, follows=unit.follows)
     if empty:
         yield from page_lines("", "", 0)

@@ -1,13 +1,15 @@
 """DOCX: one unit for each page if the file has page breaks, otherwise for each heading."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
 from lxml.etree import _Element
 
-from core.extraction.drawings import chart_lines, description, fraction
-from core.extraction.packages import Package, attribute, local
+from core.extraction.docx_numbers import Numbers
+from core.extraction.docx_styles import Styles, is_on, value
+from core.extraction.drawings import MATHS, chart_lines, description, fraction, script
+from core.extraction.packages import Package, attribute, local, with_address
 from core.extraction.pages import (
     BREAK,
     SOFT_BREAK,
@@ -15,55 +17,11 @@ from core.extraction.pages import (
     UnitStream,
     paged_units,
     running_units,
-    table_blocks,
     unreadable,
 )
-
-_BODY_LEVEL = 9
-
-
-class Headings:
-    """The heading styles, recognised by name or outline level, own or inherited."""
-
-    def __init__(self, roots: Iterable[_Element]) -> None:
-        found = (style for root in roots for style in root.iterfind("{*}style"))
-        styles = {attribute(style, "styleId") or "": style for style in found}
-        self._styles = {name for name in styles if _is_heading(name, styles)}
-
-    def covers(self, properties: _Element | None) -> bool:
-        """Whether a paragraph with these properties (`w:pPr`) is a heading."""
-        if properties is None:
-            return False
-        level = _outline_level(properties)
-        if level is not None:
-            return level < _BODY_LEVEL
-        return _value(properties, "{*}pStyle") in self._styles
-
-
-def _is_heading(name: str, styles: dict[str, _Element]) -> bool:
-    seen: set[str] = set()
-    while name in styles and name not in seen:
-        seen.add(name)
-        style = styles[name]
-        level = _outline_level(style)
-        if level is not None:
-            return level < _BODY_LEVEL
-        title = (_value(style, "{*}name") or "").lower()
-        if title == "title" or title.startswith("heading "):
-            return True
-        name = _value(style, "{*}basedOn") or ""
-    return False
-
-
-def _outline_level(element: _Element) -> int | None:
-    value = _value(element, ".//{*}outlineLvl")
-    return int(value) if value and value.isdecimal() else None
-
-
-def _value(element: _Element, path: str) -> str | None:
-    found = element.find(path)
-    return None if found is None else attribute(found, "val")
-
+from core.extraction.raised import lowered, raised
+from core.extraction.symbols import symbol, with_symbols
+from core.extraction.tables import ACROSS, repeated, table_blocks
 
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
 _LITERALS = {
@@ -74,7 +32,11 @@ _LITERALS = {
     "lastRenderedPageBreak": SOFT_BREAK,
 }
 _ASIDE = frozenset({"txbxContent", "docPr"})
-_NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
+_NOTES = {
+    "footnoteReference": "footnotes",
+    "endnoteReference": "endnotes",
+    "commentReference": "comments",
+}
 MAX_HEADING = 200
 MAX_COLUMNS = 63
 
@@ -99,7 +61,10 @@ class _Document:
         self._package = package
         self._main = main
         self._links = package.relations(main)
-        self._headings = Headings(package.related(main, "styles"))
+        self._addresses = package.addresses(main)
+        self._styles = Styles(package.related(main, "styles"))
+        self._numbers = Numbers(package.related(main, "numbering"), self._styles)
+        self._style = ""
         self._notes = {
             (local(note), attribute(note, "id")): note
             for notes in package.related(main, *_NOTES.values())
@@ -128,30 +93,50 @@ class _Document:
 
     def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
         aside: list[_Element] = []
-        text = self._text(paragraph, aside)
         properties = paragraph.find("{*}pPr")
+        self._style = "" if properties is None else value(properties, "{*}pStyle") or ""
+        text = self._text(paragraph, aside)
         if properties is not None:
+            if text.strip() and (number := self._numbers.next(properties)):
+                text = f"{number} {text.lstrip()}"
             text = f"{_edge(properties, 'pageBreakBefore')}{text}{_edge(properties, 'sectPr')}"
         title = " ".join(text.split())
-        is_heading = 0 < len(title) <= MAX_HEADING and self._headings.covers(properties)
+        is_heading = 0 < len(title) <= MAX_HEADING and self._styles.is_heading(properties)
         yield Block(text, title if is_heading else "")
         for container in aside:
-            yield from (block for block in self.blocks(container) if block.text.strip())
+            yield from self._aside(container)
+
+    def _aside(self, container: _Element) -> Iterator[Block]:
+        blocks = (block for block in self.blocks(container) if block.text.strip())
+        if local(container) != "comment":
+            yield from blocks
+        elif said := " ".join(block.text for block in blocks):
+            author = attribute(container, "author")
+            yield Block(f"Comment ({author}): {said}" if author else f"Comment: {said}")
 
     def _pieces(self, node: _Element, aside: list[_Element]) -> Iterator[str]:
         """The text of a paragraph; its text boxes, notes, charts and descriptions are added to `aside`."""
         for child in node:
             name = local(child)
-            if name == "t":
+            if name == "r":
+                yield from self._run(child, aside)
+            elif name == "hyperlink":
+                address = self._addresses.get(attribute(child, "id") or "", "")
+                yield with_address(self._text(child, aside), address)
+            elif name == "t":
                 yield child.text or ""
             elif name in _LITERALS:
                 yield _LITERALS[name]
             elif name == "br":
                 yield BREAK if attribute(child, "type") == "page" else "\n"
+            elif name == "sym":
+                yield symbol(attribute(child, "char") or "", attribute(child, "font") or "")
+            elif name == "ffData":
+                yield _filled_in(child)
             elif name in _ASIDE:
                 aside.append(child)
-            elif name == "chart":
-                aside.extend(self._charts(child))
+            elif name in {"chart", "relIds"}:
+                aside.extend(self._part(child, "id" if name == "chart" else "dm"))
             elif name in _NOTES:
                 if (
                     note := self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
@@ -162,15 +147,28 @@ class _Document:
                 and (quotient := fraction(child, lambda part: self._text(part, aside))) is not None
             ):
                 yield quotient
+            elif name in MATHS:
+                yield script(MATHS[name], self._text(child, aside))
             elif name not in _SKIPPED:
                 yield from self._pieces(child, aside)
+
+    def _run(self, run: _Element, aside: list[_Element]) -> Iterator[str]:
+        """The text of a run; of one that is struck or hidden only the page breaks."""
+        look = self._styles.look(run, self._style)
+        if look.is_gone:
+            for mark in run.iterfind("*"):
+                if local(mark) == "lastRenderedPageBreak" or attribute(mark, "type") == "page":
+                    yield SOFT_BREAK
+            return
+        text = with_symbols("".join(self._pieces(run, aside)), look.font)
+        yield raised(text) if look.rise > 0 else lowered(text) if look.rise < 0 else text
 
     def _text(self, node: _Element, aside: list[_Element]) -> str:
         return "".join(self._pieces(node, aside))
 
-    def _charts(self, reference: _Element) -> Iterator[_Element]:
-        """The chart that an element refers to by its id, if the part exists."""
-        link = self._links.get(attribute(reference, "id") or "")
+    def _part(self, reference: _Element, name: str) -> Iterator[_Element]:
+        """The chart or diagram that an element refers to in this attribute, if the part exists."""
+        link = self._links.get(attribute(reference, name) or "")
         root = self._package.root(link.part) if link else None
         if root is not None:
             yield root
@@ -184,19 +182,48 @@ class _Document:
                 yield from self.blocks(cell)
             return
         for name in ("tblCaption", "tblDescription"):
-            if caption := _value(table, f"{{*}}tblPr/{{*}}{name}"):
+            if caption := value(table, f"{{*}}tblPr/{{*}}{name}"):
                 yield Block(" ".join(caption.split()))
-        header = table.find("./{*}tr/{*}trPr/{*}tblHeader") is not None
-        yield from table_blocks([self._row(row) for row in rows], header=header)
+        is_header = [row.find("{*}trPr/{*}tblHeader") is not None for row in rows]
+        yield from table_blocks(list(self._rows(rows)), header=[*is_header, False].index(False))
 
-    def _row(self, row: _Element) -> list[str]:
-        texts = []
-        for cell in row.iter("{*}tc"):
-            if next(cell.iterancestors("{*}tr")) is row:
-                texts.append("\n".join(block.text for block in self.blocks(cell)))
-                span = _value(cell, "{*}tcPr/{*}gridSpan") or ""
-                texts += [""] * (min(int(span), MAX_COLUMNS) - 1 if span.isdecimal() else 0)
-        return texts
+    def _rows(self, rows: list[_Element]) -> Iterator[list[str]]:
+        """The rows. A cell that continues the cell above has its text, merged columns are ACROSS."""
+        above: list[str] = []
+        for row in rows:
+            texts = [""] * _count(row, "{*}trPr/{*}gridBefore", 0)
+            for cell in row.iter("{*}tc"):
+                if next(cell.iterancestors("{*}tr")) is row:
+                    merged = cell.find("{*}tcPr/{*}vMerge")
+                    text = "\n".join(block.text for block in self.blocks(cell))
+                    if merged is not None and attribute(merged, "val") != "restart" and not text.strip():
+                        text = repeated(above[len(texts)]) if len(texts) < len(above) else ""
+                    span = _count(cell, "{*}tcPr/{*}gridSpan", 1)
+                    texts += [text, *[ACROSS if text.strip() else ""] * (span - 1)]
+            above = texts
+            yield texts
+
+
+def _count(element: _Element, path: str, least: int) -> int:
+    """The number of columns in this property."""
+    found = value(element, path) or ""
+    return max(min(int(found), MAX_COLUMNS), least) if found.isdecimal() else least
+
+
+def _filled_in(field: _Element) -> str:
+    """What is chosen in an older form field: `☒`, `☐` or the entry of a list. Text is in the runs behind."""
+    box, entries = field.find("{*}checkBox"), field.find("{*}ddList")
+    if box is not None:
+        state = next(
+            (found for name in ("checked", "default") if (found := box.find(f"{{*}}{name}")) is not None),
+            None,
+        )
+        return "☒" if state is not None and is_on(state) else "☐"
+    if entries is None:
+        return ""
+    chosen = value(entries, "{*}result") or value(entries, "{*}default") or "0"
+    listed = [attribute(entry, "val") or "" for entry in entries.iterfind("{*}listEntry")]
+    return listed[int(chosen)] if chosen.isdecimal() and int(chosen) < len(listed) else ""
 
 
 def _edge(properties: _Element, name: str) -> str:
@@ -205,7 +232,7 @@ def _edge(properties: _Element, name: str) -> str:
     if element is None:
         return ""
     if name == "sectPr":
-        off = _value(element, "{*}type") in {"continuous", "nextColumn"}
+        off = value(element, "{*}type") in {"continuous", "nextColumn"}
     else:
         off = attribute(element, "val") in {"0", "false", "off"}
     return "" if off else SOFT_BREAK

@@ -8,7 +8,10 @@ from lxml.etree import _Element
 
 from core.extraction.packages import attribute
 
+MATHS = {"sup": "^", "sub": "_"}
+"""The signs of exponents and indices of equations."""
 _ONE_TERM = re.compile("\\(?[\\w.,%′°∘\u2061-\u2064]*\\)?")
+_SIGNED = re.compile(r"[+\u2212-]\w+")
 _FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|https?:\S+", re.IGNORECASE)
 _GENERATED = re.compile(
     r"\s*(?:Description|Beschreibung) automatically generated.*|\s*AI-generated content.*", re.DOTALL
@@ -31,6 +34,14 @@ def fraction(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
 def _term(text: str) -> str:
     text = text.strip()
     return text if _ONE_TERM.fullmatch(text) else f"({text})"
+
+
+def script(sign: str, text: str) -> str:
+    """An exponent or index of an equation behind its sign: `^2`, `_(n+1)`."""
+    text = text.strip()
+    if not any(map(str.isalnum, text)):  # a prime, or the circle of degrees
+        return text
+    return f"{sign}{text if _SIGNED.fullmatch(text) else _term(text)}"
 
 
 def description(properties: _Element) -> str:

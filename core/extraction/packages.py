@@ -1,8 +1,9 @@
 """Zip packages of XML parts; in Office files relations link the parts."""
 
 import posixpath
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from lxml.etree import XMLParser, _Element, fromstring
 
 from core.extraction.pages import unreadable
 
+ADDRESS = re.compile(r"(?:https?://|mailto:)\S{1,300}\Z")
 TREE_FACTOR = 20
 """Memory per byte of XML: 11 to 14 bytes measured for the tree, the rest for its text."""
 
@@ -53,15 +55,24 @@ class Package:
 
     def relations(self, part: str) -> dict[str, Relation]:
         """The part's links within the package, by id."""
-        folder, name = posixpath.split(part)
-        root = self.root(posixpath.join(folder, "_rels", f"{name}.rels"))
+        folder = posixpath.dirname(part)
         links: dict[str, Relation] = {}
-        for link in [] if root is None else root:
+        for link in self._relations(part):
             target = link.get("Target")
             if target and link.get("TargetMode") != "External":
                 where = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
                 links[link.get("Id", "")] = Relation(link.get("Type", "").rpartition("/")[2], where)
         return links
+
+    def addresses(self, part: str) -> dict[str, str]:
+        """The web and mail addresses that the part links to, by id."""
+        external = {link.get("Id", ""): link.get("Target", "") for link in self._relations(part)}
+        return {name: target for name, target in external.items() if ADDRESS.match(target)}
+
+    def _relations(self, part: str) -> Iterable[_Element]:
+        folder, name = posixpath.split(part)
+        root = self.root(posixpath.join(folder, "_rels", f"{name}.rels"))
+        return [] if root is None else root
 
     def related(self, part: str, *purposes: str) -> Iterator[_Element]:
         """The parts that this part links to for these purposes."""
@@ -83,3 +94,10 @@ def attribute(element: _Element, name: str) -> str | None:
         if key.rpartition("}")[2] == name:
             return str(value)
     return None
+
+
+def with_address(text: str, address: str) -> str:
+    """The text of a link with its address behind it, unless the text shows it."""
+    plain = address.removeprefix("mailto:").partition("?")[0] if address.startswith("mailto:") else address
+    core = plain.removeprefix("https://").removeprefix("http://").rstrip("/")
+    return text if not plain or not text.strip() or core in text else f"{text.rstrip()} ({plain})"

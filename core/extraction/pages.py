@@ -1,11 +1,10 @@
-"""Pages of text: cleaning, cutting into units of a citable size, page breaks and table rows."""
+"""Pages of text: cleaning, cutting into units of a citable size, and page breaks."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from core.errors import UnreadableDocument
-from core.text.numbers import CURRENCY_SIGNS
 
 REASONS = {
     "encrypted": "The file is protected by a password. Save a copy without the password and upload that.",
@@ -136,13 +135,6 @@ def pack(lines: Iterable[str], label: str = "") -> Iterator[Unit]:
         yield from fit(Unit("\n".join(held), label))
 
 
-def sheet_units(rows: Iterable[Sequence[str]], name: str) -> Iterator[Unit]:
-    """The rows of a sheet in units labelled with its name; one empty unit if it has no text."""
-    units = pack(filter(None, render_rows(rows)), name)
-    yield next(units, Unit("", name))
-    yield from units
-
-
 def _cut(text: str, start: int, end: int) -> int:
     earliest = start + (end - start) // 2
     for mark in ("\n\n", "\n", " "):
@@ -164,12 +156,6 @@ def running_units(texts: Iterable[str]) -> Iterator[Unit]:
     lines = dict.fromkeys(line.strip() for text in texts for line in text.splitlines())
     if worded := [line for line in lines if any(map(str.isalpha, line))]:
         yield from fit(Unit("\n".join(worded), "Headers and footers"))
-
-
-def table_blocks(rows: list[list[str]], *, header: bool) -> Iterator[Block]:
-    """One block for each row. A row with a page break is not split: it follows the break."""
-    for row, line in zip(rows, render_rows(rows, header=header), strict=True):
-        yield Block((SOFT_BREAK if _ANY_BREAK.search("".join(row)) else "") + line)
 
 
 def paged_units(blocks: list[Block]) -> Iterator[Unit]:
@@ -205,73 +191,3 @@ def _pages(blocks: list[Block]) -> list[list[Block]]:
     if len(pages) > 1 and not pages[-1]:
         pages.pop()
     return pages
-
-
-MAX_HEADER_CHARACTERS = 80
-_SIGN_BEFORE, _SIGN_BEHIND = re.compile(f"[{CURRENCY_SIGNS}]"), re.compile(r"\)?%?\)?")
-_BEGINS_NUMBER = re.compile(r"[(\u2212-]?\d|[\u2014\u2013-]$")
-_OPEN_NUMBER = re.compile(rf"[{CURRENCY_SIGNS}(\u2212-]*\d[\d.,]*%?")
-_NUMBER = re.compile(r"[\s$€£¥%+\-()]*\d[\d.,\s%$€£¥()/:\-]*")
-
-
-def render_rows(rows: Iterable[Sequence[str]], *, header: bool = False) -> Iterator[str]:
-    """`Header: value | Header: value` below a header row, otherwise `a | b | c`; empty rows stay empty.
-
-    The first row with more than one cell is the header if it looks like one, or if `header` says so.
-    """
-    pending: list[str] | None = None
-    names: list[str] | None = None
-    for cells in rows:
-        row = [" ".join(cell.split()) for cell in cells]
-        while row and not row[-1]:
-            row.pop()
-        if row and pending is not None:
-            names = pending if _is_header(pending, row, header) else []
-            pending = None
-        if names is None and sum(map(bool, row)) > 1:
-            pending = row
-        yield _line(row, names or [])
-
-
-def _is_header(row: Sequence[str], following: Sequence[str], certain: bool) -> bool:
-    """Two columns have a header only above numbers; otherwise they are usually names and values."""
-    if certain:
-        return True
-    if any(not cell or len(cell) > MAX_HEADER_CHARACTERS or _NUMBER.fullmatch(cell) for cell in row):
-        return False
-    if len(set(row)) < len(row):
-        return False
-    return len(row) > 2 or bool(_NUMBER.fullmatch(following[-1]))
-
-
-def _line(row: Sequence[str], names: Sequence[str]) -> str:
-    cells = [
-        f"{names[column]}: {cell}" if column < len(names) and names[column] else cell
-        for column, cell in enumerate(_with_signs(row, names))
-        if cell
-    ]
-    return " | ".join(cells)
-
-
-def _with_signs(row: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The row without the columns that filings give to signs: `$`, `(138` and `)` become `$(138)`.
-
-    The number is in its column, or in that of its currency if only that has a name; the other cell is empty.
-    Text in the first column is the label of the row, and two named columns stay two.
-    """
-    cells = list(row)
-
-    def is_named(column: int) -> bool:
-        return column < len(names) and bool(names[column])
-
-    for column, cell in enumerate(row):
-        before = cells[column - 1] if column else ""
-        has_sign = _SIGN_BEFORE.fullmatch(before) and not (is_named(column) and is_named(column - 1))
-        if has_sign and _BEGINS_NUMBER.match(cell):
-            kept, emptied = (column, column - 1) if is_named(column) else (column - 1, column)
-            cells[kept], cells[emptied] = before + cell, ""
-        elif cell and _SIGN_BEHIND.fullmatch(cell):
-            place = column - 1 if before else column - 2
-            if place > 0 and _OPEN_NUMBER.fullmatch(cells[place]):
-                cells[place], cells[column] = cells[place] + cell, ""
-    return cells

@@ -1,7 +1,7 @@
 """PDF: one unit for each page, read with PDFium."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +10,7 @@ import pypdfium2
 from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 
 from core.extraction.pages import Unit, UnitStream, clean, numbered_pages, unreadable
+from core.extraction.pdf_annotations import read_additions, unread_parts
 from core.extraction.pdf_layout import laid_out
 from core.extraction.pdf_word_boxes import text_inside
 
@@ -70,7 +71,7 @@ def _has_hyphen(text: str) -> bool:
 
 
 def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> UnitStream:
-    """The visible pages from page `first`: text outside the page box is left out.
+    """The visible pages from page `first`, with fields and notes: text outside the page box is left out.
 
     `with_earlier_words`: whether words of the pages before `first` decide about hyphens, too.
     """
@@ -81,6 +82,8 @@ def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> U
         raise unreadable("encrypted" if locked else "corrupt") from error
     if len(document) == 0:
         raise unreadable("empty")
+    if document.get_formtype():
+        document.init_forms()
     hyphens = LineEndHyphens(_texts(document, first - 1) if with_earlier_words else ())
     return UnitStream(numbered_pages(_pages(document, first, hyphens), first), len(document))
 
@@ -94,6 +97,7 @@ def _texts(document: pypdfium2.PdfDocument, count: int) -> Iterator[str]:
 
 def _pages(document: pypdfium2.PdfDocument, first: int, hyphens: LineEndHyphens) -> Iterator[Unit]:
     absent = 0
+    unread = list(unread_parts(document))
     for index in range(first - 1, len(document)):
         try:
             page = document[index]
@@ -103,18 +107,22 @@ def _pages(document: pypdfium2.PdfDocument, first: int, hyphens: LineEndHyphens)
         yield from (Unit("") for _ in range(absent))
         absent = 0
         try:
-            yield _read_page(page, hyphens)
+            yield _read_page(page, hyphens, unread if index == len(document) - 1 else ())
         finally:
             page.close()
     yield from (Unit("") for _ in range(absent if absent <= ABSENT_PAGES else 1))
 
 
-def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens) -> Unit:
+def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequence[str]) -> Unit:
+    """`unread`: lines for the end of the page, if it has text: otherwise it is a scan."""
     try:
         drawn = page.get_textpage()
         text = text_inside(page, drawn)
         hyphens.note(text)
-        text, boxes = laid_out(page, drawn, text, lambda part: clean(hyphens.join(part)))
+        additions = read_additions(page)
+        if text.strip():
+            additions = additions._replace(notes=[*additions.notes, *unread])
+        text, boxes = laid_out(page, drawn, text, lambda part: clean(hyphens.join(part)), additions)
         return Unit(text, boxes=boxes)
     except pypdfium2.PdfiumError:
         return Unit("")

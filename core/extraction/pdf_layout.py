@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from ctypes import c_double
 from itertools import pairwise
 from math import pi
 from typing import NamedTuple
@@ -10,9 +11,11 @@ import pypdfium2
 from pypdfium2 import raw
 
 from core.extraction.doubled_words import without_doubles
+from core.extraction.pdf_annotations import Additions, as_lines, with_additions
 from core.extraction.pdf_word_boxes import (
     HYPHENS,
     Places,
+    Range,
     find_words,
     four_numbers,
     get_character_box,
@@ -20,8 +23,9 @@ from core.extraction.pdf_word_boxes import (
     match,
     measure,
 )
+from core.extraction.raised import raised, set_apart
 from core.extraction.reading_order import Layout, in_reading_order, is_scrambled, packed
-from core.extraction.word_boxes import MAX_BOXES
+from core.extraction.word_boxes import MAX_BOXES, WORD
 
 Tidy = Callable[[str], str]
 
@@ -31,6 +35,12 @@ _DIGIT = re.compile(r"\d")
 _GLUED = re.compile(r"[^\s\x00-\x1f\ufffe]{2,}")
 _BEGIN = re.compile(r"[^\W_]|[($€£¥+−–-]")
 """Accents stand away from the letters before them, too."""
+_FRACTION = re.compile(r"\d+[/⁄∕]")
+_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n ")
+"""PDFium ends a line behind a raised figure, and begins the next one with the blank."""
+_ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
+_LEAST_RISE = 0.15
+"""Of a raised figure, as a share of the height of the font."""
 _WIDEST_GAP = 0.5
 _HIGHEST_RISE = 0.6
 """Between letters of a word, as shares of the height of the font."""
@@ -46,19 +56,26 @@ class _Letter(NamedTuple):
 
 
 def laid_out(
-    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy
+    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy, additions: Additions
 ) -> tuple[str, bytes]:
     """The text of a page in reading order, and the boxes (see word_boxes.py) of its words.
 
     `text` is that inside the page box, and `tidy` cleans what PDFium returns. If the words cannot be found on
-    the page, or if they are too many, then the text has the order in which it was drawn, and no boxes.
+    the page, or if they are too many, then the text has the order in which it was drawn, and no boxes. The
+    `additions` are in their places, or else at its end.
     """
     text = tidy(text)
+    added = as_lines(additions)
+    unplaced = "\n".join([text, *added]) if added else text
     found = find_words(page, drawn, text)
     if found is None:
-        return text, b""
+        return unplaced, b""
     characters, places = found
     try:
+        if (apart := _with_blanks(text, characters, places)) != text:
+            text, places = apart, match(apart, characters) or places
+        marked = _with_ligatures(drawn, _with_raised(drawn, characters))
+        text = _rewritten(text, places, characters, marked)
         layout = without_doubles(Layout(text, measure(page, drawn, places)), page.get_size())
         turns = _turns(page, drawn, places.pieces[len(places.pieces) // 2][0])
         is_upright = turns == page.get_rotation() == 0
@@ -67,10 +84,96 @@ def laid_out(
             or (not is_upright and _lacks_line_ends(characters, places))
             or _has_glued_numbers(drawn, characters, is_upright=is_upright)
         ):
-            layout = _unscrambled(page, drawn, characters, tidy, turns) or layout
+            layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
-        return text, b""
-    return (layout.text, packed(layout.boxes)) if len(layout.boxes) <= MAX_BOXES else (text, b"")
+        return unplaced, b""
+    layout = with_additions(layout, additions)
+    if len(layout.boxes) > MAX_BOXES:
+        return unplaced, b""
+    return set_apart(layout.text, keep_words=True), packed(layout.boxes)
+
+
+def _with_raised(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
+    """The characters with the raised figures of words as `¹²³`; a fraction at the start of a word is none."""
+    box, edges = four_numbers()
+    handle = handle_of(drawn)
+    marked = list(characters)
+    for found in _GLUED.finditer(characters):
+        if not _DIGIT.search(found[0]):
+            continue
+        lows, highs = [], []
+        for at in range(*found.span()):
+            get_character_box(handle, at, *edges)
+            lows.append(box[2])
+            highs.append(box[3])
+        if max(lows) - min(lows) > _LEAST_RISE * (max(highs) - min(lows)):
+            for at in _raised_figures(drawn, characters, found.span()):
+                marked[at] = raised(characters[at])
+    return "".join(marked)
+
+
+def _with_ligatures(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
+    """The characters with lam before alef where both are one sign: PDFium takes it apart backwards."""
+
+    def in_order(found: re.Match[str]) -> str:
+        boxes = [drawn.get_charbox(at) for at in range(*found.span())]
+        return found[0][::-1] if boxes[0] == boxes[1] else found[0]
+
+    return _ALEF_LAM.sub(in_order, characters)
+
+
+def _raised_figures(drawn: pypdfium2.PdfTextPage, characters: str, span: Range) -> Iterator[int]:
+    if _FRACTION.match(characters, span[0]):
+        return
+    letters = [_letter(drawn, at) for at in range(*span)]
+    baselines = [_baseline(drawn, at) for at in range(*span)]
+    heights = [letter.high - letter.low for letter in letters]
+    tallest = heights.index(max(heights))
+    for at in range(*span):
+        rise = baselines[at - span[0]] - baselines[tallest]
+        if characters[at].isdecimal() and rise > _LEAST_RISE * heights[tallest]:
+            yield at
+
+
+def _baseline(drawn: pypdfium2.PdfTextPage, character: int) -> float:
+    """How high the character is, in the direction of its line."""
+    x, y = c_double(), c_double()
+    raw.FPDFText_GetCharOrigin(drawn.raw, character, x, y)
+    turns = round(_angle(drawn, character)) % 4
+    return (y.value, -x.value, -y.value, x.value)[turns]
+
+
+def _with_blanks(text: str, characters: str, places: Places) -> str:
+    """The text with a blank where PDFium left out a line end: it takes cells of one character for lines."""
+    if not places.broken:
+        return text
+    pieces, done = [], 0
+    for word, piece in zip(WORD.finditer(text), places.words(), strict=True):
+        parts = places.pieces[piece : piece + places.broken.get(piece, 1)]
+        for (start, end), (after, _) in pairwise(parts):
+            if _is_line_end(characters, start, end, after) and _BEGIN.match(characters, after):
+                cut = word.start() + sum(last - first for first, last in parts if last <= end)
+                pieces += [text[done:cut], " "]
+                done = cut
+    return "".join([*pieces, text[done:]])
+
+
+def _is_line_end(characters: str, start: int, end: int, after: int) -> bool:
+    """Whether a line ends between two parts of a word, without a hyphen."""
+    return "\n" in characters[end:after] and characters[start:end][-1:] not in HYPHENS
+
+
+def _rewritten(text: str, places: Places, characters: str, marked: str) -> str:
+    """The text with those words as they are in `marked`."""
+    if marked == characters:
+        return text
+    pieces, done = [], 0
+    for word, piece in zip(WORD.finditer(text), places.words(), strict=True):
+        parts = [slice(*part) for part in places.pieces[piece : piece + places.broken.get(piece, 1)]]
+        if "".join(characters[part] for part in parts) == word[0]:
+            pieces += [text[done : word.start()], *(marked[part] for part in parts)]
+            done = word.end()
+    return _LINE_OF_RAISED.sub(" ", "".join([*pieces, text[done:]]))
 
 
 def _unscrambled(
@@ -103,7 +206,7 @@ def _lacks_line_ends(characters: str, places: Places) -> bool:
     """Whether PDFium joined two lines without a hyphen, as it does on rotated pages."""
     for piece, count in places.broken.items():
         for (start, end), (after, _) in pairwise(places.pieces[piece : piece + count]):
-            if "\n" in characters[end:after] and characters[start:end][-1:] not in HYPHENS:
+            if _is_line_end(characters, start, end, after):
                 return True
     return False
 

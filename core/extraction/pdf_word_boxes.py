@@ -184,7 +184,7 @@ def measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Place
     Raises ValueError for a coordinate that is infinite or not a number.
     """
     points, counts = _rectangles(drawn, places.pieces)
-    boxes = _as_shown(page, points)
+    boxes = as_shown(page, points)
     found: list[Boxes] = []
     piece = box = 0
     for first in sorted({*places.broken, *counts}):
@@ -241,7 +241,7 @@ def _pointer(address: int) -> object:
     return c_void_p.from_param(address)
 
 
-def _as_shown(page: pypdfium2.PdfPage, points: _Points) -> Boxes:
+def as_shown(page: pypdfium2.PdfPage, points: _Points) -> Boxes:
     """The boxes for rectangles of four edges; NOWHERE for those off the page or without size."""
     left, bottom, right, top = page.get_bbox()
     across, down = SCALE / max(right - left, _NOTHING), SCALE / max(top - bottom, _NOTHING)

@@ -80,6 +80,8 @@ def draw_pdf_page(source: Path, number: int, width: int) -> "Image.Image | None"
     except pypdfium2.PdfiumError as error:
         raise unreadable("corrupt") from error
     try:
+        if document.get_formtype():
+            document.init_forms()  # draws what is filled in
         page = document[number - 1]
         across, down = page.get_size()
         if not (across > 0 and down > 0):

@@ -5,11 +5,15 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
-from core.extraction.drawings import chart_lines, description, fraction
+from core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from core.extraction.packages import Package, attribute, local
-from core.extraction.pages import Unit, UnitStream, numbered_pages, render_rows, unreadable
+from core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
+from core.extraction.raised import lowered, raised
+from core.extraction.symbols import with_symbols
+from core.extraction.tables import Cell, grid, render_rows
 
 _TITLES = frozenset({"title", "ctrTitle"})
+_ON = frozenset({"1", "true"})
 _UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 
 
@@ -39,11 +43,15 @@ def _slide(package: Package, part: str) -> Unit:
     root = package.root(part)
     if root is None:
         return Unit("")
-    lines = list(_lines(root))
+    lines = ["(hidden slide)"] if root.get("show") in {"0", "false"} else []
+    lines += _lines(root)
     for diagram in package.related(part, "diagramData"):
         lines += _lines(diagram)
     for chart in package.related(part, "chart"):
         lines += chart_lines(chart)
+    for comments in package.related(part, "comments"):
+        texts = (" ".join("".join(said.itertext()).split()) for said in comments.iter("{*}text", "{*}txBody"))
+        lines += [f"Comment: {text}" for text in texts if text]
     for notes in package.related(part, "notesSlide"):
         if said := "\n".join(_lines(notes)):
             lines.append(f"Notes: {said}")
@@ -63,29 +71,59 @@ def _lines(node: _Element) -> Iterator[str]:
             if said := description(child):
                 yield said
         elif name == "tbl":
-            rows = ([*row.iterfind("{*}tc")] for row in child.iterfind("{*}tr"))
-            texts = (["\n".join(_lines(cell)) for cell in row] for row in rows)
-            yield from filter(None, render_rows(texts))
+            yield from filter(None, render_rows(grid(_rows(child))))
         elif name == "sp" and _placeholder(child) in _UNSEEN:
             continue
         elif name != "Fallback":
             yield from _lines(child)
 
 
+def _rows(table: _Element) -> Iterator[list[Cell]]:
+    """The cells of each row without those that another one covers."""
+    for row in table.iterfind("{*}tr"):
+        cells = [cell for cell in row.iterfind("{*}tc") if not {cell.get("hMerge"), cell.get("vMerge")} & _ON]
+        yield [
+            Cell("\n".join(_lines(cell)), _span(cell, "gridSpan"), _span(cell, "rowSpan")) for cell in cells
+        ]
+
+
+def _span(cell: _Element, name: str) -> int:
+    value = cell.get(name) or ""
+    return max(int(value), 1) if value.isdecimal() and len(value) < 6 else 1
+
+
 def _text(node: _Element) -> str:
-    """The text below a node, with line breaks and fractions."""
+    """The text below a node, with line breaks and fractions, without what is struck."""
     pieces = []
     for child in node:
         name = local(child)
-        if name == "t":
+        if name == "r":
+            pieces.append(_run(child))
+        elif name == "t":
             pieces.append(child.text or "")
         elif name == "br":
             pieces.append("\n")
         elif name == "f" and (quotient := fraction(child, _text)) is not None:
             pieces.append(quotient)
+        elif name in MATHS:
+            pieces.append(script(MATHS[name], _text(child)))
         elif name != "Fallback":
             pieces.append(_text(child))
     return "".join(pieces)
+
+
+def _run(run: _Element) -> str:
+    """The text of a run; "" if it is struck."""
+    properties = run.find("{*}rPr")
+    text = _text(run)
+    if properties is None:
+        return text
+    if properties.get("strike", "noStrike") != "noStrike":
+        return ""
+    font = properties.find("{*}sym")
+    text = with_symbols(text, "" if font is None else font.get("typeface") or "")
+    rise = properties.get("baseline", "0").rstrip("%")
+    return text if rise in {"", "0"} else lowered(text) if rise.startswith("-") else raised(text)
 
 
 def _placeholder(shape: _Element) -> str:

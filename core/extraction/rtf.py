@@ -1,4 +1,4 @@
-"""RTF: running text and tables. striprtf omits footnotes, text boxes and running headers."""
+"""RTF: running text with notes, and tables. striprtf omits text boxes and running headers."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -6,11 +6,14 @@ from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
 
-from core.extraction.pages import Unit, UnitStream, count_letters, fit, render_rows, unreadable
+from core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
+from core.extraction.rtf_marks import MERGED, with_marks
+from core.extraction.tables import ACROSS, render_rows, repeated
 
 _strip: Callable[..., str] = rtf_to_text
 _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": "1e"}
 _MARKED = re.compile(r"(?<!\\)\\(page|cell|nestcell|row|nestrow)(?![a-z0-9-]) ?")
+_FLAG = re.compile(r"([VH])(\d{1,3})")
 _CELL, _ROW = "\x1f", "\x1e"
 _PICTURE = re.compile(r"(?:[0-9a-f]{64,}[\r\n]*)+", re.IGNORECASE)
 _HIGH = re.compile("[\x80-\xff]")
@@ -27,8 +30,11 @@ def read(source: Path) -> UnitStream:
 
 def to_text(data: bytes) -> str:
     """The text: table rows become lines with column names, page breaks become form feeds."""
-    source = _MARKED.sub(lambda match: f"{{}}\\'{_MARKS[match[1]]}", _PICTURE.sub("", data.decode("latin-1")))
-    if "\\bin" not in source:  # it counts bytes, and escaping would add some
+    source = _PICTURE.sub("", data.decode("latin-1"))
+    if "\\bin" not in source:  # it counts bytes, and marks and escapes would add some
+        source = with_marks(source)
+    source = _MARKED.sub(lambda match: f"{{}}\\'{_MARKS[match[1]]}", source)
+    if "\\bin" not in source:
         source = _HIGH.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
     return "\n".join(_lines(_strip(source, errors="replace")))
 
@@ -44,5 +50,15 @@ def _lines(text: str) -> Iterator[str]:
             table = []
             yield before
         if others:
-            table.append([first_cell, *others[:-1]])
+            cells = [first_cell, *others[:-1]]
+            table.append(_merged(cells, others[-1].rpartition(MERGED)[2], table[-1] if table else []))
     yield from filter(None, render_rows(table))
+
+
+def _merged(cells: list[str], flags: str, above: list[str]) -> list[str]:
+    """The row with the text of the cells that continue another one."""
+    for kind, number in _FLAG.findall(flags):
+        column = int(number)
+        if column < len(cells) and not cells[column].strip():
+            cells[column] = ACROSS if kind == "H" else repeated(above[column]) if column < len(above) else ""
+    return cells

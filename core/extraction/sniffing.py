@@ -178,6 +178,12 @@ _SURE_MAIL = re.compile(
 _HTML = re.compile(
     rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
+_MARKUP = re.compile(
+    rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|meta|style|div)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_SHEETS = frozenset({Format.XLS, Format.XLSX, Format.ODS})
+_CONTROL, _DELIMITER = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]"), re.compile(rb"[\t;,|]")
 _XML = re.compile(rb"<(?:\?xml|!doctype|svg)\b", re.IGNORECASE)
 _BEFORE_TEXT = b"\xef\xbb\xbf\xff\xfe\r\n\t "
 
@@ -186,7 +192,8 @@ def sniff(source: Path, file_name: str, memory_bytes: int) -> Format:
     """The file's format.
 
     A signature decides, whatever the name says; only an image must not be named as a document. Without one,
-    the name decides between the formats in `TEXTS`, and the text itself if the name suggests no format.
+    the name decides between the formats in `TEXTS`, and the text itself if the name suggests no format, or if
+    it is that of an Office file: programs export web pages and CSV under such names.
 
     Raises UnsupportedDocument for other formats, and for content without the signature of the format in its
     name. Raises UnreadableDocument for a file that is empty, encrypted or damaged beyond recognition.
@@ -238,6 +245,8 @@ def _compound(source: Path, hint: Format | None, suffix: str) -> Format:
 
 
 def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str | None) -> Format:
+    if found is None and (hint in _SHEETS or suffix in _LEGACY) and (kind := _exported(head, hint)):
+        return kind
     if found is None and suffix in _LEGACY:
         raise _legacy(suffix)
     if found is None and hint is None:
@@ -246,6 +255,17 @@ def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str
         return hint
     found = found or ("a web page or XML" if head.lstrip()[:1] == b"<" else None)
     raise unreadable("corrupt") if hint is Format.PDF and not found else _unsupported(hint, found)
+
+
+def _exported(head: bytes, hint: Format | None) -> Format | None:
+    """The format of an export that is named as an Office file: a web page, or a table as text."""
+    if b"\0" in head and not is_wide(head):
+        return None
+    text = head.replace(b"\0", b"").lstrip(_BEFORE_TEXT)
+    if _MARKUP.match(text):
+        return Format.HTML
+    is_table = _CONTROL.search(text) is None and text[:1] != b"<" and _DELIMITER.search(text)
+    return Format.CSV if hint in _SHEETS and is_table else None
 
 
 def _kind_of_text(head: bytes) -> Format:

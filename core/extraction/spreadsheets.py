@@ -1,129 +1,199 @@
-"""XLSX and XLS: one unit for each sheet, or several with the sheet's name if it is long."""
+"""XLSX: one unit for each sheet, or several with the sheet's name if it is long."""
 
+import logging
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
-from itertools import chain
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lxml.etree import LxmlError
+from lxml.etree import LxmlError, _Element
 
 from core.errors import UnreadableDocument
-from core.extraction.drawings import chart_lines, show_moment, show_number
-from core.extraction.packages import Package
-from core.extraction.pages import Unit, UnitStream, pack, sheet_units, unreadable
+from core.extraction.drawings import chart_lines, show_moment
+from core.extraction.number_formats import show_duration, show_formatted
+from core.extraction.packages import Package, attribute
+from core.extraction.pages import Unit, UnitStream, pack, unreadable
+from core.extraction.raised import lowered, raised
+from core.extraction.sheets import Merged, sheet_units, with_merged
 
 # Each library is imported by its own reader only: openpyxl alone takes a third of a second.
 if TYPE_CHECKING:
-    from openpyxl.cell.cell import Cell as XlsxCell
-    from openpyxl.cell.cell import MergedCell
+    from openpyxl.cell.cell import Cell, MergedCell
+    from openpyxl.cell.rich_text import TextBlock
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-    from xlrd.book import Book
-    from xlrd.sheet import Cell as XlsCell
+    from python_calamine import CalamineWorkbook
 
 MAX_COLUMNS = 16_384
 """The limit of Excel itself."""
+_MERGED = re.compile(rb'mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_ROW = re.compile(rb"<(?:\w+:)?row\s[^>]*>")
+_HIDDEN = re.compile(rb'\shidden="(?:1|true)"')
+_NUMBER = re.compile(rb'\sr="(\d{1,7})"')
+_UNCOMPUTED = re.compile(
+    rb'<(?:\w+:)?c\s[^>]*?r="([A-Z]{1,3}\d{1,7})"[^>]*>\s*<(?:\w+:)?f(?:\s[^>]*)?>([^<]{1,300})</(?:\w+:)?f>'
+    rb"\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+_RISES = {"superscript": raised, "subscript": lowered}
+
+_log = logging.getLogger(__name__)
 
 
-def read_xlsx(source: Path, memory_bytes: int) -> UnitStream:
-    """The values that the file last showed: results, not formulas. The charts follow the sheets."""
+def read(source: Path, memory_bytes: int) -> UnitStream:
+    """The values that the file last showed, not formulas. Notes, shapes and charts follow the sheets.
+
+    openpyxl refuses many workbooks that Excel opens; these are read without formats.
+    """
+    package = Package(source, memory_bytes)
+    try:
+        sheets = _sheets(source)
+        units = chain.from_iterable(_units(sheet, package) for sheet in sheets)
+        first = list(islice(units, 1))  # some errors come with the first cell
+    except (MemoryError, UnreadableDocument):
+        raise
+    except Exception as error:
+        _log.info("extraction.workbook_refused error=%s", type(error).__name__)
+        sheets = []
+    return UnitStream(chain(first, units, _additions(package)) if sheets else _plainly(source, package))
+
+
+def _sheets(source: Path) -> "Sequence[ReadOnlyWorksheet]":
     # openpyxl would import numpy without using it, and numpy ends the process if memory is short.
     sys.modules["numpy"] = None  # type: ignore[assignment]
     from openpyxl import load_workbook
+    from openpyxl.worksheet import _read_only
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    # Otherwise the looks of a cell's own text are lost in a sheet that is read row by row.
+    _read_only.WorkSheetParser = partial(WorkSheetParser, rich_text=True)  # type: ignore[attr-defined]
 
     file = source.open("rb")  # given a path, openpyxl refuses some extensions
-    sheets = load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets
-    if not sheets:
-        raise unreadable("empty")
-    charts = _xlsx_charts(Package(source, memory_bytes))
-    return UnitStream(chain(chain.from_iterable(_xlsx_units(sheet) for sheet in sheets), charts))
+    options = {"read_only": True, "data_only": True, "keep_links": False, "rich_text": True}
+    return load_workbook(file, **options).worksheets
 
 
-def read_xls(source: Path) -> UnitStream:
-    """The values that the file last showed: results, not formulas."""
-    import xlrd
-    from xlrd.biffh import XLRDError
-
-    try:
-        book = xlrd.open_workbook(str(source), formatting_info=True, ragged_rows=True, on_demand=True)
-    except XLRDError as error:
-        raise unreadable("encrypted" if "encrypted" in str(error) else "corrupt") from error
-    if not book.nsheets:
-        raise unreadable("empty")
-    return UnitStream(chain.from_iterable(_xls_units(book, index) for index in range(book.nsheets)))
-
-
-def _xlsx_units(sheet: "ReadOnlyWorksheet") -> Iterator[Unit]:
+def _units(sheet: "ReadOnlyWorksheet", package: Package) -> Iterator[Unit]:
     sheet.reset_dimensions()  # the declared size can be a million empty rows
-    rows = ([_xlsx_value(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.rows)
-    return sheet_units(rows, sheet.title)
+    content = b""
+    with suppress(UnreadableDocument):  # too large to look at twice
+        content = package.content(sheet._worksheet_path.lstrip("/")) or b""  # type: ignore[attr-defined]
+    formulas = {
+        cell[1].decode(): cell[2].decode("utf-8", "replace") for cell in _UNCOMPUTED.finditer(content)
+    }
+    rows = ([_value(cell, formulas) for cell in row[:MAX_COLUMNS]] for row in sheet.rows)
+    return sheet_units(
+        with_merged(rows, _merged(content)),
+        sheet.title,
+        is_hidden=sheet.sheet_state != "visible",
+        hidden_rows=_hidden_rows(content),
+    )
 
 
-def _xlsx_charts(package: Package) -> Iterator[Unit]:
-    """The titles and values of the charts; a chart's values can come from another file."""
-    workbook = package.main_part("xl/workbook.xml")
-    sheets = [link.part for link in package.relations(workbook).values() if link.purpose.endswith("sheet")]
-    links = chain.from_iterable(package.relations(sheet).values() for sheet in sheets)
-    drawings = [link.part for link in links if link.purpose == "drawing"]
-    lines: list[str] = []
-    # A damaged chart, or one too large to parse, is no reason to refuse the sheets.
-    with suppress(LxmlError, UnreadableDocument):
-        for chart in chain.from_iterable(package.related(drawing, "chart") for drawing in drawings):
-            lines += chart_lines(chart)
-    yield from pack(lines, "Charts")
+def _merged(content: bytes) -> Iterator[Merged]:
+    from openpyxl.utils import column_index_from_string
+
+    for left, top, right, bottom in _MERGED.findall(content, max(content.rfind(b"sheetData>"), 0)):
+        first, last = (column_index_from_string(name.decode()) for name in (left, right))
+        if int(top) and first <= last <= MAX_COLUMNS:
+            yield Merged(int(top) - 1, first - 1, int(bottom), last)
 
 
-def _xlsx_value(cell: "XlsxCell | MergedCell") -> str:
-    """The value as people see it."""
+def _hidden_rows(content: bytes) -> set[int]:
+    hidden = (row[0] for row in _ROW.finditer(content) if _HIDDEN.search(row[0]))
+    return {int(number[1]) - 1 for row in hidden if (number := _NUMBER.search(row))}
+
+
+def _value(cell: "Cell | MergedCell", formulas: dict[str, str]) -> str:
+    """The value as people see it; "" if it is struck. A formula without a result is shown as such."""
     value = cell.value
     if value is None:
+        formula = formulas.get(cell.coordinate) if formulas and hasattr(cell, "coordinate") else None
+        return f"={formula}" if formula else ""
+    if cell.font.strike:
         return ""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, datetime):
         return show_moment(value)
+    if isinstance(value, timedelta):
+        return show_duration(value)
     if isinstance(value, int | float):
-        return show_number(value, is_share="%" in (cell.number_format or ""))
-    return str(value)
+        return show_formatted(value, cell.number_format or "")
+    return (
+        value if type(value) is str else "".join(map(_run, value)) if isinstance(value, list) else str(value)
+    )
 
 
-def _xls_units(book: "Book", index: int) -> Iterator[Unit]:
-    sheet = book.sheet_by_index(index)
-    rows = ([_xls_value(book, cell) for cell in sheet.row(number)] for number in range(sheet.nrows))
-    yield from sheet_units(rows, sheet.name)
-    book.unload_sheet(index)
+def _run(run: "TextBlock | str") -> str:
+    if isinstance(run, str):
+        return run
+    change = _RISES.get(run.font.vertAlign or "", str)
+    return "" if run.font.strike else change(run.text)
 
 
-def _xls_value(book: "Book", cell: "XlsCell") -> str:
-    import xlrd
+def _additions(package: Package) -> Iterator[Unit]:
+    """Notes on cells, texts of shapes, and charts, whose values can come from another file."""
+    workbook = package.main_part("xl/workbook.xml")
+    sheets = [link.part for link in package.relations(workbook).values() if link.purpose.endswith("sheet")]
+    notes: list[str] = []
+    charts: list[str] = []
+    # A damaged chart, or one too large to parse, is no reason to refuse the sheets.
+    with suppress(LxmlError, UnreadableDocument):
+        for sheet in sheets:
+            for comments in package.related(sheet, "comments"):
+                notes += map(_note, comments.iterfind(".//{*}comment"))
+            for link in package.relations(sheet).values():
+                if link.purpose == "drawing" and (drawing := package.root(link.part)) is not None:
+                    notes += filter(None, map(_text, drawing.iterfind(".//{*}txBody")))
+                    for chart in package.related(link.part, "chart"):
+                        charts += chart_lines(chart)
+    yield from pack(notes, "Comments and shapes")
+    yield from pack(charts, "Charts")
 
-    value = cell.value
-    if not isinstance(value, int | float):
-        return str(value)
-    if cell.ctype == xlrd.XL_CELL_DATE:
-        return _xls_moment(value, book)
-    if cell.ctype == xlrd.XL_CELL_NUMBER:
-        return show_number(value, is_share="%" in _xls_number_format(book, cell))
-    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
-        return str(bool(value)).upper()
-    return xlrd.error_text_from_code.get(int(value), "#ERROR")
+
+def _note(comment: _Element) -> str:
+    said = " ".join("".join(node.text or "" for node in comment.iter("{*}t")).split())
+    return f"Comment on {attribute(comment, 'ref')}: {said}"
 
 
-def _xls_moment(value: float, book: "Book") -> str:
-    """A date; a time of day if the number has no day; the number itself if it is neither."""
-    from xlrd.xldate import XLDateError, xldate_as_datetime
+def _text(body: _Element) -> str:
+    lines = ("".join(node.text or "" for node in line.iter("{*}t")) for line in body.iterfind("{*}p"))
+    return "\n".join(filter(str.strip, lines))
+
+
+def _plainly(source: Path, package: Package) -> Iterator[Unit]:
+    """The values without their formats, as a library that asks for less finds them."""
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     try:
-        moment = xldate_as_datetime(value, 1 if book.datemode else 0)
-    except (XLDateError, OverflowError, ValueError):
-        return show_number(value)
-    return moment.time().isoformat() if 0 <= value < 1 else show_moment(moment)
+        workbook = CalamineWorkbook.from_path(str(source))
+    except PasswordError as error:
+        raise unreadable("encrypted") from error
+    except CalamineError as error:
+        raise unreadable("corrupt") from error
+    if not workbook.sheet_names:
+        raise unreadable("empty")
+    sheets = (_plain_units(workbook, index) for index in range(len(workbook.sheet_names)))
+    return chain(chain.from_iterable(sheets), _additions(package))
 
 
-def _xls_number_format(book: "Book", cell: "XlsCell") -> str:
-    if cell.xf_index is None or cell.xf_index >= len(book.xf_list):
-        return ""
-    number_format = book.format_map.get(book.xf_list[cell.xf_index].format_key)
-    return number_format.format_str if number_format else ""
+def _plain_units(workbook: "CalamineWorkbook", index: int) -> Iterator[Unit]:
+    about = workbook.sheets_metadata[index]
+    sheet = workbook.get_sheet_by_index(index)
+    rows = ([_plain(value) for value in row[:MAX_COLUMNS]] for row in sheet.iter_rows())
+    is_hidden = not str(about.visible).endswith("Visible")
+    return sheet_units(rows, about.name, is_hidden=is_hidden)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, float):
+        return show_formatted(value, "")
+    if isinstance(value, datetime):
+        return show_moment(value)
+    return show_duration(value) if isinstance(value, timedelta) else str(value)

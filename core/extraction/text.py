@@ -16,9 +16,9 @@ from core.extraction.pages import (
     count_letters,
     fit,
     pack,
-    render_rows,
     unreadable,
 )
+from core.extraction.tables import render_rows
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")

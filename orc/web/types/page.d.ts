@@ -33,7 +33,7 @@ export type TurnState =
   | "waiting" | "streaming" | "elsewhere" | "stopping"
   | "answered" | "stopped" | "failed" | "interrupted" | "refused";
 
-export interface Step { kind: "plan" | "tool" | "critique" | "route"; text: string; failed?: boolean }
+export interface Step { kind: "plan" | "tool" | "critique" | "route" | "context"; text: string; failed?: boolean }
 
 /** What a turn looks like at a moment. A new object with every change. */
 export interface TurnView {

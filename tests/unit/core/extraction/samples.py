@@ -35,7 +35,7 @@ def raw_pdf(content: bytes, *, count: int = 1, missing: int = 0) -> bytes:
         f"{page} {font}".encode(),
         b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(packed), packed),
     ]
-    return _assemble(objects)
+    return assembled(objects)
 
 
 def drawn_pages(*contents: bytes) -> bytes:
@@ -53,10 +53,11 @@ def drawn_pages(*contents: bytes) -> bytes:
         objects.append(
             b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(packed), packed)
         )
-    return _assemble(objects)
+    return assembled(objects)
 
 
-def _assemble(objects: Sequence[bytes]) -> bytes:
+def assembled(objects: Sequence[bytes]) -> bytes:
+    """A PDF of these objects, the first of which is the catalog."""
     body, offsets = b"%PDF-1.4\n", []
     for number, content in enumerate(objects, 1):
         offsets.append(len(body))

@@ -80,16 +80,16 @@ async def test_page_breaks_make_pages(read: Read) -> None:
     assert [page.text for page in extraction.pages] == ["One.\nTwo", "three.", "Four.", "Five."]
 
 
-async def test_notes_and_boxes_are_read_but_deleted_text_and_comments_are_not(read: Read) -> None:
+async def test_notes_boxes_and_comments_are_read_but_deleted_text_is_not(read: Read) -> None:
     note = "<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>source</text:p>"
     box = "<draw:frame><draw:text-box><text:p>boxed</text:p></draw:text-box></draw:frame>"
-    comment = "<office:annotation><text:p>not this</text:p></office:annotation>"
+    comment = "<office:annotation><text:p>check this</text:p></office:annotation>"
     deleted = (
         "<text:tracked-changes><text:deletion><text:p>gone</text:p></text:deletion></text:tracked-changes>"
     )
     claim = f"<text:p>claim{note}</text:note-body></text:note>{box}{comment} continues</text:p>"
     extraction = await read("a.odt", odf("odt", f"{deleted}{claim}<text:p>next</text:p>"))
-    assert extraction.pages[0].text == "claim continues\nsource\nboxed\nnext"
+    assert extraction.pages[0].text == "claim continues\nsource\nboxed\nComment: check this\nnext"
 
 
 async def test_running_headers_come_once_and_last(read: Read) -> None:

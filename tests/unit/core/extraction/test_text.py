@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.errors import UnreadableDocument, UnsupportedDocument
 from core.extraction.html import to_text
-from core.extraction.pages import render_rows
+from core.extraction.tables import render_rows
 from tests.unit.core.extraction.samples import Read
 
 PAGE = """<html><head><title>Manual</title><style>p {}</style></head><body>
@@ -84,7 +84,7 @@ async def test_a_list_of_names_and_values_has_no_header(read: Read) -> None:
 )
 def test_signs_in_separate_columns_join_their_numbers(row: str, text: str) -> None:
     rows = ["Year", "2020", "", "2019", ""], row.split(",")
-    assert list(render_rows(rows, header=True))[1] == text
+    assert list(render_rows(rows, header=1))[1] == text
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_signs_in_separate_columns_join_their_numbers(row: str, text: str) -> No
     ],
 )
 def test_signs_in_columns_with_names_stay_there(names: str, row: str, text: str) -> None:
-    assert list(render_rows([names.split(","), row.split(",")], header=True))[1] == text
+    assert list(render_rows([names.split(","), row.split(",")], header=1))[1] == text
 
 
 async def test_csv_is_cut_between_rows(read: Read) -> None:

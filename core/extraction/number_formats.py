@@ -1,0 +1,68 @@
+"""Number formats of spreadsheets: leading zeros, currencies, units and hours beyond a day."""
+
+import re
+from datetime import timedelta
+from functools import cache
+
+from core.extraction.drawings import show_number
+
+_LITERAL = re.compile(r'"([^"]*)"|\[\$([^\]-]*)(?:-[^\]]*)?\]|\\(.)|[_*].|\[[^\]]*\]')
+_PLACES = re.compile(r"[0#?][0#?.,]*")
+_ZEROS = re.compile(r"0{2,}")
+_HOURS = re.compile(r"\[h+\]", re.IGNORECASE)
+
+
+def show_formatted(value: float, code: str) -> str:
+    """The exact number with the zeros before it, currency, unit or percent sign of its format."""
+    zeros, before, behind = _affixes(code or "General")
+    shown = show_number(value, is_share="%" in code)
+    if zeros and float(value).is_integer():
+        shown = f"{value:0{zeros}.0f}"
+    return f"{before}{shown}{behind}"
+
+
+def show_duration(value: timedelta) -> str:
+    """Hours and minutes, also beyond a day: `37:30`."""
+    seconds = round(abs(value.total_seconds()))
+    sign = "-" if value.total_seconds() < 0 else ""
+    shown = f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}"
+    return f"{shown}:{seconds % 60:02d}" if seconds % 60 else shown
+
+
+def is_duration(code: str) -> bool:
+    """Whether the format counts hours beyond a day."""
+    return _HOURS.match(code) is not None
+
+
+@cache
+def _affixes(code: str) -> tuple[int, str, str]:
+    """The least number of figures, and the text before and behind the number."""
+    literals: list[str] = []
+
+    def note(found: re.Match[str]) -> str:
+        literals.append(found[1] or found[2] or found[3] or "")
+        return chr(0xE000 + len(literals) - 1)
+
+    plain = _LITERAL.sub(note, code.partition(";")[0])
+    places = _PLACES.search(plain)
+    if places is None or places[0].endswith(",") or len(literals) > 20:  # `,` shows thousands or millions
+        return 0, "", ""
+    before, behind = plain[: places.start()], plain[places.end() :].removeprefix("%")
+    texts = [_shown(part, literals) for part in (before, behind)]
+    if None in texts:
+        return 0, "", ""
+    zeros = len(places[0]) if _ZEROS.fullmatch(places[0]) else 0
+    return zeros, texts[0] or "", texts[1] or ""
+
+
+def _shown(part: str, literals: list[str]) -> str | None:
+    """The literal text; None if there is more, such as an exponent or a fraction."""
+    text = ""
+    for character in part:
+        if "\ue000" <= character < chr(0xE000 + len(literals)):
+            text += literals[ord(character) - 0xE000]
+        elif character in " $€£¥()+-":
+            text += "" if character in "()" else character
+        else:
+            return None
+    return text

@@ -1,0 +1,108 @@
+"""Fields, notes and attached files of PDFs."""
+
+import io
+from pathlib import Path
+
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NumberObject,
+    PdfObject,
+    TextStringObject,
+)
+
+from core.extraction import pdf as reader
+from core.extraction.pages import Unit
+from core.extraction.picture_child import draw_pdf_page
+from core.extraction.word_boxes import BOX_BYTES
+from tests.unit.core.extraction.samples import drawn_pages
+
+ROWS = {700: "Name:", 660: "Insured:", 620: "Dangerous goods:"}
+PAGE = b" ".join(b"BT /F 12 Tf 50 %d Td (%s) Tj ET" % (at, text.encode()) for at, text in ROWS.items())
+
+
+def annotation(kind: str, top: int, **entries: PdfObject) -> DictionaryObject:
+    edges = ArrayObject([FloatObject(edge) for edge in (200, top - 4, 320, top + 12)])
+    given = {f"/{name}": value for name, value in entries.items()}
+    fixed = {"/Type": NameObject("/Annot"), "/Subtype": NameObject(kind), "/Rect": edges}
+    return DictionaryObject({NameObject(key): value for key, value in (fixed | given).items()})
+
+
+def tick(name: str, top: int, state: str) -> DictionaryObject:
+    looks = DictionaryObject({NameObject("/N"): DictionaryObject({NameObject("/On"): DictionaryObject()})})
+    values: dict[str, PdfObject] = {
+        "FT": NameObject("/Btn"),
+        "T": TextStringObject(name),
+        "V": NameObject(state),
+    }
+    return annotation("/Widget", top, AS=NameObject(state), AP=looks, **values)
+
+
+def made(*annotations: DictionaryObject, attached: str = "", page: bytes = PAGE) -> bytes:
+    writer = PdfWriter(PdfReader(io.BytesIO(drawn_pages(page))))
+    added = ArrayObject([writer._add_object(each) for each in annotations])
+    writer.pages[0][NameObject("/Annots")] = added
+    form = DictionaryObject({NameObject("/Fields"): added})
+    writer._root_object[NameObject("/AcroForm")] = writer._add_object(form)
+    if attached:
+        writer.add_attachment(attached, b"prices")
+    buffer = io.BytesIO()
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+def text_field(value: str, top: int, **entries: PdfObject) -> DictionaryObject:
+    names: dict[str, PdfObject] = {
+        "FT": NameObject("/Tx"),
+        "T": TextStringObject("name"),
+        "V": TextStringObject(value),
+    }
+    return annotation("/Widget", top, **names, **entries)
+
+
+def first_page(content: bytes, source: Path) -> Unit:
+    source.write_bytes(content)
+    return next(iter(reader.read(source).units))
+
+
+def test_filled_in_values_and_ticks_are_on_the_line_of_their_label(tmp_path: Path) -> None:
+    fields = (tick("goods", 620, "/Off"), tick("insured", 660, "/On"), text_field("Gudrun Falk", 700))
+    unit = first_page(made(*fields), tmp_path / "a.pdf")
+    assert unit.text.split("\n") == ["Name: Gudrun Falk", "Insured: ☒", "Dangerous goods: ☐"]
+    assert len(unit.boxes) == len(unit.text.split()) * BOX_BYTES
+
+
+def test_a_hidden_field_is_left_out(tmp_path: Path) -> None:
+    hidden = text_field("secret", 700, F=NumberObject(2))
+    assert "secret" not in first_page(made(hidden), tmp_path / "a.pdf").text
+
+
+def test_a_page_with_fields_only_names_them(tmp_path: Path) -> None:
+    unit = first_page(made(text_field("Gudrun Falk", 700), page=b""), tmp_path / "a.pdf")
+    assert unit.text.strip() == "name: Gudrun Falk"
+
+
+def test_notes_and_attached_files_are_at_the_end(tmp_path: Path) -> None:
+    note = annotation("/Text", 700, Contents=TextStringObject("now week 17"), T=TextStringObject("Berit"))
+    link = annotation("/Link", 700, Contents=TextStringObject("not a note"))
+    unit = first_page(made(note, link, attached="prices.csv"), tmp_path / "a.pdf")
+    assert unit.text.split("\n")[3:] == ["Note (Berit): now week 17", "Attached files (not read): prices.csv"]
+
+
+def test_a_scan_with_an_attached_file_has_no_text(tmp_path: Path) -> None:
+    assert not first_page(made(attached="prices.csv", page=b""), tmp_path / "a.pdf").text
+
+
+def test_the_picture_of_a_page_shows_what_is_filled_in(tmp_path: Path) -> None:
+    pixels = []
+    for name, value in (("empty", ""), ("filled", "Gudrun Falk")):
+        source = tmp_path / name
+        looks = TextStringObject("/F 12 Tf 0 g")
+        source.write_bytes(made(text_field(value, 700, DA=looks)))
+        picture = draw_pdf_page(source, 1, 600)
+        assert picture is not None
+        pixels.append(picture.tobytes())
+    assert pixels[0] != pixels[1]
