@@ -9,9 +9,10 @@ from xml.sax.saxutils import unescape
 
 from core.grounding.brackets import without_places
 from core.models import Record
+from core.text.headings import JOINT
 
-_QUOTES = {'"': "&quot;", "<": "&lt;"}
-_IN_ATTRIBUTE = re.compile(r"[\"<]|&(?=(?:amp|lt|gt|quot);)")
+_QUOTES = {'"': "&quot;", "<": "&lt;", ">": "&gt;"}
+_IN_ATTRIBUTE = re.compile(r"[\"<>]|&(?=(?:amp|lt|gt|quot);)")
 _OUR_TAGS = r"(?=[\s/]*(?:source|file|picture|remembered|contexts|sentences)\b)"
 _TAG = re.compile(f"<{_OUR_TAGS}", re.I)
 _INERT_TAG = re.compile(f"\u2039{_OUR_TAGS}", re.I)
@@ -23,10 +24,10 @@ _DIGITS = r"\d\u00b2\u00b3\u00b9\u2070-\u2089\u2460-\u249b"
 _LIVE_NUMBER = re.compile(
     rf"(?<=[{_ANY}])(?<!\()(?=[^A-Za-z{_DIGITS}{_ANY}]{{0,20}}+[{_DIGITS}][^A-Za-z.:+/{_ANY}]{{0,60}}?[]\uff3d\u3011])"
 )
-LABEL = re.compile(r'<file document="([^"<]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
-_PICTURE_LABEL = re.compile(r'<picture document="[^"<]*" page="\d+" sources="[S\d ]+"/>')
+LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
+_PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
-    r'<source id="S(\d{1,9})" document="([^"<]*)" page="(\d{1,9})"(?: [a-z]+="[^"<]*")*>\n(.*?)\n</source>',
+    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: [a-z]+="[^"<>]*")*>\n(.*?)\n</source>',
     re.S,
 )
 
@@ -118,7 +119,7 @@ def fence(sources: Sequence[Source]) -> str:
             "page": str(source.page),
             "site": source.host if source.url else "",
         }
-        named["section"] = source.heading
+        named["section"] = source.heading.replace(JOINT, " / ")
         shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)
         text = without_places(inert(source.text), known)
         fenced.append(f'<source id="S{source.number}"{shown}>\n{text}\n</source>')
