@@ -25,10 +25,10 @@ _DIGITS = r"\d\u00b2\u00b3\u00b9\u2070-\u2089\u2460-\u249b"
 _LIVE_NUMBER = re.compile(
     rf"(?<=[{_ANY}])(?<!\()(?=[^A-Za-z{_DIGITS}{_ANY}]{{0,20}}+[{_DIGITS}][^A-Za-z.:+/{_ANY}]{{0,60}}?[]\uff3d\u3011])"
 )
-LABEL = re.compile(r'<file document="([^"<]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
-_PICTURE_LABEL = re.compile(r'<picture document="[^"<]*" page="\d+" sources="[S\d ]+"/>')
+LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
+_PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
-    r'<source id="S(\d{1,9})" document="([^"<]*)" page="(\d{1,9})"(?: [a-z]+="[^"<]*")*>\n(.*?)\n</source>',
+    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: [a-z]+="[^"<>]*")*>\n(.*?)\n</source>',
     re.S,
 )
 
