@@ -19,8 +19,7 @@ from core.extraction.pages import (
     running_units,
     unreadable,
 )
-from core.extraction.raised import lowered, raised
-from core.extraction.symbols import symbol, with_symbols
+from core.extraction.symbols import symbol
 from core.extraction.tables import ACROSS, repeated, table_blocks
 
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
@@ -160,8 +159,7 @@ class _Document:
                 if local(mark) == "lastRenderedPageBreak" or attribute(mark, "type") == "page":
                     yield SOFT_BREAK
             return
-        text = with_symbols("".join(self._pieces(run, aside)), look.font)
-        yield raised(text) if look.rise > 0 else lowered(text) if look.rise < 0 else text
+        yield look.shown("".join(self._pieces(run, aside)))
 
     def _text(self, node: _Element, aside: list[_Element]) -> str:
         return "".join(self._pieces(node, aside))

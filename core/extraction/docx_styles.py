@@ -1,10 +1,10 @@
 """Styles of a DOCX: which paragraphs are headings, and how runs look."""
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from lxml.etree import _Element
 
+from core.extraction.looks import Look
 from core.extraction.packages import attribute, local
 
 _BODY_LEVEL = 9
@@ -12,14 +12,6 @@ _OFF = frozenset({"0", "false", "off", "none"})
 _GONE = frozenset({"strike", "dstrike", "vanish"})
 _LEAST_RISE = 4
 """Of a raised position, in half points."""
-
-
-class Look(NamedTuple):
-    """How a run looks: 1 if it is raised, -1 if lowered; whether it is struck or hidden; its font."""
-
-    rise: int = 0
-    is_gone: bool = False
-    font: str = ""
 
 
 class Styles:

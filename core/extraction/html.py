@@ -9,7 +9,7 @@ from bs4.element import NavigableString, PreformattedString, Tag
 
 from core.extraction.pages import Block, UnitStream, by_heading
 from core.extraction.raised import lowered, raised
-from core.extraction.tables import Cell, grid, render_rows
+from core.extraction.tables import Cell, grid, render_rows, span
 from core.extraction.text import load
 
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "svg", "title", "s", "strike", "del"})
@@ -83,14 +83,9 @@ def _filled_in(element: Tag) -> str:
 def _rows(table: Tag) -> Iterator[list[Cell]]:
     for row in table("tr"):
         yield [
-            Cell(cell.get_text(" "), _span(cell, "colspan"), _span(cell, "rowspan"))
+            Cell(cell.get_text(" "), span(cell.get("colspan")), span(cell.get("rowspan")))
             for cell in row(["td", "th"])
         ]
-
-
-def _span(cell: Tag, name: str) -> int:
-    value = str(cell.get(name) or "")
-    return max(int(value), 1) if value.isdecimal() and len(value) < 6 else 1
 
 
 def _count_headers(table: Tag) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 from lxml.etree import _Element
 
 from core.extraction.drawings import show_number
-from core.extraction.odf_styles import Look, Numbers, Styles
+from core.extraction.looks import Look
+from core.extraction.odf_styles import Numbers, Styles
 from core.extraction.packages import ADDRESS, Package, attribute, local, with_address
 from core.extraction.pages import (
     SOFT_BREAK,
@@ -21,11 +22,9 @@ from core.extraction.pages import (
     running_units,
     unreadable,
 )
-from core.extraction.raised import lowered, raised
 from core.extraction.sheets import sheet_units
 from core.extraction.spreadsheets import MAX_COLUMNS as MAX_SHEET_COLUMNS
-from core.extraction.symbols import with_symbols
-from core.extraction.tables import Cell, grid, table_blocks
+from core.extraction.tables import Cell, grid, span, table_blocks
 
 CONTENT, STYLES = "content.xml", "styles.xml"
 MAX_HEADING = 200
@@ -159,7 +158,7 @@ class Body:
 
     def _pieces(self, node: _Element, aside: list[_Element], look: Look) -> Iterator[str]:
         """The text of a paragraph; its text boxes, notes and comments are added to `aside`."""
-        yield _as_looks(node.text, look)
+        yield look.shown(node.text or "")
         for child in node:
             name = local(child)
             if name in _LITERALS:
@@ -180,7 +179,7 @@ class Body:
                 aside.append(child)
             elif name not in _UNSEEN:
                 yield from self._pieces(child, aside, look)
-            yield _as_looks(child.tail, look)
+            yield look.shown(child.tail or "")
 
     def _table(self, table: _Element) -> Iterator[Block]:
         """One block for each row; a table with one column is a frame around paragraphs."""
@@ -200,11 +199,6 @@ class Body:
         )
         header = sum(1 for _ in table.iterfind("{*}table-header-rows/{*}table-row"))
         yield from table_blocks(list(grid(texts)), header=header)
-
-
-def _as_looks(text: str | None, look: Look) -> str:
-    shown = with_symbols(text or "", look.font)
-    return raised(shown) if look.rise > 0 else lowered(shown) if look.rise < 0 else shown
 
 
 def _begins_with_text(item: _Element) -> bool:
@@ -255,8 +249,7 @@ def _cells(row: _Element) -> Iterator[tuple[_Element, int]]:
 
 def repeated(element: _Element, name: str) -> int:
     """The repeat count in this attribute, at least 1."""
-    value = attribute(element, name) or ""
-    return max(int(value), 1) if value.isdecimal() and len(value) < 10 else 1
+    return span(attribute(element, name))
 
 
 def read_odt(source: Path, memory_bytes: int) -> UnitStream:

@@ -1,24 +1,16 @@
 """Styles of OpenDocument: how text looks, and the numbers of lists."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from lxml.etree import _Element
 
 from core.extraction.docx_numbers import shown
+from core.extraction.looks import Look
 from core.extraction.packages import attribute, local
 
 _LEVELS = 10
 _MOST_SHOWN = 9
 _FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
-
-
-class Look(NamedTuple):
-    """How text looks: 1 if it is raised, -1 if lowered; whether it is struck or hidden; its font."""
-
-    rise: int = 0
-    is_gone: bool = False
-    font: str = ""
 
 
 class Styles:

@@ -16,6 +16,8 @@ from core.extraction.word_boxes import NOWHERE, WORD, Edges
 
 MAX_ANNOTATIONS = 2_000
 MAX_VALUE = 4_000
+MOST_COMPARED = 1_000_000
+"""Fields times words of a page; beyond it, fields are at the end of the page."""
 TICKED, NOT_TICKED = "☒", "☐"
 _HIDDEN = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
@@ -74,6 +76,8 @@ def with_additions(layout: Layout, additions: Additions) -> Layout:
     """The page with each value on the line of its field, and the notes at the end."""
     if not any(additions):
         return layout
+    if len(additions.fields) * len(layout.boxes) > MOST_COMPARED:
+        additions = Additions((), as_lines(additions))
     lines = _lines(layout)
     for field in additions.fields:
         _insert(lines, field)

@@ -6,11 +6,10 @@ from pathlib import Path
 from lxml.etree import _Element
 
 from core.extraction.drawings import MATHS, chart_lines, description, fraction, script
+from core.extraction.looks import Look
 from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
-from core.extraction.raised import lowered, raised
-from core.extraction.symbols import with_symbols
-from core.extraction.tables import Cell, grid, render_rows
+from core.extraction.tables import Cell, grid, render_rows, span
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _ON = frozenset({"1", "true"})
@@ -83,13 +82,9 @@ def _rows(table: _Element) -> Iterator[list[Cell]]:
     for row in table.iterfind("{*}tr"):
         cells = [cell for cell in row.iterfind("{*}tc") if not {cell.get("hMerge"), cell.get("vMerge")} & _ON]
         yield [
-            Cell("\n".join(_lines(cell)), _span(cell, "gridSpan"), _span(cell, "rowSpan")) for cell in cells
+            Cell("\n".join(_lines(cell)), span(cell.get("gridSpan")), span(cell.get("rowSpan")))
+            for cell in cells
         ]
-
-
-def _span(cell: _Element, name: str) -> int:
-    value = cell.get(name) or ""
-    return max(int(value), 1) if value.isdecimal() and len(value) < 6 else 1
 
 
 def _text(node: _Element) -> str:
@@ -115,15 +110,13 @@ def _text(node: _Element) -> str:
 def _run(run: _Element) -> str:
     """The text of a run; "" if it is struck."""
     properties = run.find("{*}rPr")
-    text = _text(run)
     if properties is None:
-        return text
+        return _text(run)
     if properties.get("strike", "noStrike") != "noStrike":
         return ""
-    font = properties.find("{*}sym")
-    text = with_symbols(text, "" if font is None else font.get("typeface") or "")
-    rise = properties.get("baseline", "0").rstrip("%")
-    return text if rise in {"", "0"} else lowered(text) if rise.startswith("-") else raised(text)
+    font, rise = properties.find("{*}sym"), properties.get("baseline", "0").rstrip("%")
+    direction = 0 if rise in {"", "0"} else -1 if rise.startswith("-") else 1
+    return Look(direction, font="" if font is None else font.get("typeface") or "").shown(_text(run))
 
 
 def _placeholder(shape: _Element) -> str:

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 MAX_COLUMNS = 16_384
 """The limit of Excel itself."""
-_MERGED = re.compile(rb'mergeCell\s[^>]*?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
-_ROW = re.compile(rb"<(?:\w+:)?row\s[^>]*>")
+_MERGED = re.compile(rb'mergeCell\s[^>]{0,300}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
+_ROW = re.compile(rb"<(?:\w+:)?row\s[^>]{0,300}>")
 _HIDDEN = re.compile(rb'\shidden="(?:1|true)"')
 _NUMBER = re.compile(rb'\sr="(\d{1,7})"')
 _UNCOMPUTED = re.compile(
-    rb'<(?:\w+:)?c\s[^>]*?r="([A-Z]{1,3}\d{1,7})"[^>]*>\s*<(?:\w+:)?f(?:\s[^>]*)?>([^<]{1,300})</(?:\w+:)?f>'
+    rb'<(?:\w+:)?c\s[^>]{0,300}?r="([A-Z]{1,3}\d{1,7})"[^>]{0,300}>\s*<(?:\w+:)?f(?:\s[^>]{0,300})?>([^<]{1,300})</(?:\w+:)?f>'
     rb"\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
 )
 _RISES = {"superscript": raised, "subscript": lowered}

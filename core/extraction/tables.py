@@ -13,6 +13,7 @@ ACROSS = "\x11"
 MAX_COLUMNS = 1000
 """Of a table in a text; a wider one is an attack."""
 MAX_HEADER_CHARACTERS, MAX_REPEATED = 80, 300
+MAX_DIGITS = 10
 MAX_HEADER_ROWS = 3
 _LOOK_AHEAD = 200
 """Rows that decide which columns are used."""
@@ -34,6 +35,12 @@ class Cell(NamedTuple):
     text: str
     columns: int = 1
     rows: int = 1
+
+
+def span(value: object) -> int:
+    """How many columns or rows the attribute of a cell says, at least 1."""
+    number = str(value or "")
+    return max(int(number), 1) if number.isdecimal() and len(number) < MAX_DIGITS else 1
 
 
 def repeated(text: str) -> str:
@@ -98,7 +105,7 @@ def render_rows(rows: Iterable[Sequence[str]], *, header: int = 0) -> Iterator[s
         column
         for row in table
         if _count(row) > 1
-        for column, cell in enumerate(_with_signs(row, names))
+        for column, cell in enumerate(row)
         if cell and cell != ACROSS
     }
     before = ""
@@ -167,16 +174,17 @@ def _is_sign_of(one: str, other: str) -> bool:
 
 
 def _regrouped(row: list[str], groups: Sequence[int]) -> list[str]:
-    if not groups or groups[-1] == len(groups) - 1:
-        return row
+    """The row in its new columns; a bracket or percent sign alone joins the number before it."""
     cells: list[str] = []
     for column, cell in enumerate(row):
-        place = groups[column] if column < len(groups) else column - len(groups) + groups[-1] + 1
-        if place == len(cells):
-            cells.append(cell)
-        else:
+        place = groups[column] if column < len(groups) else len(cells)
+        if place < len(cells):
             joint = _join(cells[place], cell)
             cells[place] = f"{cells[place]} {cell}" if joint is None else joint
+        elif place > 1 and _SIGN_BEHIND.fullmatch(cell) and _is_sign_of(cells[-1], cell):
+            cells[-1:] = [cells[-1] + cell, ""]
+        else:
+            cells.append(cell)
     return cells
 
 
@@ -188,7 +196,7 @@ def _line(row: Sequence[str], names: Sequence[str], used: set[int]) -> str:
     if names and len(row) > 1 and row[1:] == [ACROSS] * (len(row) - 1):  # a title within the table
         return row[0]
     cells: list[str] = []
-    for column, cell in enumerate(_with_signs(row, names)):
+    for column, cell in enumerate(row):
         if cell and cell != ACROSS:
             name = _name_of(column, row, names)
             cells.append(f"{name}: {cell}" if name and name != cell else cell)
@@ -286,28 +294,3 @@ def _are_above_others(row: Sequence[str], below: Sequence[str]) -> bool:
     """Whether years or dates are above something else: a row of years among others is no header."""
     cells = [cell for name, cell in zip(row, below, strict=False) if cell and _NUMBER.fullmatch(name)]
     return any(not _PERIOD.fullmatch(cell) for cell in cells)
-
-
-def _with_signs(row: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The row without the columns that filings give to signs: `$`, `(138` and `)` become `$(138)`.
-
-    The number is in its column, or in that of its currency if only that has a name; the other cell is empty.
-    Text in the first column is the label of the row, and columns of two names stay two.
-    """
-    cells = list(row)
-
-    def name(column: int) -> str:
-        return names[column] if 0 <= column < len(names) else ""
-
-    for column, cell in enumerate(row):
-        before = cells[column - 1] if column else ""
-        own, other = name(column), name(column - 1)
-        has_sign = _SIGN_BEFORE.fullmatch(before) and not (own and other and own != other)
-        if has_sign and _BEGINS_NUMBER.match(cell):
-            kept, emptied = (column - 1, column) if other and not own else (column, column - 1)
-            cells[kept], cells[emptied] = before + cell, ""
-        elif cell and _SIGN_BEHIND.fullmatch(cell):
-            place = column - 1 if before else column - 2
-            if place > 0 and _OPEN_NUMBER.fullmatch(cells[place]):
-                cells[place], cells[column] = cells[place] + cell, ""
-    return cells

@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import numpy as np
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import (
     ArrayObject,
@@ -16,7 +17,9 @@ from pypdf.generic import (
 
 from core.extraction import pdf as reader
 from core.extraction.pages import Unit
+from core.extraction.pdf_annotations import Additions, Field, with_additions
 from core.extraction.picture_child import draw_pdf_page
+from core.extraction.reading_order import Layout
 from core.extraction.word_boxes import BOX_BYTES
 from tests.unit.core.extraction.samples import drawn_pages
 
@@ -106,3 +109,10 @@ def test_the_picture_of_a_page_shows_what_is_filled_in(tmp_path: Path) -> None:
         assert picture is not None
         pixels.append(picture.tobytes())
     assert pixels[0] != pixels[1]
+
+
+def test_very_many_fields_are_listed_at_the_end() -> None:
+    words = Layout(" ".join(["word"] * 1001), np.ones((1001, 4), np.int32))
+    fields = [Field("name", "Falk", (0, 0, 9, 9))] * 1000
+    lines = with_additions(words, Additions(fields)).text.split("\n")
+    assert lines == [words.text, *["name: Falk"] * 1000]
