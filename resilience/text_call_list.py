@@ -30,7 +30,8 @@ EXCUSED: Mapping[str, str] = {
         (
             _PASSED_ON,
             "core.analysis.llm.PageReader.__init__ core.analysis.models.DocumentAnalysis.failed"
-            " core.search.hybrid.search_pages"
+            " core.search.hybrid.search_pages core.llm.served_models.ServedModels.__init__"
+            " core.llm.served_models.ServedModels.problem core.llm.served_models.ServedModels.window"
             " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
             " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
             " mcp_server.tools.attachments.document_content"

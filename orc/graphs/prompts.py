@@ -146,10 +146,11 @@ def shrink_to_window(
     `cap` is the longest possible answer. If the question alone fills the window, each part keeps a minimum,
     and the model reports that the prompt is too long. A small window has no tools and a shorter answer.
     """
-    reserved = INSTRUCTIONS_AND_TOOLS
+    reserved, reply = INSTRUCTIONS_AND_TOOLS, cap or REPLY
     if window < LEAST_WINDOW_FOR_TOOLS:
-        settings, reserved = settings.model_copy(update={"max_tool_rounds": 0}), INSTRUCTIONS
-    available = window - reserved - min(cap or REPLY, window // 4)
+        settings = settings.model_copy(update={"max_tool_rounds": 0})
+        reserved, reply = INSTRUCTIONS, min(reply, window // 4)
+    available = window - reserved - reply
     images = settings.page_image_tokens if settings.page_images else 0
     wanted = settings.history_tokens + settings.memory_tokens + settings.retrieval_tokens + images
     most = max(wanted, settings.planner_tokens)

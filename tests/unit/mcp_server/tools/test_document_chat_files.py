@@ -270,7 +270,7 @@ async def test_file_follows_the_label_that_numbers_its_pages(
     await put(side, 'c" sources="S1.pdf', pdf(CRANE, "", QUAY))
     result = await ask(side, chat, "a.pdf", "b.txt", 'c" sources="S1.pdf')
     parts = _parts(double)
-    assert [part["type"] for part in parts] == ["text", "file", "text", "file", "text"]
+    assert [part["type"] for part in parts] == ["text", "file", "text", "file", "text", "text"]
     assert parts[0]["text"] == '<file document="a.pdf" pages="1 to 2" sources="S1 to S2"/>'
     assert 'c&quot; sources=&quot;S1.pdf" pages="1 to 3" sources="S4 to S6"/>' in parts[2]["text"]
     assert f'<source id="S3" document="b.txt" page="1">\n{CRANE}' in parts[4]["text"]

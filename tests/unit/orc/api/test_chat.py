@@ -11,6 +11,7 @@ import httpx
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
+from core.llm.messages import MemoryMessage
 from devkit.fakes import FakeTools, ScriptedModel, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
@@ -95,8 +96,9 @@ async def session_of(client: httpx.AsyncClient, *messages: tuple[str, str], **mo
 
 
 def received(model: ScriptedModel) -> list[str]:
-    """The messages of the last model call, without the instructions."""
-    return [message.text for message in model.calls[-1][0] if message.type != "system"]
+    """What was said, as the last model call has it: without the instructions and what is remembered."""
+    said = [message for message in model.calls[-1][0] if message.type != "system"]
+    return [message.text for message in said if not isinstance(message, MemoryMessage)]
 
 
 async def test_a_growing_list_of_messages_stays_in_its_session(ann: httpx.AsyncClient, api: Api) -> None:
