@@ -11,7 +11,6 @@ import httpx
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.llm.messages import MemoryMessage
 from devkit.fakes import FakeTools, ScriptedModel, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
@@ -96,9 +95,13 @@ async def session_of(client: httpx.AsyncClient, *messages: tuple[str, str], **mo
 
 
 def received(model: ScriptedModel) -> list[str]:
-    """What was said, as the last model call has it: without the instructions and what is remembered."""
-    said = [message for message in model.calls[-1][0] if message.type != "system"]
-    return [message.text for message in said if not isinstance(message, MemoryMessage)]
+    """The messages of the last model call, without the instructions."""
+    return [message.text for message in model.calls[-1][0] if message.type != "system"]
+
+
+def said(model: ScriptedModel) -> list[str]:
+    """What both sides said, as the last model call has it."""
+    return [text for text in received(model) if not text.startswith("<remembered>")]
 
 
 async def test_a_growing_list_of_messages_stays_in_its_session(ann: httpx.AsyncClient, api: Api) -> None:
@@ -136,7 +139,7 @@ async def test_a_named_session_continues_from_the_stored_history(ann: httpx.Asyn
         "Answer to And holiday?",
     ]
     await chat(ann, *TALK, session_id="holiday")
-    assert received(api.model) == [text for _, text in TALK]
+    assert said(api.model) == [text for _, text in TALK]
 
 
 async def test_a_chat_with_the_same_beginning_does_not_see_another(ann: httpx.AsyncClient, api: Api) -> None:
