@@ -249,6 +249,7 @@ def test_no_tool_schema_that_a_model_was_shown_identifies_anything(
     conversation_id = conversation_with(ann, "a.txt")
     for names in (["a.txt"], ["a.txt"], []):
         answered(ask(ann, conversation_id, *names))
+    answered(ask(ann, conversation_id, question="Which documents do I have?"))
     shown = [tool["function"] for request in double.requests for tool in request.body.get("tools") or []]
     shown += [form for request in double.requests if (form := ChatRequest(body=request.body).form)]
     assert {"TurnPlan", "documents_list", "semantic_search", "get_page"} <= {t["name"] for t in shown}

@@ -70,7 +70,8 @@ def found(result: CallToolResult) -> DocumentChatResult:
 async def test_every_tool_is_described_typed_and_annotated_as_read_only(orc: System, owner: Owner) -> None:
     async with tools_client(orc, scope_over(owner)) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert tools.keys() == TOOLS - {"web_search"}
+    # Pages are not analysed by a model here.
+    assert tools.keys() == TOOLS - {"web_search", "follow_relation", "get_ontology"}
     for tool in tools.values():
         assert tool.description
         assert tool.annotations is not None
@@ -208,7 +209,7 @@ async def test_a_foreign_file_id_is_ignored_and_replaced(orc: System, owner: Own
     assert again.metadata.files[0].status == "reused"
 
 
-@pytest.mark.parametrize("name", ["../a.txt", "..", "a\\b.txt", "a%2Fb.txt", "cafe\u0301.txt", "a\u202e.txt"])
+@pytest.mark.parametrize("name", ["../a.txt", "..", "a\\b.txt", "a%2Fb.txt", "a\u202e.txt"])
 async def test_an_unsafe_name_is_refused_as_such(name: str, orc: System, owner: Owner) -> None:
     assert (await refusal(orc, scope_over(owner, "a.txt"), name))["code"] == "unsafe_name"
 

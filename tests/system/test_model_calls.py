@@ -34,13 +34,13 @@ VERDICT = {"sentences": [], "coverage": 1, "action": "accept"}
 OTHER = "His name can be read in the hall. [S1]"
 """In other words than any page."""
 SCENARIOS: dict[str, tuple[str, dict[str, Any], int, int]] = {
-    "document": ("defaults", NAMED, 1, 2),
+    "document": ("defaults", NAMED, 1, 1),
     "search": ("defaults", {}, 1, 2),
-    "tools": ("defaults", {"question": LISTING}, 2, 3),
+    "tools": ("defaults", {"question": LISTING}, 2, 2),
     "lazy": ("lazy", {}, 1, 2),
-    "document, judge": ("judge", NAMED, 1, 2),
+    "document, judge": ("judge", NAMED, 1, 1),
     "search, judge": ("judge", {}, 1, 2),
-    "document, judge, undecided": ("judge", NAMED, 2, 3),
+    "document, judge, undecided": ("judge", NAMED, 2, 2),
     "search, judge, undecided": ("judge", {}, 2, 3),
 }
 """The settings, what is asked, and how often a model is: by a first question, and by a second one."""

@@ -89,19 +89,17 @@ talk = partial(Permutation, documents=False, tools=[], actions=[], cites=[])
 named = partial(Permutation, body=NAMED, tools=["document_chat finished"])
 ruled = partial(Permutation, body=NO_WEB)
 """Planned by rules: only the documents can be searched."""
-judged = partial(ruled, asked=["tools", "CriticVerdict"], variant="judge")
+judged = partial(ruled, asked=["text", "CriticVerdict"], variant="judge")
 undecided = partial(judged, cites=[], says="The second reading failed")
 lazy = partial(ruled, variant="lazy", tools=[SEARCHED_PAGES])
-BY_PLAN = ["TurnPlan", "tools"]
+BY_PLAN = ["TurnPlan", "text"]
 
 PERMUTATIONS = {
     "answer only": talk(["text"], question="Hello!"),
     "answer, planned": talk(["TurnPlan", "text"], Talk([plan()]), question="Who built the first lighthouse?"),
     "named documents": named(["text"]),
-    "named documents, with a history": named(
-        ["TurnPlan", "text"], Talk([plan("retrieve")]), variant="forgetful", earlier="Who has the key?"
-    ),
-    "retrieve": ruled(["tools"]),
+    "named documents, with a history": named(["text"], variant="forgetful", earlier="Who has the key?"),
+    "retrieve": ruled(["text"]),
     "retrieve, planned": Permutation(BY_PLAN, Talk([plan("retrieve")])),
     "retrieve, before it is indexed": Permutation(
         BY_PLAN, Talk([plan("retrieve")]), indexed=False, says="semantic_search found 2 results."
@@ -109,7 +107,7 @@ PERMUTATIONS = {
     "web search": Permutation(BY_PLAN, Talk([plan("web_search")]), tools=[WEB], cites=[PAGE.url]),
     "both": Permutation(BY_PLAN, Talk([plan("both")]), tools=[SEARCHED, WEB]),
     "tools that the model chooses": Permutation(
-        [*BY_PLAN, "tools", "tools"],
+        ["TurnPlan", "tools", "tools", "tools"],
         Talk(
             [plan("retrieve", intent="research")],
             calls=[("documents_list", {}), ("semantic_search", {"query": QUESTION})],
@@ -139,7 +137,7 @@ PERMUTATIONS = {
         BY_PLAN, Talk([plan("retrieve", confidence=0.2)]), tools=[SEARCHED, WEB], says="confidence is 20%"
     ),
     "the search is down": ruled(
-        ["tools"],
+        ["text"],
         variant="search down",
         tools=[SEARCHED_PAGES, FAILED_SEARCH],
         says="semantic_search failed: It does not answer.",
@@ -168,6 +166,7 @@ PERMUTATIONS = {
     ),
     "the tools server is down": Permutation(
         ["text"],
+        Talk(texts=["The quay opens at nine."]),
         variant="tools down",
         tools=["tools failed"],
         actions=["label_unverified"],
@@ -184,19 +183,19 @@ PERMUTATIONS = {
         status=503,
     ),
     "a wrong number": ruled(
-        ["tools", "text"], Talk(texts=[WRONG, f"1. {RIGHT}"]), actions=["revise", "accept"]
+        ["text", "text"], Talk(texts=[WRONG, f"1. {RIGHT}"]), actions=["revise", "accept"]
     ),
     "a correction that is no better": ruled(
-        ["tools", "text"],
+        ["text", "text"],
         Talk(texts=[f"{RIGHT} {WRONG}", f"1. {WRONG}"]),
         actions=["revise", "label_unverified"],
         says="no correction was supported",
     ),
-    "judge: nothing to judge": ruled(["tools"], variant="judge"),
+    "judge: nothing to judge": ruled(["text"], variant="judge"),
     "judge: supported": judged(talk=Talk(texts=[OTHER], verdicts=[verdict("supported")])),
     "judge: unsupported": judged(
         talk=Talk(texts=[OTHER, f"1. {RIGHT}"], verdicts=[verdict("unsupported")]),
-        asked=["tools", "CriticVerdict", "text"],
+        asked=["text", "CriticVerdict", "text"],
         actions=["revise", "accept"],
     ),
     "judge: unsupported, said by document_chat": named(
@@ -207,7 +206,7 @@ PERMUTATIONS = {
     ),
     "judge: a correction in other words": judged(
         talk=Talk(texts=[OTHER, f"1. {ANOTHER}"], verdicts=[verdict("unsupported"), verdict("supported")]),
-        asked=["tools", "CriticVerdict", "text", "CriticVerdict"],
+        asked=["text", "CriticVerdict", "text", "CriticVerdict"],
         actions=["revise", "accept"],
     ),
     "judge: retrieve": judged(
@@ -215,7 +214,7 @@ PERMUTATIONS = {
             texts=[OTHER, RIGHT],
             verdicts=[verdict("unsupported", action="retrieve", query="quay hours")],
         ),
-        asked=["tools", "CriticVerdict", "text"],
+        asked=["text", "CriticVerdict", "text"],
         tools=[SEARCHED] * 2,
         actions=["retrieve", "accept"],
         says="The critic asked for more.",
@@ -225,14 +224,14 @@ PERMUTATIONS = {
             texts=[f"{RIGHT} {OTHER}", WRONG],
             verdicts=[verdict("unsupported", action="retrieve", query="quay hours")],
         ),
-        asked=["tools", "CriticVerdict", "text"],
+        asked=["text", "CriticVerdict", "text"],
         tools=[SEARCHED] * 2,
         actions=["retrieve", "label_unverified"],
         says="the earlier one is given",
     ),
     "judge: retries used up": judged(
         talk=Talk(texts=[OTHER, f"1. {ANOTHER}"], verdicts=[verdict("unsupported")] * 2),
-        asked=["tools", "CriticVerdict", "text", "CriticVerdict"],
+        asked=["text", "CriticVerdict", "text", "CriticVerdict"],
         actions=["revise", "label_unverified"],
         cites=[],
         says="CRITIC_MAX_RETRIES is 1",
@@ -240,7 +239,7 @@ PERMUTATIONS = {
     "the judge fails": undecided(talk=Talk(texts=[OTHER], verdicts=[BROKEN])),
     "the judge is late": undecided(talk=Talk(texts=[OTHER], verdicts=[LATE]), variant="hasty judge"),
     "the judge talks": undecided(
-        asked=["tools", "CriticVerdict", "CriticVerdict"],
+        asked=["text", "CriticVerdict", "CriticVerdict"],
         talk=Talk(texts=[OTHER], verdicts=["I like it."] * 2),
     ),
 }
