@@ -19,7 +19,7 @@ QUESTIONS = """\
 
 def writes(request: ChatRequest) -> Reply | Failure | None:
     """A model that knows one fact, and breaks at the other question."""
-    if "dogs" in request.prompt:
+    if "dogs" in request.question:
         return Failure(status=400, message="no dogs")
     number = next(each.number for each in request.sources if "28 working days" in each.text)
     return Reply(text=f"You get 28 working days a year [S{number}]. See (Source 1).")
