@@ -13,6 +13,7 @@ from orc.settings import load
 if TYPE_CHECKING:
     from orc.cli.worker import WorkerProvider
 
+# Why the function app is the same app, and templates are plain Bicep: docs/decisions/azure.md.
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CONNECTION = (
     "type",

@@ -7,6 +7,7 @@ the nearest vectors follow.
 
 Without an embedder, or if it is unavailable: lexical at a high threshold, lexical at a lower one, and words
 that only resemble those of the query. These thresholds only decide whether to go on: lexical hits remain.
+See docs/decisions/vectors.md.
 """
 
 import asyncio

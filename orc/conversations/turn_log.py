@@ -1,4 +1,4 @@
-"""The port of the turn log, which stores hold."""
+"""The port of the turn log, which stores hold. See docs/decisions/turn-log.md."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol

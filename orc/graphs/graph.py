@@ -1,4 +1,4 @@
-"""The graph of a turn: nodes, edges and the routers between them."""
+"""The graph of a turn: nodes, edges and the routers between them. See docs/decisions/graph.md."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import cache
