@@ -13,6 +13,7 @@ from orc.settings import load
 if TYPE_CHECKING:
     from orc.cli.worker import WorkerProvider
 
+# Why the function app is the same app, and templates are plain Bicep: docs/decisions/azure.md.
 EVERY_METHOD = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 CONNECTION = (
     "type",
@@ -67,13 +68,13 @@ class Handover(Response):
 
 @app.route("api/orc/{*rest}", methods=("POST",))
 async def orc(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the request to this name
-    """`/api/orc` and `/api/orc/stream`: asking, which Azure's metrics so tell from the rest."""
+    """`/api/orc` and `/api/orc/stream`: separate, so that Azure's metrics show questions separately."""
     return Handover()
 
 
 @app.route("api/chat/{*rest}", methods=("POST",))
 async def chat(req: Request) -> Response:  # noqa: ARG001 - the runtime binds the request to this name
-    """`/api/chat` and `/api/chat/stream`: asking, too."""
+    """`/api/chat` and `/api/chat/stream`: questions too."""
     return Handover()
 
 

@@ -51,6 +51,7 @@ MORE_PROCESSES = 2
 PRELOAD = ("core.documents.passages", "core.search.postings")
 
 
+# One container for each side, wired in one function: docs/decisions/layers-and-wiring.md.
 @dataclass(frozen=True)
 class Documents:
     """The document side, ready to use. `worker` does nothing unless it is run."""

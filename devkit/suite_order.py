@@ -17,6 +17,7 @@ SLOWEST = (
 )
 """What starts first. Nearly all of `tests/web` shares a browser, so one process runs it: at the end of the
 suite the others would wait for it."""
+# Why tests share running products: docs/decisions/tests.md.
 SHARING = {
     "orc": {
         "tests/system/test_injection",

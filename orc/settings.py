@@ -1,4 +1,4 @@
-"""Settings of the orchestrator, read from the environment and from `.env`."""
+"""Settings of the orchestrator, read from the environment and from `.env`. See docs/decisions/settings.md."""
 
 import os
 from enum import StrEnum

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -21,13 +22,14 @@ from orc.api import PREFIX, conversation_events
 from orc.events import Event
 from orc.settings import Settings
 
-DECISIONS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+FOLDER = ROOT / "docs" / "decisions"
+DECISIONS = sorted(file for file in FOLDER.glob("*.md") if file.name != "README.md")
 FORM = re.compile(
-    r"# (?P<number>\d{4})\. (?P<title>.+)\n\n- Date: (?P<date>\d{4}-\d\d-\d\d)\n- Status: (?P<status>.+)\n\n"
-    r"\*\*Decision\.\*\* .+\n\n\*\*Reason\.\*\* .+\n(?:\n\*\*Rejected\.\*\* .+\n)?(?:\n(?:.+\n)+)*"
+    r"# (?P<title>.+)\n\n(?P<summary>(?:[^\n#|-].*\n)+)"
+    r"\n## Decided\n(?s:.+)\n## Why\n(?s:.+)\n## Rejected\n(?s:.+)"
 )
-ROW = re.compile(r"^\| \[(\d{4})\]\((\S+)\) \| (.+) \| (\S+) \| (.+) \|$", re.M)
-STATUS = re.compile(r"accepted|superseded by (\d{4})|deprecated")
+ROW = re.compile(r"^- \[(.+)\]\((\S+)\): (.+)$", re.M)
+CITED = re.compile(r"decisions/([\w-]+\.md)")
 OWN_PATH = re.compile(
     r"`((?:core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
 )
@@ -43,33 +45,47 @@ NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
-def fields(file: Path) -> dict[str, str]:
+def texts_outside_of_the_decisions() -> dict[str, str]:
+    """The text of the files that may cite a decision, by path."""
+    suffixes = {".py", ".js", ".toml", ".bicep", ".md", ".yml"}
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    files = [file for name in names if (file := ROOT / name).suffix in suffixes and file.is_file()]
+    return {str(file.relative_to(ROOT)): file.read_text() for file in files if FOLDER not in file.parents}
+
+
+def form_of(file: Path) -> dict[str, str]:
     match = FORM.fullmatch(file.read_text())
     assert match, f"{file.name} does not have the form of a decision"
-    return match.groupdict()
+    return {name: " ".join(text.split()) for name, text in match.groupdict().items()}
 
 
-def test_each_decision_has_number_date_and_status() -> None:
-    numbers = [fields(file)["number"] for file in DECISIONS]
-    # Those of deleted code are deleted, and leave gaps.
-    assert numbers == sorted({number for number in numbers if re.fullmatch(r"\d{4}", number)})
-    assert all(file.name.startswith(f"{number}-") for file, number in zip(DECISIONS, numbers, strict=True))
-
-
-def test_a_superseded_decision_names_a_later_one() -> None:
-    for file in DECISIONS:
-        status = STATUS.fullmatch(fields(file)["status"])
-        assert status, file.name
-        assert status[1] is None or file.name[:4] < status[1] <= DECISIONS[-1].name[:4]
+def test_each_decision_can_be_read_in_minutes() -> None:
+    lengths = {file.name: len(file.read_text().splitlines()) for file in DECISIONS}
+    assert len(lengths) >= 40
+    assert {name: lines for name, lines in lengths.items() if not 25 <= lines <= 70} == {}
 
 
 def test_the_index_lists_every_decision() -> None:
-    rows = [match.groups() for match in ROW.finditer((ROOT / "docs" / "adr" / "README.md").read_text())]
-    expected = [
-        (f["number"], file.name, f["title"], f["date"], f["status"])
-        for file, f in ((file, fields(file)) for file in DECISIONS)
-    ]
-    assert rows == expected
+    rows = ROW.findall((FOLDER / "README.md").read_text())
+    forms = [(file.name, form_of(file)) for file in DECISIONS]
+    assert rows == sorted(rows, key=lambda row: row[0].lower())
+    assert sorted(rows) == sorted((form["title"], name, form["summary"]) for name, form in forms)
+
+
+def test_each_decision_is_cited_where_a_reader_would_ask_why() -> None:
+    cited = {name for text in texts_outside_of_the_decisions().values() for name in CITED.findall(text)}
+    assert {file.name for file in DECISIONS} - cited == set()
+
+
+def test_only_decisions_that_exist_are_cited() -> None:
+    missing = {
+        (path, name)
+        for path, text in texts_outside_of_the_decisions().items()
+        for name in CITED.findall(text)
+        if not (FOLDER / name).is_file()
+    }
+    assert missing == set()
 
 
 def test_the_map_of_the_readme_names_every_folder_of_the_product() -> None:
@@ -110,8 +126,8 @@ def test_the_glossary_is_alphabetical() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_names_only_settings_that_exist(page: Path) -> None:
-    """The changelog and the decisions may name what older versions had."""
-    if page.name == "CHANGELOG.md" or page.parent.name == "adr":
+    """The changelog may name what older versions had."""
+    if page.name == "CHANGELOG.md":
         return
     named = set(re.findall(r"`(ORC_[A-Z_]*[A-Z])(?:=\S+)?`", page.read_text()))
     of_the_templates = re.findall(r"\$\{(ORC_\w+)=", (ROOT / "infra" / "main.parameters.json").read_text())
@@ -175,8 +191,8 @@ def test_the_functions_have_the_prefix_of_the_routes() -> None:
     functions = (ROOT / "function_app.py").read_text()
     assert f'"{PREFIX[1:]}/orc/{{*rest}}"' in functions
     assert f'"{PREFIX[1:]}/chat/{{*rest}}"' in functions
-    [decision] = (file for file in DECISIONS if file.name.startswith("0007-"))
-    assert f"start with `{PREFIX}`" in decision.read_text()
+    for decision in ("azure.md", "http-api.md"):
+        assert f"start with `{PREFIX}`" in (FOLDER / decision).read_text()
 
 
 def test_entries_for_clients_are_json_with_absolute_paths() -> None:

@@ -1,6 +1,7 @@
 """Page analysis without a model: central sentences, phrases that are repeated, and headings.
 
 Entities, relations and other anchors need a model.
+See docs/decisions/page-analysis.md.
 """
 
 import re

@@ -32,6 +32,7 @@ READING_WAIT_SECONDS = 60.0
 log = logging.getLogger(__name__)
 
 
+# Why a job is a record with a lease, and who reads what: docs/decisions/uploads-and-jobs.md.
 class Ingestion:
     """Two stages, text and index. Both can be repeated, so a crash in between loses nothing.
 

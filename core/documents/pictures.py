@@ -137,6 +137,7 @@ def webp_size(picture: bytes) -> tuple[int, int]:
     return width, height
 
 
+# Why a child draws them, and why by version: docs/decisions/pictures-and-ocr.md.
 class PagePictures:
     """Pictures of the pages of documents whose scope was verified by the caller."""
 

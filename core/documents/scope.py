@@ -36,6 +36,7 @@ VERSION = 2
 _DAMAGE = (KeyError, TypeError, ValueError, zlib.error)
 
 
+# Why a token names places and not documents: docs/decisions/scope.md.
 class Scope(Record):
     """What a tool call may access. Its arguments cannot add to it.
 

@@ -1,4 +1,4 @@
-"""The documents of a conversation: upload, list, read and delete."""
+"""The documents of a conversation: upload, list, read and delete. See docs/decisions/deletion.md."""
 
 import asyncio
 import logging

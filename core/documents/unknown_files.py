@@ -59,6 +59,7 @@ class UnknownFile(Record):
     similar: str | None = Field(default=None, description="a document of the turn with a similar name")
 
 
+# Why code says this and not a model: docs/decisions/what-is-missing.md.
 def unknown_files(question: str, known: Sequence[str]) -> list[UnknownFile]:
     """The files that the question names and that are none of the documents with these names, at most a few.
 

@@ -55,6 +55,7 @@ class _Letter(NamedTuple):
     high: float
 
 
+# Which lines are put in order, and why no others: docs/decisions/reading-pdfs.md.
 def laid_out(
     page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy, additions: Additions
 ) -> tuple[str, bytes]:

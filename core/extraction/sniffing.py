@@ -14,6 +14,7 @@ _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 
 
+# Why the content decides, and which library reads what: docs/decisions/formats.md.
 class Format(Enum):
     """The supported formats; the values are media types."""
 

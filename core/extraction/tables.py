@@ -77,6 +77,7 @@ def grid(rows: Iterable[Sequence[Cell]], most: int = MAX_COLUMNS) -> Iterator[li
         yield row
 
 
+# Why each row has the names of its columns: docs/decisions/tables.md.
 def table_blocks(rows: list[list[str]], *, header: int = 0) -> Iterator[Block]:
     """One block for each row. A row with a page break is not split: it follows the break."""
     for row, line in zip(rows, render_rows(rows, header=header), strict=True):

@@ -1,7 +1,7 @@
 """Makes Markdown of a model safe to render while it streams in: no image, no HTML, no link of its choice.
 
 Code and plain text stay as they are. What is dangerous stays readable: a space takes its effect away, and an
-address becomes code. See docs/adr/0095.
+address becomes code. See docs/decisions/safe-answers.md.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""Builds the chat models that the settings name."""
+"""Builds the chat models that the settings name. See docs/decisions/models-and-providers.md."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

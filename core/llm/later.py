@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
+# What is made late, and what that saves: docs/decisions/latency.md.
 class Later(Generic[Value]):
     """Calls `make` once, for the first caller. What it raises is raised to each caller, who may try again."""
 

@@ -1,6 +1,7 @@
 """The offline chat model: deterministic, without weights or network.
 
 Only a bootstrap imports this package. The owner of a structured output registers how it is filled offline.
+See docs/decisions/without-a-model.md.
 """
 
 import asyncio

@@ -39,6 +39,7 @@ def question_terms(question: Question, languages: Iterable[str]) -> Asked:
     return asked
 
 
+# Why there are two stages, and what they miss: docs/decisions/many-documents.md.
 def best_documents(found: Iterable[tuple[str, int, int]], asked: Asked, total: int, most: int) -> list[int]:
     """The keys of the best of `total` documents by BM25, at most `most`; of equally good ones, the first.
 

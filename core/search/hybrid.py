@@ -1,12 +1,13 @@
 """Hybrid retrieval: by words and by vectors, with fallbacks if that finds little.
 
 With an embedder the steps are: hybrid at a high threshold, hybrid at a lower one, vectors alone. Vectors
-count less if words suffice (see `vector_weight`). The first threshold that enough hits reach serves these
-hits and no others. If none does, what reached the lower one leads, hits with the words of the question and
-the nearest vectors follow.
+count less if words suffice (see `vector_weight`). The thresholds are tried from high to low. The first one
+that enough hits pass decides: only those hits are returned. If none passes, the hits above the lower one come
+first, then hits by words and the nearest vectors in turn.
 
 Without an embedder, or if it is unavailable: lexical at a high threshold, lexical at a lower one, and words
 that only resemble those of the query. These thresholds only decide whether to go on: lexical hits remain.
+See docs/decisions/vectors.md.
 """
 
 import asyncio

@@ -31,6 +31,7 @@ NAME_SHARE = 0.3
 """The weight of words that only say which document is meant, so that its first page does not come first."""
 
 
+# Why not FTS5, and what each ingredient is worth: docs/decisions/search.md.
 @dataclass(frozen=True)
 class Weights:
     """The weight of each ingredient of a page's score, the question's own words being 1; 0 leaves it out.

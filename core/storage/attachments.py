@@ -138,6 +138,7 @@ def way_of(settings: CoreSettings, endpoint: Endpoint | None) -> SentAs:
     return "file" if settings.provider_files == "files" else settings.provider_files
 
 
+# Why files go by id, and are checked against our text: docs/decisions/files-and-pictures-for-models.md.
 class Attachments:
     """Implements ProviderFiles: PDFs go as files, and where that fails as text, with the reason.
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from core.storage.upstash.client import UpstashVector
 
 
+# Why each service is used if its address is set: docs/decisions/storage-adapters.md.
 @dataclass(frozen=True)
 class StorageClients:
     """The clients in use; others are None. `database` keeps what no service keeps. Opening does no I/O."""

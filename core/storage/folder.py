@@ -50,6 +50,7 @@ def _translated() -> Iterator[None]:
         raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc
 
 
+# Why files have names and not ids: docs/decisions/files-and-backups.md.
 class FolderBlobStore:
     """Files at root/organization/user/conversation/file; a symbolic link below the root counts as absent.
 

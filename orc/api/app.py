@@ -69,6 +69,7 @@ class _App(DocumentedApp):
         return Transfer(OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES))
 
 
+# Why routes carry /api, and how OpenAI's interface differs: docs/decisions/http-api.md.
 def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
     """The app for these settings. Nothing is opened before the first request or the lifespan.
 

@@ -35,6 +35,7 @@ _ALGORITHMS = ["RS256", "ES256"]
 OTHER_SITE = "This server takes no requests from pages of other sites."
 
 
+# Why middleware does it, and what browsers may send: docs/decisions/callers-and-browsers.md.
 class Authenticator(Protocol):
     """Turns a request into a principal, or raises NotAuthenticated."""
 

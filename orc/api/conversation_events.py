@@ -109,6 +109,7 @@ class Seen:
         return unfinished or bool(self.work) or any(turn.is_running for turn in self.turns.values())
 
 
+# Why it reads the stores and no broker: docs/decisions/conversation-stream.md.
 class ConversationReader:
     """Reads a conversation from the stores, no more of it than may have changed."""
 

@@ -15,6 +15,7 @@ from fastapi import APIRouter, Header, Request, Response
 from core.errors import NotFound
 from orc.api.me_schemas import SignIn
 
+# Why there is no build, and one origin: docs/decisions/web-page.md.
 FOLDER = Path(__file__).resolve().parents[1] / "web"
 ASSETS = "/assets/"
 HASH_DIGITS = 12

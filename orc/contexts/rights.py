@@ -2,6 +2,7 @@
 
 A caller's role on a context is the highest that any of the caller's principals was granted on it or on one of
 its ancestors, if all of these are present. Grants add up and are inherited downwards; none takes a role away.
+See docs/decisions/contexts-and-rights.md.
 """
 
 from enum import StrEnum

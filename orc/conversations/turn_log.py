@@ -1,4 +1,4 @@
-"""The port of the turn log, which stores hold."""
+"""The port of the turn log, which stores hold. See docs/decisions/turn-log.md."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -41,8 +41,8 @@ class TurnLog(Protocol):
     ) -> Begun:
         """Store the question as a pending turn, durably, before this returns.
 
-        `on_started` is called once with what this returns, unless that is Replayed or an error. The turn may
-        still be about to be stored: prepare what it needs, but show and ask nothing.
+        `on_started` is called once with what this returns, unless that is Replayed or an error. It can be
+        called before the commit. Do only work there that can be thrown away: no events, no model calls.
 
         The attempt of `new` may begin again if it does not know whether it was stored: it gets the same turn.
 

@@ -1,4 +1,4 @@
-"""Writes an export as a PDF file, in the child process of pdf_child.py."""
+"""Writes an export as a PDF file, in the child process of pdf_child.py. See docs/decisions/exports.md."""
 
 import codecs
 import re

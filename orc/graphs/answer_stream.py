@@ -20,6 +20,7 @@ from orc.tools.ports import LISTING
 _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 
 
+# Why text is made harmless here and not in clients: docs/decisions/safe-answers.md.
 class AnswerStream:
     """Emits text as it comes, with its markers replaced by checked citations of `sources`; `writer` has them.
 

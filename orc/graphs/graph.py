@@ -1,4 +1,4 @@
-"""The graph of a turn: nodes, edges and the routers between them."""
+"""The graph of a turn: nodes, edges and the routers between them. See docs/decisions/graph.md."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import cache
@@ -25,7 +25,8 @@ RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""
 
 
-# The channel tries to make an empty value of its type for each copy, and `Any` refuses at once.
+# LangGraph calls the type of a channel to make an empty value for each copy. `Any` cannot be called, so that
+# step is skipped.
 _TURN = BinaryOperatorAggregate[Any](Any, with_changes)
 
 

@@ -104,6 +104,7 @@ def retriever_for(
     return "summaries" if settings.lazy_retrieval else "search"
 
 
+# Why rules come before a model, and code searches first: docs/decisions/planning.md.
 def plan_from_wording(state: ConversationState) -> Decision | None:
     """The plan for talk, and for questions that memory answers: nothing is looked up.
 

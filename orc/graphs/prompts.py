@@ -27,6 +27,7 @@ MAX_BYTES_PER_CHARACTER = 4
 """No text has more tokens than bytes."""
 
 
+# Why prompts are made of parts, and what was dropped: docs/decisions/prompts-and-budgets.md.
 def answer_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
     """The prompt that write_answer starts with."""
     sources = state.attempt.sources

@@ -155,8 +155,10 @@ _NOT_ENOUGH: Mapping[ReasonCode, str] = {
 
 
 def _escalated(plan: Plan | None, documents: RetrievalOutcome, deps: Deps) -> Plan | None:
-    """Emit the plan again with the reason for the web search. Its steps stay: they say what was planned, and
-    a critic may only search the web itself if they name it."""
+    """Emit the plan again with the reason for the web search.
+
+    Its `steps` do not change: the critic may search the web only if the original plan did.
+    """
     if plan is None or not documents.steps:
         return plan
     reason = f"{_NOT_ENOUGH[documents.steps[-1].reason_code]}: the web is searched, too."

@@ -30,6 +30,7 @@ Items of `results` have a `url`; their `text` is what a search engine quotes of 
 _NUMBERED = re.compile(r"S[0-9]+")
 
 
+# Why models cite numbers and code finds the place: docs/decisions/citations.md.
 class SourceRegistry:
     """Numbers quoted passages. The same span of a page keeps its number, whichever tool found it.
 

@@ -10,6 +10,7 @@ _ONLY_WORDS = re.compile(r"[\w\s.,;:?!'\"’()/%&€$+-]*")
 _CITES_A_DOCUMENT = ' of Document "'
 
 
+# Why only the user's words leave: docs/decisions/web-search.md.
 def web_query(wanted: str, state: ConversationState) -> str:
     """`wanted`, if a model can have it from the user alone; otherwise the question as the user asked it.
 

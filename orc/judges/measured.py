@@ -14,6 +14,7 @@ from orc.judges.ports import SupportJudge
 log = logging.getLogger(__name__)
 
 FILE = "judges.json"
+# Why a judge has to earn it: docs/decisions/second-reading.md.
 LEAST_ACCURACY = 0.70
 """Balanced accuracy from which on a judge's verdicts count. A judge that always says yes has .5."""
 LEAST_CLAIMS = 100

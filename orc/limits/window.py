@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+# Why slots and not a bucket: docs/decisions/limits-of-use.md.
 SLOTS = 60
 Counts = Mapping[int, int]
 """Amounts by slot; slots are numbered from the epoch on."""

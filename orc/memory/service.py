@@ -1,6 +1,7 @@
 """The memory of a conversation: adds answered turns, reads what is relevant, and forgets.
 
 All of it follows from the turn log: adding the same turns again changes nothing.
+See docs/decisions/memory.md.
 """
 
 import asyncio

@@ -58,6 +58,7 @@ def _schema_of(tool: ListedTool) -> ToolSchema:
     )
 
 
+# Why not the client of the MCP library: docs/decisions/tools-server.md.
 class McpToolGateway:
     """ToolGateway over streamable HTTP.
 

@@ -2,6 +2,7 @@
 
 Events hold questions, answers, quotes and file names, also in the reasons that our own code gives: of those
 the trace takes numbers, yes or no, and words from closed lists.
+See docs/decisions/telemetry.md.
 """
 
 import re

@@ -15,6 +15,7 @@ JOINED_SECONDS = 0.01
 for longer, and what a reader does with an event would come before the model is asked."""
 
 
+# Why turns write to a log that readers follow: docs/decisions/events-and-streams.md.
 class EventLog:
     """Append-only. Events are numbered from `after` + 1.
 

@@ -238,9 +238,11 @@ def end_of(result: TurnResult) -> Done | Stopped:
 
 
 STORED_AFTER = 1_000_000
-"""Above the numbers of live events: a reader that a replay is cut off for continues in it, not in the log."""
+"""Replayed events are numbered from here, above any live event. A client that reconnects during a replay
+therefore resumes the replay.
+"""
 ATTEMPT_NUMBERS = 2 * STORED_AFTER
-"""Numbers of events for each attempt at a turn: no reader continues one attempt in the events of another."""
+"""Each attempt has its own range of event numbers, so that no client resumes one attempt inside another."""
 
 
 def in_flight(turn: Turn) -> TurnInFlight:

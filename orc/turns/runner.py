@@ -232,8 +232,11 @@ class TurnRunner:
                 await asyncio.sleep(random.uniform(*COMMIT_WAIT_SECONDS))
 
     async def _stored_end(self, running: RunningTurn, stored: Turn) -> Event:
-        """The end of a turn with its stored result. After a stop without any text that is the answer of an
-        earlier attempt, which may have drawn on what the caller may not read any more."""
+        """The end of a turn with its stored result.
+
+        If the user stopped before any text arrived, the stored result is that of the previous attempt. The
+        caller may have lost access to its sources since.
+        """
         earlier = running.turn.earlier
         if earlier is not None and stored.result == earlier.result:
             [stored] = await self._parts.revoked.shown(running.caller, running.begun.head, [stored])

@@ -10,6 +10,7 @@ from core.infra.resilience import repeated
 
 logger = logging.getLogger(__name__)
 
+# Why a flag that is read, and no message: docs/decisions/stop-retry-edit.md.
 POLL_SECONDS = 1.0
 """How often the process that answers reads whether it is to stop: within 2 s nothing more may begin."""
 

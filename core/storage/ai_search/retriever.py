@@ -41,6 +41,7 @@ SEARCH_SECONDS = 10.0
 log = logging.getLogger(__name__)
 
 
+# Why the service gets stems of ours: docs/decisions/search-services.md.
 class AzureSearchRetriever:
     """Implements the Retriever port over the passages and vectors of AI Search.
 

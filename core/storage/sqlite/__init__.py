@@ -1,1 +1,1 @@
-"""The document side's stores in one SQLite file."""
+"""The document side's stores in one SQLite file. See docs/decisions/sqlite.md."""

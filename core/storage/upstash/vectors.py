@@ -3,6 +3,7 @@
 A document has one more item, its mark: the version of its vectors that counts, and how many they are. A save
 writes a new version, waits until queries find it, and then sets the mark. Queries name the documents and the
 versions of their marks, and what they return is compared with the marks again.
+See docs/decisions/search-services.md.
 """
 
 import asyncio
