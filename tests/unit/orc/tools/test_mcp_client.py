@@ -29,7 +29,7 @@ from orc.tools.ports import OnProgress
 
 pytestmark = pytest.mark.slow
 
-CALL_SECONDS = 0.5
+CALL_SECONDS, SOON = 30, 0.5
 
 
 class FailingApp:
@@ -125,7 +125,7 @@ async def echo(gateway: McpToolGateway) -> dict[str, Any]:
 @pytest.mark.slow
 async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
     port = free_port()
-    patient: dict[str, Any] = {"timeout_seconds": 60, "listing_seconds": 1, "kept_seconds": 0}
+    patient: dict[str, Any] = {"listing_seconds": 1, "kept_seconds": 0}
     async with tools(port) as server, gateway_to(port, **patient) as gateway:
         server.answer = hang
         with pytest.raises(DependencyDown, match="within") as slow:
@@ -197,7 +197,7 @@ async def test_calls_fail_at_once_in_a_long_outage_and_work_soon_after_it() -> N
 
 async def test_a_server_that_hangs_is_not_asked_twice() -> None:
     port = free_port()
-    async with tools(port) as server, gateway_to(port) as gateway:
+    async with tools(port) as server, gateway_to(port, timeout_seconds=SOON) as gateway:
         server.answer = hang
         with pytest.raises(DependencyDown) as slow:
             await echo(gateway)
@@ -249,7 +249,7 @@ async def test_what_a_call_reports_comes_in_order_and_before_its_result() -> Non
 
 async def test_a_call_whose_caller_leaves_is_stopped() -> None:
     port = free_port()
-    async with tools(port) as app, gateway_to(port, timeout_seconds=60) as gateway:
+    async with tools(port) as app, gateway_to(port) as gateway:
         begun = asyncio.Event()
         call = asyncio.create_task(gateway.call("wait", {}, "token", on_progress=lambda _: begun.set()))
         await asyncio.wait_for(begun.wait(), 5)
@@ -460,7 +460,7 @@ async def test_a_name_that_is_not_resolved_in_time_is_a_lost_server(monkeypatch:
 
     monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", resolve)
     monkeypatch.setattr(mcp_client, "CONNECT_SECONDS", 0.05)
-    async with gateway_to(80, host="tools.invalid", timeout_seconds=60) as gateway, asyncio.timeout(5):
+    async with gateway_to(80, host="tools.invalid") as gateway, asyncio.timeout(5):
         with pytest.raises(DependencyDown, match="Is it running"):
             await gateway.list_tools("token")
 
