@@ -125,7 +125,7 @@ def measure(call: Call, case: Measured, lengths: Sequence[int], most_seconds: fl
     """Read texts of further lengths, in ascending order, until one fails a check.
 
     It ends with the first length that shows it, so that a function of cubic growth takes no hours. Growth
-    counts if the next length shows it too, or there is none: a text just long enough for more work is a step.
+    counts if the next length shows it too: a text just long enough for more work is a step.
     """
     for length in lengths:
         text, earlier = repeated(case.unit, length), case.grown
@@ -196,8 +196,8 @@ def _measure(name: str, call: Call, sample: Sequence[str], lengths: Sequence[int
     for case in candidates(cases):
         measure(call, case, lengths[-1:], most)
     for case in cases:
-        if case.grown:
-            case.failed = case.failed or (GROWS, case.grown)
+        if case.grown and not case.failed:
+            measure(call, case, [4 * lengths[-1]], 4 * most)
         for check in (GROWS, SLOW):
             failed = case.failed is not None and case.failed[0] == check
             tally.expect(check, not failed, f"{name} {case.failed[1]}" if case.failed else "")
