@@ -26,6 +26,7 @@ DRAIN_SECONDS = 10
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
+# Why one process, and what several share: docs/decisions/processes-of-a-port.md.
 async def serve(settings: Settings, console: Console) -> None:
     """Serve until a signal arrives, at free ports instead of ports 0.
 
