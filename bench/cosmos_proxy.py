@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 
 PARTITION = "x-ms-documentdb-partitionkey"
 QUERY = "x-ms-documentdb-isquery"

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from devkit.system import System, wait_for
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
 HANDBOOK = ROOT / "examples" / "harbour-handbook.pdf"

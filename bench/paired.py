@@ -321,7 +321,6 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
     }
     analyses = _uploads(handbook, report, Stage.ANALYSED)
     chosen = options.only or [*measurements, *analyses]
-    settings = {"ORC_PROCESSES": str(options.processes)} if options.processes > 1 else {}
     found: Found = {}
     if unknown := set(chosen) - {*measurements, *analyses}:
         raise SystemExit(f"no such measurements: {' '.join(sorted(unknown))}")
@@ -330,7 +329,7 @@ async def run(options: argparse.Namespace, folder: Path) -> None:
         if wanted:
             async with (
                 running_side("other", options.other.resolve(), place, **common) as other,
-                running_side("this", ROOT, place, **common, **settings) as this,
+                running_side("this", ROOT, place, **common) as this,
             ):
                 found |= await compare([other, this], wanted, options.rounds)
     clock = "busy, first-token, overhead, start and clock: ms on the clock"
@@ -354,7 +353,6 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--turns", type=int, default=TURNS, help="turns in each round")
-    parser.add_argument("--processes", type=int, default=1, help="ORC_PROCESSES of this checkout")
     options = parser.parse_args()
     with (
         interrupted_by_sigterm(),

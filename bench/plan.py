@@ -58,21 +58,6 @@ class Plan:
         return self.busy_rounds * self.busy_turns
 
     @property
-    def process_steps(self) -> int:
-        """Parts of the measurements with several processes: conversations, rounds."""
-        return self.process_questions + self.busy_rounds
-
-    @property
-    def process_questions(self) -> int:
-        """Conversations of each product there; some warm it up."""
-        return self.warming_turns + self.busy_questions
-
-    @property
-    def warming_turns(self) -> int:
-        """Turns before those that count."""
-        return self.busy_turns // 2
-
-    @property
     def azure_questions(self) -> int:
         """The same for turns that are held against those on Azure's stores."""
         return self.rounds * self.azure_turns_per_round
@@ -108,7 +93,7 @@ class Plan:
     def conversations(self) -> int:
         """Conversations that need their own document."""
         apart = self.azure_questions + self.streams + 1 + EARLY_CONVERSATIONS + CLIENTS
-        return self.first_questions + self.busy_questions + self.process_questions + apart
+        return self.first_questions + self.busy_questions + apart
 
 
 FULL = Plan(

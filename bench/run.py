@@ -28,7 +28,7 @@ from bench.searching import measure_search
 from bench.startup import measure_import, start_and_stop, starts
 from bench.statistics import Figure, summary
 from bench.telemetry_overhead import measure_telemetry
-from bench.turns import measure_latency, measure_processes, measure_throughput
+from bench.turns import measure_latency, measure_throughput
 from devkit.errors import NotInstalled
 
 LATENCY_KINDS = 4
@@ -88,9 +88,6 @@ async def _measure_running(run: "Run", stage: Stage, plan: Plan, folder: Path) -
             part.add(await measure_latency(stage, bare, plan, take(plan.first_questions), part.advance))
         with run.part("Turns at the same time", plan.busy_rounds) as part:
             part.add(await measure_throughput(stage, bare, plan, take(plan.busy_questions), part.advance))
-        with run.part("Turns with two processes", plan.process_steps) as part:
-            busy = take(plan.process_questions)
-            part.add(await measure_processes(stage, plan, folder, busy, part.advance))
         with run.part("Streams", plan.streams) as part:
             part.add(await measure_first_token(stage, bare, take(plan.streams), part.advance))
         with run.part("A long document", plan.report_steps) as part:

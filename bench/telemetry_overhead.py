@@ -14,7 +14,7 @@ from bench.deployment import Stage, new_system
 from bench.plan import Plan
 from bench.statistics import Figure, flat, summary
 from devkit.reports import Target
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 
 GROUP = "Telemetry"
 SILENT, TRACES, SPANS = "neither traces nor spans", "traces kept", "traces kept, spans exported"

@@ -1,17 +1,15 @@
 """Turns one at a time and sixteen at once, each round paired with the bare model call."""
 
 import asyncio
-import os
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from statistics import median
 
-from bench.client import Advance, BareModel, ask, last_prompt, prepare_conversations, timed
+from bench.client import Advance, BareModel, ask, last_prompt, timed
 from bench.connection import Connection, connected
-from bench.deployment import Stage, new_system
+from bench.deployment import Stage
 from bench.plan import CONCURRENT, Plan
 from bench.statistics import Figure, flat, overheads, summary
 from devkit.reports import Target
@@ -23,8 +21,6 @@ REPLAYED = "bare call, document turn's prompt"
 TARGETS = {CHAT: Target(8), DOCUMENT: Target(19.5)}
 """Document turns had 9.5 ms before there were plans, memory, critique and traces: ten more at most."""
 TURNS_PER_SECOND = Target(50, ">=")
-NO_FEWER = Target(1, ">=")
-PROCESSES = 2
 
 Call = Callable[[], Awaitable[None]]
 Rounds = dict[str, list[list[float]]]
@@ -90,37 +86,6 @@ async def measure_throughput(
     return [
         summary(name, "bare model calls", calls, "per s"),
         summary(name, "document turns", turns, "per s", bare=median(calls), target=TURNS_PER_SECOND),
-    ]
-
-
-async def measure_processes(
-    stage: Stage, plan: Plan, folder: Path, conversations: Sequence[str], advance: Advance
-) -> list[Figure]:
-    """Document turns per second of the product and of one with two processes each, in turn."""
-    rates: dict[int, list[float]] = defaultdict(list)
-    several = new_system(folder / "processes", stage.double_port)
-    several.environment["ORC_PROCESSES"] = str(PROCESSES)
-    try:
-        await asyncio.to_thread(several.start)
-        others = await prepare_conversations(several.api_port, plan.process_questions, advance)
-        products = {
-            1: (stage.system.api_port, iter(conversations)),
-            PROCESSES: (several.api_port, iter(others)),
-        }
-        for port, waiting in products.values():
-            await _turns_per_second(port, waiting, plan.warming_turns)
-        for _ in range(plan.busy_rounds):
-            for count, (port, waiting) in products.items():
-                rates[count].append(await _turns_per_second(port, waiting, plan.busy_turns))
-            advance()
-    finally:
-        await asyncio.to_thread(several.stop)
-    group = f"{CONCURRENT} at a time, {os.cpu_count()} cores"
-    ratios = [more / one for one, more in zip(rates[1], rates[PROCESSES], strict=True)]
-    return [
-        summary(group, "document turns, 1 process each of API and tools", rates[1], "per s"),
-        summary(group, f"document turns, {PROCESSES} processes each", rates[PROCESSES], "per s"),
-        summary(group, f"{PROCESSES} processes to 1", ratios, "x", target=NO_FEWER),
     ]
 
 

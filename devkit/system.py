@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 
 START_SECONDS = 150.0
 WAKE_SECONDS = 0.5

@@ -2,8 +2,6 @@
 
 import asyncio
 from enum import StrEnum
-from functools import partial
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +11,6 @@ from core.infra.collector import collector_paused
 from core.infra.log_redaction import keep_content_out
 from core.infra.operating_system import private_files
 from core.infra.settings import load_settings
-from core.infra.shared_port import Member
 
 
 class Transport(StrEnum):
@@ -23,10 +20,7 @@ class Transport(StrEnum):
     STDIO = "stdio"
 
 
-def main(
-    transport: Annotated[Transport, typer.Argument()] = Transport.HTTP,
-    member: Annotated[Path | None, typer.Option(hidden=True)] = None,
-) -> None:
+def main(transport: Annotated[Transport, typer.Argument()] = Transport.HTTP) -> None:
     """Serve Orc's document tools over MCP."""
     with collector_paused():
         import uvicorn
@@ -34,8 +28,7 @@ def main(
         from mcp_server.serving import serve_http, serve_stdio
         from mcp_server.settings import Settings
     keep_content_out()
-    of_port = Member.at(member) if member else None
-    serve = partial(serve_http, member=of_port) if transport is Transport.HTTP else serve_stdio
+    serve = serve_http if transport is Transport.HTTP else serve_stdio
     try:
         settings = load_settings(Settings)
         with (

@@ -1,13 +1,11 @@
 """Cancels tool calls of clients of protocols before 2026-07-28, which do so by a second request.
 
 The transport is stateless, so only a session id connects the two requests. Such a client gets one in
-answer to its first request; nothing is stored under it. Both requests must reach the same process, or two
-that serve the same port.
+answer to its first request; nothing is stored under it. Both requests must reach the same process: a proxy
+before several tools servers sends the requests of a session to one of them.
 """
 
-import asyncio
 import uuid
-from collections.abc import AsyncGenerator
 from typing import Any
 
 import anyio
@@ -17,8 +15,6 @@ from mcp.server.streamable_http import REQUEST_CANCELLED
 from mcp.shared.exceptions import MCPError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from core.infra.siblings import Siblings
 
 SESSION_HEADER = "mcp-session-id"
 VERSION_HEADER = "mcp-protocol-version"
@@ -30,35 +26,18 @@ CallKey = tuple[str | None, str, str | int]
 class RunningCalls:
     """The tool calls that run in this process for clients with a session, as a middleware of the server."""
 
-    def __init__(self, siblings: Siblings | None = None) -> None:
-        self._siblings = siblings
-        self._telling: set[asyncio.Task[None]] = set()
+    def __init__(self) -> None:
         self._calls: dict[CallKey, anyio.CancelScope] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Run a call so that it can be cancelled; a notification that it is cancelled stops it."""
         if ctx.method == "notifications/cancelled":
             key = _key(ctx, (ctx.params or {}).get("requestId"))
-            if key is not None and not self._cancel(key) and self._siblings is not None:
-                # A notification ends when it was received, and its tasks with it.
-                telling = asyncio.create_task(self._siblings.tell(key))
-                self._telling.add(telling)
-                telling.add_done_callback(self._telling.discard)
+            if key is not None and (running := self._calls.get(key)) is not None:
+                running.cancel()
         elif ctx.method == "tools/call" and (key := _key(ctx, ctx.request_id)) is not None:
             return await self._run(key, ctx, call_next)
         return await call_next(ctx)
-
-    async def answer(self, key: CallKey) -> AsyncGenerator[None, None]:
-        """Cancel the call of a notification that has reached a sibling. There is no answer."""
-        self._cancel(key)
-        for _ in ():
-            yield
-
-    def _cancel(self, key: CallKey) -> bool:
-        """Whether there was such a call."""
-        if (running := self._calls.get(key)) is not None:
-            running.cancel()
-        return running is not None
 
     async def _run(
         self, key: CallKey, ctx: ServerRequestContext[Any, Any], call_next: CallNext

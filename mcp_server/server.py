@@ -106,14 +106,12 @@ INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token
 def build_http_app(
     app: App,
     settings: Settings,
-    calls: RunningCalls | None = None,
     *,
     register: Callable[[MCPServer[None]], None] | None = None,
 ) -> Starlette:
     """The stateless streamable HTTP app at `/mcp`; every call needs a scope token.
 
-    `calls`: the running calls of this process, which siblings can cancel too. `register` adds tools of a
-    test, after Orc's own.
+    `register` adds tools of a test, after Orc's own.
     """
     auth = {
         "issuer_url": settings.mcp_url.removesuffix("/mcp"),
@@ -124,7 +122,7 @@ def build_http_app(
     }
     server = ToolServer(
         request_scope,
-        calls or RunningCalls(),
+        RunningCalls(),
         token_verifier=ScopeTokenVerifier(app.tokens),
         auth=AuthSettings.model_validate(auth),
     )

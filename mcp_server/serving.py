@@ -2,10 +2,7 @@
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from typing import Any
 
 import uvicorn
 
@@ -14,31 +11,24 @@ from core.infra.collector import collector_paused
 from core.infra.http_server import LimitedHttp, Server
 from core.infra.lifeline import hold_on
 from core.infra.logs import start_logging
-from core.infra.shared_port import Member
-from core.infra.siblings import Siblings
-from core.infra.telemetry.setup import Telemetry, start_telemetry
+from core.infra.telemetry.setup import start_telemetry
 from mcp_server.auth import session_scope
 from mcp_server.bootstrap import open_app
-from mcp_server.cancellation import RunningCalls
 from mcp_server.server import build_http_app, build_stdio_server
 from mcp_server.settings import Settings
 
 SERVICE = "orc-tools"
 
 
-async def serve_http(settings: Settings, member: Member | None = None) -> None:
-    """Serve until a signal arrives, or until standard input ends if the settings say so.
-
-    A `member` serves the connections that are passed to it.
-    """
+async def serve_http(settings: Settings) -> None:
+    """Serve until a signal arrives, or until standard input ends if the settings say so."""
     start_logging(settings)
     telemetry = start_telemetry(settings, SERVICE)
-    siblings = Siblings(member) if member else None
-    calls = RunningCalls(siblings)
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.to_thread, telemetry.close)
         with collector_paused():
             app = await stack.enter_async_context(open_app(settings))
-            http_app = build_http_app(app, settings, calls)
+            http_app = build_http_app(app, settings)
         config = uvicorn.Config(
             http_app,
             host=settings.mcp_host,
@@ -49,15 +39,13 @@ async def serve_http(settings: Settings, member: Member | None = None) -> None:
             log_level="warning",
             timeout_graceful_shutdown=5,
         )
-        server = _Server(config, telemetry, member, app.warm)
+        server = Server(config, warm=app.warm, ends=stack.aclose)
 
         def stop() -> None:
             server.should_exit = True
 
         if settings.mcp_until_stdin_ends:
             hold_on(stop)
-        if siblings:
-            await stack.enter_async_context(siblings.answered(calls.answer))
         try:
             await server.serve()
         except SystemExit as exc:  # uvicorn has logged the reason
@@ -70,24 +58,6 @@ class LimitedTools(LimitedHttp):
     """Takes the scope token of a conversation with some ten thousand documents."""
 
     header_bytes = 1024 * 1024
-
-
-class _Server(Server):
-    """Ends with telemetry sent: the signal that has stopped it then ends the process on the spot."""
-
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        telemetry: Telemetry,
-        member: Member | None,
-        warm: Callable[[], Coroutine[Any, Any, None]],
-    ) -> None:
-        super().__init__(config, member.connections if member else None, warm=warm)
-        self._telemetry = telemetry
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
-        await asyncio.to_thread(self._telemetry.close)
 
 
 async def serve_stdio(settings: Settings) -> None:

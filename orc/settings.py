@@ -153,13 +153,6 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         le=65535,
         description="port on which the API of `orc serve` listens; 0: a free one",
     )
-    processes: int = Field(
-        default=1,
-        ge=1,
-        le=64,
-        description="processes of the API, and as many of the tools server, that `orc serve` runs; more than"
-        " one use more than one processor core",
-    )
     auth_mode: AuthMode = Field(
         default=AuthMode.LOCAL,
         description="how callers are identified; local: one user, on a loopback address only; easyauth: by"

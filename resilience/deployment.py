@@ -20,7 +20,7 @@ import psutil
 from bench.deployment import clean_surroundings
 from devkit.system import System, running, upload, wait_for
 from devkit.system_here import system_here
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 
 INSTANCE = ("-m", "resilience.instance")
 TOOLS_INSTANCE = ("-m", "resilience.tools")

@@ -34,8 +34,8 @@ INDEXED = "another organization's upload that was not indexed"
 ENDED = "a hostile document without an end"
 IN_TIME = "95 % of the questions later than twice the idle time"
 
-SETTINGS = {"ORC_AUTH_MODE": "easyauth", "WEBSITE_AUTH_ENABLED": "True", "ORC_PROCESSES": "2"}
-"""Several organizations, by the headers that Azure would inject; two processes use a second core."""
+SETTINGS = {"ORC_AUTH_MODE": "easyauth", "WEBSITE_AUTH_ENABLED": "True"}
+"""Several organizations, by the headers that Azure would inject."""
 QUESTION = "How many days of annual leave does an employee of the harbour get?"
 TEXT = "Every employee of the harbour has 28 days of annual leave. Dogs are welcome on the quay."
 HOSTILE_QUESTION = "Count from 1 to 300, and tell me what the amounts in the table are."

@@ -21,7 +21,7 @@ import pytest
 
 from devkit.browser import Page, Program, browsing, unpacked
 from devkit.system import System, running, upload
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 from resilience.deployment import surroundings
 
 COMMAND = "open-webui"

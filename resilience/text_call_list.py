@@ -99,8 +99,7 @@ EXCUSED: Mapping[str, str] = {
             " core.ocr.tesseract.Tesseract.__init__ core.storage.blob.documents.AzureBlobStore.__init__"
             " core.storage.blob.documents.BlobPageStore.__init__ core.text.normal_forms.is_mark"
             " orc.api.turn_schemas.SessionContextView.of_context"
-            " orc.conversations.session_contexts.turns_with orc.exports.rendering.PdfRenderer.__init__"
-            " orc.turns.shared_turns.SharedTurns.__init__",
+            " orc.conversations.session_contexts.turns_with orc.exports.rendering.PdfRenderer.__init__",
         ),
     )
     for name in names.split()

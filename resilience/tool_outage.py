@@ -13,7 +13,7 @@ import httpx
 import psutil
 
 from devkit.system import START_SECONDS, System
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 from orc.tools.mcp_client import RESTART_SECONDS
 from resilience.checks import Tally
 from resilience.clients import Outcome, ask

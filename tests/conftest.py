@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FOREIGN_SETTINGS = (
     "ORC_", "OPENAI_", "AZURE_", "LANGCHAIN_", "LANGSMITH_", "OTEL_", "GOOGLE_SEARCH_", "BRAVE_SEARCH_",
 )  # fmt: skip
-KEPT_SETTINGS = {"ORC_REQUIRE_ALL", "ORC_PROCESSES"}
+KEPT_SETTINGS = {"ORC_REQUIRE_ALL"}
 EMULATORS = {"cosmos_target", "storage_target", "search_target"}
 EMULATED_ADAPTERS = {"cosmos", "azurite", "azure"}
 

@@ -302,9 +302,6 @@ class JobQueue(Protocol):
         Jobs of the organizations `besides` are passed over.
         """
 
-    async def wait(self, seconds: float) -> None:
-        """Return after so many seconds, or earlier if there may be a new job."""
-
     async def claim(self, document: Document, kind: JobKind, seconds: float) -> Job | None:
         """Lease this job, queued or not; None while another worker holds it."""
 

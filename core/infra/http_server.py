@@ -1,19 +1,15 @@
-"""HTTP servers: what one connection may take, as uvicorn limits neither headers nor connections, and servers
-that share a port with other processes.
-"""
+"""HTTP servers: what one connection may take, as uvicorn limits neither headers nor connections."""
 
 import asyncio
 import logging
 import socket
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from core.infra.collector import collector_paused
-from core.infra.shared_port import Intake
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +24,6 @@ class LimitedHttp(HttpToolsProtocol):
     header_bytes = 128 * 1024
     header_seconds = 20.0
     most_connections = 2000
-    when_lost: Callable[[], None] | None = None
-    """Called once the connection is closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -43,8 +37,6 @@ class LimitedHttp(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._have_headers()
         super().connection_lost(exc)
-        if self.when_lost is not None:
-            self.when_lost()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -89,10 +81,10 @@ class LimitedHttp(HttpToolsProtocol):
 
 
 class Server(uvicorn.Server):
-    """Serves at the address in its config. If `passed_at` names a Unix socket, it serves the connections that
-    another process accepts and passes there. The config's protocol is a LimitedHttp.
+    """Serves at the address in its config. `serves` is called as soon as it does.
 
-    `warm` runs in the background soon after that: it makes what requests would otherwise wait for.
+    `warm` runs in the background soon after that: it makes what requests would otherwise wait for. `ends`
+    runs after the last response; the signal that has stopped the server may end the process after that.
     """
 
     warm_after_seconds = 1.0
@@ -101,34 +93,29 @@ class Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        passed_at: Path | None = None,
         *,
         warm: Callable[[], Coroutine[Any, Any, None]],
+        serves: Callable[[], None] = lambda: None,
+        ends: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
         super().__init__(config)
-        self._passed_at = passed_at
-        self._warm = warm
+        self._warm, self._serves, self._ends = warm, serves, ends
         self._warming: asyncio.Task[None] | None = None
-        self._intake: Intake | None = None
-        self._beginning: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to serve."""
-        if self._passed_at is None:
-            await super().startup(sockets)
-        else:
-            await super().startup([])
-            self._intake = Intake(self._passed_at, self._serve_passed)
+        await super().startup(sockets)
         if self.started:
+            self._serves()
             self._warming = asyncio.create_task(self._warm_up())
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, and wait for the responses under way."""
-        if self._intake is not None:
-            self._intake.close()
         if self._warming is not None:
             self._warming.cancel()
         await super().shutdown(sockets)
+        if self._ends is not None:
+            await self._ends()
 
     async def _warm_up(self) -> None:
         await asyncio.sleep(self.warm_after_seconds)
@@ -137,25 +124,6 @@ class Server(uvicorn.Server):
                 await self._warm()
         except Exception:  # a request that needs it tries again, and its caller is given the reason
             log.exception("what requests need could not be made in advance")
-
-    def _serve_passed(self, connection: socket.socket, closed: Callable[[], None]) -> None:
-        task = asyncio.create_task(self._begin(connection, closed))
-        self._beginning.add(task)
-        task.add_done_callback(self._beginning.discard)
-
-    async def _begin(self, connection: socket.socket, closed: Callable[[], None]) -> None:
-        def protocol() -> LimitedHttp:
-            made: LimitedHttp = self.config.http_protocol_class(  # type: ignore[call-arg, assignment]
-                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-            )
-            made.when_lost = closed
-            return made
-
-        try:
-            await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
-        except OSError:  # the client has gone meanwhile
-            connection.close()
-            closed()
 
 
 def _connections_of_process() -> int:

@@ -60,10 +60,11 @@ WITHOUT_EFFECT = frozenset(
         "ORC_CONTENT_CHARACTERS", "ORC_EXTRACTION_MEMORY_BYTES", "ORC_EXTRACTION_PROCESSES",
         "ORC_EXTRACTION_SECONDS", "ORC_FILE_ID_TTL_SECONDS", "ORC_LOCAL_ORGANIZATION", "ORC_LOCAL_USER",
         "ORC_MAX_FILES_PER_UPLOAD", "ORC_OCR_SECONDS", "ORC_PAGE_CHARACTERS", "ORC_PING_SECONDS",
-        "ORC_PLANNER_CONFIDENCE", "ORC_RETRIEVAL_PASSAGES", "ORC_TOKEN_CACHE", "ORC_WEB_SEARCH_SECONDS",
+        "ORC_PLANNER_CONFIDENCE", "ORC_PROCESSES", "ORC_RETRIEVAL_PASSAGES", "ORC_TOKEN_CACHE",
+        "ORC_WEB_SEARCH_SECONDS",
     }
 )  # fmt: skip
-"""Settings that became constants, or whose file is part of the package."""
+"""Settings that became constants, whose file is part of the package, or of what there is only one."""
 
 _OLD = frozenset({*RENAMED, *ADVANCED.values(), *WITHOUT_EFFECT})
 ALMOST_THE_SAME = 0.9

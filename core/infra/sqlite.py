@@ -16,7 +16,6 @@ from typing import TypeVar
 from opentelemetry.trace import SpanKind
 
 from core.errors import DataNotUsable, DependencyDown
-from core.infra.doorbell import Doorbell
 from core.infra.exhaustion import exhausted
 from core.infra.telemetry.spans import long_step
 
@@ -53,34 +52,16 @@ _OUR_FAULT = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.DataErro
 log = logging.getLogger(__name__)
 
 
-class CommitWatch:
-    """Reports whether any process may have committed, in microseconds and without waiting."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._version: int | None = None
-
-    def has_changed(self) -> bool:
-        """Whether a process may have committed since the last call."""
-        try:
-            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
-        except sqlite3.DatabaseError:  # for example, another process has locked the file
-            return True
-        before, self._version = self._version, version
-        return bool(version != before)
-
-
 class Database:
     """Runs functions of a connection off the event loop, and short lookups on it.
 
     `write` gives its function one transaction that is on disk when it returns; `read` gives a
     consistent snapshot. Connections are opened on first use, one per thread. Any method raises
-    DataNotUsable if the file was written by a newer version. With `bell`, processes wait for each other.
+    DataNotUsable if the file was written by a newer version.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.bell = Doorbell(path.with_name(f"{path.name}-bell"))
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
         self._local = threading.local()
@@ -143,13 +124,6 @@ class Database:
         found = await self._look(work) if few else None
         return await self.read(work) if found is None else found
 
-    async def watch(self) -> CommitWatch:
-        """A watch over commits, which is closed with the database."""
-        with _translated(self.path.parent):
-            connection = await asyncio.to_thread(self._connect)
-            connection.execute("PRAGMA busy_timeout = 0")
-        return CommitWatch(connection)
-
     async def erase(self, *statements: Statement) -> int:
         """Run deletions as `execute` does; returns the rows changed by all of them.
 
@@ -194,7 +168,6 @@ class Database:
 
     async def close(self) -> None:
         """Finish what is running, empty the log and close every connection."""
-        self.bell.close()
         if self._opened:
             await self.empty_log()
         await asyncio.to_thread(self._writer.shutdown)

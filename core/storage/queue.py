@@ -190,9 +190,6 @@ class StorageJobQueue:
                 await notices.drop(received.message_id, received.pop_receipt)
         return None
 
-    async def wait(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
     async def claim(self, document: Document, kind: JobKind, seconds: float) -> Job | None:
         """As in the port, and None too while a job with the same bytes is held."""
         await self._queued(document, kind)

@@ -39,7 +39,7 @@ from orc.api.routes import (
 from orc.api.tracing import TraceIds
 from orc.api.transfer import Transfer
 from orc.bootstrap import AppProvider, Override
-from orc.settings import Settings
+from orc.settings import Settings, load
 
 OPENAPI_PATH = f"{PREFIX}/openapi.json"
 OPEN_PATHS = frozenset({f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH, "/"})
@@ -70,11 +70,13 @@ class _App(DocumentedApp):
 
 
 # Why routes carry /api, and how OpenAI's interface differs: docs/decisions/http-api.md.
-def create_app(settings: Settings, override: Override | None = None) -> FastAPI:
-    """The app for these settings. Nothing is opened before the first request or the lifespan.
+def create_app(settings: Settings | None = None, override: Override | None = None) -> FastAPI:
+    """The app for these settings, those of the environment by default.
 
-    `override` replaces dependencies of turns, in tests.
+    Nothing is opened before the first request or the lifespan. `override` replaces dependencies of turns, in
+    tests.
     """
+    settings = settings or load()
     keep_content_out()
     telemetry = start_telemetry(settings, "orc-api")
     provider = AppProvider(settings, override)

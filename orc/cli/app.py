@@ -76,15 +76,6 @@ def serve() -> None:
     _run(lambda settings: serve_both(settings, out))
 
 
-@app.command(hidden=True)
-def api(member: Annotated[Path, typer.Option(help="which of the processes it is")]) -> None:
-    """Serve a part of the connections of `orc serve`, which starts it."""
-    from core.infra.shared_port import Member
-    from orc.cli.serve import serve_member
-
-    _run(lambda settings: serve_member(settings, Member.at(member)))
-
-
 @app.command()
 def worker(
     until_stdin_ends: Annotated[

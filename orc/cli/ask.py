@@ -18,7 +18,8 @@ from core.infra.telemetry.spans import request_span, trace_id_of
 from core.models import Document, DocumentStatus
 from core.names import Owner, name_for_upload
 from orc.check_words import check_words
-from orc.cli.processes import UntilUp, free_port, tools_server
+from orc.cli.ports import free_port
+from orc.cli.processes import UntilUp, tools_server
 from orc.events import Done, Failed, Reset, Revised, Stopped, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
@@ -56,7 +57,6 @@ async def opened(
         private = settings.model_copy(
             update={
                 "data_dir": Path(folder),
-                "processes": 1,
                 # What people read is the answer.
                 "log_level": settings.log_level if "log_level" in settings.model_fields_set else "warning",
                 "mcp_server_url": f"http://127.0.0.1:{free_port()}/mcp",

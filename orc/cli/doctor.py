@@ -62,7 +62,7 @@ async def examine(settings: Settings, console: Console) -> bool:
     async with open_app(settings) as app:
         callers = check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
         states = await asyncio.gather(*(each() for each in (*app.checks, callers)))
-        _report_states(settings, states, say)
+        _report_states(states, say)
         answers = True
         if settings.has_model:
             window = settings.context_window or app.model_facts.window(app.models.names)
@@ -77,9 +77,8 @@ async def examine(settings: Settings, console: Console) -> bool:
     return works and not any(each.is_damage for each in findings)
 
 
-def _report_states(settings: Settings, states: Sequence["DependencyState"], say: Callable[..., None]) -> None:
-    several = f", {settings.processes} processes each of the API and the tools server"
-    say(f"Orc on Python {platform.python_version()}{several if settings.processes > 1 else ''}")
+def _report_states(states: Sequence["DependencyState"], say: Callable[..., None]) -> None:
+    say(f"Orc on Python {platform.python_version()}")
     for state in states:
         mark = Text("ok", "green") if state.ok else Text("no", "red")
         say(mark, f" {state.name}: {state.backend}, {state.latency_ms} ms")

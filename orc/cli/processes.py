@@ -2,28 +2,28 @@
 
 import asyncio
 import contextlib
-import errno
 import logging
-import random
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from core.errors import DependencyDown
 from core.infra.lifeline import HANG_SECONDS
-from core.infra.shared_port import NOT_ON_THIS_MACHINE, Dispatcher, listen, members_in
-from core.infra.temporary_folders import temporary_folder
+from orc.cli.ports import port_of
 from orc.settings import Settings, child_environment
+
+UntilUp = Callable[[], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
 
+START_SECONDS = 60.0
+POLL_SECONDS = 0.05
 RESTART_SECONDS = 0.5
 STOP_SECONDS = 5.0
+"""A child that needs longer to stop is killed."""
 ASK_SECONDS = 1.0
 """Time between questions to a child whether it still answers."""
 SILENT_SECONDS = HANG_SECONDS + 5.0
@@ -44,10 +44,8 @@ async def keep_running(
     environment: Mapping[str, str],
     *,
     silent_seconds: float = SILENT_SECONDS,
-    stop_seconds: float = STOP_SECONDS,
 ) -> None:
-    """Run Python with these arguments, again whenever it ends or hangs, until cancelled; then it is stopped,
-    and killed if that takes longer than `stop_seconds`.
+    """Run Python with these arguments, again whenever it ends or hangs, until cancelled; then it is stopped.
 
     The child has to call lifeline.hold_on: it answers on its standard input, which ends with this process.
     """
@@ -62,7 +60,7 @@ async def keep_running(
             try:
                 code = await process.wait()
             except asyncio.CancelledError:
-                await _stop(process, stop_seconds)
+                await _stop(process)
                 raise
             finally:
                 watching.cancel()
@@ -93,114 +91,15 @@ async def _kill_if_silent(
         await asyncio.sleep(ASK_SECONDS)
 
 
-async def _stop(process: asyncio.subprocess.Process, seconds: float) -> None:
+async def _stop(process: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.terminate()
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(STOP_SECONDS):
                 await process.wait()
         except TimeoutError:
             process.kill()
             await process.wait()
-
-
-UntilUp = Callable[[], Awaitable[None]]
-
-START_SECONDS = 60.0
-POLL_SECONDS = 0.05
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    """A port of the host that nothing listens on now. Raises OSError if the host is not of this machine.
-
-    Systems take the ports of outgoing connections from 32768 upwards. A port below is therefore still free
-    when its server starts to listen.
-    """
-    family, _, _, _, (address, _, *scope) = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-    with socket.socket(family) as probe:
-        for port in random.sample(range(20_000, 32_768), 100):
-            try:
-                probe.bind((address, port, *scope))
-            except OSError as exc:
-                if exc.errno != errno.EADDRINUSE:
-                    raise
-            else:
-                return port
-    raise OSError(errno.EADDRINUSE, "No free port was found", host)
-
-
-def port_is_free(host: str, port: int) -> bool:
-    """Whether a server could listen there, on every address of that name that this machine has."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except socket.gaierror:
-        return False
-    errors = {_error_of_binding(family, address) for family, _, _, _, address in found}
-    return None in errors and errors <= {None, *NOT_ON_THIS_MACHINE}
-
-
-def _error_of_binding(family: int, address: tuple[Any, ...]) -> int | None:
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as exc:
-        return exc.errno
-    return None
-
-
-def port_of(address: SplitResult) -> int:
-    """The port that a URL means, named or not."""
-    if address.port is not None:
-        return address.port
-    return 443 if address.scheme == "https" else 80
-
-
-@dataclass(frozen=True)
-class Server:
-    """A server as child processes: what they are called in the log, their arguments and environment."""
-
-    what: str
-    arguments: Sequence[str]
-    environment: Mapping[str, str]
-    stop_seconds: float = STOP_SECONDS
-
-    def running(self, *arguments: str) -> Coroutine[Any, Any, None]:
-        """Keeps one process running."""
-        return keep_running(
-            self.what, [*self.arguments, *arguments], self.environment, stop_seconds=self.stop_seconds
-        )
-
-
-@asynccontextmanager
-async def sharing_port(server: Server, count: int, host: str, port: int) -> AsyncIterator[UntilUp]:
-    """So many processes of the server at one port, for as long as the context is open.
-
-    They start in the background; the yielded function waits until all of them serve. If one ends, the others
-    go on and it is started again. At the end no more connections are accepted before the processes stop.
-    """
-    with temporary_folder() as folder, contextlib.ExitStack() as stack:
-        members = members_in(folder, count)
-        listeners = [stack.enter_context(listener) for listener in listen(host, port)]
-        dispatcher = Dispatcher(listeners, [member.connections for member in members])
-        async with running(server.running("--member", str(member.path)) for member in members):
-            try:
-                async with running([dispatcher.run()]):
-                    yield partial(dispatcher.until_all_serve, FIRST_ANSWER_SECONDS)
-            finally:
-                stack.close()
-
-
-@asynccontextmanager
-async def running(coroutines: Iterable[Coroutine[Any, Any, None]]) -> AsyncIterator[list[asyncio.Task[None]]]:
-    """Tasks that are cancelled, and waited for, when the context ends."""
-    tasks = [asyncio.create_task(each) for each in coroutines]
-    try:
-        yield tasks
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager
@@ -210,19 +109,13 @@ async def tools_server(settings: Settings) -> AsyncIterator[UntilUp]:
     It starts in the background; the yielded function waits until it answers.
     """
     address = urlsplit(settings.mcp_server_url)
-    host, port = str(address.hostname), port_of(address)
     environment = environment_of(
         settings,
-        ORC_MCP_HOST=host,
-        ORC_MCP_PORT=str(port),
+        ORC_MCP_HOST=str(address.hostname),
+        ORC_MCP_PORT=str(port_of(address)),
         ORC_MCP_UNTIL_STDIN_ENDS="true",
     )
-    server = Server("the tools server", ["-m", "mcp_server"], environment)
-    if settings.processes > 1:
-        async with sharing_port(server, settings.processes, host, port) as all_serve:
-            yield all_serve
-        return
-    async with running([server.running()]) as [supervisor]:
+    async with _running("the tools server", ["-m", "mcp_server"], environment) as [supervisor]:
         yield partial(_until_up, settings, supervisor)
 
 
@@ -248,7 +141,20 @@ async def _until_up(settings: Settings, supervisor: asyncio.Task[None]) -> None:
 @asynccontextmanager
 async def workers(settings: Settings) -> AsyncIterator[None]:
     """As many worker processes as the settings ask for, while the context is open."""
-    environment = environment_of(settings)
     command = ["-m", "orc", "worker", "--until-stdin-ends"]
-    async with running(keep_running("a worker", command, environment) for _ in range(settings.workers)):
+    async with _running("a worker", command, environment_of(settings), settings.workers):
         yield
+
+
+@asynccontextmanager
+async def _running(
+    what: str, arguments: Sequence[str], environment: Mapping[str, str], count: int = 1
+) -> AsyncIterator[list[asyncio.Task[None]]]:
+    """Keep so many child processes running; they are stopped, and waited for, when the context ends."""
+    tasks = [asyncio.create_task(keep_running(what, arguments, environment)) for _ in range(count)]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

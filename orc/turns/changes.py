@@ -10,7 +10,7 @@ from core.names import Owner
 class Changes:
     """Signals that a conversation has changed; readers load the change from the stores.
 
-    Changes by other servers are not signalled: readers look into the stores now and then as well.
+    Changes by other processes are not signalled: readers look into the stores now and then as well.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 from opentelemetry.trace import Span
 
 from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
-from core.infra.siblings import Siblings
 from core.models import Document
 from core.names import Owner
 from orc.contexts.ids import is_context_id
@@ -28,7 +27,6 @@ from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import INTERRUPTED_SECONDS, TurnRunner, interrupted, unexpected
 from orc.turns.running_turn import Asked, Preparation, RunningTurn
-from orc.turns.shared_turns import SharedTurns
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
 from orc.user_limits import UserLimit
@@ -42,24 +40,12 @@ class TurnService:
     def __init__(self, parts: TurnDependencies) -> None:
         self._parts = parts
         self.changes = Changes()
-        self._titles = Titles(parts.log, parts.models, parts.counter, self.changed)
-        self._runner = TurnRunner(parts, self._titles, self.changed)
+        self._titles = Titles(parts.log, parts.models, parts.counter, self.changes.happened)
+        self._runner = TurnRunner(parts, self._titles, self.changes.happened)
         self._recent = RecentTurns()
         self._running: set[asyncio.Future[None]] = set()
         self._stops: dict[tuple[Owner, str], Stop] = {}
         self._of_users = UserLimit(parts.settings.turns_per_user, "questions")
-        self._shared: SharedTurns | None = None
-
-    def share(self, siblings: Siblings) -> SharedTurns:
-        """Show turns of sibling processes too; the returned object answers requests of siblings."""
-        self._shared = SharedTurns(self._recent, siblings, self._stop_here, self.changes)
-        return self._shared
-
-    def changed(self, owner: Owner) -> None:
-        """Wake those who follow this conversation, in this process and its siblings."""
-        self.changes.happened(owner)
-        if self._shared:
-            self._shared.changed(owner)
 
     async def start(self, request: TurnRequest, principal: Principal) -> EventLog:
         """Store the question and start to answer it; returns the events of the turn, from the first.
@@ -223,26 +209,18 @@ class TurnService:
     async def stop(self, owner: Owner, turn_id: str) -> Turn:
         """Ask a running turn to end with what is written of its answer; returns the turn as it is now.
 
-        If another process answers the turn, a sibling is informed at once; others read the request from the
-        turn log. Raises NotFound.
+        A process that answers it elsewhere reads the request from the turn log. Raises NotFound.
         """
         turn = await self._parts.log.ask_to_stop(owner, turn_id)
-        if turn.status is TurnStatus.PENDING and not self._stop_here(owner, turn_id) and self._shared:
-            await self._shared.stop(owner, turn_id)
-        return turn
-
-    def _stop_here(self, owner: Owner, turn_id: str) -> bool:
-        """Stop the turn if this process answers it; returns whether it does."""
-        stop = self._stops.get((owner, turn_id))
-        if stop is not None:
+        if turn.status is TurnStatus.PENDING and (stop := self._stops.get((owner, turn_id))) is not None:
             stop.ask()
-        return stop is not None
+        return turn
 
     async def resume(self, request: TurnRequest, principal: Principal, *, after: int) -> EventLog:
         """The events of the turn that the same request began earlier; it never begins one.
 
         `after` is the last event that the reader has. Raises InvalidInput (no key), NotFound, KeyReused and
-        TurnInFlight (a process of another server is answering).
+        TurnInFlight (another process is answering).
         """
         request, owner = _with_owner(request, principal)
         if request.idempotency_key is None:
@@ -255,7 +233,7 @@ class TurnService:
             raise NotFound("No turn was begun with this key. Ask without Last-Event-ID.")
         if turn.request_hash != request.content_hash:
             raise KeyReused("This key was used for another request.", field="Idempotency-Key")
-        log = await self._find(owner, turn, request.trace_id)
+        log = self._in_memory(owner, turn)
         if turn.status is TurnStatus.PENDING and log is None:
             raise in_flight(turn)
         return await self._shown(principal, owner, turn, after, request.trace_id, log)
@@ -263,25 +241,21 @@ class TurnService:
     async def events_of(
         self, owner: Owner, turn_id: str, principal: Principal, *, after: int, trace_id: str
     ) -> EventLog | None:
-        """The events of an earlier turn, of this process or another; None if the reader has all of them.
+        """The events of an earlier turn; None if the reader has all of them.
 
-        `after` is the last event that the reader has. If the events are no longer in memory, the streamed
-        text is withdrawn and the stored answer follows. Raises NotFound.
+        `after` is the last event that the reader has. If the events are not in the memory of this process,
+        the streamed text is withdrawn and the stored answer follows; while another process answers, the only
+        event is an error that says so. Raises NotFound.
         """
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
-        found = await self._find(owner, turn, trace_id)
-        log = await self._shown(principal, owner, turn, after, trace_id, found)
+        known = self._in_memory(owner, turn)
+        log = await self._shown(principal, owner, turn, after, trace_id, known)
         return None if log.is_read(after) and turn.status is not TurnStatus.PENDING else log
 
     def _in_memory(self, owner: Owner, turn: Turn) -> EventLog | None:
         return self._recent.find(owner, turn.turn_id, turn.attempt)
-
-    async def _find(self, owner: Owner, turn: Turn, trace_id: str) -> EventLog | None:
-        """The log of the turn in the memory of this process or of a sibling."""
-        log = self._in_memory(owner, turn)
-        return await self._shared.find(owner, turn, trace_id) if log is None and self._shared else log
 
     async def _shown(
         self, caller: Principal, owner: Owner, turn: Turn, after: int, trace_id: str, log: EventLog | None
@@ -303,16 +277,12 @@ class TurnService:
             return replay_log(turn, after=after, trace_id=trace_id)
         return log
 
-    async def forget(self, owner: Owner) -> None:
-        """Drop the events of a deleted conversation from memory, that of siblings too."""
+    def forget(self, owner: Owner) -> None:
+        """Drop the events of a deleted conversation from memory."""
         self._recent.forget(owner)
-        if self._shared:
-            await self._shared.forget(owner)
 
     async def close(self, grace_seconds: float = 10.0) -> None:
         """Wait for running turns for a while, and for those that begin meanwhile, then cancel them."""
-        if self._shared:
-            self._shared.close()
         clock = asyncio.get_running_loop().time
         ends_at = clock() + grace_seconds
         while self._running and clock() < ends_at:

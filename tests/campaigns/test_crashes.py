@@ -15,7 +15,7 @@ import pytest
 from devkit.doubles.openai_double import OpenAIDouble, Script, serving
 from devkit.stream_to_json import shown_text
 from devkit.system import System, ask_streaming, read_events, running
-from orc.cli.processes import port_is_free
+from orc.cli.ports import port_is_free
 from orc.turns.results import STORED_AFTER
 from tests.system.steps import (
     Json,

@@ -16,7 +16,7 @@ from fpdf import FPDF
 
 from devkit.browser import Page, Program, browsing
 from devkit.shared_data import ROOT
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 
 SECONDS = 120.0
 START_SECONDS = 600.0

@@ -1,6 +1,6 @@
 """200 turns that are stopped at random moments, and a planted bug that is found; the small run is elsewhere.
 
-See tests/system/test_two_processes.py for the smallest run.
+See tests/system/test_two_servers.py for the smallest run.
 """
 
 import asyncio

@@ -22,7 +22,7 @@ from devkit.azure.targets import Target
 from devkit.doubles.openai_double import OpenAIDouble, Script, serving
 from devkit.shared_data import ROOT
 from devkit.system import upload
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 from orc.cli.worker import WorkerProvider
 from tests.functions.host import LOCAL, HostTransport
 from tests.functions.worker import Worker, running_worker

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Collection
 
 from core.errors import LeaseLost
-from core.infra.sqlite import CommitWatch, Database
+from core.infra.sqlite import Database
 from core.models import Document, Job, JobKind, JobProgress
 from core.names import BlobPath, Owner
 
@@ -49,11 +49,6 @@ SELECT jobs.* FROM jobs LEFT JOIN busy USING (organization_id)
 WHERE due_at <= :now AND organization_id NOT IN (SELECT value FROM json_each(:besides)) AND {_FREE}
 ORDER BY CASE kind WHEN 'ingest' THEN 0 WHEN 'embed' THEN 1 ELSE 2 END, COALESCE(held, 0), queued_at LIMIT 1
 """
-_LATER = """
-SELECT MIN(at) AS at FROM (SELECT due_at AS at FROM jobs UNION ALL SELECT leased_until FROM jobs)
-WHERE at > :now
-"""
-"""When a job can be free next, if nothing is committed until then."""
 _TAKE = f"""
 UPDATE jobs SET lease = :lease, leased_until = :until, leases = leases + 1
 WHERE document_id = :document_id AND kind = :kind AND {_FREE} RETURNING *
@@ -70,25 +65,15 @@ class SqliteJobQueue:
     def __init__(self, database: Database, *, clock: Callable[[], float] = time.time) -> None:
         self._database = database
         self._clock = clock
-        self._watch: CommitWatch | None = None
-        self._nothing_for: tuple[str, float] | None = None
 
     async def enqueue(self, document: Document, kind: JobKind) -> None:
         await self._database.execute((_QUEUE, _row(document, kind, self._clock())))
-        self._database.bell.ring()
-
-    async def wait(self, seconds: float) -> None:
-        await self._database.bell.wait(seconds)
 
     async def lease(self, seconds: float, besides: Collection[str] = ()) -> Job | None:
-        now, others = self._clock(), json.dumps(list(besides))
-        if await self._has_nothing_new(now, others):
-            return None
+        now = self._clock()
+        look = {"now": now, "besides": json.dumps(list(besides))}
         # Read first: workers ask often, and a writing transaction would block the others.
-        look = {"now": now, "besides": others}
         if not await self._database.rows(_NEXT, look):
-            [later] = await self._database.rows(_LATER, look)
-            self._nothing_for = others, later["at"] or float("inf")
             return None
 
         def work(connection: sqlite3.Connection) -> Job | None:
@@ -96,17 +81,6 @@ class SqliteJobQueue:
             return row and _take(connection, row["document_id"], JobKind(row["kind"]), now, seconds)
 
         return await self._database.write(work)
-
-    async def _has_nothing_new(self, now: float, besides: str) -> bool:
-        """Whether another look would find nothing, as the last one did: workers ask often, mostly in vain."""
-        if self._watch is None:
-            self._watch = await self._database.watch()
-        # Asked before each look, so that no commit during a look is missed.
-        if self._watch.has_changed() or self._nothing_for is None:
-            self._nothing_for = None
-            return False
-        asked_besides, until = self._nothing_for
-        return asked_besides == besides and now < until
 
     async def claim(self, document: Document, kind: JobKind, seconds: float) -> Job | None:
         now = self._clock()
@@ -129,8 +103,6 @@ class SqliteJobQueue:
         parameters = (self._clock() + delay_seconds, *_held(job))
         query = f"UPDATE jobs SET lease = '', leased_until = 0, due_at = ?, leases = leases - 1 {_HELD}"
         await self._database.execute((query, parameters))
-        if not delay_seconds:
-            self._database.bell.ring()
 
     async def report(self, job: Job, progress: JobProgress) -> None:
         parameters = (progress.model_dump_json(), *_held(job))

@@ -159,7 +159,7 @@ async def export_conversation(
 async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: AppDep) -> ConversationView:
     """Give a conversation a title of the user's own. Its place in the list stays the same."""
     head = await app.log.retitle(owner, body.title)
-    app.turn_service.changed(owner)
+    app.turn_service.changes.happened(owner)
     return ConversationView.of(head)
 
 
@@ -173,8 +173,8 @@ async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     # Again: an update may have written in between, while the conversation still existed.
     await app.memory.forget(owner)
     await app.traces.delete(owner)
-    await app.turn_service.forget(owner)
-    app.turn_service.changed(owner)
+    app.turn_service.forget(owner)
+    app.turn_service.changes.happened(owner)
     if not deleted and not documents:
         raise NotFound("There is no such conversation.")
 

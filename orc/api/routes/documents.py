@@ -163,7 +163,7 @@ async def upload(
         return stored
     documents, errors = stored
     await app.log.ensure_conversation(owner, documents[0].blob_name)
-    app.turn_service.changed(owner)
+    app.turn_service.changes.happened(owner)
     return UploadResponse(conversation_id=owner.conversation_id, documents=documents, errors=errors)
 
 
@@ -281,7 +281,7 @@ async def document_content(
 async def delete_document(document_id: str, owner: OwnerDep, app: AppDep) -> None:
     """Remove a document: its bytes, its text, its index entries and its references."""
     await app.library.delete(owner, document_id)
-    app.turn_service.changed(owner)
+    app.turn_service.changes.happened(owner)
 
 
 def _new_name(item: UploadFile, stored: list[Document]) -> str:

@@ -12,7 +12,7 @@ import pytest
 from devkit.doubles import cosmos_emulator
 from devkit.node import from_npm
 from devkit.shared_data import ROOT
-from orc.cli.processes import port_is_free
+from orc.cli.ports import port_is_free
 
 pytestmark = pytest.mark.slow
 

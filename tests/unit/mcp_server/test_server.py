@@ -15,11 +15,8 @@ from pydantic import Field
 
 from core import __version__
 from core.documents.scope import Scope, ScopeTokens
-from core.infra.shared_port import members_in
-from core.infra.siblings import Siblings
 from core.names import Owner
 from mcp_server.bootstrap import open_app
-from mcp_server.cancellation import RunningCalls
 from mcp_server.server import ToolServer, build_http_app
 from mcp_server.settings import Settings
 from mcp_server.tools.documents_analyze import DocumentsAnalyze
@@ -58,14 +55,13 @@ class SlowAnalysis:
 async def served(
     folder: Path,
     slow: SlowAnalysis | None = None,
-    calls: RunningCalls | None = None,
     register: Callable[[MCPServer[None]], None] | None = None,
 ) -> AsyncIterator[tuple[httpx.AsyncClient, ScopeTokens]]:
     """A client of a tools server, with a token of Ann's, and what makes tokens."""
     settings = Settings(data_dir=folder, mcp_public_url=f"{PUBLIC}/mcp")
     async with open_app(settings) as app:
         analyze = app.documents_analyze if slow is None else cast(DocumentsAnalyze, slow)
-        http_app = build_http_app(replace(app, documents_analyze=analyze), settings, calls, register=register)
+        http_app = build_http_app(replace(app, documents_analyze=analyze), settings, register=register)
         transport = httpx.ASGITransport(http_app)
         headers = {**ACCEPT, **bearer(app.tokens)}
         async with (
@@ -217,29 +213,6 @@ async def test_a_client_with_a_session_cancels_its_call_by_a_notification(tmp_pa
         notified = await client.post("/mcp", json=cancellation(), headers=headers)
         answer = message_of(await asyncio.wait_for(call, 5))
     assert notified.status_code == 202
-    assert slow.cancelled.is_set()
-    assert answer["error"]["code"] == -32800
-
-
-async def test_a_notification_that_reaches_another_process_of_the_port_cancels_the_call(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    slow = SlowAnalysis()
-    members = members_in(tmp_path_factory.mktemp("m"), 2)
-    here, there = (RunningCalls(Siblings(member)) for member in members)
-    headers = {**VERSION, "mcp-session-id": "one"}
-    async with (
-        Siblings(members[0]).answered(here.answer),
-        served(tmp_path, slow, here) as (client, tokens),
-        served(tmp_path, calls=there) as (other, _),
-    ):
-        call = asyncio.create_task(client.post("/mcp", json=slow_call(), headers=headers))
-        await slow.begun.acquire()
-        foreign = {**headers, **bearer(tokens, BOB)}
-        assert (await other.post("/mcp", json=cancellation(), headers=foreign)).status_code == 202
-        assert not slow.cancelled.is_set()
-        assert (await other.post("/mcp", json=cancellation(), headers=headers)).status_code == 202
-        answer = message_of(await asyncio.wait_for(call, 5))
     assert slow.cancelled.is_set()
     assert answer["error"]["code"] == -32800
 

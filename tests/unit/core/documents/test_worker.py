@@ -12,7 +12,6 @@ from core.bootstrap import open_documents
 from core.documents.ports import ProviderFiles
 from core.documents.worker import LOCAL, REPAIR_SECONDS, TOO_SLOW, Pace, Worker
 from core.errors import DependencyDown
-from core.infra.doorbell import Doorbell
 from core.infra.settings import CoreSettings
 from core.infra.text_processes import TextProcesses
 from core.llm.errors import ModelMisconfigured
@@ -113,44 +112,6 @@ async def test_an_idle_worker_keeps_polling_at_its_slowest_pace(side: DocumentSi
     assert queue.asked >= 8
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
-
-
-class WatchedQueue(SqliteJobQueue):
-    """Says when a worker begins to wait, and when a job is done."""
-
-    waits: asyncio.Event
-    finished: asyncio.Event
-
-    async def wait(self, seconds: float) -> None:
-        self.waits.set()
-        await super().wait(seconds)
-
-    async def finish(self, job: Job) -> None:
-        await super().finish(job)
-        self.finished.set()
-
-
-async def starts_a_new_job_at_once(side: DocumentSide) -> None:
-    """A worker that would poll once in ten minutes does a new job within seconds."""
-    queue = WatchedQueue(side.database, clock=side.clock)
-    queue.waits, queue.finished = asyncio.Event(), asyncio.Event()
-    working = asyncio.create_task(worker_on(side, queue, Pace(600.0, 600.0, 600.0)).run())
-    await queue.waits.wait()
-    document = await queued(side, "a.txt")
-    async with asyncio.timeout(10):
-        await queue.finished.wait()
-    assert await status(side, document) is DocumentStatus.COMPLETED
-    working.cancel()
-    await asyncio.gather(working, return_exceptions=True)
-
-
-async def test_an_idle_worker_starts_a_new_job_at_once(side: DocumentSide) -> None:
-    await starts_a_new_job_at_once(side)
-
-
-async def test_an_idle_worker_polls_if_it_cannot_be_woken(side: DocumentSide, tmp_path: Path) -> None:
-    side.database.bell = Doorbell(tmp_path / "missing" / "bell")
-    await starts_a_new_job_at_once(side)
 
 
 class Hanging:

@@ -40,32 +40,6 @@ async def names(database: Database) -> list[str]:
     return [row["name"] for row in rows]
 
 
-async def test_a_watch_reports_commits_of_any_connection_once(database: Database) -> None:
-    watch, other = await database.watch(), Database(database.path)
-    assert watch.has_changed()
-    assert not watch.has_changed()
-    for each in (database, other):
-        await names(each)
-        assert not watch.has_changed()
-        await each.write(lambda connection: insert(connection, str(time.monotonic())))
-        assert watch.has_changed()
-        assert not watch.has_changed()
-    await other.close()
-
-
-async def test_a_watch_that_cannot_look_reports_a_change(database: Database) -> None:
-    watch = await database.watch()
-    watch.has_changed()
-    await database.close()
-    assert watch.has_changed()
-
-
-async def test_a_watch_of_a_file_that_cannot_be_opened_is_an_error_of_ours(tmp_path: Path) -> None:
-    database = Database(tmp_path)
-    with pytest.raises(DependencyDown):
-        await database.watch()
-
-
 async def test_what_was_written_is_read_by_all_who_open_the_file(database: Database) -> None:
     await database.write(insert)
     assert await names(database) == ["a"]

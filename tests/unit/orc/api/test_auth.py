@@ -17,7 +17,7 @@ from fastapi import Request
 from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated
 from devkit.system import principal_headers
 from orc.api.auth import BearerTokens, EasyAuth, LocalUser, build_authenticator
-from orc.cli.processes import free_port
+from orc.cli.ports import free_port
 from orc.settings import AuthMode, Settings
 
 ISSUER, AUDIENCE = "https://login.example.com/t/v2.0", "api://orc"

@@ -133,7 +133,7 @@ async def retrying(api: PausingApi, path: str, *, words: int) -> AsyncIterator[a
 async def forget(api: PausingApi, path: str) -> None:
     """Drop the events of a turn from memory, as a restart does."""
     app = await api.app.state.provider.get()
-    await app.turn_service.forget(Owner("acme", "ann", path.split("/")[2]))
+    app.turn_service.forget(Owner("acme", "ann", path.split("/")[2]))
 
 
 async def test_no_reader_gets_the_text_of_two_attempts(api: PausingApi) -> None:

@@ -25,8 +25,8 @@ from core.infra.sqlite import SCHEMA_VERSION
 from core.names import Owner
 from orc import __version__
 from orc.cli.app import app
-from orc.cli.processes import free_port, port_is_free
-from orc.cli.serve import SAMPLE, _greet
+from orc.cli.greeting import SAMPLE, greet
+from orc.cli.ports import free_port, port_is_free
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings
 
@@ -181,7 +181,7 @@ def test_the_example_after_the_start_names_a_file_that_is_there(
         (tmp_path / SAMPLE).touch()
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
-    _greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
+    greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
     assert (str(SAMPLE) in printed.getvalue()) is is_checkout
     assert " ask " in printed.getvalue()
 
@@ -194,15 +194,14 @@ def test_the_example_after_the_start_is_a_command_that_a_shell_finds(
     monkeypatch.setenv("PATH", str(program.parent) if is_active else str(tmp_path))
     monkeypatch.chdir(program.parent.parent.parent)
     printed = io.StringIO()
-    _greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
+    greet(Settings(data_dir=tmp_path), Console(file=printed, width=300))
     command = "orc" if is_active else str(program.relative_to(Path.cwd()))
     assert f"\n  {command} ask " in printed.getvalue()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_serve_names_the_ports_that_it_chose(tmp_path: Path, processes: str) -> None:
-    settings = {"ORC_PORT": "0", "ORC_MCP_PORT": "0", "ORC_PROCESSES": processes}
+def test_serve_names_the_ports_that_it_chose(tmp_path: Path) -> None:
+    settings = {"ORC_PORT": "0", "ORC_MCP_PORT": "0"}
     with subprocess.Popen(
         [sys.executable, "-m", "orc", "serve"],
         env={**os.environ, "ORC_DATA_DIR": str(tmp_path), **settings},
@@ -316,10 +315,8 @@ def test_the_doctor_reports_a_missing_tools_server_and_what_to_do(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
-    monkeypatch.setenv("ORC_PROCESSES", "2")
     result = orc("doctor")
     assert result.exit_code == 1
-    assert "2 processes each of the API and the tools server" in result.stdout
     assert "orc serve" in result.stdout
     assert "offline extractive model (no ORC_MODEL" in result.stdout
     assert str(data_dir / "orc.db") in result.stdout

@@ -65,21 +65,21 @@ async def test_the_question_is_stored_before_the_tool_is_called(log: Log, tools:
 
 
 async def test_a_turn_is_prepared_while_its_question_is_stored_and_runs_afterwards(
-    log: Log, tools: SlowTools, monkeypatch: pytest.MonkeyPatch
+    log: Log, tools: SlowTools
 ) -> None:
     log.may_begin.clear()
-    memory, changed = WatchedMemory(), asyncio.Event()
+    memory = WatchedMemory()
     service = TurnService(replace(turn_service(log, tools)._parts, memory=memory))
-    monkeypatch.setattr(service.changes, "happened", lambda _owner: changed.set())
-    starting = asyncio.create_task(service.start(asking("a.pdf"), CALLER))
-    await asyncio.wait_for(memory.was_read.wait(), 5)
-    await asyncio.sleep(0.05)
-    [turn] = await log.turns(OWNER)
-    assert service._recent.find(OWNER, turn.turn_id, turn.attempt) is None
-    assert not (tools.calls or changed.is_set() or starting.done())
-    log.may_begin.set()
-    assert isinstance(await ending(await starting), Done)
-    assert tools.calls and changed.is_set()
+    with service.changes.followed(OWNER) as changed:
+        starting = asyncio.create_task(service.start(asking("a.pdf"), CALLER))
+        await asyncio.wait_for(memory.was_read.wait(), 5)
+        await asyncio.sleep(0.05)
+        [turn] = await log.turns(OWNER)
+        assert service._recent.find(OWNER, turn.turn_id, turn.attempt) is None
+        assert not (tools.calls or changed.is_set() or starting.done())
+        log.may_begin.set()
+        assert isinstance(await ending(await starting), Done)
+        assert tools.calls and changed.is_set()
 
 
 async def test_a_turn_whose_question_could_not_be_stored_does_not_run(log: Log, tools: SlowTools) -> None:
