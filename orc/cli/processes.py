@@ -53,8 +53,9 @@ async def keep_running(
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
+                # In a separate session: Ctrl-C reaches this process only, which stops its children last.
                 process = await asyncio.create_subprocess_exec(
-                    sys.executable, *arguments, env=environment, stdin=theirs.fileno()
+                    sys.executable, *arguments, env=environment, stdin=theirs.fileno(), start_new_session=True
                 )
             watching = asyncio.create_task(_kill_if_silent(what, process, ours, silent_seconds))
             try:
@@ -65,7 +66,7 @@ async def keep_running(
             finally:
                 watching.cancel()
                 await asyncio.gather(watching, return_exceptions=True)
-        await asyncio.sleep(RESTART_SECONDS)  # Ctrl-C reaches the children too, and cancels this
+        await asyncio.sleep(RESTART_SECONDS)
         logger.error("%s ended with code %s; starting it again", what, code)
 
 
