@@ -24,7 +24,6 @@ from core.extraction.sandbox import Extractor
 from core.infra.data_directory import in_use
 from core.infra.settings import CoreSettings
 from core.infra.temporary_folders import remove_left_over
-from core.infra.text_processes import TextProcesses
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
 from core.llm.factory import ChatModels, build_chat_model
 from core.llm.model_catalog import ModelCatalogue
@@ -45,11 +44,6 @@ from core.storage.factory import (
 
 log = logging.getLogger(__name__)
 
-MORE_PROCESSES = 2
-"""Processes for text beyond the jobs of a worker, so that each organization finds a free one."""
-
-PRELOAD = ("core.documents.passages", "core.search.postings")
-
 
 @dataclass(frozen=True)
 class Documents:
@@ -68,7 +62,6 @@ class Documents:
     tokens: ScopeTokens
     counter: TokenCounter
     clients: StorageClients
-    text: TextProcesses
     pictures: PagePictures
 
     def model_catalogue(self, settings: CoreSettings) -> ModelCatalogue:
@@ -76,10 +69,7 @@ class Documents:
         return ModelCatalogue(settings.model_catalog, self.provider.served if self.provider else None)
 
     async def warm(self, models: ChatModels) -> None:
-        """Make what the first question would otherwise wait for: a process for texts, the numbers of tokens,
-        and the models.
-        """
-        await self.text.start()
+        """Make what the first question would otherwise wait for: the numbers of tokens, and the models."""
         await asyncio.to_thread(self.counter.warm)
         await models.warm()
 
@@ -134,8 +124,6 @@ def _build(
     *,
     analyser: bool,
 ) -> Documents:
-    text = TextProcesses(settings.worker_concurrency + MORE_PROCESSES, preload=PRELOAD)
-    stack.push_async_callback(text.close)
     extractor, ocr = _build_readers(settings, clients, stack)
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
@@ -143,7 +131,7 @@ def _build(
     catalog, analyses = build_records(clients)
     blobs, pages, queue = build_contents(settings, clients)
     files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs)
-    index, vectors, retriever = build_search(settings, clients, pages, embedder, text)
+    index, vectors, retriever = build_search(settings, clients, pages, embedder)
     stores = Stores(
         blobs=blobs,
         catalog=catalog,
@@ -160,8 +148,7 @@ def _build(
         stores,
         extraction,
         embedder=PassageEmbedder(embedder, vectors) if embedder else None,
-        analyser=_build_analyser(settings, analyses, counter, provider, text) if analyser else None,
-        text=text,
+        analyser=_build_analyser(settings, analyses, counter, provider) if analyser else None,
         lease_seconds=settings.ingestion_lease_seconds,
         max_bytes=settings.max_upload_bytes,
     )
@@ -179,7 +166,6 @@ def _build(
         tokens=ScopeTokens(_scope_key(settings)),
         counter=counter,
         clients=clients,
-        text=text,
         pictures=_build_pictures(stores, stack),
     )
 
@@ -219,14 +205,13 @@ def _build_analyser(
     analyses: AnalysisStore,
     counter: TokenCounter,
     provider: Provider | None,
-    text: TextProcesses,
 ) -> Analyser | None:
     """Analyses pages with the model if one is configured, else with rules; None if switched off."""
     if settings.page_analysis == "off":
         return None
     uses_model = provider is not None and settings.page_analysis == "auto"
     model = build_chat_model(settings, "analyst", counter, provider) if uses_model else None
-    return Analyser(analyses, model, text=text, tokens=DailyTokens(settings.analysis_tokens_per_day))
+    return Analyser(analyses, model, tokens=DailyTokens(settings.analysis_tokens_per_day))
 
 
 def _scope_key(settings: CoreSettings) -> str:
