@@ -22,6 +22,7 @@ from core.errors import OrcError
 from core.extraction.pictures import PageDrawer
 from core.extraction.sandbox import Extractor
 from core.infra.data_directory import in_use
+from core.infra.sandbox import Sandbox
 from core.infra.settings import CoreSettings
 from core.infra.temporary_folders import remove_left_over
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
@@ -62,6 +63,7 @@ class Documents:
     tokens: ScopeTokens
     counter: TokenCounter
     clients: StorageClients
+    sandbox: Sandbox
     pictures: PagePictures
 
     def model_catalogue(self, settings: CoreSettings) -> ModelCatalogue:
@@ -124,6 +126,8 @@ def _build(
     *,
     analyser: bool,
 ) -> Documents:
+    sandbox = Sandbox()
+    stack.push_async_callback(sandbox.close)
     extractor, ocr = _build_readers(settings, clients, stack)
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
@@ -166,6 +170,7 @@ def _build(
         tokens=ScopeTokens(_scope_key(settings)),
         counter=counter,
         clients=clients,
+        sandbox=sandbox,
         pictures=_build_pictures(stores, stack),
     )
 

@@ -154,9 +154,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         parts = override(parts) if override else parts
         turn_service = TurnService(parts)
-        exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
-        for each in (exports, turn_service):
-            stack.push_async_callback(each.close)
+        exports = Exporter(parts.log, PdfRenderer(documents.sandbox, settings.fonts_folder), revoked)
+        stack.push_async_callback(turn_service.close)
         yield App(
             settings,
             turn_service,

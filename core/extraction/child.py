@@ -9,12 +9,12 @@ from importlib import import_module
 from pathlib import Path
 
 from core.extraction import limits
-from core.extraction.isolation import isolate
 from core.extraction.pages import clean
 from core.extraction.protocol import done_line, error_line, opened_line, page_lines
 from core.extraction.raised import set_apart
 from core.extraction.readers import open_file
 from core.extraction.sniffing import sniff
+from core.infra.landlock import isolate
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from core.extraction import limits
 from core.extraction.images import IMAGE_FORMATS, MAX_IMAGE_PIXELS
-from core.extraction.isolation import isolate
 from core.extraction.pages import unreadable
 from core.extraction.protocol import error_line
+from core.infra.landlock import isolate
 
 if TYPE_CHECKING:
     from PIL import Image
