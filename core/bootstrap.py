@@ -128,7 +128,7 @@ def _build(
 ) -> Documents:
     sandbox = Sandbox()
     stack.push_async_callback(sandbox.close)
-    extractor, ocr = _build_readers(settings, clients, stack)
+    extractor, ocr = _build_readers(settings, clients, sandbox, stack)
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
     embedder = build_embedder(settings, counter, provider)
@@ -136,6 +136,7 @@ def _build(
     blobs, pages, queue = build_contents(settings, clients)
     files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs)
     index, vectors, retriever = build_search(settings, clients, pages, embedder)
+    pictures = PictureFolder(settings.data_dir / "pictures")
     stores = Stores(
         blobs=blobs,
         catalog=catalog,
@@ -145,7 +146,7 @@ def _build(
         queue=queue,
         vectors=vectors,
         files=files,
-        pictures=PictureFolder(settings.data_dir / "pictures"),
+        pictures=pictures,
     )
     extraction = TextExtraction(stores, extractor, counter, ocr)
     ingestion = Ingestion(
@@ -171,25 +172,18 @@ def _build(
         counter=counter,
         clients=clients,
         sandbox=sandbox,
-        pictures=_build_pictures(stores, stack),
+        pictures=PagePictures(stores.blobs, PageDrawer(sandbox), pictures),
     )
 
 
 def _build_readers(
-    settings: CoreSettings, clients: StorageClients, stack: AsyncExitStack
+    settings: CoreSettings, clients: StorageClients, sandbox: Sandbox, stack: AsyncExitStack
 ) -> tuple[Extractor, Ocr | None]:
     extractor = Extractor()
     stack.push_async_callback(extractor.close)
-    if (ocr := build_ocr(settings, clients.credentials)) is not None:
+    if (ocr := build_ocr(settings, clients.credentials, sandbox)) is not None:
         stack.push_async_callback(ocr.close)
     return extractor, ocr
-
-
-def _build_pictures(stores: Stores, stack: AsyncExitStack) -> PagePictures:
-    assert stores.pictures is not None
-    drawer = PageDrawer()
-    stack.push_async_callback(drawer.close)
-    return PagePictures(stores.blobs, drawer, stores.pictures)
 
 
 def _build_worker(

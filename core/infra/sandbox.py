@@ -80,7 +80,7 @@ class Run:
     """A running child: an iterator over the messages of its function.
 
     Iterating raises what the function does if that is a rejection of a document, else Ended. `waited` is for
-    how long messages were waited for, in seconds.
+    how long messages were waited for, in seconds, and `stopped` why it was killed here.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Run:
         self._writer = writer
         self._limits = limits
         self._is_awaited = False
-        self._stopped: Reason | None = None
+        self.stopped: Reason | None = None
         self._watching = asyncio.create_task(self._watch())
 
     def __aiter__(self) -> "Run":
@@ -133,17 +133,20 @@ class Run:
 
     def stop(self, reason: Reason = Reason.STOPPED) -> None:
         """Kill the child for this reason, unless there is one already."""
-        self._stopped = self._stopped or reason
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
+        self.stopped = self.stopped or reason
+        self._kill()
 
     async def end(self) -> None:
         """Kill the child, close its socket and wait until it has ended."""
         self._watching.cancel()
-        self.stop()
+        self._kill()
         self._writer.transport.abort()
         await finished(asyncio.ensure_future(self._process.wait()))
+
+    def _kill(self) -> None:
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
 
     async def _awaited(self, awaitable: Awaitable[T]) -> T:
         self._is_awaited = True
@@ -170,7 +173,7 @@ class Run:
         limits, seen, since, used, idle = self._limits, 0, 0.0, 0.0, 0.0
         poll = min(POLL_SECONDS, limits.step / 2, limits.idle / 2)
         gave_way = False
-        while self._stopped is None:
+        while self.stopped is None:
             await asyncio.sleep(poll)
             before, used = used, await asyncio.to_thread(processor_seconds, self._process.pid)
             if not gave_way and used > LONG_SECONDS:
@@ -191,7 +194,7 @@ class Run:
                 self.stop(Reason.IDLE)
 
     def _ended(self, returncode: int) -> Ended:
-        reason = self._stopped or _reason(returncode)
+        reason = self.stopped or _reason(returncode)
         log.warning("sandbox.ended reason=%s returncode=%s", reason.name, returncode)
         return Ended(reason)
 
@@ -232,20 +235,20 @@ class Sandbox:
     async def run(
         self, function: str, limits: Limits, reads: Sequence[Path] = (), **arguments: object
     ) -> AsyncIterator[Run]:
-        """A child that runs the function `package.module:function`, with these arguments.
+        """A child that runs the function `package.module:function`, with these arguments of JSON.
 
-        `reads`: the files and folders that it may read. The child ends with the context. Raises Unavailable
-        if no process can be started.
+        Paths are strings for the function. `reads`: the files and folders that it may read. The child ends
+        with the context. Raises Unavailable if no process can be started.
         """
         request = {
             "function": function,
             "arguments": arguments,
             "memory_bytes": limits.memory_bytes,
             "seconds": limits.most,
-            "reads": [str(path.absolute()) for path in reads],
+            "reads": list(reads),
         }
         async with self._child(limits, self._fork if ForkServer.is_possible() else self._spawn) as run:
-            run.send(json.dumps(request).encode() + b"\n")
+            run.send(json.dumps(request, default=_absolute).encode() + b"\n")
             yield run
 
     @asynccontextmanager
@@ -320,6 +323,10 @@ class Sandbox:
         self, descriptor: int, *arguments: str, settings: Mapping[str, str] | None = None
     ) -> Process:
         return await started((*PYTHON, CHILD, *arguments), descriptor, descriptor, settings or {})
+
+
+def _absolute(path: Path) -> str:
+    return str(path.absolute())
 
 
 def _error(fields: dict[str, Any]) -> Exception:

@@ -1,11 +1,12 @@
 """Rules for the unit tests."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from core.extraction.forked import ForkServer
 from core.extraction.subprocesses import Children
+from core.infra.sandbox import Sandbox
 from devkit.fork_servers import Forked, ForkServers, importing_once
 
 
@@ -13,6 +14,14 @@ from devkit.fork_servers import Forked, ForkServers, importing_once
 def spare_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start no child process ahead of the next file: most tests read one file only."""
     monkeypatch.setattr(Children, "prepare", lambda *_: None)
+
+
+@pytest.fixture
+async def box() -> AsyncIterator[Sandbox]:
+    """Children of one test."""
+    box = Sandbox()
+    yield box
+    await box.close()
 
 
 @pytest.fixture(scope="session")

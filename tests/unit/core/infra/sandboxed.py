@@ -103,3 +103,28 @@ def descriptors() -> Iterator[ChildMessage]:
     before = hasattr(sys, "_has_run")
     sys._has_run = True  # type: ignore[attr-defined]
     yield ChildMessage({"open": is_open, "before": before, "session": os.getsid(0), "pid": os.getpid()})
+
+
+def aborted(**_: object) -> Iterator[ChildMessage]:
+    os.abort()
+    yield ChildMessage({})
+
+
+def endless(**_: object) -> Iterator[ChildMessage]:
+    while True:
+        pass
+    yield ChildMessage({})
+
+
+def waiting(**_: object) -> Iterator[ChildMessage]:
+    time.sleep(60)
+    yield ChildMessage({})
+
+
+def killed(**_: object) -> Iterator[ChildMessage]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield ChildMessage({})
+
+
+def unnumbered(**_: object) -> Iterator[ChildMessage]:
+    yield ChildMessage({"page": "1"})

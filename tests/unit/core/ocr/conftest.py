@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.extraction.sandbox import Extraction, Extractor
+from core.infra.sandbox import Sandbox
 from core.ocr.tesseract import Tesseract
 from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
@@ -32,8 +33,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def tesseract(program: Path) -> AsyncIterator[Tesseract]:
-    engine = Tesseract(program, languages="eng", seconds=120, memory_bytes=ROOMY, processes=2)
+async def tesseract(program: Path, box: Sandbox) -> AsyncIterator[Tesseract]:
+    engine = Tesseract(program, box, languages="eng", seconds=120, memory_bytes=ROOMY, processes=2)
     yield engine
     await engine.close()
 

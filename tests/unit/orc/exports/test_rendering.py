@@ -21,13 +21,6 @@ HEADING = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", 1)
 SOURCE = CitedSource(1, "a.pdf", 5, "Every employee has 28 days.", "same words")
 
 
-@pytest.fixture
-async def box() -> AsyncIterator[Sandbox]:
-    box = Sandbox()
-    yield box
-    await box.close()
-
-
 async def entries(count: int = 1) -> AsyncIterator[Entry]:
     for number in range(count):
         yield Entry(number + 1, "2026-11-23 09:12 UTC", "How long?", [], "28 days. \ud800", "", [SOURCE])
