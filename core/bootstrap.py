@@ -19,8 +19,8 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import TextExtraction
 from core.documents.worker import LOCAL, REMOTE, Worker
 from core.errors import OrcError
+from core.extraction.extractor import PRELOADED, Extractor
 from core.extraction.pictures import PageDrawer
-from core.extraction.sandbox import Extractor
 from core.infra.data_directory import in_use
 from core.infra.sandbox import Sandbox
 from core.infra.settings import CoreSettings
@@ -56,7 +56,6 @@ class Documents:
     files: ProviderFiles
     analyses: AnalysisStore
     worker: Worker
-    extractor: Extractor
     ocr: Ocr | None
     provider: Provider | None
     embedder: OpenAIEmbedder | None
@@ -126,9 +125,10 @@ def _build(
     *,
     analyser: bool,
 ) -> Documents:
-    sandbox = Sandbox()
+    sandbox = Sandbox(*PRELOADED)
     stack.push_async_callback(sandbox.close)
-    extractor, ocr = _build_readers(settings, clients, sandbox, stack)
+    if (ocr := build_ocr(settings, clients.credentials, sandbox)) is not None:
+        stack.push_async_callback(ocr.close)
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
     embedder = build_embedder(settings, counter, provider)
@@ -148,7 +148,7 @@ def _build(
         files=files,
         pictures=pictures,
     )
-    extraction = TextExtraction(stores, extractor, counter, ocr)
+    extraction = TextExtraction(stores, Extractor(sandbox), counter, ocr)
     ingestion = Ingestion(
         stores,
         extraction,
@@ -164,7 +164,6 @@ def _build(
         files=files,
         analyses=analyses,
         worker=_build_worker(settings, clients, stores, ingestion),
-        extractor=extractor,
         ocr=ocr,
         provider=provider,
         embedder=embedder,
@@ -174,16 +173,6 @@ def _build(
         sandbox=sandbox,
         pictures=PagePictures(stores.blobs, PageDrawer(sandbox), pictures),
     )
-
-
-def _build_readers(
-    settings: CoreSettings, clients: StorageClients, sandbox: Sandbox, stack: AsyncExitStack
-) -> tuple[Extractor, Ocr | None]:
-    extractor = Extractor()
-    stack.push_async_callback(extractor.close)
-    if (ocr := build_ocr(settings, clients.credentials, sandbox)) is not None:
-        stack.push_async_callback(ocr.close)
-    return extractor, ocr
 
 
 def _build_worker(

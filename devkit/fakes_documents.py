@@ -16,7 +16,7 @@ from core.documents.text_extraction import TextExtraction
 from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
 from core.extraction.collecting import OnPage
-from core.extraction.sandbox import Extraction
+from core.extraction.extractor import Extraction
 from core.infra.sqlite import Database
 from core.models import Document, Hit, Page, Passage, Progress
 from core.names import Owner

@@ -208,7 +208,7 @@ def _open_judge(
 
 async def _warm(documents: Documents, models: ChatModels) -> None:
     """Make what the first upload and the first question would otherwise wait for."""
-    await documents.extractor.prepare()
+    await documents.sandbox.prepare()
     await documents.warm(models)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from pydantic import Field
 
 from core.errors import InvalidInput, OrcError
+from core.extraction.extractor import LIMITS, PROCESSES, Extraction
 from core.extraction.pages import clean, count_letters
-from core.extraction.sandbox import EXTRACTION_MEMORY_BYTES, EXTRACTION_PROCESSES, Extraction
 from core.extraction.sniffing import Format
 from core.infra.azure import Credentials
 from core.infra.sandbox import Sandbox
@@ -40,8 +40,8 @@ def build_ocr(settings: CoreSettings, credentials: Credentials, sandbox: Sandbox
             sandbox,
             languages=settings.ocr_languages,
             seconds=OCR_SECONDS,
-            memory_bytes=EXTRACTION_MEMORY_BYTES,
-            processes=EXTRACTION_PROCESSES,
+            memory_bytes=LIMITS.memory_bytes,
+            processes=PROCESSES,
         )
     if settings.ocr == "tesseract":
         raise InvalidInput("ORC_OCR is tesseract, but that program is not installed (Debian: tesseract-ocr).")
@@ -57,7 +57,7 @@ def _azure(settings: CoreSettings, credentials: Credentials, sandbox: Sandbox) -
         key.get_secret_value() if key else credentials,
         sandbox,
         seconds=OCR_SECONDS,
-        memory_bytes=EXTRACTION_MEMORY_BYTES,
+        memory_bytes=LIMITS.memory_bytes,
     )
 
 
