@@ -12,8 +12,8 @@ from core.errors import UnreadableDocument
 from core.infra.sandbox_child import ChildMessage
 
 
-def count(upto: int) -> Iterator[ChildMessage]:
-    yield from (ChildMessage({"number": number}, b"x" * number) for number in range(upto))
+def count(upto: int, each: int = 1) -> Iterator[ChildMessage]:
+    yield from (ChildMessage({"number": number}, b"x" * number * each) for number in range(upto))
 
 
 def work(seconds: float, messages: int = 1) -> Iterator[ChildMessage]:

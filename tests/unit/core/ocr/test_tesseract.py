@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from core.errors import DeadlineExceeded, DependencyDown, Unavailable, UnreadableDocument
-from core.infra.sandbox import SERVER, Sandbox
+from core.infra.sandbox import Sandbox
 from core.ocr import tesseract as adapter
 from core.ocr.ports import DAMAGED, OcrPage
 from core.ocr.service import add_ocr
@@ -95,8 +95,8 @@ def write_program(program: Path, does: str) -> None:
 
 
 def left() -> list[psutil.Process]:
-    """Running children, without the fork server."""
-    return [child for child in children(recursive=True) if SERVER not in child.cmdline()]
+    """Running children, without fork servers."""
+    return [each for each in children(recursive=True) if "fork_server" not in " ".join(each.cmdline())]
 
 
 async def read(engine: Tesseract, source: Path, *pages: int) -> list[OcrPage]:
