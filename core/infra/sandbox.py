@@ -33,6 +33,8 @@ _REJECTIONS: dict[str, type[DocumentRejected]] = {
     each.__name__: each for each in (UnreadableDocument, UnsupportedDocument)
 }
 """The exceptions of a function that are raised here as they are."""
+_SERVERS_TRIED = 2
+"""One may have just been killed."""
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
@@ -286,25 +288,25 @@ class Sandbox:
     async def _begin(self, limits: Limits, start: Callable[[int], Awaitable[Process | Fork]]) -> Run:
         try:
             ours, theirs = socket.socketpair()
+            with theirs:
+                reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_BYTES)
+                try:
+                    return Run(await start(theirs.fileno()), reader, writer, limits)
+                except BaseException:
+                    writer.transport.abort()
+                    raise
         except OSError as error:
             raise cannot_start(error) from error
-        with theirs:
-            reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_BYTES)
-            try:
-                return Run(await start(theirs.fileno()), reader, writer, limits)
-            except BaseException:
-                writer.transport.abort()
-                raise
 
     def _check_open(self) -> None:
         if self._is_closed:
             raise Ended(Reason.STOPPED)
 
     async def _fork(self, descriptor: int) -> Fork:
-        try:
-            return (await self._running_server()).fork(descriptor)
-        except Gone:  # it has just been killed
-            return (await self._running_server()).fork(descriptor)
+        for _ in range(_SERVERS_TRIED):
+            with suppress(Gone):
+                return (await self._running_server()).fork(descriptor)
+        raise Ended(Reason.STOPPED)
 
     async def _running_server(self) -> ForkServer:
         async with self._starting:
