@@ -19,12 +19,12 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import TextExtraction
 from core.documents.worker import LOCAL, REMOTE, Worker
 from core.errors import OrcError
+from core.extraction.extractor import PRELOADED, Extractor
 from core.extraction.pictures import PageDrawer
-from core.extraction.sandbox import Extractor
 from core.infra.data_directory import in_use
+from core.infra.sandbox import Sandbox
 from core.infra.settings import CoreSettings
 from core.infra.temporary_folders import remove_left_over
-from core.infra.text_processes import TextProcesses
 from core.llm.embeddings import OpenAIEmbedder, build_embedder
 from core.llm.factory import ChatModels, build_chat_model
 from core.llm.model_catalog import ModelCatalogue
@@ -45,11 +45,6 @@ from core.storage.factory import (
 
 log = logging.getLogger(__name__)
 
-MORE_PROCESSES = 2
-"""Processes for text beyond the jobs of a worker, so that each organization finds a free one."""
-
-PRELOAD = ("core.documents.passages", "core.search.postings")
-
 
 # One container for each side, wired in one function: docs/decisions/layers-and-wiring.md.
 @dataclass(frozen=True)
@@ -62,14 +57,13 @@ class Documents:
     files: ProviderFiles
     analyses: AnalysisStore
     worker: Worker
-    extractor: Extractor
     ocr: Ocr | None
     provider: Provider | None
     embedder: OpenAIEmbedder | None
     tokens: ScopeTokens
     counter: TokenCounter
     clients: StorageClients
-    text: TextProcesses
+    sandbox: Sandbox
     pictures: PagePictures
 
     def model_catalogue(self, settings: CoreSettings) -> ModelCatalogue:
@@ -77,10 +71,7 @@ class Documents:
         return ModelCatalogue(settings.model_catalog, self.provider.served if self.provider else None)
 
     async def warm(self, models: ChatModels) -> None:
-        """Make what the first question would otherwise wait for: a process for texts, the numbers of tokens,
-        and the models.
-        """
-        await self.text.start()
+        """Make what the first question would otherwise wait for: the numbers of tokens, and the models."""
         await asyncio.to_thread(self.counter.warm)
         await models.warm()
 
@@ -135,16 +126,18 @@ def _build(
     *,
     analyser: bool,
 ) -> Documents:
-    text = TextProcesses(settings.worker_concurrency + MORE_PROCESSES, preload=PRELOAD)
-    stack.push_async_callback(text.close)
-    extractor, ocr = _build_readers(settings, clients, stack)
+    sandbox = Sandbox(*PRELOADED)
+    stack.push_async_callback(sandbox.close)
+    if (ocr := build_ocr(settings, clients.credentials, sandbox)) is not None:
+        stack.push_async_callback(ocr.close)
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
     embedder = build_embedder(settings, counter, provider)
     catalog, analyses = build_records(clients)
     blobs, pages, queue = build_contents(settings, clients)
     files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs)
-    index, vectors, retriever = build_search(settings, clients, pages, embedder, text)
+    index, vectors, retriever = build_search(settings, clients, pages, embedder)
+    pictures = PictureFolder(settings.data_dir / "pictures")
     stores = Stores(
         blobs=blobs,
         catalog=catalog,
@@ -154,15 +147,14 @@ def _build(
         queue=queue,
         vectors=vectors,
         files=files,
-        pictures=PictureFolder(settings.data_dir / "pictures"),
+        pictures=pictures,
     )
-    extraction = TextExtraction(stores, extractor, counter, ocr)
+    extraction = TextExtraction(stores, Extractor(sandbox), counter, ocr)
     ingestion = Ingestion(
         stores,
         extraction,
         embedder=PassageEmbedder(embedder, vectors) if embedder else None,
-        analyser=_build_analyser(settings, analyses, counter, provider, text) if analyser else None,
-        text=text,
+        analyser=_build_analyser(settings, analyses, counter, provider) if analyser else None,
         lease_seconds=settings.ingestion_lease_seconds,
         max_bytes=settings.max_upload_bytes,
     )
@@ -173,33 +165,15 @@ def _build(
         files=files,
         analyses=analyses,
         worker=_build_worker(settings, clients, stores, ingestion),
-        extractor=extractor,
         ocr=ocr,
         provider=provider,
         embedder=embedder,
         tokens=ScopeTokens(_scope_key(settings)),
         counter=counter,
         clients=clients,
-        text=text,
-        pictures=_build_pictures(stores, stack),
+        sandbox=sandbox,
+        pictures=PagePictures(stores.blobs, PageDrawer(sandbox), pictures),
     )
-
-
-def _build_readers(
-    settings: CoreSettings, clients: StorageClients, stack: AsyncExitStack
-) -> tuple[Extractor, Ocr | None]:
-    extractor = Extractor()
-    stack.push_async_callback(extractor.close)
-    if (ocr := build_ocr(settings, clients.credentials)) is not None:
-        stack.push_async_callback(ocr.close)
-    return extractor, ocr
-
-
-def _build_pictures(stores: Stores, stack: AsyncExitStack) -> PagePictures:
-    assert stores.pictures is not None
-    drawer = PageDrawer()
-    stack.push_async_callback(drawer.close)
-    return PagePictures(stores.blobs, drawer, stores.pictures)
 
 
 def _build_worker(
@@ -220,14 +194,13 @@ def _build_analyser(
     analyses: AnalysisStore,
     counter: TokenCounter,
     provider: Provider | None,
-    text: TextProcesses,
 ) -> Analyser | None:
     """Analyses pages with the model if one is configured, else with rules; None if switched off."""
     if settings.page_analysis == "off":
         return None
     uses_model = provider is not None and settings.page_analysis == "auto"
     model = build_chat_model(settings, "analyst", counter, provider) if uses_model else None
-    return Analyser(analyses, model, text=text, tokens=DailyTokens(settings.analysis_tokens_per_day))
+    return Analyser(analyses, model, tokens=DailyTokens(settings.analysis_tokens_per_day))
 
 
 def _scope_key(settings: CoreSettings) -> str:

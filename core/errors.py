@@ -142,12 +142,6 @@ class LeaseLost(OrcError):
     retryable = True
 
 
-class Overdue(OrcError):
-    """The work on a text was stopped at its deadline; it would take as long again."""
-
-    code = "took_too_long"
-
-
 class BudgetExceeded(OrcError):
     """The turn has used all the model calls it may make."""
 

@@ -16,9 +16,8 @@ from core.documents.text_extraction import TextExtraction
 from core.documents.worker import Worker
 from core.errors import DependencyDown, UnreadableDocument
 from core.extraction.collecting import OnPage
-from core.extraction.sandbox import Extraction
+from core.extraction.extractor import Extraction
 from core.infra.sqlite import Database
-from core.infra.text_processes import TextWork
 from core.models import Document, Hit, Page, Passage, Progress
 from core.names import Owner
 from core.storage.folder import FolderBlobStore
@@ -186,7 +185,6 @@ class DocumentSide:
     counter: WordCounter = field(default_factory=WordCounter)
     clock: FakeClock = field(default_factory=FakeClock)
     analyser: Analyser | None = None
-    text: TextWork | None = None
 
     def __post_init__(self) -> None:
         self.blobs = FolderBlobStore(self.folder / "blobs")
@@ -208,9 +206,7 @@ class DocumentSide:
         """Services over the same stores that share nothing else with the first ones."""
         stores = replace(self.stores, _locks=WeakValueDictionary())
         reader = TextExtraction(stores, self.extractor, self.counter)
-        ingestion = Ingestion(
-            stores, reader, analyser=self.analyser, text=self.text, lease_seconds=LEASE_SECONDS
-        )
+        ingestion = Ingestion(stores, reader, analyser=self.analyser, lease_seconds=LEASE_SECONDS)
         self.ingestion = ingestion
         return DocumentService(stores, reader, ingestion), Worker(
             stores, ingestion, lease_seconds=LEASE_SECONDS

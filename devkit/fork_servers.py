@@ -13,18 +13,19 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from core.extraction.fork_server import MESSAGE, STARTED
-from core.extraction.subprocesses import ENVIRONMENT, MODULE
+from core.extraction.extractor import PRELOADED
+from core.infra.fork_server import ANSWER, REQUEST, RUNS
+from core.infra.processes import ENVIRONMENT, PYTHON
 from devkit.shared_data import ROOT
 
 
 class Forked:
-    """A fork server in the form of asyncio's own processes, as `core.extraction.forked` uses it."""
+    """A fork server in the form of asyncio's own processes, as `core.infra.forks` uses it."""
 
-    def __init__(self, pid: int, handle: int) -> None:
+    def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._handle = handle
+        self._handle = os.pidfd_open(pid)
 
     def kill(self) -> None:
         with suppress(ProcessLookupError):
@@ -43,16 +44,16 @@ class ForkServers:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
+        self._started = 0
 
     def start(self, stdin: int) -> Forked:
         """A fork server with this control socket."""
-        with open(os.devnull, "wb") as output:  # noqa: PTH123
-            socket.send_fds(self._control, [b"f"], [stdin, output.fileno()])
+        self._started += 1
+        socket.send_fds(self._control, [REQUEST.pack(self._started)], [stdin])
         while True:
-            message, handles, _, _ = socket.recv_fds(self._control, MESSAGE.size, 1)
-            number, code = MESSAGE.unpack(message)
-            if code == STARTED:  # otherwise it says that an earlier one has ended
-                return Forked(number, handles[0])
+            number, pid, code = ANSWER.unpack(self._control.recv(ANSWER.size))
+            if number == self._started and code == RUNS:  # otherwise an earlier one has ended
+                return Forked(pid)
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def importing_once() -> Iterator[ForkServers]:
     """Fork servers until the context ends."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environment = {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)]), **ENVIRONMENT}
-    command = [*MODULE, "devkit.fork_servers"]
+    command = [*PYTHON, "devkit.fork_servers", *PRELOADED]
     with theirs:
         process = subprocess.Popen(
             command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment, start_new_session=True
@@ -70,6 +71,6 @@ def importing_once() -> Iterator[ForkServers]:
 
 
 if __name__ == "__main__":
-    from core.extraction.fork_server import main
+    from core.infra.fork_server import main
 
     main(main)

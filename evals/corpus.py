@@ -12,7 +12,8 @@ from rich.progress import track
 
 from core.documents.passages import split_pages
 from core.errors import OrcError
-from core.extraction.sandbox import Extractor
+from core.extraction.extractor import PRELOADED, Extractor
+from core.infra.sandbox import Sandbox
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
 from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
@@ -80,7 +81,8 @@ async def indexed(documents: Mapping[str, Path]) -> AsyncIterator[Database]:
     """A temporary database with the index of all documents; the file name is the document id."""
     with tempfile.TemporaryDirectory() as folder:
         settings = CoreSettings(data_dir=Path(folder))
-        extractor = Extractor()
+        sandbox = Sandbox(*PRELOADED)
+        extractor = Extractor(sandbox)
         database = Database(settings.database_path)
         try:
             await database.migrate(SCHEMA)
@@ -89,7 +91,7 @@ async def indexed(documents: Mapping[str, Path]) -> AsyncIterator[Database]:
                 await _ingest(extractor, index, name, path)
             yield database
         finally:
-            await extractor.close()
+            await sandbox.close()
             await database.close()
 
 

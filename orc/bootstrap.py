@@ -154,9 +154,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         parts = override(parts) if override else parts
         turn_service = TurnService(parts)
-        exports = Exporter(parts.log, PdfRenderer(settings.fonts_folder), revoked)
-        for each in (exports, turn_service):
-            stack.push_async_callback(each.close)
+        exports = Exporter(parts.log, PdfRenderer(documents.sandbox, settings.fonts_folder), revoked)
+        stack.push_async_callback(turn_service.close)
         yield App(
             settings,
             turn_service,
@@ -209,7 +208,7 @@ def _open_judge(
 
 async def _warm(documents: Documents, models: ChatModels) -> None:
     """Make what the first upload and the first question would otherwise wait for."""
-    await documents.extractor.prepare()
+    await documents.sandbox.prepare()
     await documents.warm(models)
 
 

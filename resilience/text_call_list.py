@@ -114,7 +114,7 @@ _OWN_QUESTIONS = "runs in a command, on questions of the user's own file"
 WITHOUT_TEXT: Mapping[str, str] = {
     place: reason
     for reason, places in (
-        (_CHILD, "core/extraction core/ocr/rasterize_child.py orc/exports/pdf_child.py"),
+        (_CHILD, "core/extraction"),
         (
             _CONFIGURED,
             "core/infra core/bootstrap.py core/storage/factory.py core/llm/factory.py core/llm/errors.py"

@@ -6,6 +6,7 @@ reads two texts, there is one call for each, and one in which both are the text.
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 
@@ -51,6 +52,7 @@ from core.grounding.sources import (
 )
 from core.grounding.units import located
 from core.grounding.values import Values, numbers_of
+from core.infra.sandbox_child import ChildMessage
 from core.llm.messages import memory_message, read_remembered
 from core.llm.replies import repair
 from core.llm.tokens import TiktokenCounter, truncate, truncate_words
@@ -87,7 +89,8 @@ from orc.conversations.models import ChatMessage, Message, Turn, TurnStatus
 from orc.conversations.search import searchable, wanted
 from orc.events import TurnMetadata, TurnResult
 from orc.exports.markdown import write_entry
-from orc.exports.pdf import PdfWriter
+from orc.exports.pdf import write_pdf
+from orc.exports.rendering import to_json
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
 from orc.graphs import rewriting
@@ -192,12 +195,12 @@ def exported(text: str) -> Turn:
     return turn.model_copy(update={"assistant": answer})
 
 
-def pdf_of(text: str) -> bytes:
+def pdf_of(text: str) -> list[ChildMessage]:
     """The text in a PDF, or a part of it: a child with limits does this, and shaping is most of its work."""
     text = text[: MOST_SET if text.isascii() else MOST_SHAPED]
-    writer = PdfWriter(Heading("Leave", "c", "2024-01-01 00:00 UTC", 1), "")
-    writer.write(Transcript().entry_of(exported(text)))
-    return writer.finish()
+    heading = Heading("Leave", "c", "2024-01-01 00:00 UTC", 1)
+    entry = to_json(asdict(Transcript().entry_of(exported(text))))
+    return list(write_pdf(asdict(heading), [entry], ""))
 
 
 def analysis_of(text: str) -> PageAnalysis:

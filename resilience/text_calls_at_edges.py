@@ -35,7 +35,6 @@ from orc.conversations.listing import first_page, history_view, read_cursor, sor
 from orc.conversations.models import Feedback, Head, NewTurn, TitleBy, TurnOutcome
 from orc.events import whole_text
 from orc.exports.markdown import write_heading
-from orc.exports.rendering import line_of
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Entry, Heading
 from orc.tools.schemas import Handles
@@ -171,7 +170,6 @@ TURNS: Mapping[str, Call] = {
     "Handles": refused(resolved),
     "whole_text": lambda text: whole_text(text, exported(text).assistant.citations),  # type: ignore[union-attr]
     "export, heading": lambda text: write_heading(Heading(text, "c", "2024", 1)),
-    "export, to the child": lambda text: line_of({"question": text, "sources": []}),
     "export, in the child": lambda text: Entry.read({"number": 1, "asked_at": "", "question": text}),
     "export, entry": lambda text: Transcript().entry_of(turn_of(QUESTION, text)),
 }

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.analysis.allowance import DailyTokens
@@ -16,7 +16,6 @@ from core.analysis.models import EXTRACTIVE, AnalysisStatus, AnalysisStore, Docu
 from core.analysis.summaries import Overview, overview
 from core.errors import BudgetExceeded, OrcError, Unavailable
 from core.infra.slices import slices
-from core.infra.text_processes import Arguments, InThread, Result, TextWork, allowance
 from core.llm.chat_model import CallBudget, ChatModel
 from core.models import Document, Page, Progress, Usage
 
@@ -74,13 +73,11 @@ class Analyser:
         store: AnalysisStore,
         model: ChatModel | None,
         *,
-        text: TextWork | None = None,
         max_calls: int = MAX_CALLS,
         tokens: DailyTokens | None = None,
     ) -> None:
         self._store = store
         self._model = model
-        self._text = text or InThread()
         self._max_calls = max_calls
         self._tokens = tokens or DailyTokens(sys.maxsize)
 
@@ -101,17 +98,17 @@ class Analyser:
         if run.analysis.status is AnalysisStatus.DONE:
             return run.analysis
         try:
-            context = await self._read(run, DocumentContext.of, pages)
+            context = await asyncio.to_thread(DocumentContext.of, pages)
             if self._model is None:
                 await self._extract(run, run.missing, context)
                 analysed = await self._summarised_pages(run)
-                return await self._finish(run, await self._read(run, overview, analysed, context))
+                return await self._finish(run, await asyncio.to_thread(overview, analysed, context))
             prompts = await asyncio.to_thread(load_prompts)
             await self._ask(run, context, PageReader(self._model, prompts.pages, run.budget))
             analysed = await self._summarised_pages(run)
             used_up = self._are_tokens_used_up(run)
             if used_up:
-                found, is_complete = await self._read(run, overview, analysed, context), False
+                found, is_complete = await asyncio.to_thread(overview, analysed, context), False
             else:
                 summariser = Summariser(self._model, prompts, run.budget, context)
                 found, is_complete = await summariser.summarise(analysed)
@@ -143,7 +140,7 @@ class Analyser:
 
     async def _extract(self, run: _Run, pages: Sequence[Page], context: DocumentContext) -> None:
         for some in slices(pages, PAGES_PER_SAVE):
-            await self._save(run, await self._read(run, _analyse_all, some, context))
+            await self._save(run, await asyncio.to_thread(_analyse_all, some, context))
 
     async def _ask(self, run: _Run, context: DocumentContext, reader: PageReader) -> None:
         """Several calls at once; if one fails, the results of those under way are still stored."""
@@ -154,7 +151,7 @@ class Analyser:
             while waiting and not self._are_tokens_used_up(run):
                 batch = waiting.popleft()
                 try:
-                    drafts = await self._read(run, _analyse_all, batch, context)
+                    drafts = await asyncio.to_thread(_analyse_all, batch, context)
                     outcome = await reader.read(batch, {draft.page: draft for draft in drafts})
                     if outcome.analyses:
                         await self._save(run, outcome.analyses)
@@ -176,14 +173,6 @@ class Analyser:
             self._tokens.add(organization_id, call.usage)
         run.counted_calls = len(run.budget.calls)
         return self._tokens.are_used_up(organization_id)
-
-    async def _read(
-        self, run: _Run, function: Callable[[*Arguments], Result], *arguments: *Arguments
-    ) -> Result:
-        """Run a function over the text of the document, with a deadline for the whole of it."""
-        seconds = allowance(sum(len(page.text) for page in run.pages))
-        whose = run.document.owner.organization_id
-        return await self._text.run(function, *arguments, seconds=seconds, whose=whose)
 
     async def _summarised_pages(self, run: _Run) -> list[PageAnalysis]:
         run.report("Summarising the document")

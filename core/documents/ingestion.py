@@ -15,7 +15,6 @@ from core.documents.stores import Stores
 from core.documents.text_extraction import UNREAD, ExtractedText, TextExtraction, failure
 from core.errors import DocumentRejected, DocumentTooLarge, LeaseLost, Unavailable
 from core.infra.resilience import held
-from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import BlobProperties, Document, DocumentStatus, Job, JobKind, JobProgress, Passage, Progress
 from core.names import BlobPath, missing_document
 
@@ -47,7 +46,6 @@ class Ingestion:
         *,
         embedder: "PassageEmbedder | None" = None,
         analyser: DocumentAnalyser | None = None,
-        text: TextWork | None = None,
         lease_seconds: float = LEASE_SECONDS,
         max_bytes: int | None = None,
         reading_wait_seconds: float = READING_WAIT_SECONDS,
@@ -56,7 +54,6 @@ class Ingestion:
         self._reader = reader
         self._embedder = embedder
         self._analyser = analyser
-        self._text = text or InThread()
         self._lease_seconds = lease_seconds
         self._max_bytes = max_bytes
         self._reading_wait_seconds = reading_wait_seconds
@@ -209,13 +206,7 @@ class Ingestion:
         if duplicate is not None and await self._copy(duplicate, document):
             return
         progress(0, len(pages), "Making the text searchable")
-        passages = await self._text.run(
-            split_pages,
-            document_id,
-            pages,
-            seconds=allowance(sum(len(page.text) for page in pages)),
-            whose=document.owner.organization_id,
-        )
+        passages = await asyncio.to_thread(split_pages, document_id, pages)
         await self._embed_or_defer(document, passages, progress)
         async with stores.write_lock(document_id):
             await stores.index.save(document_id, document.blob_name, passages, document.owner)

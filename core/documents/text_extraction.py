@@ -17,7 +17,7 @@ from core.ocr.service import OcrOutcome, add_ocr
 
 if TYPE_CHECKING:
     from core.extraction.collecting import OnPage
-    from core.extraction.sandbox import Extraction
+    from core.extraction.extractor import Extraction
     from core.llm.tokens import TokenCounter
 
 NO_TEXT = "no_text"

@@ -12,7 +12,7 @@ from opentelemetry.trace import SpanKind
 
 from core.documents.ingestion import Ingestion
 from core.documents.stores import Stores
-from core.errors import LeaseLost, NotFound, OrcError, Overdue, Unavailable
+from core.errors import LeaseLost, NotFound, OrcError, Unavailable
 from core.infra.exhaustion import exhausted
 from core.infra.telemetry.spans import span
 from core.models import Job, JobKind, JobProgress
@@ -24,7 +24,6 @@ REPAIR_SECONDS = 300.0
 MAX_LEASES = 25
 """Limit for a document whose processing kills its worker each time."""
 FAILED_REPEATEDLY = "Processing this file failed repeatedly. Save it in another format and upload that."
-TOO_SLOW = "Processing this file took too long. Save it in another format, or split it, and upload that."
 FOR_OTHERS = 1
 """Jobs of other organizations that run in addition to those of one that has all that it may have."""
 SECONDS_BETWEEN_REPORTS = 0.25
@@ -160,8 +159,6 @@ class Worker:
         except Unavailable as exc:
             log.warning("job waits kind=%s document_id=%s: %s", job.kind, job.path.document_id, exc.code)
             await self._stores.queue.release(job, RETRY_SECONDS if exc.retryable else REPAIR_SECONDS)
-        except Overdue:
-            await self._give_up(job, TOO_SLOW)
         except OrcError as exc:
             await self._give_up(job, exc.message)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import DeadlineExceeded, DependencyDown, DocumentRejected, OrcError, UnsupportedDocument
-from core.extraction.subprocesses import Children
 from core.infra.azure import Credentials
+from core.infra.sandbox import Sandbox
 from core.ocr.ports import DAMAGED, Found, OcrPage
 from core.ocr.rasterize import Renderer
 
@@ -45,13 +45,18 @@ class AzureDocumentIntelligence:
     name = "Azure Document Intelligence"
 
     def __init__(
-        self, endpoint: str, identity: str | Credentials, *, seconds: float, memory_bytes: int
+        self,
+        endpoint: str,
+        identity: str | Credentials,
+        sandbox: Sandbox,
+        *,
+        seconds: float,
+        memory_bytes: int,
     ) -> None:
         self._endpoint = endpoint
         self._identity = identity
         self._seconds = seconds
-        self._children = Children()
-        self._renderer = Renderer(seconds=seconds, memory_bytes=memory_bytes, children=self._children)
+        self._renderer = Renderer(sandbox, seconds=seconds, memory_bytes=memory_bytes)
         self._client: DocumentIntelligenceClient | None = None
 
     async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
@@ -76,7 +81,6 @@ class AzureDocumentIntelligence:
 
     async def close(self) -> None:
         """See Ocr."""
-        await self._children.close()
         if self._client is not None:
             await self._client.close()
 

@@ -1,41 +1,35 @@
 """Renders the pages of a file in a child process, because decoding a hostile file can do harm."""
 
-import asyncio
-import logging
-from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from core.extraction.pages import unreadable
-from core.extraction.protocol import GarbageOutput, read_header
-from core.extraction.subprocesses import MODULE, Children, request_line, send
-from core.extraction.watch import TimeLimits, watched
-from core.ocr.rasterize_child import Picture
+from core.extraction.refusals import refusal
+from core.infra.sandbox import Ended, Limits, Run, Sandbox
 
 Form = Literal["pgm", "png"]
-PICTURE_TIMES = TimeLimits(page=30.0, most=30.0, wall=600.0)
-"""Limits for one page. The child waits while the consumer reads the images."""
+PAGE_SECONDS = 30.0
+"""Of processor time, for one page."""
+DRAW = "core.extraction.drawing:draw_in_grey"
 
-MAX_PICTURE_BYTES = 64 * 1024 * 1024
 
-_WORKER = (*MODULE, "core.ocr.rasterize_child")
+class Picture(NamedTuple):
+    """A page as the bytes of an image file; empty if it cannot be drawn."""
 
-_log = logging.getLogger(__name__)
+    page: int
+    content: bytes
 
 
 class Renderer:
-    """Renders files, each within `memory_bytes` and `seconds` of CPU time."""
+    """Renders files, each within `memory_bytes` and `seconds`."""
 
-    def __init__(
-        self, *, seconds: float, memory_bytes: int, children: Children, worker: Sequence[str] = _WORKER
-    ) -> None:
-        """`worker`: the command that starts a child; replaced in tests only."""
-        self._seconds = seconds
-        self._memory_bytes = memory_bytes
-        self._children = children
-        self._worker = worker
+    def __init__(self, sandbox: Sandbox, *, seconds: float, memory_bytes: int, function: str = DRAW) -> None:
+        """`function` is replaced in tests only."""
+        self._sandbox = sandbox
+        self._limits = Limits(memory_bytes, step=PAGE_SECONDS, share=PAGE_SECONDS, most=seconds, wall=seconds)
+        self._function = function
 
     @asynccontextmanager
     async def draw(
@@ -45,38 +39,17 @@ class Renderer:
 
         Raises UnreadableDocument if the file cannot be rendered. Leaving the context ends the child.
         """
-        options = {"media_type": media_type, "pages": list(pages), "form": form}
-        async with self._children.start(*self._worker) as process:
-            await send(process, request_line(source, self._memory_bytes, self._seconds, **options))
-            pictures = self._pictures(process)
-            try:
-                yield pictures
-            finally:
-                await pictures.aclose()
-
-    async def _pictures(self, process: Process) -> AsyncGenerator[Picture]:
-        while (picture := await self._next(process)) is not None:
-            yield picture
-
-    async def _next(self, process: Process) -> Picture | None:
-        async with watched(process, PICTURE_TIMES) as watch:
-            try:
-                return await _read_picture(process)
-            except GarbageOutput as error:
-                _log.warning("ocr.garbage reason=%s", error)
-                raise unreadable("corrupt") from error
-            except asyncio.IncompleteReadError:
-                returncode = await process.wait()
-        raise unreadable("too_slow") if watch.verdict else self._children.death(returncode)
+        arguments = {"path": source, "media_type": media_type, "pages": list(pages), "form": form}
+        try:
+            async with self._sandbox.run(self._function, self._limits, [source], **arguments) as run:
+                yield _pictures(run)
+        except Ended as ended:
+            raise refusal(ended) from ended
 
 
-async def _read_picture(process: Process) -> Picture | None:
-    """The next image, or None after the last. Raises IncompleteReadError if the child has died."""
-    assert process.stdout is not None
-    header = await read_header(process.stdout)
-    if "done" in header:
-        return None
-    page, length = header.get("page"), header.get("bytes")
-    if not isinstance(page, int) or not isinstance(length, int) or not 0 <= length <= MAX_PICTURE_BYTES:
-        raise GarbageOutput("an image of an impossible size")
-    return Picture(page, await process.stdout.readexactly(length))
+async def _pictures(run: Run) -> AsyncIterator[Picture]:
+    async for message in run:
+        page = message.fields.get("page")
+        if not isinstance(page, int):
+            raise unreadable("corrupt")
+        yield Picture(page, message.content)

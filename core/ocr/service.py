@@ -8,10 +8,11 @@ from pathlib import Path
 from pydantic import Field
 
 from core.errors import InvalidInput, OrcError
+from core.extraction.extractor import LIMITS, PROCESSES, Extraction
 from core.extraction.pages import clean, count_letters
-from core.extraction.sandbox import EXTRACTION_MEMORY_BYTES, EXTRACTION_PROCESSES, Extraction
 from core.extraction.sniffing import Format
 from core.infra.azure import Credentials
+from core.infra.sandbox import Sandbox
 from core.infra.settings import CoreSettings
 from core.models import Page, Progress, Record
 from core.ocr.azure import AzureDocumentIntelligence
@@ -23,7 +24,7 @@ OCR_SECONDS = 1800.0
 """Time limit of the OCR of one file."""
 
 
-def build_ocr(settings: CoreSettings, credentials: Credentials) -> Ocr | None:
+def build_ocr(settings: CoreSettings, credentials: Credentials, sandbox: Sandbox) -> Ocr | None:
     """The engine to use, or None: then pages without text are reported as such.
 
     `auto` means Azure if its endpoint is set, otherwise Tesseract if it is installed. Raises InvalidInput
@@ -32,29 +33,31 @@ def build_ocr(settings: CoreSettings, credentials: Credentials) -> Ocr | None:
     if settings.ocr == "off":
         return None
     if settings.ocr == "azure" or (settings.ocr == "auto" and settings.azure_document_intelligence_endpoint):
-        return _azure(settings, credentials)
+        return _azure(settings, credentials, sandbox)
     if program := shutil.which(PROGRAM):
         return Tesseract(
             Path(program),
+            sandbox,
             languages=settings.ocr_languages,
             seconds=OCR_SECONDS,
-            memory_bytes=EXTRACTION_MEMORY_BYTES,
-            processes=EXTRACTION_PROCESSES,
+            memory_bytes=LIMITS.memory_bytes,
+            processes=PROCESSES,
         )
     if settings.ocr == "tesseract":
         raise InvalidInput("ORC_OCR is tesseract, but that program is not installed (Debian: tesseract-ocr).")
     return None
 
 
-def _azure(settings: CoreSettings, credentials: Credentials) -> Ocr:
+def _azure(settings: CoreSettings, credentials: Credentials, sandbox: Sandbox) -> Ocr:
     endpoint, key = settings.azure_document_intelligence_endpoint, settings.azure_document_intelligence_key
     if not endpoint:
         raise InvalidInput("OCR by Azure needs AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT.")
     return AzureDocumentIntelligence(
         endpoint.rstrip("/"),
         key.get_secret_value() if key else credentials,
+        sandbox,
         seconds=OCR_SECONDS,
-        memory_bytes=EXTRACTION_MEMORY_BYTES,
+        memory_bytes=LIMITS.memory_bytes,
     )
 
 

@@ -5,20 +5,18 @@ import logging
 import math
 import re
 import struct
-from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from core.errors import DeadlineExceeded, DependencyDown, Unavailable
-from core.extraction.limits import NOT_STARTED
-from core.extraction.subprocesses import MODULE, Children
-from core.extraction.watch import TimeLimits, watched
+from core.extraction.drawing import DPI
 from core.extraction.word_boxes import CJK, SCALE, WORD, Box, pack
+from core.infra.sandbox import Ended, Limits, Reason, Sandbox
+from core.infra.sandbox_child import NOT_STARTED
 from core.ocr.ports import DAMAGED, Found, OcrPage
-from core.ocr.rasterize import Renderer
-from core.ocr.rasterize_child import DPI, Picture
+from core.ocr.rasterize import Picture, Renderer
 
 _COLUMNS = 12
 _PAGE_LEVEL, _WORD_LEVEL = "1", "5"
@@ -97,11 +95,9 @@ def _joined(words: list[str]) -> str:
     return line
 
 
-PAGE_SECONDS = 60.0
-PAGE_TIMES = TimeLimits(page=PAGE_SECONDS, most=PAGE_SECONDS, wall=600.0)
+PAGE_SECONDS, PAGE_CLOCK_SECONDS, IDLE_SECONDS = 60.0, 600.0, 120.0
 """Limits for one page: a busy machine needs ten times as long for it as an idle one."""
 
-_CONFINED = (*MODULE, "core.extraction.limits")
 _ONE_THREAD = {"OMP_THREAD_LIMIT": "1"}
 """Several pages in parallel use the CPUs better than several threads for one page."""
 
@@ -114,15 +110,22 @@ class Tesseract:
     name = "Tesseract"
 
     def __init__(
-        self, program: Path, *, languages: str, seconds: float, memory_bytes: int, processes: int
+        self,
+        program: Path,
+        sandbox: Sandbox,
+        *,
+        languages: str,
+        seconds: float,
+        memory_bytes: int,
+        processes: int,
     ) -> None:
         self._program = program
         self._languages = languages
         self._seconds = seconds
         self._memory_bytes = memory_bytes
         self._slots = asyncio.Semaphore(processes)
-        self._children = Children()
-        self._renderer = Renderer(seconds=seconds, memory_bytes=memory_bytes, children=self._children)
+        self._sandbox = sandbox
+        self._renderer = Renderer(sandbox, seconds=seconds, memory_bytes=memory_bytes)
         self._checked = False
 
     async def read_pages(self, source: Path, media_type: str, pages: Sequence[int], found: Found) -> None:
@@ -150,8 +153,7 @@ class Tesseract:
         self._checked = True
 
     async def close(self) -> None:
-        """See Ocr."""
-        await self._children.close()
+        """See Ocr. Its children end with the sandbox."""
 
     async def _read_all(self, pictures: AsyncIterator[Picture], found: Found) -> None:
         reading: set[asyncio.Task[None]] = set()
@@ -181,21 +183,31 @@ class Tesseract:
 
     async def _run(self, *options: str, given: bytes = b"") -> bytes | None:
         """The program's output; None if it failed or took too long."""
-        limits = (str(self._memory_bytes), str(PAGE_SECONDS))
-        command = (*_CONFINED, *limits, str(self._program), *options)
-        start = self._children.start(*command, settings=_ONE_THREAD)
-        async with start as process, watched(process, PAGE_TIMES):
-            output, _ = await process.communicate(given)
-            self._check_end(process)
-            return output if process.returncode == 0 else None
-
-    def _check_end(self, process: Process) -> None:
-        if process.returncode == NOT_STARTED:
+        limits = Limits(
+            self._memory_bytes,
+            step=PAGE_SECONDS,
+            most=PAGE_SECONDS,
+            idle=IDLE_SECONDS,
+            wall=PAGE_CLOCK_SECONDS,
+        )
+        command = (str(self._program), *options)
+        try:
+            async with self._sandbox.run_program(*command, limits=limits, settings=_ONE_THREAD) as run:
+                run.send(given)
+                output, returncode = await run.output(), await run.returncode()
+        except Ended as ended:
+            raise _stopped() from ended
+        if run.stopped is Reason.STOPPED:
+            raise _stopped()
+        if returncode == NOT_STARTED:
             raise _down("Tesseract cannot be started; its package may have been removed")
-        if process.returncode != 0:
-            _log.warning("ocr.tesseract_failed returncode=%s", process.returncode)
-        if self._children.closed:
-            raise Unavailable("OCR has been stopped. Try again.")
+        if returncode != 0:
+            _log.warning("ocr.tesseract_failed returncode=%s", returncode)
+        return output if returncode == 0 else None
+
+
+def _stopped() -> Unavailable:
+    return Unavailable("OCR has been stopped. Try again.")
 
 
 def _down(message: str) -> DependencyDown:

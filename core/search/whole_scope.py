@@ -1,12 +1,12 @@
 """Retrieval over documents of which some have no index yet: those are scanned in full."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
 from core.documents.places import Accessible
 from core.documents.ports import PageStore, PassageIndex, PlaceRetriever
 from core.errors import DependencyDown
-from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Retrieval
 from core.search.hybrid import fuse_hits, search_pages
 
@@ -19,13 +19,10 @@ DOWN_NOTE = "The search does not answer ({}); the text of the documents was read
 class WholeScopeRetriever:
     """A Retriever that covers every document whose pages are stored, even if the index is unavailable."""
 
-    def __init__(
-        self, retriever: PlaceRetriever, index: PassageIndex, pages: PageStore, text: TextWork | None = None
-    ) -> None:
+    def __init__(self, retriever: PlaceRetriever, index: PassageIndex, pages: PageStore) -> None:
         self._retriever = retriever
         self._index = index
         self._pages = pages
-        self._text = text or InThread()
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         """The best passages of exactly these documents, indexed or not.
@@ -55,8 +52,7 @@ class WholeScopeRetriever:
 
     async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         pages = {document_id: await self._pages.get(document_id) for document_id in document_ids}
-        characters = sum(len(page.text) for found in pages.values() for page in found)
-        return await self._text.run(search_pages, query, pages, top_k, seconds=allowance(characters))
+        return await asyncio.to_thread(search_pages, query, pages, top_k)
 
 
 def with_more(found: Retrieval, more: Retrieval, top_k: int) -> Retrieval:

@@ -15,7 +15,6 @@ from core.errors import DependencyDown, InvalidInput
 from core.infra.azure import Credentials
 from core.infra.settings import CoreSettings
 from core.infra.sqlite import Database
-from core.infra.text_processes import TextWork
 from core.llm.embeddings import build_embedder
 from core.llm.provider import open_provider
 from core.llm.tokens import TiktokenCounter
@@ -157,23 +156,22 @@ def build_search(
     clients: StorageClients,
     pages: ports.PageStore,
     embedder: ports.Embedder | None,
-    text: TextWork,
 ) -> tuple[ports.PassageIndex, ports.VectorIndex, ports.PlaceRetriever]:
     """The two indexes, and the search over both."""
     # The vectors' index also without an embedder: what an earlier one has left goes with its document.
     name = embedder.name if embedder else ""
     if clients.search is None:
-        index = sqlite_passages.SqlitePassageIndex(clients.file, text=text)
+        index = sqlite_passages.SqlitePassageIndex(clients.file)
         vectors = _build_vectors(clients, name)
         retriever = HybridRetriever(index, vectors if embedder else None, embedder, finder=index)
-        return index, vectors, WholeScopeRetriever(retriever, index, pages, text)
+        return index, vectors, WholeScopeRetriever(retriever, index, pages)
     from core.storage.ai_search.passages import AzurePassageIndex
     from core.storage.ai_search.retriever import AzureSearchRetriever
     from core.storage.ai_search.vectors import AzureVectorIndex
 
-    passages = AzurePassageIndex(clients.search, text)
+    passages = AzurePassageIndex(clients.search)
     search = AzureSearchRetriever(clients.search, embedder, semantic=settings.azure_search_semantic)
-    whole = WholeScopeRetriever(search, passages, pages, text)
+    whole = WholeScopeRetriever(search, passages, pages)
     return passages, AzureVectorIndex(clients.search, name), whole
 
 

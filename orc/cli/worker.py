@@ -29,7 +29,6 @@ async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> Non
         os.nice(NICENESS)
     with contextlib.closing(start_telemetry(settings, SERVICE)):
         async with open_documents(settings, analyser=True) as documents:
-            await documents.text.start()
             contexts = await open_context_store(documents.clients)
             working = asyncio.create_task(_work(documents, contexts))
             loop = asyncio.get_running_loop()

@@ -1,15 +1,17 @@
-"""Writes an export as a PDF file, in the child process of pdf_child.py. See docs/decisions/exports.md."""
+"""Writes an export as a PDF file, in a child process. See docs/decisions/exports.md."""
 
 import codecs
+import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
 from fpdf import FPDF
 
+from core.infra.sandbox_child import ChildMessage
 from orc.exports.fonts import BASE, Fonts
 from orc.exports.tree import CitedSource, Entry, Heading
 
@@ -66,6 +68,15 @@ class _Paper(FPDF):
         self.set_font(BASE, size=SMALL.size)
         self.set_text_color(_GREY)
         self.text(self.w / 2 - 5, self.h - MARGIN / 2, str(self.page_no()))
+
+
+def write_pdf(heading: dict[str, str], entries: Sequence[str], fonts_folder: str) -> Iterator[ChildMessage]:
+    """The file, and how many characters no font had. The entries are JSON."""
+    writer = PdfWriter(Heading(**heading), fonts_folder)  # type: ignore[arg-type]
+    for entry in entries:
+        writer.write(Entry.read(json.loads(entry)))
+    content = writer.finish()
+    yield ChildMessage({"boxes": writer.boxes}, content)
 
 
 class PdfWriter:

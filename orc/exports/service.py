@@ -75,10 +75,6 @@ class Exporter:
         name = f"{heading_of(head, self._clock()).title}{_EXTENSIONS[wanted]}"
         return ExportedFile(name, MEDIA_TYPES[wanted], content)
 
-    async def close(self) -> None:
-        """Stop the exports under way."""
-        await self._renderer.close()
-
     async def _markdown(self, head: Head, blocked: Sequence[Range]) -> bytes:
         heading = write_heading(heading_of(head, self._clock()))
         entries = [write_entry(entry) async for entry in self._entries(head, blocked)]

@@ -8,6 +8,7 @@ import psutil
 import pypdfium2
 import pytest
 
+from core.infra.sandbox import Sandbox
 from orc.exports.rendering import PdfRenderer
 from orc.exports.service import MOST_PDF_TURNS
 from orc.exports.tree import CitedSource, Entry, Heading
@@ -48,8 +49,10 @@ async def test_a_long_export_takes_little_time_and_holds_every_citation(full_siz
     used, ended = _children_seconds(), asyncio.Event()
     watching = asyncio.create_task(longest_pause(ended))
     heading = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", turns)
-    content = await PdfRenderer("").render(heading, entries(turns))
+    sandbox = Sandbox()
+    content = await PdfRenderer(sandbox, "").render(heading, entries(turns))
     ended.set()
+    await sandbox.close()
     assert _children_seconds() - used <= SECONDS
     assert await watching <= LONGEST_PAUSE
     with pypdfium2.PdfDocument(content) as document:

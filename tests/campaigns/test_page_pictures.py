@@ -15,11 +15,12 @@ from PIL import Image
 
 from core.errors import OrcError
 from core.extraction import pdf as reader
-from core.extraction.picture_child import draw_pdf_page
+from core.extraction.drawing import draw_pdf_page
 from core.extraction.pictures import PageDrawer
 from core.grounding.models import Rectangle
 from core.grounding.rectangles import rectangles
 from core.grounding.units import located
+from core.infra.sandbox import Sandbox
 from devkit.shared_data import SHARED, needs_shared
 
 DOCUMENTS = SHARED / "data" / "open" / "docs"
@@ -113,7 +114,8 @@ def test_rectangles_of_open_documents_are_on_letters(full_size: bool, tmp_path: 
 
 
 async def test_hostile_files_cost_their_child_only(full_size: bool) -> None:
-    drawer = PageDrawer()
+    sandbox = Sandbox()
+    drawer = PageDrawer(sandbox)
     try:
         for source in sorted(NASTY.glob("*.pdf"))[:: 1 if full_size else 30]:
             try:
@@ -122,4 +124,4 @@ async def test_hostile_files_cost_their_child_only(full_size: bool) -> None:
                 continue
             assert not drawn or Image.open(io.BytesIO(drawn)).format == "WEBP", source.name
     finally:
-        await drawer.close()
+        await sandbox.close()

@@ -33,7 +33,7 @@ FORKING = """
 import asyncio, os, sys
 from core.infra.settings import CoreSettings
 from orc.cli.worker import work
-import core.bootstrap, core.extraction.sandbox
+import core.bootstrap, core.extraction.extractor
 for _ in sys.stdin:
     child = os.fork()
     if child == 0:

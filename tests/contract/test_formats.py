@@ -8,8 +8,9 @@ import pytest
 import pytest_asyncio
 
 from core.errors import DocumentRejected, UnreadableDocument
-from core.extraction.sandbox import Extraction, Extractor
+from core.extraction.extractor import PRELOADED, Extraction, Extractor
 from core.extraction.sniffing import KNOWN, TEXTS, Format, hinted_format
+from core.infra.sandbox import Sandbox
 from devkit.shared_data import ROOT
 from tests.contract.format_samples import DOCUMENTS, IMAGES, OTHER_SENTENCES, SENTENCE
 
@@ -20,9 +21,9 @@ PROGRAM = b"\x7fELF" + bytes(range(256)) * 8
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def extractor() -> AsyncIterator[Extractor]:
-    extractor = Extractor(memory_bytes=2**30, processes=1)
-    yield extractor
-    await extractor.close()
+    box = Sandbox(*PRELOADED)
+    yield Extractor(box, processes=1)
+    await box.close()
 
 
 async def read(extractor: Extractor, folder: Path, name: str, content: bytes) -> Extraction:

@@ -15,7 +15,7 @@ from azurefunctions.extensions.http import fastapi
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-from core.extraction.sandbox import EXTRACTION_TIMES
+from core.extraction.extractor import LIMITS
 from core.infra.setting_names import deprecation_warnings
 from core.llm.factory import describe
 from core.ocr.service import OCR_SECONDS
@@ -95,7 +95,7 @@ def test_the_host_outlasts_a_turn() -> None:
 
 def test_the_host_outlasts_the_reading_of_a_document() -> None:
     """It would end the process, and then every process that replaces it."""
-    assert function_timeout() > EXTRACTION_TIMES.wall + OCR_SECONDS + 600
+    assert function_timeout() > LIMITS.wall + OCR_SECONDS + 600
 
 
 def test_an_instance_has_as_many_documents_in_hand_as_a_worker() -> None:

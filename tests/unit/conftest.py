@@ -1,18 +1,20 @@
 """Rules for the unit tests."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from core.extraction.forked import ForkServer
-from core.extraction.subprocesses import Children
+from core.infra.forks import ForkServer
+from core.infra.sandbox import Sandbox
 from devkit.fork_servers import Forked, ForkServers, importing_once
 
 
-@pytest.fixture(autouse=True)
-def spare_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start no child process ahead of the next file: most tests read one file only."""
-    monkeypatch.setattr(Children, "prepare", lambda *_: None)
+@pytest.fixture
+async def box() -> AsyncIterator[Sandbox]:
+    """Children of one test."""
+    box = Sandbox()
+    yield box
+    await box.close()
 
 
 @pytest.fixture(scope="session")
@@ -25,9 +27,9 @@ def fork_servers() -> Iterator[ForkServers]:
 def forked_servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the fork servers of the tests, each of which would import all readers for a file or two."""
 
-    async def spawn(_: Children, stdin: int) -> Forked:
+    async def spawn(_: Sandbox, stdin: int) -> Forked:
         servers: ForkServers = request.getfixturevalue("fork_servers")
         return servers.start(stdin)
 
     if ForkServer.is_possible():
-        monkeypatch.setattr(Children, "_spawn_server", spawn)
+        monkeypatch.setattr(Sandbox, "_spawn_server", spawn)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from core.documents.places import Accessible
 from core.errors import DependencyDown
 from core.infra.slices import slices
-from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
 from core.names import Owner
 from core.storage.ai_search import index
@@ -47,9 +46,8 @@ class AzurePassageIndex:
     that is being saved counts as not indexed, and its old passages as gone.
     """
 
-    def __init__(self, search: Search, text: TextWork | None = None) -> None:
+    def __init__(self, search: Search) -> None:
         self._search = search
-        self._text = text or InThread()
 
     async def save(
         self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
@@ -59,8 +57,7 @@ class AzurePassageIndex:
         Raises ValueError for an id that cannot be a key and, as UnicodeEncodeError, for text that is none;
         the passages are then as they were.
         """
-        seconds = allowance(sum(len(passage.text) for passage in passages))
-        language, items = await self._text.run(_items, document_id, name, passages, seconds=seconds)
+        language, items = await asyncio.to_thread(_items, document_id, name, passages)
         mark = index.Mark(uuid.uuid4().hex, len(items), language)
         await index.remove_marks(self._search, document_id, index.PASSAGES)
         more = {index.VERSION[index.PASSAGES]: mark.version, "places": index.keys_of(owner) if owner else []}

@@ -1,5 +1,6 @@
 """The passage index in SQLite: positions of every term by document, so that a search reads its scope only."""
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
@@ -7,7 +8,6 @@ from dataclasses import dataclass
 
 from core.documents.places import Accessible
 from core.infra.sqlite import FEW, IN_LIST, Database
-from core.infra.text_processes import InThread, TextWork, allowance
 from core.models import Hit, Passage
 from core.names import Owner
 from core.search.candidates import WIDE
@@ -76,7 +76,6 @@ class SqlitePassageIndex:
         database: Database,
         vocabularies: Sequence[Vocabulary] | None = None,
         weights: Weights = DEFAULT_WEIGHTS,
-        text: TextWork | None = None,
         *,
         most_ranked: int = WIDE,
     ) -> None:
@@ -85,13 +84,11 @@ class SqlitePassageIndex:
         self._database = database
         self._vocabularies = vocabularies
         self._weights = weights
-        self._text = text or InThread()
 
     async def save(
         self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
     ) -> None:
-        seconds = allowance(sum(len(passage.text) for passage in passages))
-        index = await self._text.run(index_passages, name, passages, seconds=seconds)
+        index = await asyncio.to_thread(index_passages, name, passages)
 
         def replace(connection: sqlite3.Connection) -> None:
             _replace(connection, document_id, passages, index)

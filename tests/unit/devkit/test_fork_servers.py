@@ -5,8 +5,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.extraction.forked import ForkServer
-from core.extraction.sandbox import Extractor
+from core.extraction.extractor import Extractor
+from core.infra.forks import ForkServer
+from core.infra.sandbox import Sandbox
 from devkit.fork_servers import Forked, ForkServers
 
 pytestmark = pytest.mark.skipif(not ForkServer.is_possible(), reason="needs Linux")
@@ -25,11 +26,12 @@ async def test_each_reads_files_and_ends_when_it_is_closed(
     monkeypatch.setattr(fork_servers, "start", noted)
     (tmp_path / "a").write_text("The fee is 410 euros.")
     for _ in range(2):
-        extractor = Extractor()
+        box = Sandbox()
+        extractor = Extractor(box)
         for name in ("a.txt", "a.md"):
             assert "410" in (await extractor.extract(tmp_path / "a", name)).pages[0].text
         assert psutil.pid_exists(started[-1].pid)
-        await extractor.close()
+        await box.close()
     assert len(started) == 2
     assert not any(
         psutil.pid_exists(each.pid) and psutil.Process(each.pid).status() != psutil.STATUS_ZOMBIE

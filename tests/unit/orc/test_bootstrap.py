@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from core.extraction.forked import SERVER_MODULE, ForkServer
+from core.infra.forks import ForkServer
+from core.infra.sandbox import SERVER
 from devkit.doubles.upstash_double import UpstashDouble, serving
 from devkit.opened_app import in_new_process
 from orc.bootstrap import open_app
@@ -60,4 +61,4 @@ def test_the_api_opens_without_what_only_questions_and_files_need(tmp_path: Path
     needed = {"openai", "langchain_openai", "tiktoken"}
     assert needed.isdisjoint(app.opened)
     assert needed <= {*app.warmed}
-    assert ForkServer.is_possible() == any(SERVER_MODULE in command for command in app.children)
+    assert ForkServer.is_possible() == any(SERVER in command for command in app.children)

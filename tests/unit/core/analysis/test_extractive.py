@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from core.analysis.document_context import DocumentContext
 from core.analysis.extractive import analyse_page
 from core.analysis.models import EXTRACTIVE, PageAnalysis
-from core.extraction.sandbox import Extractor
+from core.extraction.extractor import PRELOADED, Extractor
+from core.infra.sandbox import Sandbox
 from core.models import Page
 from core.text.quotes import locate
 from core.text.sentences import sentences
@@ -178,9 +179,9 @@ def test_very_long_lines_are_analysed_in_bounded_time() -> None:
 
 @pytest.fixture
 async def extract() -> AsyncIterator[Extractor]:
-    extractor = Extractor(memory_bytes=2**30, processes=1)
-    yield extractor
-    await extractor.close()
+    box = Sandbox(*PRELOADED)
+    yield Extractor(box, processes=1)
+    await box.close()
 
 
 async def pages_of(extractor: Extractor, name: str) -> list[Page]:

@@ -1,7 +1,7 @@
 """How a worker finds jobs. test_ingestion.py tests what it does with them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -10,16 +10,21 @@ import pytest
 
 from core.bootstrap import open_documents
 from core.documents.ports import ProviderFiles
-from core.documents.worker import LOCAL, REPAIR_SECONDS, TOO_SLOW, Pace, Worker
+from core.documents.worker import LOCAL, REPAIR_SECONDS, Pace, Worker
 from core.errors import DependencyDown
 from core.infra.settings import CoreSettings
-from core.infra.text_processes import TextProcesses
 from core.llm.errors import ModelMisconfigured
-from core.models import Document, DocumentStatus, Job, JobKind, JobProgress
+from core.models import Document, DocumentStatus, Job, JobKind, JobProgress, Passage
 from core.names import BlobPath, Owner
 from core.storage.sqlite.queue import SqliteJobQueue
-from devkit.fakes_documents import LEASE_SECONDS, DocumentSide, break_down, open_document_side, pass_by
-from devkit.text_work import InterceptedText, hold_the_interpreter
+from devkit.fakes_documents import (
+    LEASE_SECONDS,
+    DocumentSide,
+    FakeIndex,
+    break_down,
+    open_document_side,
+    pass_by,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -114,25 +119,28 @@ async def test_an_idle_worker_keeps_polling_at_its_slowest_pace(side: DocumentSi
     await asyncio.gather(working, return_exceptions=True)
 
 
-class Hanging:
-    """Work on the text of one organization never ends."""
+class HangingIndex(FakeIndex):
+    """Indexing a document of one organization never ends."""
 
     def __init__(self, organization_id: str) -> None:
+        super().__init__()
         self._organization_id = organization_id
         self.begun = 0
         self.hangs = asyncio.Event()
-        self.text = InterceptedText(self._before)
 
-    async def _before(self, _function: object, _arguments: object, whose: str) -> None:
-        if whose == self._organization_id:
+    async def save(
+        self, document_id: str, name: str, passages: Sequence[Passage], owner: Owner | None = None
+    ) -> None:
+        if owner is not None and owner.organization_id == self._organization_id:
             self.begun += 1
             self.hangs.set()
             await asyncio.Event().wait()
+        await super().save(document_id, name, passages, owner)
 
 
 async def test_one_organization_cannot_have_all_places_of_a_worker(side: DocumentSide) -> None:
-    hanging = Hanging("mallory")
-    side.text = hanging.text
+    hanging = HangingIndex("mallory")
+    side.stores = replace(side.stores, index=hanging)
     _, worker = side.another_process()
     for number in range(5):
         await queued(side, f"hostile {number}.txt", Owner("mallory", "m", "c1"))
@@ -142,7 +150,7 @@ async def test_one_organization_cannot_have_all_places_of_a_worker(side: Documen
     async def note() -> None:
         indexed.set()
 
-    side.before_save("index", note)
+    hanging.before_save = note
     working = asyncio.create_task(worker.run())
     await asyncio.wait_for(indexed.wait(), 60)
     await asyncio.wait_for(hanging.hangs.wait(), 60)
@@ -158,8 +166,8 @@ async def test_a_worker_ends_even_if_the_queue_cannot_take_its_job_back(
     async def refuse(*_: object) -> None:
         raise DependencyDown("The queue is down.", dependency="store")
 
-    hanging = Hanging("acme")
-    side.text = hanging.text
+    hanging = HangingIndex("acme")
+    side.stores = replace(side.stores, index=hanging)
     _, worker = side.another_process()
     await queued(side, "a.txt")
     working = asyncio.create_task(worker.run())
@@ -170,25 +178,6 @@ async def test_a_worker_ends_even_if_the_queue_cannot_take_its_job_back(
     monkeypatch.undo()
     working.cancel()
     assert ended == {working}
-
-
-@pytest.mark.slow
-async def test_a_document_whose_text_hangs_fails_and_the_worker_goes_on(side: DocumentSide) -> None:
-    processes = TextProcesses(1)
-
-    async def before(_function: object, arguments: tuple[object, ...], _whose: str) -> None:
-        if "hostile" in str(arguments):
-            await hold_the_interpreter(processes)
-
-    side.text = InterceptedText(before, processes)
-    _, worker = side.another_process()
-    hostile, document = await queued(side, "hostile.txt"), await queued(side, "a.txt")
-    await worker.drain()
-    await processes.close()
-    failed = await side.stores.get(hostile.path)
-    assert failed is not None
-    assert (failed.status, failed.reason) == (DocumentStatus.FAILED, TOO_SLOW)
-    assert await status(side, document) is DocumentStatus.COMPLETED
 
 
 def worker_on(side: DocumentSide, queue: SqliteJobQueue, pace: Pace) -> Worker:

@@ -7,25 +7,24 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from core.extraction.sandbox import Extraction, Extractor
+from core.extraction.extractor import PRELOADED, Extraction, Extractor
+from core.infra.sandbox import Sandbox
 from tests.unit.core.extraction.samples import Read
 
 FOLDER = Path(__file__).parent
 
 
 @pytest.fixture
-async def extractor() -> AsyncIterator[Extractor]:
-    extractor = Extractor(memory_bytes=2**30, processes=2)
-    yield extractor
-    await extractor.close()
+def extractor(box: Sandbox) -> Extractor:
+    return Extractor(box)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_extractor() -> AsyncIterator[Extractor]:
     """One for all tests of a module: each starts a process that imports all readers."""
-    extractor = Extractor(memory_bytes=2**30, processes=2)
-    yield extractor
-    await extractor.close()
+    box = Sandbox(*PRELOADED)
+    yield Extractor(box)
+    await box.close()
 
 
 @pytest.fixture

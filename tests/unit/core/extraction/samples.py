@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from fpdf import FPDF
 
-from core.extraction.sandbox import Extraction
+from core.extraction.extractor import Extraction
 
 Read = Callable[[str, bytes], Awaitable[Extraction]]
 """Extracts the text of a file with this name and this content."""

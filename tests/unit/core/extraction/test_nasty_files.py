@@ -9,7 +9,8 @@ import pytest
 import pytest_asyncio
 
 from core.errors import DocumentRejected
-from core.extraction.sandbox import Extraction, Extractor
+from core.extraction.extractor import PRELOADED, Extraction, Extractor
+from core.infra.sandbox import Sandbox
 from devkit.shared_data import SHARED, needs_shared
 
 pytestmark = pytest.mark.slow
@@ -43,9 +44,9 @@ def text_of(extraction: Extraction) -> str:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def extractor() -> AsyncIterator[Extractor]:
     """One for all files, as in the product: what a file breaks must not affect the next one."""
-    extractor = Extractor(memory_bytes=2**30, processes=1)
-    yield extractor
-    await extractor.close()
+    box = Sandbox(*PRELOADED)
+    yield Extractor(box, processes=1)
+    await box.close()
 
 
 @needs_shared

@@ -7,11 +7,11 @@ import pytest
 from fpdf import FPDF
 
 from core.errors import UnreadableDocument
+from core.extraction.extractor import Extractor
 from core.extraction.pages import LONGEST_PAGE
 from core.extraction.pdf import LineEndHyphens
-from core.extraction.sandbox import Extractor
-from core.extraction.watch import TimeLimits
 from core.extraction.word_boxes import boxes_between, unpack
+from core.infra.sandbox import Limits, Sandbox
 from tests.unit.core.extraction.samples import Read, drawn_pages, pdf, raw_pdf
 
 TEXT = "The warranty period of the pump is 37 months."
@@ -143,13 +143,11 @@ async def test_the_rest_of_a_very_long_page_follows_the_last_page(read: Read) ->
 
 
 @pytest.mark.slow
-async def test_a_page_that_takes_too_long_is_left_out(tmp_path: Path) -> None:
+async def test_a_page_that_takes_too_long_is_left_out(tmp_path: Path, box: Sandbox) -> None:
     first, third = (b"BT /F 10 Tf 72 700 Td (Page %d.) Tj ET" % number for number in (1, 3))
     second = b"BT /F 10 Tf 72 700 Td " + b"(a b) Tj 0 -1 Td " * 2_000_000 + b"ET"
     source = tmp_path / "report.pdf"
     source.write_bytes(drawn_pages(first, second, third))
-    extractor = Extractor(times=TimeLimits(page=0.3))
-    extraction = await extractor.extract(source, "report.pdf")
-    await extractor.close()
+    extraction = await Extractor(box, limits=Limits(2**30, step=0.5)).extract(source, "report.pdf")
     assert [page.text for page in extraction.pages] == ["Page 1.", "", "Page 3."]
     assert extraction.pages_without_text == 1

@@ -16,9 +16,9 @@ from pypdf.generic import (
 )
 
 from core.extraction import pdf as reader
+from core.extraction.drawing import draw_pdf_page
 from core.extraction.pages import Unit
 from core.extraction.pdf_annotations import Additions, Field, with_additions
-from core.extraction.picture_child import draw_pdf_page
 from core.extraction.reading_order import Layout
 from core.extraction.word_boxes import BOX_BYTES
 from tests.unit.core.extraction.samples import drawn_pages

@@ -1,8 +1,8 @@
 """Pictures of pages: the rectangles of a quote lie on its drawn words, and hostile files cost their child."""
 
 import io
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy
@@ -13,16 +13,17 @@ from PIL import Image
 
 from core.errors import DocumentRejected, Unavailable, UnreadableDocument
 from core.extraction import pdf as reader
-from core.extraction.picture_child import draw, draw_frame, draw_pdf_page
+from core.extraction.drawing import draw_frame, draw_in_colour, draw_pdf_page
 from core.extraction.pictures import PageDrawer
-from core.extraction.watch import TimeLimits
 from core.grounding.rectangles import rectangles
+from core.infra.sandbox import Limits, Sandbox
 from devkit.shared_data import SHARED, needs_shared
 from tests.unit.core.extraction.samples import raw_pdf
 
 pytestmark = pytest.mark.slow
 
 PDF = "application/pdf"
+CHILDREN = "tests.unit.core.infra.sandboxed"
 QUOTE = "Boats are to be moored by eight in the evening at berth nine."
 BEFORE, AFTER = "The harbour master is at the quay from six on.", "Anyone who comes later pays a fee."
 WIDTHS = (800, 1200, 1600)
@@ -129,72 +130,48 @@ def test_a_picture_says_nothing_of_camera_and_place(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x010F] = "Canary camera"
     Image.new("RGB", (40, 20)).save(tmp_path / "a", "JPEG", exif=exif, icc_profile=b"canary profile")
-    drawn = draw({"path": str(tmp_path / "a"), "media_type": "image/jpeg", "page": 1, "width": 800})
-    assert b"anary" not in drawn
+    [drawn] = draw_in_colour(str(tmp_path / "a"), "image/jpeg", 1, 800)
+    assert b"anary" not in drawn.content
 
 
-async def test_pages_are_drawn_by_a_child_in_colour_as_webp(tmp_path: Path) -> None:
+async def test_pages_are_drawn_by_a_child_in_colour_as_webp(tmp_path: Path, box: Sandbox) -> None:
     (source := tmp_path / "a.pdf").write_bytes(SAMPLES["plain"])
-    drawer = PageDrawer()
-    try:
-        drawn = Image.open(io.BytesIO(await drawer.draw(source, PDF, 1, 800)))
-        assert (drawn.format, drawn.width, drawn.mode) == ("WEBP", 800, "RGB")
-        assert await drawer.draw(source, PDF, 2, 800) == b""
-        poster = raw_pdf(b"").replace(b"[0 0 600 800]", b"[0 0 60 80000]")
-        source.write_bytes(poster)
-        assert max(Image.open(io.BytesIO(await drawer.draw(source, PDF, 1, 1600))).size) <= 16_383
-        source.write_bytes(b"%PDF-1.4 and nothing else")
-        with pytest.raises(UnreadableDocument):
-            await drawer.draw(source, PDF, 1, 800)
-    finally:
-        await drawer.close()
+    drawer = PageDrawer(box)
+    drawn = Image.open(io.BytesIO(await drawer.draw(source, PDF, 1, 800)))
+    assert (drawn.format, drawn.width, drawn.mode) == ("WEBP", 800, "RGB")
+    assert await drawer.draw(source, PDF, 2, 800) == b""
+    poster = raw_pdf(b"").replace(b"[0 0 600 800]", b"[0 0 60 80000]")
+    source.write_bytes(poster)
+    assert max(Image.open(io.BytesIO(await drawer.draw(source, PDF, 1, 1600))).size) <= 16_383
+    source.write_bytes(b"%PDF-1.4 and nothing else")
+    with pytest.raises(UnreadableDocument):
+        await drawer.draw(source, PDF, 1, 800)
 
 
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("import sys; sys.stdin.readline(); print('{\"bytes\": 99999999999}')", "corrupt"),
-        ("import sys; sys.stdin.readline(); print('[' * 9000)", "corrupt"),
-        ("import os, sys; sys.stdin.readline(); os.abort()", "too_much_memory"),
-        ("import sys; sys.stdin.readline()\nwhile True: pass", "too_slow"),
-    ],
-    ids=["huge", "garbage", "killed", "endless"],
-)
-async def test_a_child_that_misbehaves_gives_an_error(code: str, reason: str, tmp_path: Path) -> None:
-    limits = TimeLimits(page=0.2, most=0.2, idle=60.0, wall=120.0)
-    drawer = PageDrawer(times=limits, worker=(sys.executable, "-c", code))
-    (tmp_path / "a.pdf").touch()
+@pytest.mark.parametrize(("function", "reason"), [("aborted", "too_much_memory"), ("endless", "too_slow")])
+async def test_a_child_that_misbehaves_gives_an_error(
+    function: str, reason: str, tmp_path: Path, box: Sandbox
+) -> None:
+    limits = Limits(2**29, step=0.5, most=10.0, idle=60.0, wall=120.0)
+    drawer = PageDrawer(box, limits=limits, function=f"{CHILDREN}:{function}")
     with pytest.raises(UnreadableDocument) as raised:
         await drawer.draw(tmp_path / "a.pdf", PDF, 1, 800)
     assert raised.value.code == reason
-    await drawer.close()
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import sys, time; sys.stdin.readline(); time.sleep(60)",
-        "import os, sys; sys.stdin.readline(); os.kill(os.getpid(), 9)",
-    ],
-    ids=["waits", "killed from outside"],
-)
-async def test_a_page_is_not_to_blame_if_the_machine_is_busy(code: str, tmp_path: Path) -> None:
-    drawer = PageDrawer(times=TimeLimits(idle=0.2), worker=(sys.executable, "-c", code))
-    (tmp_path / "a.pdf").touch()
+@pytest.mark.parametrize("function", ["waiting", "killed"])
+async def test_a_page_is_not_to_blame_if_the_machine_is_busy(
+    function: str, tmp_path: Path, box: Sandbox
+) -> None:
+    drawer = PageDrawer(box, limits=Limits(2**29, idle=0.2), function=f"{CHILDREN}:{function}")
     with pytest.raises(Unavailable):
         await drawer.draw(tmp_path / "a.pdf", PDF, 1, 800)
-    await drawer.close()
 
 
 @needs_shared
 @pytest.mark.slow
-async def test_hostile_pdfs_cost_their_child_only() -> None:
-    drawer = PageDrawer()
-    try:
-        for name in ("gen-pdf-flate-bomb-500MB.pdf", "gen-truncated-half.pdf", "gen-random-bytes.pdf"):
-            try:
-                await drawer.draw(SHARED / "data" / "nasty" / name, PDF, 1, 1200)
-            except DocumentRejected:
-                continue
-    finally:
-        await drawer.close()
+async def test_hostile_pdfs_cost_their_child_only(box: Sandbox) -> None:
+    drawer = PageDrawer(box)
+    for name in ("gen-pdf-flate-bomb-500MB.pdf", "gen-truncated-half.pdf", "gen-random-bytes.pdf"):
+        with suppress(DocumentRejected):
+            await drawer.draw(SHARED / "data" / "nasty" / name, PDF, 1, 1200)

@@ -1,7 +1,5 @@
 """Word boxes: packing, merging into lines, and transfer from the child."""
 
-import base64
-import json
 import time
 from collections.abc import Callable
 
@@ -9,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.errors import UnreadableDocument
 from core.extraction.collecting import Collector
-from core.extraction.protocol import MAX_LINE_BYTES, PART_CHARACTERS, GarbageOutput, done_line, page_lines
 from core.extraction.word_boxes import (
     BOX_BYTES,
     MAX_BOXES,
@@ -22,6 +20,7 @@ from core.extraction.word_boxes import (
     pack,
     unpack,
 )
+from core.infra.sandbox_child import ChildMessage
 
 TEXT = "one two\nthree"
 ONE, TWO, THREE = Box(0, 0, 90, 20), Box(110, 2, 200, 22), Box(0, 40, 150, 60)
@@ -94,40 +93,34 @@ def test_overhanging_marks_belong_to_their_line(other: Box) -> None:
     assert line.right == other.right
 
 
-def collected(lines: list[bytes]) -> Collector:
-    collector = Collector(None)
-    for line in lines:
-        collector.take(line)
-    return collector
+def page_message(text: str, boxes: bytes, length: object = None) -> ChildMessage:
+    return ChildMessage({"boxes": len(boxes) if length is None else length}, boxes + text.encode())
 
 
 def test_the_child_sends_boxes_with_their_page() -> None:
-    long = "word " * PART_CHARACTERS
     packed = pack([[ONE]] * MAX_BOXES)
-    lines = [
-        *page_lines(TEXT, "", 2, pack([[ONE]])),
-        *page_lines(long, "", 2, packed),
-        *page_lines("", "", 2),
-    ]
-    assert max(map(len, lines)) < MAX_LINE_BYTES
-    pages = collected([*lines, done_line("application/pdf")]).pages
-    assert [page.boxes for page in pages] == [pack([[ONE]]), packed, b""]
+    collector = Collector(None)
+    for text, boxes in ((TEXT, pack([[ONE]])), ("wörd " * MAX_BOXES, packed), ("", b"")):
+        collector.take(page_message(text, boxes))
+    assert [page.boxes for page in collector.pages] == [pack([[ONE]]), packed, b""]
+    assert [page.text for page in collector.pages] == [TEXT, "wörd " * MAX_BOXES, ""]
 
 
 @pytest.mark.parametrize(
-    "sent",
+    ("boxes", "length"),
     [
-        "not base64!",
-        5,
-        base64.b64encode(b"1234567").decode(),
-        base64.b64encode(bytes(BOX_BYTES * (len(TEXT) + 1))).decode(),
-        base64.b64encode(bytes(BOX_BYTES * (MAX_BOXES + 1))).decode(),
+        (bytes(BOX_BYTES), "8"),
+        (bytes(BOX_BYTES), -BOX_BYTES),
+        (b"1234567", 7),
+        (bytes(BOX_BYTES * (len(TEXT) + 1)), None),
+        (bytes(BOX_BYTES * (MAX_BOXES + 1)), None),
+        (b"\xff" * BOX_BYTES, 0),
     ],
 )
-def test_invalid_boxes_from_the_child_are_refused(sent: object) -> None:
-    line = json.dumps({"text": TEXT, "label": "", "total": 1, "boxes": sent}).encode()
-    with pytest.raises(GarbageOutput):
-        Collector(None).take(line)
+def test_invalid_boxes_from_the_child_are_refused(boxes: bytes, length: object) -> None:
+    with pytest.raises(UnreadableDocument) as caught:
+        Collector(None).take(page_message(TEXT, boxes, length))
+    assert caught.value.code == "corrupt"
 
 
 @pytest.mark.slow

@@ -1,12 +1,13 @@
 """The Tesseract engine: the installed program, or the same engine from npm behind the same command line."""
 
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from core.extraction.sandbox import Extraction, Extractor
+from core.extraction.extractor import Extraction, Extractor
+from core.infra.sandbox import Sandbox
 from core.ocr.tesseract import Tesseract
 from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
@@ -32,20 +33,17 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-async def tesseract(program: Path) -> AsyncIterator[Tesseract]:
-    engine = Tesseract(program, languages="eng", seconds=120, memory_bytes=ROOMY, processes=2)
-    yield engine
-    await engine.close()
+def tesseract(program: Path, box: Sandbox) -> Tesseract:
+    return Tesseract(program, box, languages="eng", seconds=120, memory_bytes=ROOMY, processes=2)
 
 
 @pytest.fixture
-async def extract(tmp_path: Path) -> AsyncIterator[Extract]:
-    extractor = Extractor(memory_bytes=2**30, processes=2)
+def extract(tmp_path: Path, box: Sandbox) -> Extract:
+    extractor = Extractor(box)
 
     async def extract(file_name: str, content: bytes) -> tuple[Extraction, Path]:
         source = tmp_path / "upload"
         source.write_bytes(content)
         return await extractor.extract(source, file_name), source
 
-    yield extract
-    await extractor.close()
+    return extract

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DeadlineExceeded, DependencyDown, DocumentRejected, UnsupportedDocument
+from core.infra.sandbox import Sandbox
 from core.ocr.azure import MISCONFIGURED, AzureDocumentIntelligence
 from core.ocr.ports import OcrPage
 from core.ocr.service import add_ocr
@@ -28,8 +29,8 @@ def endpoint(double: DocumentIntelligenceDouble) -> Iterator[str]:
 
 
 @pytest.fixture
-async def azure(endpoint: str) -> AsyncIterator[AzureDocumentIntelligence]:
-    engine = AzureDocumentIntelligence(endpoint, KEY, seconds=30, memory_bytes=2**30)
+async def azure(endpoint: str, box: Sandbox) -> AsyncIterator[AzureDocumentIntelligence]:
+    engine = AzureDocumentIntelligence(endpoint, KEY, box, seconds=30, memory_bytes=2**30)
     yield engine
     await engine.close()
 
@@ -131,8 +132,8 @@ async def test_each_status_code_has_its_error(
     assert (caught.value.code, caught.value.retryable) == (code, retryable)
 
 
-async def test_a_wrong_key_is_a_configuration_error(endpoint: str, source: Path) -> None:
-    azure = AzureDocumentIntelligence(endpoint, "wrong", seconds=30, memory_bytes=2**30)
+async def test_a_wrong_key_is_a_configuration_error(endpoint: str, source: Path, box: Sandbox) -> None:
+    azure = AzureDocumentIntelligence(endpoint, "wrong", box, seconds=30, memory_bytes=2**30)
     for attempt in (azure.ping(), read(azure, source, 1)):
         with pytest.raises(DependencyDown) as caught:
             await attempt
@@ -140,9 +141,11 @@ async def test_a_wrong_key_is_a_configuration_error(endpoint: str, source: Path)
     await azure.close()
 
 
-async def test_ping_succeeds_if_the_service_answers(azure: AzureDocumentIntelligence, source: Path) -> None:
+async def test_ping_succeeds_if_the_service_answers(
+    azure: AzureDocumentIntelligence, source: Path, box: Sandbox
+) -> None:
     await azure.ping()
-    gone = AzureDocumentIntelligence("http://127.0.0.1:9", KEY, seconds=30, memory_bytes=2**30)
+    gone = AzureDocumentIntelligence("http://127.0.0.1:9", KEY, box, seconds=30, memory_bytes=2**30)
     with pytest.raises(DependencyDown):
         await gone.ping()
     await gone.close()
@@ -167,10 +170,10 @@ async def test_an_invalid_answer_is_a_dependency_error(
 
 @pytest.mark.slow
 async def test_an_endless_analysis_times_out(
-    endpoint: str, double: DocumentIntelligenceDouble, source: Path
+    endpoint: str, double: DocumentIntelligenceDouble, source: Path, box: Sandbox
 ) -> None:
     double.polls = 1_000_000
-    azure = AzureDocumentIntelligence(endpoint, KEY, seconds=2, memory_bytes=2**30)
+    azure = AzureDocumentIntelligence(endpoint, KEY, box, seconds=2, memory_bytes=2**30)
     with pytest.raises(DeadlineExceeded):
         await read(azure, source, 1)
     await azure.close()

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from core.errors import InvalidInput
 from core.infra.azure import Credentials
+from core.infra.sandbox import Sandbox
 from core.infra.settings import CoreSettings
 from core.ocr.azure import AzureDocumentIntelligence
 from core.ocr.ports import Ocr
@@ -17,7 +18,7 @@ AZURE = {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://x.test/", "AZURE_DOCUM
 
 
 def build_ocr(settings: CoreSettings) -> Ocr | None:
-    return build_ocr_with(settings, Credentials())
+    return build_ocr_with(settings, Credentials(), Sandbox())
 
 
 @pytest.fixture

@@ -4,16 +4,15 @@ import io
 import struct
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from core.errors import OrcError, Unavailable, UnreadableDocument
-from core.extraction.subprocesses import Children
-from core.ocr.rasterize import Form, Renderer
-from core.ocr.rasterize_child import Picture
+from core.infra.sandbox import Sandbox
+from core.ocr.rasterize import DRAW, Form, Picture, Renderer
 from tests.unit.core.extraction.samples import raw_pdf
 from tests.unit.core.ocr.scans import QUAY, image_file, picture, scan
 
@@ -22,21 +21,26 @@ pytestmark = pytest.mark.slow
 PDF = "application/pdf"
 
 
-def renderer(*, memory_bytes: int = 2**30, code: str | None = None) -> Renderer:
-    given = {} if code is None else {"worker": (sys.executable, "-c", code)}
-    return Renderer(seconds=20, memory_bytes=memory_bytes, children=Children(), **given)
+Drawn = Callable[..., Awaitable[list[Picture]]]
 
 
-async def drawn(
-    source: Path,
-    media_type: str,
-    pages: Sequence[int] = (1,),
-    *,
-    by: Renderer | None = None,
-    form: Form = "pgm",
-) -> list[Picture]:
-    async with (by or renderer()).draw(source, media_type, pages, form) as pictures:
-        return [picture async for picture in pictures]
+@pytest.fixture
+def drawn(box: Sandbox) -> Drawn:
+    """Draws pages of a file."""
+
+    async def drawn(
+        source: Path,
+        media_type: str,
+        pages: Sequence[int] = (1,),
+        form: Form = "pgm",
+        memory_bytes: int = 2**30,
+        function: str = DRAW,
+    ) -> list[Picture]:
+        renderer = Renderer(box, seconds=20, memory_bytes=memory_bytes, function=function)
+        async with renderer.draw(source, media_type, pages, form) as pictures:
+            return [picture async for picture in pictures]
+
+    return drawn
 
 
 def opened(content: bytes) -> Image.Image:
@@ -52,7 +56,7 @@ def put(source: Path, content: bytes) -> None:
     source.write_bytes(content)
 
 
-async def test_pdf_pages_are_rendered_at_300_dpi(source: Path) -> None:
+async def test_pdf_pages_are_rendered_at_300_dpi(source: Path, drawn: Drawn) -> None:
     put(source, scan(QUAY, ""))
     pictures = await drawn(source, PDF, [2, 1, 7])
     assert [picture.page for picture in pictures] == [2, 1, 7]
@@ -65,7 +69,7 @@ async def test_pdf_pages_are_rendered_at_300_dpi(source: Path) -> None:
     assert pictures[2].content == b""
 
 
-async def test_a_poster_is_rendered_at_a_lower_resolution(source: Path) -> None:
+async def test_a_poster_is_rendered_at_a_lower_resolution(source: Path, drawn: Drawn) -> None:
     put(source, raw_pdf(b"").replace(b"[0 0 600 800]", b"[0 0 9600 9999]"))
     (poster,) = await drawn(source, PDF)
     width, height = opened(poster.content).size
@@ -82,7 +86,9 @@ async def test_a_poster_is_rendered_at_a_lower_resolution(source: Path) -> None:
         ("WEBP", "image/webp"),
     ],
 )
-async def test_images_are_rendered_in_the_requested_format(source: Path, form: str, media_type: str) -> None:
+async def test_images_are_rendered_in_the_requested_format(
+    source: Path, form: str, media_type: str, drawn: Drawn
+) -> None:
     put(source, image_file(form, QUAY))
     (page,) = await drawn(source, media_type, form="png")
     assert opened(page.content).format == "PNG"
@@ -90,7 +96,7 @@ async def test_images_are_rendered_in_the_requested_format(source: Path, form: s
     assert opened(page.content).format == "PPM"
 
 
-async def test_images_are_rotated_upright_and_small_ones_enlarged(source: Path) -> None:
+async def test_images_are_rotated_upright_and_small_ones_enlarged(source: Path, drawn: Drawn) -> None:
     upright = picture(QUAY, dpi=72)
     turned = io.BytesIO()
     exif = Image.Exif()
@@ -101,7 +107,7 @@ async def test_images_are_rotated_upright_and_small_ones_enlarged(source: Path) 
     assert opened(page.content).size == (upright.width * 2, upright.height * 2)
 
 
-async def test_transparency_is_white_and_16_bits_become_8(source: Path) -> None:
+async def test_transparency_is_white_and_16_bits_become_8(source: Path, drawn: Drawn) -> None:
     clear = Image.new("RGBA", (1200, 1000), (0, 0, 0, 0))
     clear.putpixel((0, 0), (0, 0, 0, 255))
     clear.save(source, "PNG")
@@ -113,7 +119,7 @@ async def test_transparency_is_white_and_16_bits_become_8(source: Path) -> None:
     assert [opened(page.content).getpixel(place) for place in ((0, 0), (1, 0), (2, 0))] == [0, 255, 128]
 
 
-async def test_missing_frames_have_no_image(source: Path) -> None:
+async def test_missing_frames_have_no_image(source: Path, drawn: Drawn) -> None:
     put(source, image_file("TIFF", QUAY, QUAY))
     assert [bool(page.content) for page in await drawn(source, "image/tiff", [1, 2, 3])] == [
         True,
@@ -147,7 +153,7 @@ def png(width: int, height: int, rows: bytes) -> bytes:
     ],
 )
 async def test_files_that_cannot_be_rendered_are_refused(
-    source: Path, content: bytes, media_type: str, code: str
+    source: Path, content: bytes, media_type: str, code: str, drawn: Drawn
 ) -> None:
     put(source, content)
     with pytest.raises(UnreadableDocument) as caught:
@@ -156,29 +162,25 @@ async def test_files_that_cannot_be_rendered_are_refused(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
-async def test_an_image_that_needs_too_much_memory_is_refused(source: Path) -> None:
+async def test_an_image_that_needs_too_much_memory_is_refused(source: Path, drawn: Drawn) -> None:
     put(source, png(9_000, 9_000, b"\0" * (9_001 * 9_000)))
     with pytest.raises(UnreadableDocument) as caught:
-        await drawn(source, "image/png", by=renderer(memory_bytes=40 * 2**20))
+        await drawn(source, "image/png", memory_bytes=40 * 2**20)
     assert caught.value.code == "too_much_memory"
 
 
 @pytest.mark.parametrize(
-    ("code", "error", "error_code"),
+    ("function", "error", "error_code"),
     [
-        ("print('garbage')", UnreadableDocument, "corrupt"),
-        ("print('[1]')", UnreadableDocument, "corrupt"),
-        ('print(\'{"page": 1, "bytes": 99999999999}\')', UnreadableDocument, "corrupt"),
-        ('print(\'{"error": "none"}\')', UnreadableDocument, "corrupt"),
-        ("print('x' * 5_000_000)", UnreadableDocument, "corrupt"),
-        ('print(\'{"page": 1, "bytes": 9}\')', UnreadableDocument, "corrupt"),
-        ("import os; os.kill(os.getpid(), 9)", UnreadableDocument, "too_much_memory"),
-        ("raise ImportError", Unavailable, "unavailable"),
+        ("aborted", UnreadableDocument, "too_much_memory"),
+        ("unnumbered", UnreadableDocument, "corrupt"),
+        ("killed", UnreadableDocument, "too_much_memory"),
+        ("no_such_function", Unavailable, "unavailable"),
     ],
 )
 async def test_each_end_of_the_rendering_child_has_its_error(
-    source: Path, code: str, error: type[OrcError], error_code: str
+    source: Path, function: str, error: type[OrcError], error_code: str, drawn: Drawn
 ) -> None:
     with pytest.raises(error) as caught:
-        await drawn(source, PDF, by=renderer(code=code))
+        await drawn(source, PDF, function=f"tests.unit.core.infra.sandboxed:{function}")
     assert caught.value.code == error_code

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import DependencyDown, OrcError, UnreadableDocument
-from core.extraction.sandbox import Extraction
+from core.extraction.extractor import Extraction
 from core.models import Page
 from core.ocr.ports import Found, OcrPage
 from core.ocr.service import add_ocr

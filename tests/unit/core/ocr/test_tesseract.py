@@ -1,12 +1,14 @@
 """Tesseract: the real engine reads scans; and all failures of the program."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from core.errors import DeadlineExceeded, DependencyDown, Unavailable, UnreadableDocument
-from core.extraction.watch import TimeLimits
+from core.infra.sandbox import Sandbox
 from core.ocr import tesseract as adapter
 from core.ocr.ports import DAMAGED, OcrPage
 from core.ocr.service import add_ocr
@@ -61,20 +63,40 @@ async def test_a_truncated_image_is_reported_as_damaged(extract: Extract, tesser
     assert outcome.reason == f"1 page has no text: {DAMAGED}."
 
 
-async def test_ping_succeeds_if_the_language_is_installed(program: Path, tesseract: Tesseract) -> None:
+async def test_ping_succeeds_if_the_language_is_installed(
+    program: Path, tesseract: Tesseract, box: Sandbox
+) -> None:
     await tesseract.ping()
-    other = Tesseract(program, languages="eng+xyz", seconds=10, memory_bytes=ROOMY, processes=1)
+    other = Tesseract(program, box, languages="eng+xyz", seconds=10, memory_bytes=ROOMY, processes=1)
     with pytest.raises(DependencyDown, match="lacks the language xyz"):
         await other.ping()
 
 
-def pretender(tmp_path: Path, does: str, *, seconds: float = 20) -> Tesseract:
-    """An engine whose program is a shell script that `does` this with a picture."""
-    program = tmp_path / "tesseract"
+Pretender = Callable[..., Tesseract]
+
+
+@pytest.fixture
+def pretender(tmp_path: Path, box: Sandbox) -> Pretender:
+    """Makes an engine whose program is a shell script that `does` something with a picture."""
+
+    def pretender(does: str, *, seconds: float = 20) -> Tesseract:
+        write_program(tmp_path / "tesseract", does)
+        return Tesseract(
+            tmp_path / "tesseract", box, languages="eng", seconds=seconds, memory_bytes=2**30, processes=2
+        )
+
+    return pretender
+
+
+def write_program(program: Path, does: str) -> None:
     languages = 'if [ "$1" = --list-langs ]; then printf "List:\\neng\\n"; exit; fi'
     program.write_text(f"#!/bin/sh\n{languages}\n{does}\n")
     program.chmod(0o755)
-    return Tesseract(program, languages="eng", seconds=seconds, memory_bytes=2**30, processes=2)
+
+
+def left() -> list[psutil.Process]:
+    """Running children, without fork servers."""
+    return [each for each in children(recursive=True) if "fork_server" not in " ".join(each.cmdline())]
 
 
 async def read(engine: Tesseract, source: Path, *pages: int) -> list[OcrPage]:
@@ -90,81 +112,87 @@ def source(tmp_path: Path) -> Path:
     return source
 
 
-async def test_the_program_gets_an_image_and_its_table_is_parsed(tmp_path: Path, source: Path) -> None:
-    engine = pretender(
-        tmp_path, f'echo "$@" > "{tmp_path}/asked" 2>/dev/null; cat >/dev/null; printf "{TABLE}"'
-    )
+async def test_the_program_gets_an_image_and_its_table_is_parsed(
+    tmp_path: Path, source: Path, pretender: Pretender
+) -> None:
+    engine = pretender(f'echo "$@" > "{tmp_path}/asked" 2>/dev/null; cat >/dev/null; printf "{TABLE}"')
     assert await read(engine, source, 1, 2) == [OcrPage(1, "read", 0.88), OcrPage(2, "read", 0.88)]
     assert (tmp_path / "asked").read_text() == "", "a confined program can write no file"
 
 
 @pytest.mark.parametrize("does", ["exit 1", "kill -SEGV $$", "head -c 9; exit 3"])
-async def test_a_failing_page_does_not_affect_others(tmp_path: Path, source: Path, does: str) -> None:
-    assert [page.problem for page in await read(pretender(tmp_path, does), source, 1)] == [
-        "Tesseract gave up on them"
-    ]
-    assert children(recursive=True) == []
+async def test_a_failing_page_does_not_affect_others(
+    tmp_path: Path, source: Path, does: str, pretender: Pretender
+) -> None:
+    assert [page.problem for page in await read(pretender(does), source, 1)] == ["Tesseract gave up on them"]
+    assert left() == []
 
 
 async def test_a_page_that_takes_too_long_is_given_up(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, pretender: Pretender
 ) -> None:
-    monkeypatch.setattr(adapter, "PAGE_TIMES", TimeLimits(idle=0.5))
-    engine = pretender(tmp_path, "exec sleep 600")
+    monkeypatch.setattr(adapter, "IDLE_SECONDS", 0.5)
+    engine = pretender("exec sleep 600")
     await engine.ping()
     assert [page.problem for page in await read(engine, source, 1)] == ["Tesseract gave up on them"]
-    assert children(recursive=True) == []
+    assert left() == []
 
 
 async def test_a_file_that_takes_too_long_keeps_the_pages_that_were_read(
-    tmp_path: Path, source: Path
+    tmp_path: Path, source: Path, pretender: Pretender
 ) -> None:
     slow = f'mkdir "{tmp_path}/first" 2>/dev/null || exec sleep 600; cat >/dev/null; printf "{TABLE}"'
-    engine = pretender(tmp_path, slow, seconds=3)
+    engine = pretender(slow, seconds=3)
     found: list[OcrPage] = []
     with pytest.raises(DeadlineExceeded):
         await engine.read_pages(source, "application/pdf", [1, 2], found.append)
     assert len(found) == 1
-    assert children(recursive=True) == []
+    assert left() == []
 
 
-async def test_a_missing_program_is_a_dependency_error(tmp_path: Path, source: Path) -> None:
-    engine = pretender(tmp_path, "")
+async def test_a_missing_program_is_a_dependency_error(
+    tmp_path: Path, source: Path, pretender: Pretender
+) -> None:
+    engine = pretender("")
     (tmp_path / "tesseract").unlink()
     with pytest.raises(DependencyDown, match="cannot be started"):
         await read(engine, source, 1)
 
 
 @pytest.mark.parametrize("end", ["cancel", "close"])
-async def test_cancelling_and_closing_end_running_processes(tmp_path: Path, source: Path, end: str) -> None:
+async def test_cancelling_and_closing_end_running_processes(
+    tmp_path: Path, source: Path, end: str, pretender: Pretender, box: Sandbox
+) -> None:
     """At the end, one page has been read and the other is being read."""
     slow = f'mkdir "{tmp_path}/first" 2>/dev/null || exec sleep 600; cat >/dev/null; printf "{TABLE}"'
-    engine = pretender(tmp_path, slow)
+    engine = pretender(slow)
     started = asyncio.Event()
     task = asyncio.create_task(engine.read_pages(source, "application/pdf", [1, 2], lambda _: started.set()))
     await started.wait()
     if end == "cancel":
         task.cancel()
     else:
-        await engine.close()
+        await box.close()
     with pytest.raises((asyncio.CancelledError, Unavailable)):
         await task
-    assert children(recursive=True) == []
+    assert left() == []
 
 
-async def test_an_error_in_the_callers_callback_reaches_the_caller(tmp_path: Path, source: Path) -> None:
+async def test_an_error_in_the_callers_callback_reaches_the_caller(
+    tmp_path: Path, source: Path, pretender: Pretender
+) -> None:
     def fail(_: OcrPage) -> None:
         raise ValueError("the caller's own")
 
-    engine = pretender(tmp_path, f'cat >/dev/null; printf "{TABLE}"')
+    engine = pretender(f'cat >/dev/null; printf "{TABLE}"')
     with pytest.raises(ValueError, match="the caller's own"):
         await engine.read_pages(source, "application/pdf", [1, 2], fail)
-    assert children(recursive=True) == []
+    assert left() == []
 
 
-async def test_a_file_that_cannot_be_rendered_is_refused(tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_rendered_is_refused(tmp_path: Path, pretender: Pretender) -> None:
     source = tmp_path / "upload"
     source.write_bytes(b"%PDF-1.4 and nothing else")
     with pytest.raises(UnreadableDocument) as caught:
-        await read(pretender(tmp_path, "exit 1"), source, 1)
+        await read(pretender("exit 1"), source, 1)
     assert caught.value.code == "corrupt"

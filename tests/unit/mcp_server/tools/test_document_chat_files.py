@@ -17,7 +17,7 @@ from core.documents.ports import Attachment
 from core.documents.scope import Scope
 from core.errors import DependencyDown, NoReadableDocument
 from core.extraction.collecting import OnPage
-from core.extraction.sandbox import Extraction
+from core.extraction.extractor import Extraction
 from core.grounding.models import WrittenMark
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import CallBudget, ChatModel, Prompt

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import Conflict, NotFound, TooMany
+from core.infra.sandbox import Sandbox
 from core.infra.sqlite import Database
 from devkit.remembered_turns import CITED, OWNER, ask, begin
 from orc.contexts.withholding import RevokedAnswers
@@ -26,7 +27,7 @@ class Renderer(PdfRenderer):
     """Keeps what it is to write, once it is let go."""
 
     def __init__(self) -> None:
-        super().__init__("")
+        super().__init__(Sandbox(), "")
         self.entries: list[Entry] = []
         self.error: Exception | None = None
         self.begun = asyncio.Event()

@@ -26,6 +26,8 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev
 def isolate(*sources: Path) -> bool:
     """From now on this process can read `sources`, Python and system libraries, write no file, open no TCP
     connection and signal no other process. Returns False if the system cannot do that.
+
+    `sources` are files, or folders with all that is in them.
     """
     if sys.platform != "linux":
         return False
@@ -37,7 +39,9 @@ def isolate(*sources: Path) -> bool:
     python = (sys.prefix, sys.base_prefix, str(_PACKAGE))
     _allow_reading(libc, rules, (*python, *_SYSTEM, *map(str, (*knownfiles, *sources))))
     libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)
+    is_restricted = libc.syscall(_RESTRICT_SELF, rules, 0) == 0
+    os.close(rules)
+    return bool(is_restricted)
 
 
 def _ruleset(libc: ctypes.CDLL, version: int) -> int:

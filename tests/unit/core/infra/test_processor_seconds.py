@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from core.extraction.watch import TimeLimits
 from core.infra.priority import processor_seconds, processor_seconds_of_ps
 
 MEASURES = pytest.mark.parametrize(
@@ -30,8 +29,3 @@ def test_the_processor_time_of_a_process_is_read(measure: Callable[[int], float]
 @MEASURES
 def test_a_process_that_has_ended_uses_none(measure: Callable[[int], float]) -> None:
     assert measure(2**22 + 1) == 0
-
-
-def test_a_file_may_take_longer_the_more_of_its_pages_are_read() -> None:
-    limits = TimeLimits(page=10, share=0.5, most=60)
-    assert [limits.whole_file(pages) for pages in (0, 20, 1000)] == [10, 20, 60]
