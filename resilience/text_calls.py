@@ -230,7 +230,8 @@ def checked(answer: str, page: str, question: str = "") -> object:
 def judge(answer: str, page: str) -> object:
     """The second reading of a checked answer by a judge that rejects all, with the page as its quote."""
     writer = CitationWriter([source_of(page)])
-    reading = SecondReading(f"{writer.feed(answer)}{writer.finish()}".strip(), writer.citations)
+    answer = f"{writer.feed(answer)}{writer.finish()}".strip()
+    reading = SecondReading(answer, writer.citations, writer.grounding.statuses)
     shown = code_check.Page(page)
     for stated in reading.undecided[:MOST_SENTENCES]:
         pair = reading.pair(stated, lambda _: shown)

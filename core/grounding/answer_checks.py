@@ -5,6 +5,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
+from core.grounding.brackets import Status
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import CodeCheck, Page, Passage, check
 from core.grounding.models import CitationCheck
@@ -69,10 +70,11 @@ class AnswerChecks:
         self._latest = self._checked(claims, above, sources) if cited else Evidence(claims, sources)
         return self._latest
 
-    def finish(self, text: str) -> None:
-        """Add the text behind the last marker."""
-        if added := self.claims.add(text):
+    def add(self, text: str, status: Status | None = None) -> None:
+        """Add text that cites nothing: the end of the answer, or what `[none]` or `[talk]` is about."""
+        if added := self.claims.add(text, status):
             self._check_rest(added[0])
+            self._latest = Evidence(added)
 
     def quote(self, evidence: Evidence, source: Source) -> Span:
         """The place on a source's page that is closest to the claims, to the last one above all."""

@@ -10,7 +10,7 @@ from core.grounding.answer_checks import AnswerChecks, Evidence
 from core.grounding.brackets import (
     MAX_BRACKET,
     OPENING,
-    STATUS,
+    Status,
     bracketed,
     cited_numbers,
     is_forged,
@@ -22,13 +22,13 @@ from core.grounding.brackets import (
 )
 from core.grounding.claims import Claims
 from core.grounding.closest import not_found_answer
-from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMark
+from core.grounding.models import REFUTED, Citation, Grounding, Mark, StatusMark, WrittenMark
 from core.grounding.objections import Objection, Place, are_not_there
 from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import Source, host_of
 
-NOTHING = "\u2060"
-"""Shown for a marker without a claim: it cannot be seen, and keeps the text around it apart."""
+_STAYS = ".,\u3002"
+"""What may stand directly behind a text whose marker is not shown. It makes neither a tag nor an address."""
 
 
 def marker(number: int) -> str:
@@ -55,7 +55,11 @@ WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
 
 
-_NOTES = re.compile("|".join(map(re.escape, (CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, NOTHING, *STATUS))))
+_IN_EARLIER_ANSWERS = "\u2060", "\u2063"
+"""Characters that earlier versions have put in the place of markers; they cannot be seen."""
+_NOTES = re.compile(
+    "|".join(map(re.escape, (CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, *_IN_EARLIER_ANSWERS)))
+)
 
 
 def as_said(answer: str) -> str:
@@ -89,13 +93,15 @@ class CitationWriter:
         self._waiting: list[list[int] | str] = []
         """Markers next to each other, as their numbers, with what is between and behind them."""
         self._ends_in_citation = False
-        self._is_ending = False
+        self._has_gap = False
+        """Whether the text ends where a marker is not shown: what follows must not join it."""
         self._objections: list[Objection] = []
         self._has_too_many_brackets = False
         self._length = 0
         self._cited: list[Citation] = []
         self._places: dict[str, int] = {}
         self._marks: list[list[Mark]] = []
+        self._statuses: list[StatusMark] = []
         self._new_marks: list[WrittenMark] = []
 
     def feed(self, delta: str) -> str:
@@ -110,10 +116,9 @@ class CitationWriter:
         self._unread = ""
         self._markdown.finish()
         self._release(is_all=True)
-        self._is_ending = True
         self._settle()
         text, self._since_marker = self._since_marker, ""
-        self._checks.finish(text)
+        self._checks.add(text)
         return self._text_shown()
 
     def take_marks(self) -> list[WrittenMark]:
@@ -141,7 +146,8 @@ class CitationWriter:
     def grounding(self) -> Grounding:
         """The result of the checks of the finished text."""
         uncited = [objections.uncited(claim.short) for claim in self._checks.claims.uncited]
-        return summed_up(self._checks.claims, self._cited, [*self._objections, *uncited])
+        found = summed_up(self._checks.claims, self._cited, [*self._objections, *uncited])
+        return found.model_copy(update={"statuses": list(self._statuses)})
 
     def _take(self, safe: str) -> None:
         goes_on = self._held and not any(c.isprintable() and not c.isspace() for c in safe)
@@ -208,15 +214,16 @@ class CitationWriter:
         else:
             self._show(shown)
 
-    def _add_status(self, status: str) -> None:
-        """Note what needs no source. What was not found stays so when the answer is checked again."""
-        if STATUS[status] == "none":
-            if not self._length and not any(map(str.isalnum, self._since_marker)):
-                # A small model may say no more than that.
-                self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
-            self._add_prose(status)
-        else:
-            self._since_marker += status
+    def _add_status(self, status: Status) -> None:
+        """Note that the sentences since the last marker need no source."""
+        self._settle()
+        if status == "none" and not self._length and not any(map(str.isalnum, self._since_marker)):
+            # A small model may say no more than that.
+            self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
+        text, self._since_marker = self._since_marker, ""
+        self._checks.add(text, status)
+        self._statuses.append(StatusMark(at=self._length, status=status))
+        self._has_gap = self._length > 0
 
     def _add_marker(self, numbers: list[int]) -> None:
         """Have a marker wait for those next to it."""
@@ -227,6 +234,9 @@ class CitationWriter:
         self._since_marker = ""
 
     def _show(self, text: str) -> None:
+        if self._has_gap and (behind := text.lstrip(_STAYS)):
+            text = f"{text[: -len(behind)]}{'' if behind[0].isspace() else ' '}{behind}"
+            self._has_gap = False
         self._length += len(text if self._length else text.lstrip())
         self._shown.append(text)
 
@@ -253,14 +263,17 @@ class CitationWriter:
         self._objections.append(objections.differs(place, evidence.differing, evidence.missing))
 
     def _show_marker(self, numbers: Sequence[int], evidence: Evidence) -> None:
-        shown = ""
+        shown = " " if self._has_gap else ""
         for number in numbers:
             text, citation = self._cite(number, evidence)
-            shown += f" {text}" if shown and text else text
+            shown += f" {text}" if shown.strip() and text else text
             if citation is not None:
                 end = self._length + len(shown)
                 self._add(citation, Mark(start=end - len(text), end=end))
-        self._show(shown or ("" if self._is_ending else NOTHING))
+        if shown.strip():
+            self._show(shown)
+        else:
+            self._has_gap = self._length > 0
 
     def _cite(self, number: int, evidence: Evidence) -> tuple[str, Citation | None]:
         """What the answer shows for one number of a marker, and the citation that it makes."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.grounding.brackets import STATUS, Status
+from core.grounding.brackets import Status
 from core.grounding.closest import LABEL_SENTENCES
 from core.grounding.models import REFUTED, CitationCheck
 from core.grounding.units import located
@@ -35,7 +35,6 @@ _BELOW_HEADER = re.compile(r"[\s|:]*-[\s|:-]*")
 _CALLS = ("!", "！")
 _ASKS = ("?", "？", "؟")
 _STATED = re.compile(r"\w")
-_STATUS = re.compile(f"[{''.join(STATUS)}]")
 _FIGURE = re.compile(r"\d+")
 _ENDED_BEFORE = re.compile(r"[.!?。！？\n]")
 
@@ -125,10 +124,13 @@ class Claims:
         self._figures = frozenset(_FIGURE.findall(question))
         self._block = 0
 
-    def add(self, text: str) -> list[Claim]:
-        """Add the text since the last marker; returns its sentences, none if it has no content."""
+    def add(self, text: str, status: Status | None = None) -> list[Claim]:
+        """Add the text since the last marker; returns its sentences, none if it has no content.
+
+        `status`: what the marker behind it says of them.
+        """
         added: list[Claim] = []
-        for claim in self._claims_of(_STATUS.sub(" ", text)):
+        for claim in self._claims_of(text):
             before = added[-1] if added else None
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
@@ -137,27 +139,26 @@ class Claims:
                 added.append(claim)
             elif before and before.kind == "row" and _BELOW_HEADER.fullmatch(claim.text):
                 before.kind = "title"
-        if added and self.all and not self.all[-1].is_ended:
+        if added and self.all and self.all[-1].status is None and not self.all[-1].is_ended:
             beginning = next(_STATED.finditer(text))
             added[0].goes_on = _ENDED_BEFORE.search(text, 0, beginning.start()) is None
         self.lists_closest = self.lists_closest or any(claim.is_label for claim in added)
-        self._set_status(text, added)
+        if status is not None:
+            self._set_status(status, added)
         self.all += added
         return added
 
-    def _set_status(self, text: str, added: Sequence[Claim]) -> None:
-        """What `[none]` and `[talk]` are about: the sentences before it in its paragraph.
+    def _set_status(self, status: Status, added: Sequence[Claim]) -> None:
+        """What `[talk]` is about: all these sentences; `[none]`: those of the last paragraph.
 
         Not one with a number that the question has not: that has a source. Only a calculation has others.
         """
-        for at in _STATUS.finditer(text):
-            before = [claim for claim in added if claim.start < at.start() and claim.status is None]
-            self._says_nothing = self._says_nothing or STATUS[at[0]] == "none"
-            status, calculates = STATUS[at[0]], STATUS[at[0]] == "talk" and len(self._figures) > 1
-            for claim in before:
-                is_near = status == "talk" or claim.block == before[-1].block
-                if is_near and (calculates or self._figures.issuperset(_FIGURE.findall(claim.text))):
-                    claim.status = status
+        self._says_nothing = self._says_nothing or status == "none"
+        calculates = status == "talk" and len(self._figures) > 1
+        for claim in added:
+            is_near = status == "talk" or claim.block == added[-1].block
+            if is_near and (calculates or self._figures.issuperset(_FIGURE.findall(claim.text))):
+                claim.status = status
 
     def _claims_of(self, text: str) -> Iterator[Claim]:
         last, end = "", 0

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, computed_field, model_validator
 
+from core.grounding.brackets import Status
 from core.grounding.objections import Objected
 from core.models import Record
 
@@ -135,6 +136,13 @@ def written_marks(citations: Sequence[Citation]) -> list[WrittenMark]:
     return sorted(marks, key=lambda each: each.mark.start)
 
 
+class StatusMark(Record):
+    """What an answer says of its sentences up to a place, from the marker before: they need no source."""
+
+    at: int = Field(ge=0, description="code points of the answer before the place")
+    status: Status = Field(description="`none`: the sources say nothing of it; `talk`: it is talk or a sum")
+
+
 class Grounding(Record, Objected):
     """The checks of an answer: how many of its citations have which check, and what its sentences cite."""
 
@@ -159,6 +167,9 @@ class Grounding(Record, Objected):
     uncited: int = Field(default=0, description="sentences that need a source and have none")
     not_found: bool = Field(
         default=False, description="the answer says that the searched documents do not contain it"
+    )
+    statuses: list[StatusMark] = Field(
+        default=[], description="where the answer says that the text before needs no source, in order"
     )
     closest_passages: bool = Field(
         default=False,

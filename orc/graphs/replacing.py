@@ -13,6 +13,7 @@ from core.grounding.models import (
     CitationCheck,
     Grounding,
     Mark,
+    StatusMark,
     WrittenMark,
     written_marks,
 )
@@ -63,22 +64,25 @@ class Statement(NamedTuple):
 
 
 class Replacement(NamedTuple):
-    """New text for the code points `start` to `end` of an answer; its citations have marks in `text`."""
+    """New text for the code points `start` to `end` of an answer; its marks are places in `text`."""
 
     start: int
     end: int
     text: str = ""
     citations: Sequence[Citation] = ()
+    statuses: Sequence[StatusMark] = ()
 
 
-def statements(answer: str, citations: Sequence[Citation]) -> list[Statement]:
+def statements(
+    answer: str, citations: Sequence[Citation], statuses: Sequence[StatusMark] = ()
+) -> list[Statement]:
     """What the markers of an answer are about, in order; none overlap."""
     marks = [mark for citation in citations for mark in citation.marks]
     text, places = _without_markers(answer, marks)
     claims = Claims()
     for claim in claims.add(text):
         claim.start, claim.end = places[claim.start], places[claim.end - 1] + 1
-    return list(_statements(claims.all, answer, citations))
+    return list(_statements(claims.all, answer, citations, [each.at for each in statuses]))
 
 
 def plain(text: str, marks: Sequence[Mark]) -> str:
@@ -101,10 +105,11 @@ def rewritten(
     shown = f"{writer.feed(text)}{writer.finish()}".strip()
     checks = writer.grounding
     is_sound = checks.grounded and not checks.objections and not checks.not_found and not writer.code_end
-    is_same = " ".join(each.text for each in statements(shown, writer.citations)) == statement.text
+    new = statements(shown, writer.citations, checks.statuses)
+    is_same = " ".join(each.text for each in new) == statement.text
     if is_same or not is_sound or [line.count("|") for line in text.splitlines() if "|" in line] != before:
         return None
-    return Replacement(statement.start, statement.end, shown, writer.citations)
+    return Replacement(statement.start, statement.end, shown, writer.citations, checks.statuses)
 
 
 def removal(answer: str, statement: Statement) -> Replacement:
@@ -146,12 +151,12 @@ def rebuilt(
     numbered = [each.model_copy(update={"number": at}) for at, each in enumerate(sources, FIRST_NUMBER)]
     numbers = {source.page_id: source.number for source in numbered}
     said, note = answer.removesuffix(CUT_NOTE), CUT_NOTE * answer.endswith(CUT_NOTE)
-    text, end, marks = "", 0, written_marks(citations)
+    text, end, markers = "", 0, _markers(citations, before.statuses, numbers)
     for new in sorted(replacements, key=lambda each: each.start):
-        text += _as_written(said, marks, numbers, end, max(end, new.start))
-        text += _as_written(new.text, written_marks(new.citations), numbers, 0, len(new.text))
+        text += _as_written(said, markers, end, max(end, new.start))
+        text += _as_written(new.text, _markers(new.citations, new.statuses, numbers), 0, len(new.text))
         end = new.end
-    text += _as_written(said, marks, numbers, end, len(said))
+    text += _as_written(said, markers, end, len(said))
     writer = CitationWriter(numbered, question)
     shown = f"{writer.feed(text)}{writer.finish()}".strip()
     found = writer.grounding
@@ -162,25 +167,36 @@ def rebuilt(
     changed["not_found"] = found.not_found and not is_cut
     grounding, cited = found.model_copy(update=changed), writer.citations
     if any(each.check in JUDGED for each in citations):
-        reading = SecondReading(shown, cited)
-        reading.take_over(SecondReading(said, citations))
+        reading = SecondReading(shown, cited, found.statuses)
+        reading.take_over(SecondReading(said, citations, before.statuses))
         grounding, cited = reading.grounding(grounding), reading.citations()
     return Rebuilt(f"{shown}{note}", cited, grounding)
 
 
-def _as_written(
-    text: str, marks: Sequence[WrittenMark], numbers: Mapping[str, int], start: int, end: int
-) -> str:
-    """Characters `start` to `end` of a text as a model writes them, with markers of these numbers."""
+def _markers(
+    citations: Sequence[Citation], statuses: Sequence[StatusMark], numbers: Mapping[str, int]
+) -> list[tuple[int, int, str]]:
+    """The markers of an answer as a model writes them, in order, and the place of what is shown for each."""
+    shown = [
+        (each.mark.start, each.mark.end, marker(numbers[each.citation.page_id]))
+        for each in written_marks(citations)
+    ]
+    return sorted([*shown, *((each.at, each.at, f" [{each.status}]") for each in statuses)])
+
+
+def _as_written(text: str, markers: Sequence[tuple[int, int, str]], start: int, end: int) -> str:
+    """Characters `start` to `end` of a text as a model writes them; one that ends there has its marker."""
     shown, at = "", start
-    for written in marks:
-        if start <= written.mark.start < end:
-            shown += text[at : written.mark.start] + marker(numbers[written.citation.page_id])
-            at = written.mark.end
+    for first, last, marker_there in markers:
+        if start <= first and start < last <= end:
+            shown += text[at:first] + marker_there
+            at = last
     return shown + text[at:end]
 
 
-def _statements(claims: Sequence[Claim], answer: str, citations: Sequence[Citation]) -> Iterator[Statement]:
+def _statements(
+    claims: Sequence[Claim], answer: str, citations: Sequence[Citation], statuses: Sequence[int]
+) -> Iterator[Statement]:
     marks = written_marks(citations)
     first = at = 0
     for number, claim in enumerate(claims):
@@ -190,6 +206,8 @@ def _statements(claims: Sequence[Claim], answer: str, citations: Sequence[Citati
             own.append(marks[at])
             at += 1
         if not own:
+            # A marker is not about what the answer says has no source.
+            first = number + 1 if any(claim.end <= at <= following for at in statuses) else first
             continue
         covered, above = covered_by_marker(claims[first : number + 1])
         first = number + 1

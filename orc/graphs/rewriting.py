@@ -65,7 +65,9 @@ async def _correctable(
     answer: str, state: ConversationState, deps: Deps
 ) -> tuple[list[Statement], list[Source]]:
     """The refuted statements, and all cited pages."""
-    cited = [each for each in statements(answer, state.attempt.citations) if each.is_correctable]
+    statuses = state.attempt.grounding.statuses if state.attempt.grounding else ()
+    found = statements(answer, state.attempt.citations, statuses)
+    cited = [each for each in found if each.is_correctable]
     pages = await cited_pages(state.attempt.citations, state, deps) if cited else []
     if not pages:
         raise OrcError(NONE_CORRECTED)

@@ -15,6 +15,7 @@ from core.grounding.models import (
     CitationCheck,
     Grounding,
     Mark,
+    StatusMark,
     WrittenMark,
     written_marks,
 )
@@ -51,17 +52,22 @@ class Stated:
 class SecondReading:
     """An answer with its citations, as a judge reads it."""
 
-    def __init__(self, answer: str, citations: Sequence[Citation]) -> None:
+    def __init__(self, answer: str, citations: Sequence[Citation], statuses: Sequence[StatusMark]) -> None:
         self._citations = citations
         self._claims = Claims()
         self._stated: list[Stated] = []
+        places: list[tuple[int, WrittenMark | StatusMark]] = [(each.at, each) for each in statuses]
+        places += [(written.mark.start, written) for written in written_marks(citations)]
         end = 0
-        for written in written_marks(citations):
-            added = self._claims.add(answer[end : written.mark.start])
-            end = written.mark.end
+        for start, place in sorted(places, key=lambda each: each[0]):
+            status = place.status if isinstance(place, StatusMark) else None
+            added = self._claims.add(answer[end:start], status)
+            end = start
             if added or not self._stated:
                 self._stated.append(self._of(added))
-            self._stated[-1].marks.append(written)
+            if isinstance(place, WrittenMark):
+                self._stated[-1].marks.append(place)
+                end = place.mark.end
         self._claims.add(answer[end:])
         self.undecided = [each for each in self._stated if each.claims and self._is_undecided(each)]
 
@@ -75,7 +81,7 @@ class SecondReading:
 
     def _is_undecided(self, stated: Stated) -> bool:
         cited = [self._citations[index] for index in stated.cited]
-        return all(each.check == "reworded" and not each.closest for each in cited)
+        return bool(cited) and all(each.check == "reworded" and not each.closest for each in cited)
 
     def take_over(self, before: "SecondReading") -> None:
         """Give undecided sentences the verdicts that the same sentences had before."""

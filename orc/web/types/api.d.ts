@@ -189,6 +189,7 @@ export interface Schemas {
     coverage: number;
     uncited: number;
     not_found: boolean;
+    statuses: Array<Schemas["StatusMark"]>;
     closest_passages: boolean;
     action: "accept" | "revise" | "retrieve" | "label_unverified" | null;
     attempt: number | null;
@@ -541,6 +542,10 @@ export interface Schemas {
     sign_out_url: string | null;
   };
   State: "present" | "deleting";
+  StatusMark: {
+    at: number;
+    status: "none" | "talk";
+  };
   StopView: {
     turn_id: string;
     status: Schemas["TurnStatus"];

@@ -31,7 +31,9 @@ SENTENCES = st.sampled_from(
     ["The fee is 10", "Families pay 15", "Dogs are welcome", "Cats pay 3", "The fee is 77", "Cats pay 88"]
 )
 JOINTS = st.sampled_from([" ", "\n\n", "\n- ", " 🚢 ", " e\u0301x ", "\n1. ", "\n\n## Fees\n\n", ", and "])
-MARKERS = st.sampled_from([". [S1]", " [S2].", ". [S1][S2]", ". [S1] [S2]", ".", " [S1] per day."])
+MARKERS = st.sampled_from(
+    [". [S1]", " [S2].", ". [S1][S2]", ". [S1] [S2]", ".", " [S1] per day.", ". [none]", " [talk]."]
+)
 ANSWERS = st.lists(st.tuples(SENTENCES, MARKERS, JOINTS), min_size=1, max_size=8).map(
     lambda parts: "🧭 " + "".join("".join(part) for part in parts)
 )
