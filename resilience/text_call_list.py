@@ -56,7 +56,7 @@ EXCUSED: Mapping[str, str] = {
             " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
             " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
             " orc.api.web.page_of orc.graphs.revision.start_revision orc.graphs.cited_pages.key_of"
-            " core.grounding.brackets.rounded_end core.grounding.objections.cut"
+            " core.markdown.brackets.rounded_end core.grounding.objections.cut"
             " core.grounding.objections.unsupported"
             " core.grounding.pictures.picture_parts"
             " core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"

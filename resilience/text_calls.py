@@ -21,23 +21,12 @@ from core.analysis.summaries import is_fit, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import code_check, safe_markdown
-from core.grounding.brackets import (
-    bracketed,
-    cited_numbers,
-    is_forged,
-    squared,
-    status_of,
-    visible_name,
-    without_citations,
-    without_places,
-)
+from core.grounding import code_check
 from core.grounding.citations import CitationWriter, as_said
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.models import Citation, written_marks
 from core.grounding.rectangles import rectangles
-from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import (
     FencedSource,
     Source,
@@ -54,6 +43,18 @@ from core.grounding.values import Values, numbers_of
 from core.llm.messages import memory_message, read_remembered
 from core.llm.replies import repair
 from core.llm.tokens import TiktokenCounter, truncate, truncate_words
+from core.markdown import safe_markdown
+from core.markdown.brackets import (
+    bracketed,
+    cited_numbers,
+    is_forged,
+    squared,
+    status_of,
+    visible_name,
+    without_citations,
+    without_places,
+)
+from core.markdown.safe_markdown import SafeMarkdown
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from core.models import Document, Hit, Page, Passage
 from core.offline.material import headers, is_quotable

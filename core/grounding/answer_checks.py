@@ -5,12 +5,12 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
-from core.grounding.brackets import Status
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import CodeCheck, Page, Passage, check
 from core.grounding.models import CitationCheck
 from core.grounding.sources import Source
 from core.grounding.values import Values
+from core.markdown.brackets import Status
 from core.text.quotes import Span
 
 LONGEST_QUOTE = 1500

@@ -7,7 +7,12 @@ from typing import Any
 
 from core.grounding import objections
 from core.grounding.answer_checks import AnswerChecks, Evidence
-from core.grounding.brackets import (
+from core.grounding.claims import Claims
+from core.grounding.closest import not_found_answer
+from core.grounding.models import REFUTED, Citation, Grounding, Mark, StatusMark, WrittenMark
+from core.grounding.objections import Objection, Place, are_not_there
+from core.grounding.sources import Source, host_of
+from core.markdown.brackets import (
     MAX_BRACKET,
     OPENING,
     Status,
@@ -20,12 +25,7 @@ from core.grounding.brackets import (
     visible_name,
     without_citations,
 )
-from core.grounding.claims import Claims
-from core.grounding.closest import not_found_answer
-from core.grounding.models import REFUTED, Citation, Grounding, Mark, StatusMark, WrittenMark
-from core.grounding.objections import Objection, Place, are_not_there
-from core.grounding.safe_markdown import SafeMarkdown
-from core.grounding.sources import Source, host_of
+from core.markdown.safe_markdown import SafeMarkdown
 
 _STAYS = ".,\u3002"
 """What may stand directly behind a text whose marker is not shown. It makes neither a tag nor an address."""

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.grounding.brackets import Status
 from core.grounding.closest import LABEL_SENTENCES
 from core.grounding.models import REFUTED, CitationCheck
 from core.grounding.units import located
 from core.grounding.word_lists import ALL_NEGATORS
+from core.markdown.brackets import Status
 from core.text.terms import has_digit, is_stop_word, words
 
 MOST_COVERED = 50

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from pydantic import Field, computed_field, model_validator
 
-from core.grounding.brackets import Status
 from core.grounding.objections import Objected
+from core.markdown.brackets import Status
 from core.models import Record
 
 CitationCheck = Literal["quoted", "supported", "reworded", "differs", "unsupported", "picture"]

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from xml.sax.saxutils import unescape
 
-from core.grounding.brackets import without_places
+from core.markdown.brackets import without_places
 from core.models import Record
 from core.names import page_id
 from core.text.headings import JOINT

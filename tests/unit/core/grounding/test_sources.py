@@ -2,7 +2,6 @@
 
 import pytest
 
-from core.grounding.brackets import cited_numbers
 from core.grounding.citations import CitationWriter
 from core.grounding.sources import (
     AttachedFile,
@@ -14,6 +13,7 @@ from core.grounding.sources import (
     without_fenced,
     without_markers,
 )
+from core.markdown.brackets import cited_numbers
 from devkit.doubles.openai_talk import read_labels
 
 

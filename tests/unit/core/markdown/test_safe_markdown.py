@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from core.grounding.citations import CitationWriter, marker
-from core.grounding.safe_markdown import HARMLESS
 from core.grounding.sources import Source
+from core.markdown.safe_markdown import HARMLESS
 
 PAGE = "The quay opens at seven. Dogs are welcome on the mole."
 URL = "https://quay.example/opening?lang=en"

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from core.grounding.brackets import MAX_BRACKET, OPENING, bracketed
+from core.markdown.brackets import MAX_BRACKET, OPENING, bracketed
 
 _FENCE = re.compile(r" *(`{3,}+|~{3,}+)[\w+#.:{}=\"' -]*")
 _HIDDEN_FENCE = re.compile(r"[ *+\-.)\d]*+(?:`{3}|~{3}|:::)")
