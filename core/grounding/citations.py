@@ -2,16 +2,23 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from core.grounding import objections
 from core.grounding.answer_checks import AnswerChecks, Evidence
-from core.grounding.claims import Claims
 from core.grounding.closest import not_found_answer
-from core.grounding.models import REFUTED, Citation, Grounding, Mark, StatusMark, WrittenMark
-from core.grounding.objections import Objection, Place, are_not_there
-from core.grounding.sources import Source, host_of
+from core.grounding.models import (
+    REFUTED,
+    Citation,
+    Cited,
+    Grounding,
+    Mark,
+    Objection,
+    ObjectionCode,
+    StatusMark,
+    WrittenMark,
+    are_not_there,
+)
+from core.grounding.sources import Source
 from core.markdown.brackets import (
     MAX_BRACKET,
     OPENING,
@@ -22,7 +29,6 @@ from core.markdown.brackets import (
     rounded_end,
     squared,
     status_of,
-    visible_name,
     without_citations,
 )
 from core.markdown.safe_markdown import SafeMarkdown
@@ -43,7 +49,7 @@ CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit, or the mode
 def mark_truncated(grounding: Grounding, tokens: int | None) -> Grounding:
     """The verdict on an answer that was cut, at a limit of `tokens` or of the model: it is not grounded."""
     limit = f"its limit of {tokens} tokens" if tokens else "the length limit of the model"
-    found = [*grounding.objections, objections.cut(limit)]
+    found = [*grounding.objections, Objection(code="cut", text=f"The answer was cut at {limit}.")]
     return grounding.model_copy(update={"grounded": False, "not_found": False, "objections": found})
 
 
@@ -145,9 +151,22 @@ class CitationWriter:
     @property
     def grounding(self) -> Grounding:
         """The result of the checks of the finished text."""
-        uncited = [objections.uncited(claim.short) for claim in self._checks.claims.uncited]
-        found = summed_up(self._checks.claims, self._cited, [*self._objections, *uncited])
-        return found.model_copy(update={"statuses": list(self._statuses)})
+        claims, checks = self._checks.claims, Counter[str](citation.check for citation in self._cited)
+        uncited = [claim.short for claim in claims.uncited]
+        objections = [
+            Objection(code="uncited", text=f"Nothing is cited for: {each}", claim=each) for each in uncited
+        ]
+        grounding = Grounding(
+            grounded=bool(checks) and not uncited and checks.keys().isdisjoint(REFUTED),
+            citations=checks.total(),
+            coverage=claims.coverage,
+            uncited=len(uncited),
+            not_found=claims.report_not_found,
+            statuses=list(self._statuses),
+            closest_passages=claims.lists_closest,
+            objections=[*self._objections, *objections],
+        )
+        return grounding.model_copy(update=checks)
 
     def _take(self, safe: str) -> None:
         goes_on = self._held and not any(c.isprintable() and not c.isspace() for c in safe)
@@ -189,7 +208,8 @@ class CitationWriter:
         if opened:
             if not self._has_too_many_brackets:
                 self._has_too_many_brackets = True
-                self._objections.append(objections.too_many_brackets(MAX_BRACKETS))
+                text = f"Not read: brackets after the first {MAX_BRACKETS:,} of the answer."
+                self._object("too_many_brackets", text, MAX_BRACKETS)
             self._held = OPENING.sub(" (", self._held)
         # The space before a marker that is not shown is not shown either.
         shown = self._held if is_all else self._held.removesuffix(" ")
@@ -248,19 +268,18 @@ class CitationWriter:
         numbers = dict.fromkeys(number for each in waiting if not isinstance(each, str) for number in each)
         known = {number: self._by_number[number] for number in numbers if number in self._by_number}
         evidence = self._checks.check(self._before_markers, known)
-        self._report(evidence, known)
+        if evidence.missing and known:
+            cited, why = next(iter(known.values())), are_not_there(evidence.missing)
+            found = Objection.to("differs", cited, evidence.differing, why, evidence.missing)
+            self._objections.append(found)
         for each in waiting:
             if isinstance(each, str):
                 self._show(each)
             else:
                 self._show_marker(each, evidence)
 
-    def _report(self, evidence: Evidence, known: Mapping[int, Source]) -> None:
-        """Object to numbers that no page has."""
-        if not evidence.missing or not known:
-            return
-        place = cited_place(next(iter(known.values())))
-        self._objections.append(objections.differs(place, evidence.differing, evidence.missing))
+    def _object(self, code: ObjectionCode, text: str, number: int) -> None:
+        self._objections.append(Objection(code=code, text=text, number=number))
 
     def _show_marker(self, numbers: Sequence[int], evidence: Evidence) -> None:
         shown = " " if self._has_gap else ""
@@ -279,15 +298,18 @@ class CitationWriter:
         """What the answer shows for one number of a marker, and the citation that it makes."""
         source = self._by_number.get(number)
         if source is None:
-            self._objections.append(objections.unknown_source(number))
+            text = f"The answer cites source {number}, which it was not given."
+            self._object("unknown_source", text, number)
             return NO_SUCH_SOURCE, None
         if not evidence.claims:
-            self._objections.append(objections.empty_citation(number))
+            self._object("empty_citation", f"The answer cites source {number} for nothing.", number)
             return "", None
         check = evidence.check_of(source)
         span = self._checks.quote(evidence, source)
-        citation = _citation(
-            source,
+        citation = Citation(
+            **{name: getattr(source, name) for name in Cited.model_fields},
+            page_id=source.page_id,
+            page_label=source.page_label or None,
             quote=source.page_text[span.start : span.end],
             start=span.start,
             end=span.end,
@@ -295,7 +317,7 @@ class CitationWriter:
             missing=list(evidence.missing) if check == "differs" else [],
             closest=self._checks.claims.lists_closest,
         )
-        return marker_text(citation), citation
+        return citation.marker, citation
 
     def _add(self, citation: Citation, mark: Mark) -> None:
         index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
@@ -305,68 +327,3 @@ class CitationWriter:
         self._marks[index].append(mark)
         marked = citation.model_copy(update={"marks": [mark]})
         self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
-
-
-def summed_up(claims: Claims, citations: Sequence[Citation], found: Sequence[Objection]) -> Grounding:
-    """The result of all checks of an answer with these claims and citations."""
-    uncited, counts = claims.uncited, Counter[str](citation.check for citation in citations)
-    grounding = Grounding(
-        grounded=bool(citations) and not uncited and counts.keys().isdisjoint(REFUTED),
-        citations=len(citations),
-        coverage=claims.coverage,
-        uncited=len(uncited),
-        not_found=claims.report_not_found,
-        closest_passages=claims.lists_closest,
-        objections=list(found),
-    )
-    return grounding.model_copy(update=counts)
-
-
-def _citation(source: Source, **checked: Any) -> Citation:
-    """The citation of a source, with what was `checked`: its quote and the check."""
-    return Citation(
-        document_id=source.document_id,
-        blob_name=source.blob_name,
-        page=source.page,
-        page_id=source.page_id,
-        url=source.url,
-        document_version=source.document_version,
-        media_type=source.media_type,
-        page_label=source.page_label or None,
-        context_type=source.context_type,
-        context_id=source.context_id,
-        context_name=source.context_name,
-        focus=source.focus,
-        **checked,
-    )
-
-
-def marker_text(citation: Citation) -> str:
-    """What an answer shows for a citation: its place, and the numbers that are not there."""
-    place = place_of(citation)
-    return f"[{place}: {are_not_there(citation.missing)}]" if citation.missing else f"[{place}]"
-
-
-def place_of(cited: Source | Citation) -> str:
-    """What a marker of an answer says between its brackets: the page, or the title and host of a web page."""
-    name = visible_name(cited.blob_name)
-    if cited.url is None:
-        return f'Page {cited.page} of Document "{name}"{_other_context(cited)}'
-    return f'Web page "{name}", {visible_name(host_of(cited.url))}'
-
-
-def cited_place(cited: Source | Citation) -> Place:
-    """What is cited, as objections name it."""
-    text = place_of(cited)
-    return (
-        Place(text, visible_name(cited.blob_name), cited.page)
-        if cited.url is None
-        else Place(text, text, None)
-    )
-
-
-def _other_context(cited: Source | Citation) -> str:
-    """What a marker adds for a document of a context that does not belong to the focus."""
-    if cited.focus or not cited.context_type or cited.context_name is None:
-        return ""
-    return f' in {cited.context_type} "{visible_name(cited.context_name)}"'

@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 from xml.sax.saxutils import unescape
 
+from core.grounding.models import Cited
 from core.markdown.brackets import without_places
 from core.models import Record
 from core.names import page_id
@@ -33,50 +33,25 @@ _FENCED = re.compile(
 )
 
 
-def host_of(url: str) -> str:
-    """The host of an address; empty if it has none, or if the address is malformed, such as `https://[x`."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
-class Source(Record):
+class Source(Cited):
     """One numbered passage of a prompt; `text` begins at character `start` of the page.
 
-    A web page has a `url`, its title as name, and the search engine's excerpt as page text. If the turn has
-    contexts, the document is in one of them or in the session; `focus`: that belongs to the turn's focus.
-    `pictured`: the page has no text, and the model is shown its picture. `heading`: of the section that a
-    passage is in.
+    A web page has its title as name, and the search engine's excerpt as page text. `pictured`: the page has
+    no text, and the model is shown its picture. `heading`: of the section that a passage is in.
     """
 
     number: int
-    document_id: str
-    blob_name: str
-    page: int
     start: int
     text: str
     page_text: str
-    url: str | None = None
-    document_version: str = ""
-    media_type: str = ""
     page_label: str = ""
     heading: str = ""
-    context_type: str | None = None
-    context_id: str | None = None
-    context_name: str | None = None
-    focus: bool = True
     pictured: bool = False
 
     @property
     def page_id(self) -> str:
         """What citations call the page: the address of a web page, or the id of a document's page."""
         return self.url or page_id(self.document_id, self.page)
-
-    @property
-    def host(self) -> str:
-        """The host of a web page; empty for a document."""
-        return host_of(self.url) if self.url else ""
 
 
 class AttachedFile(Record):
@@ -123,7 +98,7 @@ def fence(sources: Sequence[Source]) -> str:
         named = {
             "document": source.blob_name,
             "page": str(source.page),
-            "site": source.host if source.url else "",
+            "site": source.host,
         }
         named["section"] = source.heading.replace(JOINT, " / ")
         shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)

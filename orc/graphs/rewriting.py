@@ -10,7 +10,7 @@ from langgraph.runtime import Runtime
 
 from core.errors import OrcError
 from core.grounding.citations import marker
-from core.grounding.objections import are_not_there
+from core.grounding.models import are_not_there
 from core.grounding.rectangles import with_rectangles
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.messages import QuestionMessage

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from core.grounding import objections
-from core.grounding.citations import cited_place
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import Page
 from core.grounding.models import (
@@ -15,11 +13,11 @@ from core.grounding.models import (
     CitationCheck,
     Grounding,
     Mark,
+    Objection,
     StatusMark,
     WrittenMark,
     written_marks,
 )
-from core.grounding.objections import Objection
 from core.grounding.units import around
 from orc.judges.ports import UNKNOWN, Pair, Verdict
 
@@ -130,8 +128,9 @@ class SecondReading:
 
     def _objections(self, refuted: Sequence[Stated]) -> Iterator[Objection]:
         for stated in refuted:
-            place, claim = cited_place(self._citations[stated.cited[0]]), stated.claims[-1].short
-            yield objections.unsupported(place, claim, stated.verdict.reason)
+            cited, why = self._citations[stated.cited[0]], stated.verdict.reason
+            claim = stated.claims[-1].short
+            yield Objection.to("unsupported", cited, claim, why or "it does not support this.")
 
 
 def _evidence(page: ReadPage) -> Callable[[Citation], str]:

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated, marker_text
+from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
 from core.grounding.models import Citation, Grounding, written_marks
 from core.grounding.sources import Source
 from orc.graphs.replacing import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
@@ -41,7 +41,7 @@ ANSWERS = st.lists(st.tuples(SENTENCES, MARKERS, JOINTS), min_size=1, max_size=8
 
 def assert_marked(answer: str, citations: list[Citation]) -> None:
     for written in written_marks(citations):
-        assert answer[written.mark.start : written.mark.end] == marker_text(written.citation)
+        assert answer[written.mark.start : written.mark.end] == written.citation.marker
 
 
 @given(ANSWERS)
