@@ -73,7 +73,6 @@ from core.text.headings import distinctive_headings, ends_of_running_heads, find
 from core.text.numbers import find_dates
 from core.text.quotes import QuoteFinder, locate
 from core.text.sentences import Piece, sentences, split_pieces
-from core.text.strip_stream import StreamStripper
 from core.text.terms import detect_language, is_stop_word, question_words, stems, words
 from core.text.wording import is_small_talk, is_statement, names_documents
 from mcp_server.tools import parts
@@ -286,11 +285,6 @@ def analyse_lines(text: str) -> object:
     return DocumentContext.of(pages)
 
 
-def strip_stream(text: str) -> object:
-    stripper = StreamStripper()
-    return [stripper.feed(text[start : start + PIECE]) for start in range(0, len(text), PIECE)]
-
-
 def read_conversation(text: str) -> object:
     block = memory_message("\n".join(["<remembered>", text, "</remembered>"]))
     call = AIMessage("", tool_calls=[tool_call(name="search", args={}, id="1")])
@@ -468,7 +462,6 @@ GROUNDING: Mapping[str, Call] = {
     "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),
     "SafeMarkdown, single characters": lambda text: made_safe(text, 1),
     "inert_json": lambda text: inert_json({text: [{"text": text}, text]}),
-    "StreamStripper": strip_stream,
     "rectangles": lambda text: rectangles(text, b"\0" * 80, 0, len(text)),
 }
 EXPORTS: Mapping[str, Call] = {

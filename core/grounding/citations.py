@@ -84,8 +84,8 @@ class CitationWriter:
     A marker is about the sentences since the one before it in its paragraph, list item or table. Markers next
     to each other are checked together, so they are shown when the words behind them begin.
 
-    Marks are places in the text without leading white space, which StreamStripper drops. `take_marks` returns
-    those of the markers that were shown since its last call.
+    `text` is all that was returned, without white space around it; marks are places in it. `take_marks`
+    returns those of the markers that were shown since its last call.
     """
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
@@ -93,6 +93,8 @@ class CitationWriter:
         self._question, self._checks = question, AnswerChecks(question)
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
+        self._has_more = False
+        self.text = ""
         self._unread = self._held = ""
         self._brackets = 0
         self._before_markers = self._since_marker = ""
@@ -139,14 +141,20 @@ class CitationWriter:
         return [citation.model_copy(update={"marks": list(marks)}) for citation, marks in pairs]
 
     @property
-    def code_end(self) -> str:
-        """What to append before a note, so that no open block of code contains it; otherwise empty."""
-        return self._markdown.code_end
+    def ends_in_code(self) -> bool:
+        """Whether the finished text leaves a block of code open."""
+        return bool(self._markdown.code_end)
 
-    @property
-    def label(self) -> str:
-        """What to append to a finished answer that states something without any source; otherwise empty."""
-        return f" {WITHOUT_SOURCE}" if self._checks.claims.uncited and not self._cited else ""
+    def add_notes(self, *, needs_sources: bool = True, is_cut: bool = False) -> str:
+        """Say at the end of a finished answer that it states something without any source, or was cut.
+
+        Returns what is shown for that. No block of code contains it.
+        """
+        lacks_sources = needs_sources and self._checks.claims.uncited and not self._cited
+        notes = f" {WITHOUT_SOURCE}" * bool(lacks_sources) + CUT_NOTE * is_cut
+        notes = notes and self._markdown.code_end + notes
+        self.text += notes
+        return notes
 
     @property
     def grounding(self) -> Grounding:
@@ -175,8 +183,13 @@ class CitationWriter:
             self._release(is_all=False)
 
     def _text_shown(self) -> str:
-        shown, self._shown = self._shown, []
-        return "".join(shown)
+        if not self._has_more:
+            return ""  # white space waits for what follows it
+        held, self._has_more = "".join(self._shown), False
+        shown = held.rstrip()
+        self._shown = [held[len(shown) :]]
+        self.text += shown
+        return shown
 
     def _is_cited(self, address: str) -> bool:
         self._settle()
@@ -257,8 +270,10 @@ class CitationWriter:
         if self._has_gap and (behind := text.lstrip(_STAYS)):
             text = f"{text[: -len(behind)]}{'' if behind[0].isspace() else ' '}{behind}"
             self._has_gap = False
-        self._length += len(text if self._length else text.lstrip())
+        text = text if self._length else text.lstrip()
+        self._length += len(text)
         self._shown.append(text)
+        self._has_more = self._has_more or bool(text.strip())
 
     def _settle(self) -> None:
         """Check the markers that wait, and show them and what is between and behind them."""
@@ -327,3 +342,11 @@ class CitationWriter:
         self._marks[index].append(mark)
         marked = citation.model_copy(update={"marks": [mark]})
         self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
+
+
+def checked(text: str, sources: Sequence[Source], question: str = "") -> CitationWriter:
+    """A whole answer with its markers replaced and checked."""
+    writer = CitationWriter(sources, question)
+    writer.feed(text)
+    writer.finish()
+    return writer

@@ -18,7 +18,7 @@ from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
-from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
+from core.grounding.citations import CitationWriter, mark_truncated
 from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.llm.chat_model import CallBudget, ChatModel
@@ -31,7 +31,6 @@ from core.mcp_contract import (
 )
 from core.models import Document, DocumentStatus, FileRef
 from core.names import missing_document, path_named
-from core.text.strip_stream import StreamStripper
 from mcp_server.tools import attachments
 from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions, options_of
 from mcp_server.tools.document_context import (
@@ -89,7 +88,6 @@ class _ChatCall:
     gone: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
     shown: str = ""
-    trimmed: StreamStripper = field(default_factory=StreamStripper)
     is_cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
     origins: dict[str, DocumentOrigin] = field(default_factory=dict)
@@ -295,19 +293,14 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
     if not work.shown:
         raise cut or empty_reply()
     work.is_cut = cut is not None
-    if notes := writer.label + (CUT_NOTE if work.is_cut else ""):
-        await _show(writer.code_end + notes, work)
+    await _send(writer.add_notes(is_cut=work.is_cut), writer, work)
 
 
 async def _send(text: str, writer: CitationWriter, work: _ChatCall) -> None:
-    if text := work.trimmed.feed(text):
-        await _show(text, work)
+    if text:
+        work.shown += text
+        await work.reporter.text(text)
     await work.reporter.marks(writer.take_marks())
-
-
-async def _show(text: str, work: _ChatCall) -> None:
-    work.shown += text
-    await work.reporter.text(text)
 
 
 def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> None:

@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
+from core.grounding.citations import CitationWriter, mark_truncated
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.errors import ReplyCut, empty_reply
 from core.search.bm25 import has_subject
-from core.text.strip_stream import StreamStripper
 from orc.events import CitationMarked, Event, Token
 from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, ToolResult
@@ -31,28 +30,26 @@ class AnswerStream:
     def __init__(self, emit: Callable[[Event], None], sources: Sequence[Source], question: str) -> None:
         self._emit = emit
         self.writer = CitationWriter(sources, question)
-        self._trimmed = StreamStripper()
         self._has_begun = False
-        self.text = ""
         self.is_cut = False
         self._cap: int | None = None
+
+    @property
+    def text(self) -> str:
+        return self.writer.text
 
     def write(self, delta: str) -> None:
         """Emit more of the model's text."""
         self._has_begun = self._has_begun or bool(delta.strip())
-        self._pass_on(self.writer.feed(delta))
-        self._mark_citations()
+        self._show(self.writer.feed(delta))
 
     def finish(self) -> None:
         """Emit the text that was held back, and check the whole."""
-        self._pass_on(self.writer.finish())
-        self._mark_citations()
+        self._show(self.writer.finish())
 
     def add_notes(self, *, needs_sources: bool) -> None:
         """Say at the end of an answer that it has no source, or was cut."""
-        notes = (self.writer.label if needs_sources else "") + (CUT_NOTE if self.is_cut else "")
-        if notes:
-            self._show(self.writer.code_end + notes)
+        self._show(self.writer.add_notes(needs_sources=needs_sources, is_cut=self.is_cut))
 
     @asynccontextmanager
     async def accept_cut(self, cap: int | None) -> AsyncIterator[None]:
@@ -75,17 +72,11 @@ class AnswerStream:
         """The verdict, marked if the text was cut."""
         return mark_truncated(grounding, self._cap) if self.is_cut else grounding
 
-    def _mark_citations(self) -> None:
+    def _show(self, text: str) -> None:
+        if text:
+            self._emit(Token(text=text))
         for written in self.writer.take_marks():
             self._emit(CitationMarked.of(written))
-
-    def _pass_on(self, text: str) -> None:
-        if text := self._trimmed.feed(text):
-            self._show(text)
-
-    def _show(self, text: str) -> None:
-        self.text += text
-        self._emit(Token(text=text))
 
 
 def answer_fields(

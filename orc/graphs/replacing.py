@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
-from core.grounding.citations import CUT_NOTE, CitationWriter, marker
+from core.grounding.citations import CUT_NOTE, checked, marker
 from core.grounding.claims import BULLET, Claim, Claims, covered_by_marker
 from core.grounding.models import (
     REFUTED,
@@ -101,15 +101,14 @@ def rewritten(
     lines = [" ".join(BULLET.sub("", line.strip()).split()) for line in text.splitlines() if line.strip()]
     before = [cells for each in statement.claims if (cells := each.text.count("|"))]
     text = "\n".join(lines) if before else " ".join(lines)
-    writer = CitationWriter(sources, question)
-    shown = f"{writer.feed(text)}{writer.finish()}".strip()
+    writer = checked(text, sources, question)
     checks = writer.grounding
-    is_sound = checks.grounded and not checks.objections and not checks.not_found and not writer.code_end
-    new = statements(shown, writer.citations, checks.statuses)
+    is_sound = checks.grounded and not checks.objections and not checks.not_found and not writer.ends_in_code
+    new = statements(writer.text, writer.citations, checks.statuses)
     is_same = " ".join(each.text for each in new) == statement.text
     if is_same or not is_sound or [line.count("|") for line in text.splitlines() if "|" in line] != before:
         return None
-    return Replacement(statement.start, statement.end, shown, writer.citations, checks.statuses)
+    return Replacement(statement.start, statement.end, writer.text, writer.citations, checks.statuses)
 
 
 def removal(answer: str, statement: Statement) -> Replacement:
@@ -157,8 +156,7 @@ def rebuilt(
         text += _as_written(new.text, _markers(new.citations, new.statuses, numbers), 0, len(new.text))
         end = new.end
     text += _as_written(said, markers, end, len(said))
-    writer = CitationWriter(numbered, question)
-    shown = f"{writer.feed(text)}{writer.finish()}".strip()
+    writer = checked(text, numbered, question)
     found = writer.grounding
     kept = [each for each in before.objections if each.code not in _CHECKED_AGAIN]
     objections = [*kept, *(each for each in found.objections if each.code in _CHECKED_AGAIN)]
@@ -167,10 +165,10 @@ def rebuilt(
     changed["not_found"] = found.not_found and not is_cut
     grounding, cited = found.model_copy(update=changed), writer.citations
     if any(each.check in JUDGED for each in citations):
-        reading = SecondReading(shown, cited, found.statuses)
+        reading = SecondReading(writer.text, cited, found.statuses)
         reading.take_over(SecondReading(said, citations, before.statuses))
         grounding, cited = reading.grounding(grounding), reading.citations()
-    return Rebuilt(f"{shown}{note}", cited, grounding)
+    return Rebuilt(f"{writer.text}{note}", cited, grounding)
 
 
 def _markers(
