@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from core.grounding.values import Number, Values, numbers_of
-from core.grounding.wording import Words
+from core.grounding.wording import Words, wording_of
 from core.text.numbers import SCALES
 
 LEAST_NAMED = 0.5
@@ -41,12 +41,11 @@ def are_in_cells(sentence: str, rows: Iterable[Row], language: str) -> bool:
     If it has all words of the labels of some columns, the cell is in one of these. Numbers of labels only
     name something. Verbs are free, but half of the words are the table's; a sentence that negates has none.
     """
-    said = Words([sentence], language).wording(0)
-    stated = list(numbers_of(sentence, language))
+    said, distinct = wording_of(sentence, language), dict.fromkeys(rows)
+    stated = list(numbers_of(sentence, language)) if distinct else []
     if not stated or said.negators:
         return False
     words = frozenset(said.content)
-    distinct = dict.fromkeys(rows)
     wanted = _named((row.label for row in distinct), words, language)
     named = [row for row in distinct if row.label in wanted]
     columns = dict.fromkeys(label for row in named for label, _ in row.cells)

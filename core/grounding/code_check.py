@@ -8,7 +8,7 @@ from typing import Literal
 from core.grounding.cells import Row, are_in_cells, row_of
 from core.grounding.units import Unit, page_units
 from core.grounding.values import Values, missing
-from core.grounding.wording import Words, language_of
+from core.grounding.wording import Words, language_of, wording_of
 from core.text.quotes import Span
 
 Check = Literal["quoted", "reworded", "differs"]
@@ -57,10 +57,9 @@ class Page:
     def rows(self, units: Sequence[Unit]) -> Iterator[Row]:
         """Those of these units that are rows with cells."""
         for unit in units:
-            if unit.kind == "row" and (
-                row := row_of(self._of(unit), *map(self._at, (unit.header, unit.above)))
-            ):
-                yield row
+            if unit.kind == "row" and "|" in (text := self._of(unit)):
+                row = row_of(text, self._at(unit.header), self._at(unit.above))
+                yield from [row] if row else ()
 
     def _at(self, number: int | None) -> str:
         return "" if number is None else self._of(self.units[number])
@@ -85,17 +84,18 @@ class Passage:
 
     def quotes(self, sentence: str) -> bool:
         """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
-        page = self.page
-        if not self.units or _is_quoted(sentence, page, self.units):
-            return bool(self.units)
-        return are_in_cells(sentence, page.rows(self.units), page.language)
+        if not self.units:
+            return False
+        page, said = self.page, wording_of(sentence, self.page.language)
+        is_quoted = page.words_of(self.units).have(said, range(len(self.units)))
+        return is_quoted or are_in_cells(sentence, page.rows(self.units), page.language)
 
     def closest(self, sentence: str) -> Span | None:
         """The place of the passage that shares most words and numbers with a sentence: a sentence, a row, an
         item, or two of these next to each other; the first one if none shares any, None without units."""
         if not self.units:
             return None
-        said = Words([sentence], self.page.language).wording(0)
+        said = wording_of(sentence, self.page.language)
         found = self.page.words_of(self.units).closest(said) or [0]
         return Span(self.units[found[0]].start, self.units[found[-1]].end)
 
@@ -116,9 +116,3 @@ def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING
     everywhere = (question, *(passage.page.values for passage in passages))
     differing = missing(sentence, language, everywhere, operands)
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
-
-
-def _is_quoted(sentence: str, page: Page, cited: tuple[Unit, ...]) -> bool:
-    """Whether a sentence is in the words of the cited parts of a page."""
-    said = Words([" ".join(sentence.split())], page.language).wording(0)
-    return page.words_of(cited).have(said, range(len(cited)))

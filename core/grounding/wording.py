@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from math import sqrt
 
@@ -24,6 +24,7 @@ LEAST_ADDED = 0.35
 """What a neighbour of the part that fits a sentence best has to add, as a share of what that part shares."""
 FEWEST_WORDS = 3
 """Content words of a sentence, below which all of its words must be those of the unit."""
+READ_SENTENCES = 4
 LANGUAGE_SAMPLE = 20_000
 """Characters at the beginning of a text that show its language."""
 _BORDER = "\x1e"
@@ -72,6 +73,12 @@ def language_of(text: str) -> str:
     language = detect_language(found)
     known = sum(map(STOP_WORDS[language].__contains__, found))
     return language if known and known >= LEAST_STOP_WORDS * len(found) else ""
+
+
+@lru_cache(READ_SENTENCES)
+def wording_of(sentence: str, language: str) -> Wording:
+    """The words of a sentence of an answer."""
+    return Words([" ".join(sentence.split())], language).wording(0)
 
 
 class Words:
@@ -187,17 +194,18 @@ def _tokens(text: str, language: str) -> list[str]:
     folded = _MONTH_OF_MAY.sub("month 5", folded).casefold() if " May" in folded else folded.casefold()
     if any(map(folded.__contains__, ("n't", "n’t", "cannot"))):
         folded = _CONTRACTED.sub(lambda found: _APART[found[0][0]], folded)
-    folded = _AMOUNT.sub(_in_one_form, folded)
+    amounts = {found: _in_one_form(*found) for found in set(_AMOUNT.findall(folded))}
+    if any(f"{number} {behind}" != form for (number, behind), form in amounts.items()):
+        folded = _AMOUNT.sub(lambda found: amounts[found[1], found[2] or ""], folded)
     forms = CURRENCIES | {word: str(number) for word, number in CARDINALS.get(language, {}).items()}
     found = (_ASCII_TOKEN if folded.isascii() else _TOKEN).findall(folded)
     return [forms.get(token, token) for token in found]
 
 
-def _in_one_form(found: re.Match[str]) -> str:
+def _in_one_form(number: str, behind: str) -> str:
     """A number in its plain form, with the scale behind it."""
-    number, behind = found.groups()
     digits = plain(number)
     factor = SCALE_VALUES.get(SCALES.get(behind, ""))
     if factor and len(digits) <= 30 and digits.count(".") < 2:
         digits, behind = f"{float(digits) * factor:.0f}", ""
-    return f"{digits} {behind or ''}"
+    return f"{digits} {behind}"
