@@ -1,6 +1,6 @@
 """Rule A for tables: whether the numbers of a sentence are in the cells that it names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from core.grounding.values import Number, Values, numbers_of
@@ -35,19 +35,19 @@ def _labelled(cell: str, column: str) -> tuple[str, str]:
     return (label, value) if mark else (column, cell)
 
 
-def are_in_cells(sentence: str, rows: Iterable[Row], language: str) -> bool:
+def are_in_cells(sentence: str, rows: Sequence[Row], language: str) -> bool:
     """Whether each number of a sentence is in a cell of a row all of whose label's words it has.
 
     If it has all words of the labels of some columns, the cell is in one of these. Numbers of labels only
     name something. Verbs are free, but half of the words are the table's; a sentence that negates has none.
     """
-    said, distinct = wording_of(sentence, language), dict.fromkeys(rows)
-    stated = list(numbers_of(sentence, language)) if distinct else []
+    said = wording_of(sentence, language)
+    stated = list(numbers_of(sentence, language)) if rows else []
     if not stated or said.negators:
         return False
     words = frozenset(said.content)
-    wanted = _named((row.label for row in distinct), words, language)
-    named = [row for row in distinct if row.label in wanted]
+    wanted = _named((row.label for row in rows), words, language)
+    named = [row for row in rows if row.label in wanted]
     columns = dict.fromkeys(label for row in named for label, _ in row.cells)
     meant = _named(columns, words, language)
     names = "\n".join((*dict.fromkeys(text for row in named for text in (row.label, row.title)), *columns))

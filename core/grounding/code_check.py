@@ -1,6 +1,6 @@
 """The check of a cited sentence that code can make: in linear time, and without knowing what words mean."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -34,7 +34,6 @@ class Page:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._words: dict[tuple[Unit, ...], Words] = {}
 
     @cached_property
     def units(self) -> list[Unit]:
@@ -48,23 +47,8 @@ class Page:
     def language(self) -> str:
         return language_of(self.text)
 
-    def words_of(self, units: tuple[Unit, ...]) -> Words:
-        """The words of units next to each other; sentences share them."""
-        if units not in self._words:
-            self._words[units] = Words(map(self._of, units), self.language)
-        return self._words[units]
-
-    def rows(self, units: Sequence[Unit]) -> Iterator[Row]:
-        """Those of these units that are rows with cells."""
-        for unit in units:
-            if unit.kind == "row" and "|" in (text := self._of(unit)):
-                row = row_of(text, self._at(unit.header), self._at(unit.above))
-                yield from [row] if row else ()
-
-    def _at(self, number: int | None) -> str:
-        return "" if number is None else self._of(self.units[number])
-
-    def _of(self, unit: Unit) -> str:
+    def of(self, unit: Unit) -> str:
+        """The text of a unit."""
         return self.text[unit.start : unit.end]
 
 
@@ -74,29 +58,42 @@ class Passage:
     def __init__(self, page: Page, start: int = 0, end: int | None = None) -> None:
         self.page = page
         end = len(page.text) if end is None else end
-        self.units = tuple(unit for unit in page.units if unit.start < end and start < unit.end)
+        self.units = [unit for unit in page.units if unit.start < end and start < unit.end]
+
+    @cached_property
+    def words(self) -> Words:
+        return Words(map(self.page.of, self.units), self.page.language)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Those with cells, each once."""
+        page, units = self.page, self.page.units
+        found = (
+            row_of(
+                page.of(unit), *("" if n is None else page.of(units[n]) for n in (unit.header, unit.above))
+            )
+            for unit in self.units
+            if unit.kind == "row" and "|" in page.of(unit)
+        )
+        return list(filter(None, dict.fromkeys(found)))
 
     @cached_property
     def operands(self) -> list[float]:
         """The numbers of the units that can be calculated with."""
-        texts = (self.page.text[unit.start : unit.end] for unit in self.units)
-        return Values("\n".join(texts)).operands
+        return Values("\n".join(map(self.page.of, self.units))).operands
 
     def quotes(self, sentence: str) -> bool:
         """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
-        if not self.units:
-            return False
-        page, said = self.page, wording_of(sentence, self.page.language)
-        is_quoted = page.words_of(self.units).have(said, range(len(self.units)))
-        return is_quoted or are_in_cells(sentence, page.rows(self.units), page.language)
+        language = self.page.language
+        is_said = bool(self.units) and self.words.have(wording_of(sentence, language))
+        return is_said or are_in_cells(sentence, self.rows, language)
 
     def closest(self, sentence: str) -> Span | None:
         """The place of the passage that shares most words and numbers with a sentence: a sentence, a row, an
         item, or two of these next to each other; the first one if none shares any, None without units."""
         if not self.units:
             return None
-        said = wording_of(sentence, self.page.language)
-        found = self.page.words_of(self.units).closest(said) or [0]
+        found = self.words.closest(wording_of(sentence, self.page.language)) or [0]
         return Span(self.units[found[0]].start, self.units[found[-1]].end)
 
 

@@ -108,8 +108,8 @@ class Words:
             pauses=frozenset(before[at] for at, token in enumerate(tokens) if token in _PAUSES),
         )
 
-    def have(self, said: Wording, cited: Sequence[int]) -> bool:
-        """Whether a sentence is said in the words of one of the cited parts, whose numbers ascend.
+    def have(self, said: Wording) -> bool:
+        """Whether a sentence is said in the words of one of the parts.
 
         In a language without stop words here, and for very short sentences, all words must be those of one
         part, or of two next to each other, in their order. Otherwise no content word may be new, almost all
@@ -118,8 +118,8 @@ class Words:
         """
         least = len(said.content)
         shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
-        nexts = zip(cited, (*cited[1:], -1), strict=True)
-        runs = [(at, at) for at in cited] + [(at, after) for at, after in nexts if after == at + 1]
+        parts = range(len(self._ends))
+        runs = [*zip(parts, parts, strict=True), *pairwise(parts)]
         # Few parts share as many words as the sentence has; only these are looked at.
         fit = [run for run in runs if shared[self._ends[run[1]]] - shared[self._starts[run[0]]] >= least]
         is_known = self._language != "" and least >= FEWEST_WORDS
