@@ -132,8 +132,8 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
     cardinals = CARDINALS.get(language, {})
     gaps, written = zip(("", ""), *_TOKEN.findall(normalized("NFKC", sentence)), ("", ""), strict=True)
     tokens = list(map(str.casefold, written))
-    befores: Iterator[str] = accumulate(tokens, lambda last, each: last if each in CURRENCIES else each)
-    contexts = zip(befores, gaps[1:], written[1:], gaps[2:], written[2:], strict=False)
+    before_each: Iterator[str] = accumulate(tokens, lambda last, each: last if each in CURRENCIES else each)
+    contexts = zip(before_each, gaps[1:], written[1:], gaps[2:], written[2:], strict=False)
     for before, gap, number, space, following in dict.fromkeys(contexts):
         token, behind = number.casefold(), following.casefold()
         tens = cardinals.get(before, 0)
