@@ -88,41 +88,36 @@ class AnswerChecks:
     def _checked(
         self, claims: Sequence[Claim], above: Sequence[Claim], sources: Mapping[int, Source]
     ) -> Evidence:
-        found = [self._check_claim(claim, sources) for claim in claims]
-        for lead in (claim for claim in above if claim.is_lead):
-            # A number that is not there, such as the count of a list, is not that of the first item.
-            self._check_if_there(lead, sources)
-        # An introduction is never the reason why what it introduces is not quoted.
-        lines = [claim for claim in above if not claim.is_lead]
-        introduced = [self._check_claim(claim, sources) for claim in lines]
-        pairs = list(zip([*claims, *lines], [*found, *introduced], strict=True))
-        numbers = list(sources)
+        numbers, found = list(sources), [self._check(claim, sources) for claim in claims]
         is_quoted = all(each.check == "quoted" for each in found)
         quoting = {numbers[at] for each in found for at in each.quoted_by} if is_quoted else ()
-        missing = dict.fromkeys(number for _, each in pairs for number in each.missing)
-        differing = next((claim.short for claim, each in pairs if each.missing), "")
-        return Evidence(claims, sources, frozenset(quoting), list(missing), differing)
-
-    def _check_claim(self, claim: Claim, sources: Mapping[int, Source]) -> CodeCheck:
-        found = self._compare(claim, sources)
-        if not claim.is_covered:
-            claim.check = "picture" if all(each.pictured for each in sources.values()) else found.check
-        return found
+        for lead in (claim for claim in above if claim.is_lead):
+            # A number that is not there, such as the count of a list, is not that of the first item.
+            self._check(lead, sources, if_there=True)
+        # An introduction is never the reason why what it introduces is not quoted.
+        lines = [claim for claim in above if not claim.is_lead]
+        found += [self._check(claim, sources) for claim in lines]
+        missing = dict.fromkeys(number for each in found for number in each.missing)
+        differing = (
+            claim.short for claim, each in zip([*claims, *lines], found, strict=True) if each.missing
+        )
+        return Evidence(claims, sources, frozenset(quoting), list(missing), next(differing, ""))
 
     def _check_rest(self, claim: Claim) -> None:
         """What goes on after a marker within a sentence has its source, unless a number is not there."""
         if claim.goes_on and self._latest.sources:
-            self._check_if_there(claim, self._latest.sources)
+            self._check(claim, self._latest.sources, if_there=True)
 
-    def _check_if_there(self, claim: Claim, sources: Mapping[int, Source]) -> None:
-        if self._compare(claim, sources).check != "differs":
-            self._check_claim(claim, sources)
-
-    def _compare(self, claim: Claim, sources: Mapping[int, Source]) -> CodeCheck:
-        """The verdict of code. A number that is on no page can be in a picture, which code cannot read."""
+    def _check(self, claim: Claim, sources: Mapping[int, Source], *, if_there: bool = False) -> CodeCheck:
+        """Compare a claim with its sources, and note what is found; with `if_there`, unless it differs."""
         found = check(claim.text, list(map(self._passage, sources.values())), self._question)
-        is_unknown = found.check == "differs" and any(source.pictured for source in sources.values())
-        return CodeCheck("reworded") if is_unknown else found
+        pictured = [source.pictured for source in sources.values()]
+        if found.check == "differs" and any(pictured):
+            # A number that is on no page can be in a picture, which code cannot read.
+            found = CodeCheck("reworded")
+        if not claim.is_covered and not (if_there and found.check == "differs"):
+            claim.check = "picture" if all(pictured) else found.check
+        return found
 
     def _passage(self, source: Source) -> Passage:
         """The units of the page that a source has characters of."""

@@ -46,13 +46,6 @@ CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit, or the mode
 """The end of the text of an answer that was cut."""
 
 
-def mark_truncated(grounding: Grounding, tokens: int | None) -> Grounding:
-    """The verdict on an answer that was cut, at a limit of `tokens` or of the model: it is not grounded."""
-    limit = f"its limit of {tokens} tokens" if tokens else "the length limit of the model"
-    found = [*grounding.objections, Objection(code="cut", text=f"The answer was cut at {limit}.")]
-    return grounding.model_copy(update={"grounded": False, "not_found": False, "objections": found})
-
-
 MAX_BRACKETS = 2000
 """Brackets of an answer that are read; the others are made round, so that none looks like a citation."""
 NO_SUCH_SOURCE = "[citation withheld: no such source]"
@@ -91,6 +84,7 @@ class CitationWriter:
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._by_number = {source.number: source for source in sources}
         self._question, self._checks = question, AnswerChecks(question)
+        self.is_cut = False
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
         self._has_more = False
@@ -145,13 +139,19 @@ class CitationWriter:
         """Whether the finished text leaves a block of code open."""
         return bool(self._markdown.code_end)
 
-    def add_notes(self, *, needs_sources: bool = True, is_cut: bool = False) -> str:
+    def cut(self, tokens: int | None) -> None:
+        """Note that the answer was cut, at a limit of `tokens` or of the model: it is not grounded."""
+        limit = f"its limit of {tokens} tokens" if tokens else "the length limit of the model"
+        self._objections.append(Objection(code="cut", text=f"The answer was cut at {limit}."))
+        self.is_cut = True
+
+    def add_notes(self, *, needs_sources: bool = True) -> str:
         """Say at the end of a finished answer that it states something without any source, or was cut.
 
         Returns what is shown for that. No block of code contains it.
         """
         lacks_sources = needs_sources and self._checks.claims.uncited and not self._cited
-        notes = f" {WITHOUT_SOURCE}" * bool(lacks_sources) + CUT_NOTE * is_cut
+        notes = f" {WITHOUT_SOURCE}" * bool(lacks_sources) + CUT_NOTE * self.is_cut
         notes = notes and self._markdown.code_end + notes
         self.text += notes
         return notes
@@ -165,11 +165,11 @@ class CitationWriter:
             Objection(code="uncited", text=f"Nothing is cited for: {each}", claim=each) for each in uncited
         ]
         grounding = Grounding(
-            grounded=bool(checks) and not uncited and checks.keys().isdisjoint(REFUTED),
+            grounded=not (self.is_cut or uncited) and bool(checks) and checks.keys().isdisjoint(REFUTED),
             citations=checks.total(),
             coverage=claims.coverage,
             uncited=len(uncited),
-            not_found=claims.report_not_found,
+            not_found=claims.report_not_found and not self.is_cut,
             statuses=list(self._statuses),
             closest_passages=claims.lists_closest,
             objections=[*self._objections, *objections],

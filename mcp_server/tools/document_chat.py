@@ -18,7 +18,7 @@ from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
-from core.grounding.citations import CitationWriter, mark_truncated
+from core.grounding.citations import CitationWriter
 from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
 from core.llm.chat_model import CallBudget, ChatModel
@@ -73,7 +73,7 @@ class _ChatCall:
     """The state of one call: what is read whole and searched, how it is attached, and the answer so far.
 
     `gone` are the ids of documents whose pages were removed after the plan was made, `created` those of file
-    references that this call created. `is_cut`: the answer has reached a length limit.
+    references that this call created.
     """
 
     question: str
@@ -88,7 +88,6 @@ class _ChatCall:
     gone: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
     shown: str = ""
-    is_cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
     origins: dict[str, DocumentOrigin] = field(default_factory=dict)
     allowed: AllowedImages = field(default_factory=AllowedImages)
@@ -173,7 +172,7 @@ class DocumentChat:
                 images=work.seen.counts,
                 usage=work.budget.usage,
                 files=attachments.file_statuses(seen, sent, created, work.origins),
-                grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
+                grounding=grounding,
             ),
         )
 
@@ -292,8 +291,9 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
     await _send(writer.finish(), writer, work)
     if not work.shown:
         raise cut or empty_reply()
-    work.is_cut = cut is not None
-    await _send(writer.add_notes(is_cut=work.is_cut), writer, work)
+    if cut is not None:
+        writer.cut(cap)
+    await _send(writer.add_notes(), writer, work)
 
 
 async def _send(text: str, writer: CitationWriter, work: _ChatCall) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from core.grounding.citations import CitationWriter, mark_truncated
+from core.grounding.citations import CitationWriter
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.errors import ReplyCut, empty_reply
@@ -23,16 +23,13 @@ class AnswerStream:
     """Emits text as it comes, with its markers replaced by checked citations of `sources`; `writer` has them.
 
     Text that imitates a checked citation is defused. Numbers of the `question` differ from no source. `text`
-    is all text so far, without surrounding space. `is_cut`: the text reached a length limit, `cap` in tokens
-    if it is ours.
+    is all text so far, without surrounding space.
     """
 
     def __init__(self, emit: Callable[[Event], None], sources: Sequence[Source], question: str) -> None:
         self._emit = emit
         self.writer = CitationWriter(sources, question)
         self._has_begun = False
-        self.is_cut = False
-        self._cap: int | None = None
 
     @property
     def text(self) -> str:
@@ -49,7 +46,11 @@ class AnswerStream:
 
     def add_notes(self, *, needs_sources: bool) -> None:
         """Say at the end of an answer that it has no source, or was cut."""
-        self._show(self.writer.add_notes(needs_sources=needs_sources, is_cut=self.is_cut))
+        self._show(
+            self.writer.add_notes(
+                needs_sources=needs_sources,
+            )
+        )
 
     @asynccontextmanager
     async def accept_cut(self, cap: int | None) -> AsyncIterator[None]:
@@ -61,16 +62,7 @@ class AnswerStream:
                 self.write(exc.text)
             if not exc.is_kept or not self._has_begun:
                 raise
-            self.is_cut, self._cap = True, cap
-
-    @property
-    def grounding(self) -> Grounding:
-        """The result of the checks."""
-        return self.mark(self.writer.grounding)
-
-    def mark(self, grounding: Grounding) -> Grounding:
-        """The verdict, marked if the text was cut."""
-        return mark_truncated(grounding, self._cap) if self.is_cut else grounding
+            self.writer.cut(cap)
 
     def _show(self, text: str) -> None:
         if text:
@@ -88,13 +80,12 @@ def answer_fields(
     """
     if not stream.text:
         raise empty_reply()
-    checks = stream.writer.grounding
-    if checks.is_talk or _needs_no_sources(stream.text, results, state):
-        stream.add_notes(needs_sources=False)
-        grounding = stream.mark(Grounding(grounded=False)) if stream.is_cut else None
-        return {"answer": stream.text, "grounding": grounding}
-    stream.add_notes(needs_sources=True)
-    return {"answer": stream.text, "citations": stream.writer.citations, "grounding": stream.grounding}
+    checks, citations = stream.writer.grounding, stream.writer.citations
+    if needs_none := checks.is_talk or _needs_no_sources(stream.text, results, state):
+        cut = [each for each in checks.objections if each.code == "cut"]
+        checks, citations = Grounding(grounded=False, objections=cut) if cut else None, []
+    stream.add_notes(needs_sources=not needs_none)
+    return {"answer": stream.text, "citations": citations, "grounding": checks}
 
 
 def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:
