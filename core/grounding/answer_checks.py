@@ -98,10 +98,9 @@ class AnswerChecks:
         lines = [claim for claim in above if not claim.is_lead]
         found += [self._check(claim, sources) for claim in lines]
         missing = dict.fromkeys(number for each in found for number in each.missing)
-        differing = (
-            claim.short for claim, each in zip([*claims, *lines], found, strict=True) if each.missing
-        )
-        return Evidence(claims, sources, frozenset(quoting), list(missing), next(differing, ""))
+        pairs = zip([*claims, *lines], found, strict=True)
+        differing = next((claim.short for claim, each in pairs if each.missing), "")
+        return Evidence(claims, sources, frozenset(quoting), list(missing), differing)
 
     def _check_rest(self, claim: Claim) -> None:
         """What goes on after a marker within a sentence has its source, unless a number is not there."""

@@ -65,7 +65,8 @@ class Values:
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
         found = {value for figure in self._figures for value in _values(*figure)}
-        found.update(float(part) for figure, _ in self._figures for part in _parts(figure))
+        dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
+        found.update(float(part) for figure in dates for part in _MARK.split(figure))
         found.update(map(_roman, set(_ROMAN.findall(self._text))))
         found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
         found.update(MONTHS[word] for word in self._words & MONTHS.keys())
@@ -94,11 +95,12 @@ class Values:
 
     @cached_property
     def _spelled(self) -> set[float]:
-        found = {float(ALL_CARDINALS[word]) for word in self._words & ALL_CARDINALS.keys()}
+        values = ALL_CARDINALS
+        found = {values[word] for word in self._words & values.keys()}
         if found & _TENS:
             compounds = set(_COMPOUND.findall(self._folded))
-            found |= {_value_of(tens) + _value_of(ones) for tens, ones in compounds if ones in ALL_CARDINALS}
-        return found
+            found |= {values[tens] + values[ones] for tens, ones in compounds if ones in values}
+        return set(map(float, found))
 
     @cached_property
     def _ascending(self) -> Sequence[float]:
@@ -163,11 +165,6 @@ def plain(number: str) -> str:
     return f"{leading[0]}.{last}" if len(marks) == 1 else number
 
 
-def _value_of(word: str) -> float:
-    """The value of a number word of any language."""
-    return float(ALL_CARDINALS[word])
-
-
 def _values(figure: str, scale: str) -> list[float]:
     """The values that figures can have, the usual one first: `1,084` is 1084 or 1.084, by language.
 
@@ -187,11 +184,6 @@ def _values(figure: str, scale: str) -> list[float]:
     factor = SCALE_VALUES[SCALES[scale]]
     factors = [factor, 1.0, *(factor / less for less in (1e3, 1e6) if factor > less)]
     return [value * each for each in factors for value in found]
-
-
-def _parts(figure: str) -> list[str]:
-    """The parts of a date or a list: `05.04.2023`."""
-    return _MARK.split(figure) if not figure.isdecimal() and len(figure) <= LONGEST_NUMBER else []
 
 
 def _roman(written: str) -> float:

@@ -80,12 +80,14 @@ def answer_fields(
     """
     if not stream.text:
         raise empty_reply()
-    checks, citations = stream.writer.grounding, stream.writer.citations
-    if needs_none := checks.is_talk or _needs_no_sources(stream.text, results, state):
+    checks = stream.writer.grounding
+    if checks.is_talk or _needs_no_sources(stream.text, results, state):
+        stream.add_notes(needs_sources=False)
         cut = [each for each in checks.objections if each.code == "cut"]
-        checks, citations = Grounding(grounded=False, objections=cut) if cut else None, []
-    stream.add_notes(needs_sources=not needs_none)
-    return {"answer": stream.text, "citations": citations, "grounding": checks}
+        grounding = Grounding(grounded=False, objections=cut) if cut else None
+        return {"answer": stream.text, "grounding": grounding}
+    stream.add_notes(needs_sources=True)
+    return {"answer": stream.text, "citations": stream.writer.citations, "grounding": checks}
 
 
 def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:

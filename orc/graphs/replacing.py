@@ -10,7 +10,6 @@ from core.grounding.claims import BULLET, Claim, Claims, covered_by_marker
 from core.grounding.models import (
     REFUTED,
     Citation,
-    CitationCheck,
     Grounding,
     Mark,
     StatusMark,
@@ -53,14 +52,11 @@ class Statement(NamedTuple):
         return list(dict.fromkeys(number for citation in self.citations for number in citation.missing))
 
     @property
-    def refuted_by(self) -> CitationCheck | None:
-        """The check that refutes it; None if none does."""
-        return next((each.check for each in self.citations if each.check in REFUTED), None)
-
-    @property
     def is_correctable(self) -> bool:
         """Whether it is refuted, and not by a number in the line above it."""
-        return self.refuted_by is not None and all(_has(self.text, number) for number in self.missing)
+        said = normalize("NFKC", self.text)  # as the missing numbers are named
+        is_refuted = any(each.check in REFUTED for each in self.citations)
+        return is_refuted and all(number in said for number in self.missing)
 
 
 class Replacement(NamedTuple):
@@ -115,7 +111,8 @@ def removal(answer: str, statement: Statement) -> Replacement:
     """A statement's removal, with its line and bullet if these have nothing else."""
     line = answer.rfind("\n", 0, statement.start) + 1
     begin, end = statement.start, statement.end
-    begins_line = _is_bullet(answer[line:begin])
+    before = answer[line:begin].lstrip()
+    begins_line = not before or BULLET.fullmatch(before) is not None
     goes_on = _CONTINUATION.match(answer, end)
     has_more = answer[end:].partition("\n")[0].strip() or (
         goes_on and not BULLET.match(answer[goes_on.end() :])
@@ -220,21 +217,8 @@ def _without_markers(text: str, marks: Sequence[Mark]) -> tuple[str, list[int]]:
     """The text without markers and the space before them, and where each of its code points was."""
     places: list[int] = []
     end = 0
-    for mark in [*sorted(marks, key=_start), None]:
+    for mark in [*sorted(marks, key=lambda mark: mark.start), None]:
         part = text[end : mark.start].rstrip() if mark else text[end:]
         places += range(end, end + len(part))
         end = mark.end if mark else end
     return "".join(text[place] for place in places), places
-
-
-def _has(text: str, number: str) -> bool:
-    """Whether a text has a number that is missing elsewhere, which is named in normal form."""
-    return number in normalize("NFKC", text)
-
-
-def _start(mark: Mark) -> int:
-    return mark.start
-
-
-def _is_bullet(text: str) -> bool:
-    return not text.strip() or BULLET.fullmatch(text.lstrip()) is not None
