@@ -57,7 +57,7 @@ EXCUSED: Mapping[str, str] = {
             " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
             " orc.api.web.page_of orc.graphs.revision.start_revision orc.graphs.cited_pages.key_of"
             " core.markdown.brackets.rounded_end"
-            " core.grounding.pictures.picture_parts"
+            " core.grounding.sources.picture_parts"
             " core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"
             " core.documents.text_extraction.failure core.models.in_order_of core.names.missing_document"
             " orc.api.responses.stream orc.api.web.Asset.of orc.api.web.Asset.response"

@@ -21,7 +21,7 @@ from core.analysis.summaries import is_fit, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import code_check
+from core.grounding import checks
 from core.grounding.citations import CitationWriter, as_said
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
@@ -231,7 +231,7 @@ def judge(answer: str, page: str) -> object:
     writer = CitationWriter([source_of(page)])
     answer = f"{writer.feed(answer)}{writer.finish()}".strip()
     reading = SecondReading(answer, writer.citations, writer.grounding.statuses)
-    shown = code_check.Page(page)
+    shown = checks.Page(page)
     for stated in reading.undecided[:MOST_SENTENCES]:
         pair = reading.pair(stated, lambda _: shown)
         stated.verdict = confirmed(pair, Verdict(verdict="unsupported", quote=page, reason=page))

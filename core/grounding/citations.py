@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from core.grounding.answer_checks import AnswerChecks, Evidence
+from core.grounding.checks import AnswerChecks, Evidence
 from core.grounding.closest import not_found_answer
 from core.grounding.models import (
     REFUTED,

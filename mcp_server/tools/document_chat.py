@@ -19,8 +19,8 @@ from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
 from core.grounding.citations import CitationWriter
-from core.grounding.pictures import picture_parts
 from core.grounding.rectangles import ReadBoxes, with_rectangles
+from core.grounding.sources import picture_parts
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.errors import ReplyCut, empty_reply
 from core.llm.messages import QuestionMessage, memory_message

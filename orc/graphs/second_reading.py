@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.errors import BudgetExceeded, DeadlineExceeded, OrcError
-from core.grounding.code_check import Page
+from core.grounding.checks import Page
 from core.llm.tokens import take_first_fitting
 from orc.graphs.cited_pages import cited_texts, key_of
 from orc.graphs.models import Attempt, ConversationState, Deps

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from core.grounding.checks import Page
 from core.grounding.claims import Claim, Claims, covered_by_marker
-from core.grounding.code_check import Page
 from core.grounding.models import (
     REFUTED,
     Citation,

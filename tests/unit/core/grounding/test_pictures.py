@@ -3,8 +3,14 @@
 from core.documents.page_images import PageImage
 from core.documents.places import DocumentOrigin
 from core.grounding.citations import CitationWriter
-from core.grounding.pictures import READ_PICTURES, picture_parts, pictured_source
-from core.grounding.sources import Source, fence, without_fenced
+from core.grounding.sources import (
+    READ_PICTURES,
+    Source,
+    fence,
+    picture_parts,
+    pictured_source,
+    without_fenced,
+)
 from core.models import BlobProperties, Document
 from core.names import BlobPath, Owner
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.grounding.checks import Page
 from core.grounding.citations import CitationWriter
 from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.code_check import Page
 from core.grounding.sources import Source
 from orc.graphs.undecided import SecondReading
 from orc.judges.ports import Verdict
