@@ -81,8 +81,7 @@ class Claim:
     @property
     def is_numbering(self) -> bool:
         """Whether it is only a number or a code such as `A3.`, which begins what follows it."""
-        is_short = len(self.text) <= LONGEST_ABBREVIATED and self.text.endswith(".")
-        return is_short and not has_content(self.text)
+        return len(self.text) <= LONGEST_ABBREVIATED and self.text[-1:] == "." and not has_content(self.text)
 
     @property
     def introduces(self) -> bool:
@@ -102,9 +101,11 @@ class Claim:
     @property
     def needs_source(self) -> bool:
         """Whether it states something: questions and `Hello!` do not, and headings and leads need not."""
-        is_talk = self.text.endswith(_ASKS) or (self.text.endswith(_CALLS) and _is_brief(self.text))
-        states_nothing = self.status is not None or self.is_label or is_talk
-        return not states_nothing and not (self.is_lead and only_introduces(self.text))
+        if self.status is not None or self.is_label or self.text.endswith(_ASKS):
+            return False
+        if self.text.endswith(_CALLS) and not has_digit(self.text):
+            return sum(map(_is_content, words(self.text[:BEGINNING]))) > MOST_IN_CALL
+        return not (self.is_lead and only_introduces(self.text))
 
     @property
     def is_covered(self) -> bool:
@@ -208,14 +209,7 @@ def covered_by_marker(added: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]
 
 def has_content(text: str) -> bool:
     """Whether a text has a content word; a number alone is none."""
-    beginning = text[:BEGINNING]
-    return any(map(_is_content, words(beginning))) or (
-        len(text) > BEGINNING and any(map(_is_content, words(text)))
-    )
-
-
-def _is_brief(text: str) -> bool:
-    return not has_digit(text) and sum(map(_is_content, words(text[:BEGINNING]))) <= MOST_IN_CALL
+    return any(_is_content(word) for part in (text[:BEGINNING], text[BEGINNING:]) for word in words(part))
 
 
 def _is_content(word: str) -> bool:

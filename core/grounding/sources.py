@@ -185,25 +185,22 @@ def picture_parts(images: Sequence[PageImage], sources: Sequence[Source]) -> Par
 def pictured_sources(found: Sequence[Found], after: int) -> list[Source]:
     """A source for each picture of a page without text; their numbers follow `after`."""
     blank = [(image, origin) for image, origin in found if not image.has_text]
-    return [pictured_source(number, *each) for number, each in enumerate(blank, after + 1)]
-
-
-def pictured_source(number: int, image: PageImage, origin: DocumentOrigin) -> Source:
-    """The page as a source that the model reads from its picture."""
-    document = image.document
-    return Source(
-        number=number,
-        document_id=document.document_id,
-        blob_name=document.blob_name,
-        page=image.page,
-        start=0,
-        text="",
-        page_text="",
-        document_version=document.version,
-        media_type=document.media_type,
-        pictured=True,
-        **origin.model_dump(mode="json", exclude_none=True),
-    )
+    return [
+        Source(
+            number=number,
+            document_id=image.document.document_id,
+            blob_name=image.document.blob_name,
+            page=image.page,
+            start=0,
+            text="",
+            page_text="",
+            document_version=image.document.version,
+            media_type=image.document.media_type,
+            pictured=True,
+            **origin.model_dump(mode="json", exclude_none=True),
+        )
+        for number, (image, origin) in enumerate(blank, after + 1)
+    ]
 
 
 def _image_part(content: bytes) -> dict[str, Any]:

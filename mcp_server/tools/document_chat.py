@@ -156,7 +156,7 @@ class DocumentChat:
         ready = attachments.without_gone(ready, work.gone)
         sent = {each.document.document_id: each for each in [*work.attached, *searched]}
         created = work.created | attachments.created_ids(searched)
-        seen, grounding = [with_seen_pages(each, work.seen) for each in ready], writer.grounding
+        seen = [with_seen_pages(each, work.seen) for each in ready]
         return DocumentChatResult(
             answer=work.shown,
             files=[sent[document.document_id].ref for document in ready if document.readable],
@@ -172,7 +172,7 @@ class DocumentChat:
                 images=work.seen.counts,
                 usage=work.budget.usage,
                 files=attachments.file_statuses(seen, sent, created, work.origins),
-                grounding=grounding,
+                grounding=writer.grounding,
             ),
         )
 

@@ -262,9 +262,8 @@ def _judge_figures(found: Accuracy | None) -> list[Figure]:
 
 def _report(trial: Trial, out: Console) -> None:
     """Write the report, and print the table."""
-    order = {question.id: number for number, question in enumerate(trial.questions)}
     asked = [each for each in kept.latest(kept.read_outcomes(trial.results)) if each.asked in trial.questions]
-    outcomes = sorted(asked, key=lambda each: _place(each, order))
+    outcomes = sorted(asked, key=lambda each: (trial.questions.index(each.asked), each.label))
 
     def picture_of(name: str, page: int) -> bytes | None:
         path = trial.picture(name, page)
@@ -280,10 +279,6 @@ def _report(trial: Trial, out: Console) -> None:
         table.add_row(row[0].name, *(each.shown for each in row))
     out.print(table)
     out.print(f"{trial.output / 'report.html'}: each answer with its marks and pages.", markup=False)
-
-
-def _place(outcome: Outcome, order: dict[str, int]) -> tuple[int, str]:
-    return order.get(outcome.asked.id, len(order)), outcome.label
 
 
 def _is_document(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """Replaces sentences of a checked answer in place, and has the whole checked again."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
@@ -147,12 +147,12 @@ def rebuilt(
     numbered = [each.model_copy(update={"number": at}) for at, each in enumerate(sources, FIRST_NUMBER)]
     numbers = {source.page_id: source.number for source in numbered}
     said, note = answer.removesuffix(CUT_NOTE), CUT_NOTE * answer.endswith(CUT_NOTE)
-    text, end, markers = "", 0, _markers(citations, before.statuses, numbers)
+    text, end, markers = "", 0, markers_of(citations, before.statuses, numbers)
     for new in sorted(replacements, key=lambda each: each.start):
-        text += _as_written(said, markers, end, max(end, new.start))
-        text += _as_written(new.text, _markers(new.citations, new.statuses, numbers), 0, len(new.text))
+        text += as_written(said, markers, end, max(end, new.start))
+        text += as_written(new.text, markers_of(new.citations, new.statuses, numbers), 0, len(new.text))
         end = new.end
-    text += _as_written(said, markers, end, len(said))
+    text += as_written(said, markers, end, len(said))
     writer = checked(text, numbered, question)
     found = writer.grounding
     kept = [each for each in before.objections if each.code not in _CHECKED_AGAIN]
@@ -168,7 +168,7 @@ def rebuilt(
     return Rebuilt(f"{writer.text}{note}", cited, grounding)
 
 
-def _markers(
+def markers_of(
     citations: Sequence[Citation], statuses: Sequence[StatusMark], numbers: Mapping[str, int]
 ) -> list[tuple[int, int, str]]:
     """The markers of an answer as a model writes them, in order, and the place of what is shown for each."""
@@ -179,14 +179,23 @@ def _markers(
     return sorted([*shown, *((each.at, each.at, f" [{each.status}]") for each in statuses)])
 
 
-def _as_written(text: str, markers: Sequence[tuple[int, int, str]], start: int, end: int) -> str:
-    """Characters `start` to `end` of a text as a model writes them; one that ends there has its marker."""
+def as_written(
+    text: str,
+    markers: Sequence[tuple[int, int, str]],
+    start: int,
+    end: int,
+    prose: Callable[[str], str] = str,
+) -> str:
+    """Characters `start` to `end` of a text as a model writes them; one that ends there has its marker.
+
+    `prose` changes what is between markers.
+    """
     shown, at = "", start
     for first, last, marker_there in markers:
         if start <= first and start < last <= end:
-            shown += text[at:first] + marker_there
+            shown += prose(text[at:first]) + marker_there
             at = last
-    return shown + text[at:end]
+    return shown + prose(text[at:end])
 
 
 def _statements(
