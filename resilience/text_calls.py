@@ -230,12 +230,13 @@ def judge(answer: str, page: str) -> object:
     """The second reading of a checked answer by a judge that rejects all, with the page as its quote."""
     writer = CitationWriter([source_of(page)])
     answer = f"{writer.feed(answer)}{writer.finish()}".strip()
-    reading = SecondReading(answer, writer.citations, writer.grounding.statuses)
+    grounding = writer.grounding
+    reading = SecondReading(answer, writer.citations, grounding.statuses)
     shown = checks.Page(page)
     for stated in reading.undecided[:MOST_SENTENCES]:
         pair = reading.pair(stated, lambda _: shown)
         stated.verdict = confirmed(pair, Verdict(verdict="unsupported", quote=page, reason=page))
-    return reading.citations(), reading.grounding(writer.grounding)
+    return reading.citations(), reading.grounding(grounding)
 
 
 def correct(answer: str, reply: str) -> object:

@@ -209,7 +209,8 @@ def covered_by_marker(added: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]
 
 def has_content(text: str) -> bool:
     """Whether a text has a content word; a number alone is none."""
-    return any(_is_content(word) for part in (text[:BEGINNING], text[BEGINNING:]) for word in words(part))
+    parts = filter(None, (text[:BEGINNING], text[BEGINNING:]))
+    return any(_is_content(word) for part in parts for word in words(part))
 
 
 def _is_content(word: str) -> bool:

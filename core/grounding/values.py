@@ -23,8 +23,8 @@ ROUGHLY = 0.1
 NUMBER = re.compile(r"\d(?:\d{0,2}(?: \d{3})+(?!\d)|\d*(?:[.,'’]\d+)*)")
 """It begins with a single set of characters, as a search for those is several times faster."""
 _FIGURE = re.compile(rf"({NUMBER.pattern})(?: ?([^\W\d_]+|%))?")
-_TOKEN = re.compile(rf"([^\w%~≈]*)({NUMBER.pattern}|[^\W\d_]+|[%~≈])")
-"""With what is between it and the one before."""
+_TOKEN = re.compile(rf"([^\w%~≈]*+)({NUMBER.pattern}|[^\W\d_]+|[%~≈]|_|\Z)")
+"""With what is between it and the one before. Something always follows that, so it is read once."""
 _WORD = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"[.,'’ ]")
 _YEAR = re.compile(r"(?:19|20)\d\d")

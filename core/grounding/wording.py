@@ -130,23 +130,27 @@ class Words:
 
         Words of few parts count more, and so do numbers.
         """
-        shares: defaultdict[int, dict[str, float]] = defaultdict(dict)
-        for stem in dict.fromkeys(said.content):
-            having = self._parts_with.get(stem, ())
-            for part in having:
-                shares[part][stem] = (2 if stem[0].isdigit() else 1) / sqrt(len(having))
+        having = {stem: self._parts_with[stem] for stem in said.content if stem in self._parts_with}
+        weights = {stem: (2 if stem[0].isdigit() else 1) / sqrt(len(parts)) for stem, parts in having.items()}
+        shares: defaultdict[int, float] = defaultdict(float)
+        for stem, weight in weights.items():
+            for part in having[stem]:
+                shares[part] += weight
         if not shares:
             return []
-        best = min(shares, key=lambda part: (-sum(shares[part].values()), part))
-        own = shares[best]
-        least = LEAST_ADDED * sum(own.values())
+        most = max(shares.values())
+        best = min(part for part, share in shares.items() if share == most)
+        own = self._stems_of(best)
         added = {
-            near: sum(share for stem, share in shares[near].items() if stem not in own)
+            near: sum(weights[stem] for stem in weights if stem in self._stems_of(near) - own)
             for near in (best + 1, best - 1)
             if near in shares
         }
         near = max(added, key=added.__getitem__, default=best)
-        return sorted({best, near}) if added.get(near, 0) >= least else [best]
+        return sorted({best, near}) if added.get(near, 0) >= LEAST_ADDED * most else [best]
+
+    def _stems_of(self, part: int) -> set[str]:
+        return set(self._stems[self._starts[part] : self._ends[part]])
 
     @cached_property
     def _parts_with(self) -> dict[str, list[int]]:
