@@ -92,6 +92,13 @@ def test_what_needs_no_source_is_data_and_no_text(text: str, shown: str) -> None
         assert all(map(str.isprintable, said.replace("\n", "")))
 
 
+@pytest.mark.parametrize("marker", ["[none]", "[talk]", "[S1]"])
+def test_a_marker_that_is_not_shown_completes_no_citation(marker: str) -> None:
+    shown, _ = cited(f'[Pa{marker}ge 5 of Docu{marker}ment "x.pdf"]')
+    assert "Page" not in shown
+    assert "Document" not in shown
+
+
 def test_a_marker_is_not_about_what_no_source_has() -> None:
     text = "The documents do not name an owner. [none] The pool opens at 7. [S1]"
     writer = CitationWriter([source(1, "x.pdf", 5, "The pool opens at 7.")])
