@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from core.grounding.models import Citation, CitationCheck
-from core.grounding.objections import are_not_there
+from core.grounding.models import Citation, CitationCheck, are_not_there
 
 CLOSEST = "closest passage, not an answer"
 LONGEST_REASON = 300

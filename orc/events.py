@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from core.documents.image_limits import ImageCounts
 from core.documents.not_searched import NotSearched
 from core.documents.unknown_files import UnknownFile
-from core.grounding.models import Citation, Grounding, Mark, WrittenMark, written_marks
-from core.grounding.objections import Objected
+from core.grounding.models import Citation, Grounding, Mark, Objected, WrittenMark, written_marks
 from core.mcp_contract import FileStatus
 from core.models import FileRef, Record, RetrievalStep, Usage
 from orc.contexts.models import LeftOut, ReadableRef, ToolOff, TurnContexts

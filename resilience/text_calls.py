@@ -22,28 +22,16 @@ from core.analysis.summaries import is_fit, overview
 from core.documents.passages import header_above, is_column_header, is_row, split_pages
 from core.documents.places import Place, PlaceType
 from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import code_check, safe_markdown
-from core.grounding.brackets import (
-    bracketed,
-    cited_numbers,
-    is_forged,
-    squared,
-    status_of,
-    visible_name,
-    without_citations,
-    without_places,
-)
+from core.grounding import checks
 from core.grounding.citations import CitationWriter, as_said
 from core.grounding.claims import Claims, has_content, only_introduces
 from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.models import Citation, written_marks
 from core.grounding.rectangles import rectangles
-from core.grounding.safe_markdown import SafeMarkdown
 from core.grounding.sources import (
     FencedSource,
     Source,
     fence,
-    host_of,
     inert,
     inert_json,
     read_fenced,
@@ -56,6 +44,18 @@ from core.infra.sandbox_child import ChildMessage
 from core.llm.messages import memory_message, read_remembered
 from core.llm.replies import repair
 from core.llm.tokens import TiktokenCounter, truncate, truncate_words
+from core.markdown import safe_markdown
+from core.markdown.brackets import (
+    bracketed,
+    cited_numbers,
+    is_forged,
+    squared,
+    status_of,
+    visible_name,
+    without_citations,
+    without_places,
+)
+from core.markdown.safe_markdown import SafeMarkdown
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from core.models import Document, Hit, Page, Passage
 from core.offline.material import headers, is_quotable
@@ -75,7 +75,6 @@ from core.text.headings import distinctive_headings, ends_of_running_heads, find
 from core.text.numbers import find_dates
 from core.text.quotes import QuoteFinder, locate
 from core.text.sentences import Piece, sentences, split_pieces
-from core.text.strip_stream import StreamStripper
 from core.text.terms import detect_language, is_stop_word, question_words, stems, words
 from core.text.wording import is_small_talk, is_statement, names_documents
 from mcp_server.tools import parts
@@ -233,12 +232,14 @@ def checked(answer: str, page: str, question: str = "") -> object:
 def judge(answer: str, page: str) -> object:
     """The second reading of a checked answer by a judge that rejects all, with the page as its quote."""
     writer = CitationWriter([source_of(page)])
-    reading = SecondReading(f"{writer.feed(answer)}{writer.finish()}".strip(), writer.citations)
-    shown = code_check.Page(page)
+    answer = f"{writer.feed(answer)}{writer.finish()}".strip()
+    grounding = writer.grounding
+    reading = SecondReading(answer, writer.citations, grounding.statuses)
+    shown = checks.Page(page)
     for stated in reading.undecided[:MOST_SENTENCES]:
         pair = reading.pair(stated, lambda _: shown)
         stated.verdict = confirmed(pair, Verdict(verdict="unsupported", quote=page, reason=page))
-    return reading.citations(), reading.grounding(writer.grounding)
+    return reading.citations(), reading.grounding(grounding)
 
 
 def correct(answer: str, reply: str) -> object:
@@ -286,11 +287,6 @@ def analyse_lines(text: str) -> object:
     starts = range(0, len(text), SHORT_PAGE)
     pages = [Page(number=at + 1, text=text[at : at + SHORT_PAGE]) for at in starts]
     return DocumentContext.of(pages)
-
-
-def strip_stream(text: str) -> object:
-    stripper = StreamStripper()
-    return [stripper.feed(text[start : start + PIECE]) for start in range(0, len(text), PIECE)]
 
 
 def read_conversation(text: str) -> object:
@@ -470,7 +466,6 @@ GROUNDING: Mapping[str, Call] = {
     "SafeMarkdown, at once": lambda text: made_safe(text, len(text)),
     "SafeMarkdown, single characters": lambda text: made_safe(text, 1),
     "inert_json": lambda text: inert_json({text: [{"text": text}, text]}),
-    "StreamStripper": strip_stream,
     "rectangles": lambda text: rectangles(text, b"\0" * 80, 0, len(text)),
 }
 EXPORTS: Mapping[str, Call] = {
@@ -519,7 +514,7 @@ CONVERSATIONS: Mapping[str, Call] = {
     "CompletionRequest": read_completion,
     "without_sources": without_sources,
     "without_sources, list": lambda text: without_sources(f"Leave [1].\n\n**Sources**\n\n1. a: {text}"),
-    "host_of": lambda text: host_of(f"https://quay.example/{text}"),
+    "host": lambda text: source_of(text).model_copy(update={"url": f"https://quay.example/{text}"}).place,
     "repair": lambda text: repair({text: [text]}),
     "first_words": lambda text: first_words([ChatMessage(role="user", content=text)]),
     "notes_in": lambda text: notes_in(asked(text), 1),

@@ -2,33 +2,39 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from core.grounding import objections
-from core.grounding.answer_checks import AnswerChecks, Evidence
-from core.grounding.brackets import (
+from core.grounding.checks import AnswerChecks, Evidence
+from core.grounding.closest import not_found_answer
+from core.grounding.models import (
+    REFUTED,
+    Citation,
+    Cited,
+    Grounding,
+    Mark,
+    Objection,
+    ObjectionCode,
+    StatusMark,
+    WrittenMark,
+    are_not_there,
+)
+from core.grounding.sources import Source
+from core.markdown.brackets import (
     MAX_BRACKET,
     OPENING,
-    STATUS,
+    Status,
     bracketed,
     cited_numbers,
     is_forged,
     rounded_end,
     squared,
     status_of,
-    visible_name,
     without_citations,
 )
-from core.grounding.claims import Claims
-from core.grounding.closest import not_found_answer
-from core.grounding.models import REFUTED, Citation, Grounding, Mark, WrittenMark
-from core.grounding.objections import Objection, Place, are_not_there
-from core.grounding.safe_markdown import SafeMarkdown
-from core.grounding.sources import Source, host_of
+from core.markdown.safe_markdown import SafeMarkdown
 
-NOTHING = "\u2060"
-"""Shown for a marker without a claim: it cannot be seen, and keeps the text around it apart."""
+_STAYS = ".,\u3002"
+"""What may stand directly behind a text whose marker is not shown. It makes neither a tag nor an address."""
 
 
 def marker(number: int) -> str:
@@ -40,13 +46,6 @@ CUT_NOTE = "\n\n[The answer was cut here: it reached a length limit, or the mode
 """The end of the text of an answer that was cut."""
 
 
-def mark_truncated(grounding: Grounding, tokens: int | None) -> Grounding:
-    """The verdict on an answer that was cut, at a limit of `tokens` or of the model: it is not grounded."""
-    limit = f"its limit of {tokens} tokens" if tokens else "the length limit of the model"
-    found = [*grounding.objections, objections.cut(limit)]
-    return grounding.model_copy(update={"grounded": False, "not_found": False, "objections": found})
-
-
 MAX_BRACKETS = 2000
 """Brackets of an answer that are read; the others are made round, so that none looks like a citation."""
 NO_SUCH_SOURCE = "[citation withheld: no such source]"
@@ -55,7 +54,11 @@ WITHOUT_SOURCE = "[No source, not verified]"
 """Ends an answer that states something and cites nothing."""
 
 
-_NOTES = re.compile("|".join(map(re.escape, (CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, NOTHING, *STATUS))))
+_IN_EARLIER_ANSWERS = "\u2060", "\u2063"
+"""Characters that earlier versions have put in the place of markers; they cannot be seen."""
+_NOTES = re.compile(
+    "|".join(map(re.escape, (CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, *_IN_EARLIER_ANSWERS)))
+)
 
 
 def as_said(answer: str) -> str:
@@ -74,28 +77,33 @@ class CitationWriter:
     A marker is about the sentences since the one before it in its paragraph, list item or table. Markers next
     to each other are checked together, so they are shown when the words behind them begin.
 
-    Marks are places in the text without leading white space, which StreamStripper drops. `take_marks` returns
-    those of the markers that were shown since its last call.
+    `text` is all that was returned, without white space around it; marks are places in it. `take_marks`
+    returns those of the markers that were shown since its last call.
     """
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._by_number = {source.number: source for source in sources}
         self._question, self._checks = question, AnswerChecks(question)
+        self.is_cut = False
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
+        self._has_more = False
+        self.text = ""
         self._unread = self._held = ""
         self._brackets = 0
         self._before_markers = self._since_marker = ""
         self._waiting: list[list[int] | str] = []
         """Markers next to each other, as their numbers, with what is between and behind them."""
         self._ends_in_citation = False
-        self._is_ending = False
+        self._has_gap = False
+        """Whether the text ends where a marker is not shown: what follows must not join it."""
         self._objections: list[Objection] = []
         self._has_too_many_brackets = False
         self._length = 0
         self._cited: list[Citation] = []
         self._places: dict[str, int] = {}
         self._marks: list[list[Mark]] = []
+        self._statuses: list[StatusMark] = []
         self._new_marks: list[WrittenMark] = []
 
     def feed(self, delta: str) -> str:
@@ -110,10 +118,9 @@ class CitationWriter:
         self._unread = ""
         self._markdown.finish()
         self._release(is_all=True)
-        self._is_ending = True
         self._settle()
         text, self._since_marker = self._since_marker, ""
-        self._checks.finish(text)
+        self._checks.add(text)
         return self._text_shown()
 
     def take_marks(self) -> list[WrittenMark]:
@@ -128,20 +135,46 @@ class CitationWriter:
         return [citation.model_copy(update={"marks": list(marks)}) for citation, marks in pairs]
 
     @property
-    def code_end(self) -> str:
-        """What to append before a note, so that no open block of code contains it; otherwise empty."""
-        return self._markdown.code_end
+    def ends_in_code(self) -> bool:
+        """Whether the finished text leaves a block of code open."""
+        return bool(self._markdown.code_end)
 
-    @property
-    def label(self) -> str:
-        """What to append to a finished answer that states something without any source; otherwise empty."""
-        return f" {WITHOUT_SOURCE}" if self._checks.claims.uncited and not self._cited else ""
+    def cut(self, tokens: int | None) -> None:
+        """Note that the answer was cut, at a limit of `tokens` or of the model: it is not grounded."""
+        limit = f"its limit of {tokens} tokens" if tokens else "the length limit of the model"
+        self._objections.append(Objection(code="cut", text=f"The answer was cut at {limit}."))
+        self.is_cut = True
+
+    def add_notes(self, *, needs_sources: bool = True) -> str:
+        """Say at the end of a finished answer that it states something without any source, or was cut.
+
+        Returns what is shown for that. No block of code contains it.
+        """
+        lacks_sources = needs_sources and self._checks.claims.uncited and not self._cited
+        notes = f" {WITHOUT_SOURCE}" * bool(lacks_sources) + CUT_NOTE * self.is_cut
+        notes = notes and self._markdown.code_end + notes
+        self.text += notes
+        return notes
 
     @property
     def grounding(self) -> Grounding:
         """The result of the checks of the finished text."""
-        uncited = [objections.uncited(claim.short) for claim in self._checks.claims.uncited]
-        return summed_up(self._checks.claims, self._cited, [*self._objections, *uncited])
+        claims, checks = self._checks.claims, Counter[str](citation.check for citation in self._cited)
+        uncited = [claim.short for claim in claims.uncited]
+        objections = [
+            Objection(code="uncited", text=f"Nothing is cited for: {each}", claim=each) for each in uncited
+        ]
+        grounding = Grounding(
+            grounded=not (self.is_cut or uncited) and bool(checks) and checks.keys().isdisjoint(REFUTED),
+            citations=checks.total(),
+            coverage=claims.coverage,
+            uncited=len(uncited),
+            not_found=claims.report_not_found and not self.is_cut,
+            statuses=list(self._statuses),
+            closest_passages=claims.lists_closest,
+            objections=[*self._objections, *objections],
+        )
+        return grounding.model_copy(update=checks)
 
     def _take(self, safe: str) -> None:
         goes_on = self._held and not any(c.isprintable() and not c.isspace() for c in safe)
@@ -150,8 +183,13 @@ class CitationWriter:
             self._release(is_all=False)
 
     def _text_shown(self) -> str:
-        shown, self._shown = self._shown, []
-        return "".join(shown)
+        if not self._has_more:
+            return ""  # white space waits for what follows it
+        held, self._has_more = "".join(self._shown), False
+        shown = held.rstrip()
+        self._shown = [held[len(shown) :]]
+        self.text += shown
+        return shown
 
     def _is_cited(self, address: str) -> bool:
         self._settle()
@@ -183,7 +221,8 @@ class CitationWriter:
         if opened:
             if not self._has_too_many_brackets:
                 self._has_too_many_brackets = True
-                self._objections.append(objections.too_many_brackets(MAX_BRACKETS))
+                text = f"Not read: brackets after the first {MAX_BRACKETS:,} of the answer."
+                self._object("too_many_brackets", text, MAX_BRACKETS)
             self._held = OPENING.sub(" (", self._held)
         # The space before a marker that is not shown is not shown either.
         shown = self._held if is_all else self._held.removesuffix(" ")
@@ -208,15 +247,16 @@ class CitationWriter:
         else:
             self._show(shown)
 
-    def _add_status(self, status: str) -> None:
-        """Note what needs no source. What was not found stays so when the answer is checked again."""
-        if STATUS[status] == "none":
-            if not self._length and not any(map(str.isalnum, self._since_marker)):
-                # A small model may say no more than that.
-                self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
-            self._add_prose(status)
-        else:
-            self._since_marker += status
+    def _add_status(self, status: Status) -> None:
+        """Note that the sentences since the last marker need no source."""
+        self._settle()
+        if status == "none" and not self._length and not any(map(str.isalnum, self._since_marker)):
+            # A small model may say no more than that.
+            self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
+        text, self._since_marker = self._since_marker, ""
+        self._checks.add(text, status)
+        self._statuses.append(StatusMark(at=self._length, status=status))
+        self._has_gap = self._length > 0
 
     def _add_marker(self, numbers: list[int]) -> None:
         """Have a marker wait for those next to it."""
@@ -227,8 +267,13 @@ class CitationWriter:
         self._since_marker = ""
 
     def _show(self, text: str) -> None:
-        self._length += len(text if self._length else text.lstrip())
+        if self._has_gap and (behind := text.lstrip(_STAYS)):
+            text = f"{text[: -len(behind)]}{'' if behind[0].isspace() else ' '}{behind}"
+            self._has_gap = False
+        text = text if self._length else text.lstrip()
+        self._length += len(text)
         self._shown.append(text)
+        self._has_more = self._has_more or bool(text.strip())
 
     def _settle(self) -> None:
         """Check the markers that wait, and show them and what is between and behind them."""
@@ -238,43 +283,48 @@ class CitationWriter:
         numbers = dict.fromkeys(number for each in waiting if not isinstance(each, str) for number in each)
         known = {number: self._by_number[number] for number in numbers if number in self._by_number}
         evidence = self._checks.check(self._before_markers, known)
-        self._report(evidence, known)
+        if evidence.missing and known:
+            cited, why = next(iter(known.values())), are_not_there(evidence.missing)
+            found = Objection.to("differs", cited, evidence.differing, why, evidence.missing)
+            self._objections.append(found)
         for each in waiting:
             if isinstance(each, str):
                 self._show(each)
             else:
                 self._show_marker(each, evidence)
 
-    def _report(self, evidence: Evidence, known: Mapping[int, Source]) -> None:
-        """Object to numbers that no page has."""
-        if not evidence.missing or not known:
-            return
-        place = cited_place(next(iter(known.values())))
-        self._objections.append(objections.differs(place, evidence.differing, evidence.missing))
+    def _object(self, code: ObjectionCode, text: str, number: int) -> None:
+        self._objections.append(Objection(code=code, text=text, number=number))
 
     def _show_marker(self, numbers: Sequence[int], evidence: Evidence) -> None:
-        shown = ""
+        shown = " " if self._has_gap else ""
         for number in numbers:
             text, citation = self._cite(number, evidence)
-            shown += f" {text}" if shown and text else text
+            shown += f" {text}" if shown.strip() and text else text
             if citation is not None:
                 end = self._length + len(shown)
                 self._add(citation, Mark(start=end - len(text), end=end))
-        self._show(shown or ("" if self._is_ending else NOTHING))
+        if shown.strip():
+            self._show(shown)
+        else:
+            self._has_gap = self._length > 0
 
     def _cite(self, number: int, evidence: Evidence) -> tuple[str, Citation | None]:
         """What the answer shows for one number of a marker, and the citation that it makes."""
         source = self._by_number.get(number)
         if source is None:
-            self._objections.append(objections.unknown_source(number))
+            text = f"The answer cites source {number}, which it was not given."
+            self._object("unknown_source", text, number)
             return NO_SUCH_SOURCE, None
         if not evidence.claims:
-            self._objections.append(objections.empty_citation(number))
+            self._object("empty_citation", f"The answer cites source {number} for nothing.", number)
             return "", None
         check = evidence.check_of(source)
         span = self._checks.quote(evidence, source)
-        citation = _citation(
-            source,
+        citation = Citation(
+            **{name: getattr(source, name) for name in Cited.model_fields},
+            page_id=source.page_id,
+            page_label=source.page_label or None,
             quote=source.page_text[span.start : span.end],
             start=span.start,
             end=span.end,
@@ -282,7 +332,7 @@ class CitationWriter:
             missing=list(evidence.missing) if check == "differs" else [],
             closest=self._checks.claims.lists_closest,
         )
-        return marker_text(citation), citation
+        return citation.marker, citation
 
     def _add(self, citation: Citation, mark: Mark) -> None:
         index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
@@ -294,66 +344,9 @@ class CitationWriter:
         self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
 
 
-def summed_up(claims: Claims, citations: Sequence[Citation], found: Sequence[Objection]) -> Grounding:
-    """The result of all checks of an answer with these claims and citations."""
-    uncited, counts = claims.uncited, Counter[str](citation.check for citation in citations)
-    grounding = Grounding(
-        grounded=bool(citations) and not uncited and counts.keys().isdisjoint(REFUTED),
-        citations=len(citations),
-        coverage=claims.coverage,
-        uncited=len(uncited),
-        not_found=claims.report_not_found,
-        closest_passages=claims.lists_closest,
-        objections=list(found),
-    )
-    return grounding.model_copy(update=counts)
-
-
-def _citation(source: Source, **checked: Any) -> Citation:
-    """The citation of a source, with what was `checked`: its quote and the check."""
-    return Citation(
-        document_id=source.document_id,
-        blob_name=source.blob_name,
-        page=source.page,
-        page_id=source.page_id,
-        url=source.url,
-        document_version=source.document_version,
-        media_type=source.media_type,
-        page_label=source.page_label or None,
-        context_type=source.context_type,
-        context_id=source.context_id,
-        context_name=source.context_name,
-        focus=source.focus,
-        **checked,
-    )
-
-
-def marker_text(citation: Citation) -> str:
-    """What an answer shows for a citation: its place, and the numbers that are not there."""
-    place = place_of(citation)
-    return f"[{place}: {are_not_there(citation.missing)}]" if citation.missing else f"[{place}]"
-
-
-def place_of(cited: Source | Citation) -> str:
-    """What a marker of an answer says between its brackets: the page, or the title and host of a web page."""
-    name = visible_name(cited.blob_name)
-    if cited.url is None:
-        return f'Page {cited.page} of Document "{name}"{_other_context(cited)}'
-    return f'Web page "{name}", {visible_name(host_of(cited.url))}'
-
-
-def cited_place(cited: Source | Citation) -> Place:
-    """What is cited, as objections name it."""
-    text = place_of(cited)
-    return (
-        Place(text, visible_name(cited.blob_name), cited.page)
-        if cited.url is None
-        else Place(text, text, None)
-    )
-
-
-def _other_context(cited: Source | Citation) -> str:
-    """What a marker adds for a document of a context that does not belong to the focus."""
-    if cited.focus or not cited.context_type or cited.context_name is None:
-        return ""
-    return f' in {cited.context_type} "{visible_name(cited.context_name)}"'
+def checked(text: str, sources: Sequence[Source], question: str = "") -> CitationWriter:
+    """A whole answer with its markers replaced and checked."""
+    writer = CitationWriter(sources, question)
+    writer.feed(text)
+    writer.finish()
+    return writer

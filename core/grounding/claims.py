@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.grounding.brackets import STATUS, Status
 from core.grounding.closest import LABEL_SENTENCES
 from core.grounding.models import REFUTED, CitationCheck
 from core.grounding.units import located
 from core.grounding.word_lists import ALL_NEGATORS
+from core.markdown.brackets import Status
 from core.text.terms import has_digit, is_stop_word, words
 
 MOST_COVERED = 50
@@ -35,7 +35,6 @@ _BELOW_HEADER = re.compile(r"[\s|:]*-[\s|:-]*")
 _CALLS = ("!", "！")
 _ASKS = ("?", "？", "؟")
 _STATED = re.compile(r"\w")
-_STATUS = re.compile(f"[{''.join(STATUS)}]")
 _FIGURE = re.compile(r"\d+")
 _ENDED_BEFORE = re.compile(r"[.!?。！？\n]")
 
@@ -82,8 +81,7 @@ class Claim:
     @property
     def is_numbering(self) -> bool:
         """Whether it is only a number or a code such as `A3.`, which begins what follows it."""
-        is_short = len(self.text) <= LONGEST_ABBREVIATED and self.text.endswith(".")
-        return is_short and not has_content(self.text)
+        return len(self.text) <= LONGEST_ABBREVIATED and self.text[-1:] == "." and not has_content(self.text)
 
     @property
     def introduces(self) -> bool:
@@ -103,9 +101,11 @@ class Claim:
     @property
     def needs_source(self) -> bool:
         """Whether it states something: questions and `Hello!` do not, and headings and leads need not."""
-        is_talk = self.text.endswith(_ASKS) or (self.text.endswith(_CALLS) and _is_brief(self.text))
-        states_nothing = self.status is not None or self.is_label or is_talk
-        return not states_nothing and not (self.is_lead and only_introduces(self.text))
+        if self.status is not None or self.is_label or self.text.endswith(_ASKS):
+            return False
+        if self.text.endswith(_CALLS) and not has_digit(self.text):
+            return sum(map(_is_content, words(self.text[:BEGINNING]))) > MOST_IN_CALL
+        return not (self.is_lead and only_introduces(self.text))
 
     @property
     def is_covered(self) -> bool:
@@ -125,10 +125,13 @@ class Claims:
         self._figures = frozenset(_FIGURE.findall(question))
         self._block = 0
 
-    def add(self, text: str) -> list[Claim]:
-        """Add the text since the last marker; returns its sentences, none if it has no content."""
+    def add(self, text: str, status: Status | None = None) -> list[Claim]:
+        """Add the text since the last marker; returns its sentences, none if it has no content.
+
+        `status`: what the marker behind it says of them.
+        """
         added: list[Claim] = []
-        for claim in self._claims_of(_STATUS.sub(" ", text)):
+        for claim in self._claims_of(text):
             before = added[-1] if added else None
             # The previous claim may end in an abbreviation: `according to Art.` and `25`.
             if before and (_goes_on(before.text, claim.text) or before.is_numbering):
@@ -137,27 +140,26 @@ class Claims:
                 added.append(claim)
             elif before and before.kind == "row" and _BELOW_HEADER.fullmatch(claim.text):
                 before.kind = "title"
-        if added and self.all and not self.all[-1].is_ended:
+        if added and self.all and self.all[-1].status is None and not self.all[-1].is_ended:
             beginning = next(_STATED.finditer(text))
             added[0].goes_on = _ENDED_BEFORE.search(text, 0, beginning.start()) is None
         self.lists_closest = self.lists_closest or any(claim.is_label for claim in added)
-        self._set_status(text, added)
+        if status is not None:
+            self._set_status(status, added)
         self.all += added
         return added
 
-    def _set_status(self, text: str, added: Sequence[Claim]) -> None:
-        """What `[none]` and `[talk]` are about: the sentences before it in its paragraph.
+    def _set_status(self, status: Status, added: Sequence[Claim]) -> None:
+        """What `[talk]` is about: all these sentences; `[none]`: those of the last paragraph.
 
         Not one with a number that the question has not: that has a source. Only a calculation has others.
         """
-        for at in _STATUS.finditer(text):
-            before = [claim for claim in added if claim.start < at.start() and claim.status is None]
-            self._says_nothing = self._says_nothing or STATUS[at[0]] == "none"
-            status, calculates = STATUS[at[0]], STATUS[at[0]] == "talk" and len(self._figures) > 1
-            for claim in before:
-                is_near = status == "talk" or claim.block == before[-1].block
-                if is_near and (calculates or self._figures.issuperset(_FIGURE.findall(claim.text))):
-                    claim.status = status
+        self._says_nothing = self._says_nothing or status == "none"
+        calculates = status == "talk" and len(self._figures) > 1
+        for claim in added:
+            is_near = status == "talk" or claim.block == added[-1].block
+            if is_near and (calculates or self._figures.issuperset(_FIGURE.findall(claim.text))):
+                claim.status = status
 
     def _claims_of(self, text: str) -> Iterator[Claim]:
         last, end = "", 0
@@ -207,14 +209,8 @@ def covered_by_marker(added: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]
 
 def has_content(text: str) -> bool:
     """Whether a text has a content word; a number alone is none."""
-    beginning = text[:BEGINNING]
-    return any(map(_is_content, words(beginning))) or (
-        len(text) > BEGINNING and any(map(_is_content, words(text)))
-    )
-
-
-def _is_brief(text: str) -> bool:
-    return not has_digit(text) and sum(map(_is_content, words(text[:BEGINNING]))) <= MOST_IN_CALL
+    parts = filter(None, (text[:BEGINNING], text[BEGINNING:]))
+    return any(_is_content(word) for part in parts for word in words(part))
 
 
 def _is_content(word: str) -> bool:

@@ -4,7 +4,6 @@ A unit is a sentence, a row of a table, an item of a list or a heading.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.text.sentences import Kind, split_pieces
@@ -14,8 +13,7 @@ NEIGHBOURS = 2
 """Units on each side of a sentence that a judge reads with it; of a row, one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """Characters `start` to `end` of a page's text.
 
     `above` is the number of the unit that is the heading above it, and `header` that of the row which names
@@ -29,24 +27,16 @@ class Unit:
     header: int | None = None
 
 
-class Part(NamedTuple):
-    """A sentence, list item, table row or heading: characters `start` to `end` of a text."""
-
-    start: int
-    end: int
-    kind: Kind
-
-
 def page_units(text: str) -> list[Unit]:
     """The units of a page in reading order; all of its visible characters are in one."""
     units: list[Unit] = []
     above = header = None
-    for number, part in enumerate(located(text)):
-        header = header if part.kind == "row" else None
-        units.append(Unit(*part, above, header))
-        if part.kind == "heading":
+    for number, (start, end, kind, *_) in enumerate(located(text)):
+        header = header if kind == "row" else None
+        units.append(Unit(start, end, kind, above, header))
+        if kind == "heading":
             above = number
-        elif part.kind == "row" and header is None:
+        elif kind == "row" and header is None:
             header = number
     return units
 
@@ -59,8 +49,8 @@ def around(units: Sequence[Unit], number: int) -> list[int]:
     return sorted({*near, *(each for each in (unit.above, unit.header) if each is not None)})
 
 
-def located(text: str) -> Iterator[Part]:
-    """The pieces of a text with their places, found again by their visible characters."""
+def located(text: str) -> Iterator[Unit]:
+    """The units of a text without what is above them, found again by their visible characters."""
     position = 0
     for piece in split_pieces(text):
         # An item may be several sentences; a row is a unit whatever is in its cells.
@@ -69,7 +59,7 @@ def located(text: str) -> Iterator[Part]:
             while text[start].isspace():
                 start += 1
             position = _end(text, start, sentence)
-            yield Part(start, position, piece.kind)
+            yield Unit(start, position, piece.kind)
 
 
 def _end(text: str, start: int, wanted: str) -> int:

@@ -3,9 +3,9 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise, permutations
+from itertools import accumulate, pairwise, permutations
+from typing import NamedTuple
 
 from core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
 from core.text.normal_forms import normalized
@@ -23,11 +23,13 @@ ROUGHLY = 0.1
 NUMBER = re.compile(r"\d(?:\d{0,2}(?: \d{3})+(?!\d)|\d*(?:[.,'’]\d+)*)")
 """It begins with a single set of characters, as a search for those is several times faster."""
 _FIGURE = re.compile(rf"({NUMBER.pattern})(?: ?([^\W\d_]+|%))?")
-_TOKEN = re.compile(rf"{NUMBER.pattern}|[^\W\d_]+|[%~≈]")
+_TOKEN = re.compile(rf"([^\w%~≈]*+)({NUMBER.pattern}|[^\W\d_]+|[%~≈]|_|\Z)")
+"""With what is between it and the one before. Something always follows that, so it is read once."""
 _WORD = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"[.,'’ ]")
-_SHORT_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d[-\u2010-\u2013/]\d\d$")
-"""The end of a span of years: `2018-19`."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_OF_YEARS = frozenset("-/\u2010\u2011\u2012\u2013")
+"""Between the years of a span: `2018-19`."""
 _ROMAN = re.compile(r"(?<![^\W_])[IVX]{1,5}(?![^\W_])")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
 _TENS = frozenset(range(20, 91, 10))
@@ -37,8 +39,7 @@ _COMPOUND = re.compile(
 _PERCENT = {name for name, code in CURRENCIES.items() if code == "%"} | {"per", "por", "pour", "procent"}
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(NamedTuple):
     """A number as it is written, and every value that it can have, the usual one first."""
 
     written: str
@@ -64,7 +65,8 @@ class Values:
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
         found = {value for figure in self._figures for value in _values(*figure)}
-        found.update(float(part) for figure, _ in self._figures for part in _parts(figure))
+        dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
+        found.update(float(part) for figure in dates for part in _MARK.split(figure))
         found.update(map(_roman, set(_ROMAN.findall(self._text))))
         found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
         found.update(MONTHS[word] for word in self._words & MONTHS.keys())
@@ -93,11 +95,12 @@ class Values:
 
     @cached_property
     def _spelled(self) -> set[float]:
-        found = {float(ALL_CARDINALS[word]) for word in self._words & ALL_CARDINALS.keys()}
+        values = ALL_CARDINALS
+        found = {values[word] for word in self._words & values.keys()}
         if found & _TENS:
             compounds = set(_COMPOUND.findall(self._folded))
-            found |= {_value_of(tens) + _value_of(ones) for tens, ones in compounds if ones in ALL_CARDINALS}
-        return found
+            found |= {values[tens] + values[ones] for tens, ones in compounds if ones in values}
+        return set(map(float, found))
 
     @cached_property
     def _ascending(self) -> Sequence[float]:
@@ -124,12 +127,17 @@ def missing(
 
 
 def numbers_of(sentence: str, language: str) -> Iterator[Number]:
-    """The numbers that a sentence states, in its order; words only in a language with number words."""
+    """The numbers that a sentence states, in its order; words only in a language with number words.
+
+    What is said twice between the same words is read once.
+    """
     cardinals = CARDINALS.get(language, {})
-    before, text = "", normalized("NFKC", sentence)
-    for found, following in pairwise((*_TOKEN.finditer(text), None)):
-        assert found is not None
-        token, behind = found[0].casefold(), following[0].casefold() if following else ""
+    gaps, written = zip(("", ""), *_TOKEN.findall(normalized("NFKC", sentence)), ("", ""), strict=True)
+    tokens = list(map(str.casefold, written))
+    before_each: Iterator[str] = accumulate(tokens, lambda last, each: last if each in CURRENCIES else each)
+    contexts = zip(before_each, gaps[1:], written[1:], gaps[2:], written[2:], strict=False)
+    for before, gap, number, space, following in dict.fromkeys(contexts):
+        token, behind = number.casefold(), following.casefold()
         tens = cardinals.get(before, 0)
         scale = behind if behind in SCALES else ""
         if token in cardinals:
@@ -137,14 +145,11 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
             values = [tens + value, value] if tens in _TENS and value < 10 else [value]
         else:
             values = _values(token, scale)
-        if _SHORT_YEAR.search(text, max(0, found.start() - 5), found.end()):
+        if gap in _OF_YEARS and _YEAR.fullmatch(before) and token.isdecimal() and len(token) == 2:
             values = [float(f"{before[:2]}{token}"), *values]
         if values:
-            is_percent = behind in _PERCENT
-            written = text[found.start() : following.end() if following and scale else found.end()]
-            yield Number(written, token, values, before in ABOUT, is_percent)
-        if token not in CURRENCIES:
-            before = token
+            shown = f"{number}{space}{following}" if scale else number
+            yield Number(shown, token, values, before in ABOUT, behind in _PERCENT)
 
 
 def plain(number: str) -> str:
@@ -158,11 +163,6 @@ def plain(number: str) -> str:
     if all(len(group) == 3 for group in (*leading[1:], last)) and len(set(marks)) == 1 and leading[0] != "0":
         return "".join((*leading, last))
     return f"{leading[0]}.{last}" if len(marks) == 1 else number
-
-
-def _value_of(word: str) -> float:
-    """The value of a number word of any language."""
-    return float(ALL_CARDINALS[word])
 
 
 def _values(figure: str, scale: str) -> list[float]:
@@ -184,11 +184,6 @@ def _values(figure: str, scale: str) -> list[float]:
     factor = SCALE_VALUES[SCALES[scale]]
     factors = [factor, 1.0, *(factor / less for less in (1e3, 1e6) if factor > less)]
     return [value * each for each in factors for value in found]
-
-
-def _parts(figure: str) -> list[str]:
-    """The parts of a date or a list: `05.04.2023`."""
-    return _MARK.split(figure) if not figure.isdecimal() and len(figure) <= LONGEST_NUMBER else []
 
 
 def _roman(written: str) -> float:

@@ -4,7 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from math import sqrt
 
@@ -24,6 +24,7 @@ LEAST_ADDED = 0.35
 """What a neighbour of the part that fits a sentence best has to add, as a share of what that part shares."""
 FEWEST_WORDS = 3
 """Content words of a sentence, below which all of its words must be those of the unit."""
+READ_SENTENCES = 4
 LANGUAGE_SAMPLE = 20_000
 """Characters at the beginning of a text that show its language."""
 _BORDER = "\x1e"
@@ -74,6 +75,12 @@ def language_of(text: str) -> str:
     return language if known and known >= LEAST_STOP_WORDS * len(found) else ""
 
 
+@lru_cache(READ_SENTENCES)
+def wording_of(sentence: str, language: str) -> Wording:
+    """The words of a sentence of an answer."""
+    return Words([" ".join(sentence.split())], language).wording(0)
+
+
 class Words:
     """The words of sentences or other parts of a page, read in one pass; each has a number."""
 
@@ -101,8 +108,8 @@ class Words:
             pauses=frozenset(before[at] for at, token in enumerate(tokens) if token in _PAUSES),
         )
 
-    def have(self, said: Wording, cited: Sequence[int]) -> bool:
-        """Whether a sentence is said in the words of one of the cited parts, whose numbers ascend.
+    def have(self, said: Wording) -> bool:
+        """Whether a sentence is said in the words of one of the parts.
 
         In a language without stop words here, and for very short sentences, all words must be those of one
         part, or of two next to each other, in their order. Otherwise no content word may be new, almost all
@@ -111,8 +118,8 @@ class Words:
         """
         least = len(said.content)
         shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
-        nexts = zip(cited, (*cited[1:], -1), strict=True)
-        runs = [(at, at) for at in cited] + [(at, after) for at, after in nexts if after == at + 1]
+        parts = range(len(self._ends))
+        runs = [*zip(parts, parts, strict=True), *pairwise(parts)]
         # Few parts share as many words as the sentence has; only these are looked at.
         fit = [run for run in runs if shared[self._ends[run[1]]] - shared[self._starts[run[0]]] >= least]
         is_known = self._language != "" and least >= FEWEST_WORDS
@@ -123,23 +130,27 @@ class Words:
 
         Words of few parts count more, and so do numbers.
         """
-        shares: defaultdict[int, dict[str, float]] = defaultdict(dict)
-        for stem in dict.fromkeys(said.content):
-            having = self._parts_with.get(stem, ())
-            for part in having:
-                shares[part][stem] = (2 if stem[0].isdigit() else 1) / sqrt(len(having))
+        having = {stem: self._parts_with[stem] for stem in said.content if stem in self._parts_with}
+        weights = {stem: (2 if stem[0].isdigit() else 1) / sqrt(len(parts)) for stem, parts in having.items()}
+        shares: defaultdict[int, float] = defaultdict(float)
+        for stem, weight in weights.items():
+            for part in having[stem]:
+                shares[part] += weight
         if not shares:
             return []
-        best = min(shares, key=lambda part: (-sum(shares[part].values()), part))
-        own = shares[best]
-        least = LEAST_ADDED * sum(own.values())
+        most = max(shares.values())
+        best = min(part for part, share in shares.items() if share == most)
+        own = self._stems_of(best)
         added = {
-            near: sum(share for stem, share in shares[near].items() if stem not in own)
+            near: sum(weights[stem] for stem in weights if stem in self._stems_of(near) - own)
             for near in (best + 1, best - 1)
             if near in shares
         }
         near = max(added, key=added.__getitem__, default=best)
-        return sorted({best, near}) if added.get(near, 0) >= least else [best]
+        return sorted({best, near}) if added.get(near, 0) >= LEAST_ADDED * most else [best]
+
+    def _stems_of(self, part: int) -> set[str]:
+        return set(self._stems[self._starts[part] : self._ends[part]])
 
     @cached_property
     def _parts_with(self) -> dict[str, list[int]]:
@@ -187,17 +198,18 @@ def _tokens(text: str, language: str) -> list[str]:
     folded = _MONTH_OF_MAY.sub("month 5", folded).casefold() if " May" in folded else folded.casefold()
     if any(map(folded.__contains__, ("n't", "n’t", "cannot"))):
         folded = _CONTRACTED.sub(lambda found: _APART[found[0][0]], folded)
-    folded = _AMOUNT.sub(_in_one_form, folded)
+    amounts = {found: _in_one_form(*found) for found in set(_AMOUNT.findall(folded))}
+    if any(f"{number} {behind}" != form for (number, behind), form in amounts.items()):
+        folded = _AMOUNT.sub(lambda found: amounts[found[1], found[2] or ""], folded)
     forms = CURRENCIES | {word: str(number) for word, number in CARDINALS.get(language, {}).items()}
     found = (_ASCII_TOKEN if folded.isascii() else _TOKEN).findall(folded)
     return [forms.get(token, token) for token in found]
 
 
-def _in_one_form(found: re.Match[str]) -> str:
+def _in_one_form(number: str, behind: str) -> str:
     """A number in its plain form, with the scale behind it."""
-    number, behind = found.groups()
     digits = plain(number)
     factor = SCALE_VALUES.get(SCALES.get(behind, ""))
     if factor and len(digits) <= 30 and digits.count(".") < 2:
         digits, behind = f"{float(digits) * factor:.0f}", ""
-    return f"{digits} {behind or ''}"
+    return f"{digits} {behind}"

@@ -3,7 +3,6 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -115,7 +114,7 @@ class Material:
 def _single_sentences(text: str) -> Iterator[Piece]:
     for piece in split_pieces(text):
         parts = sentences(piece.text) if piece.kind == "item" else [piece.text]
-        yield from (replace(piece, text=part) for part in parts)
+        yield from (piece._replace(text=part) for part in parts)
 
 
 def headers(pieces: Sequence[Piece]) -> dict[int, int]:

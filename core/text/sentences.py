@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
@@ -56,8 +55,7 @@ _ASCII_BOUNDARY = re.compile(_SPACED_BOUNDARY)
 """Without alternatives, text between marks is skipped fast."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One quotable span with white space collapsed. `heading`: the headings above it, outermost first."""
 
     text: str
@@ -87,9 +85,10 @@ def split_pieces(text: str) -> list[Piece]:
         begun = True
         lead = lead if kind == "item" else ""
         above = heading if heading.startswith(title) else f"{title} {heading}"
+        above = f"{above} {lead}".strip()
         # Most lines of a list are one sentence, which is seen faster than split.
         parts = sentences(block) if kind == "sentence" and _BOUNDARY.search(block) else [block]
-        pieces.extend(Piece(part, kind, f"{above} {lead}".strip()) for part in parts)
+        pieces += [Piece(part, kind, above) for part in parts]
         if pieces[-1].kind == "sentence" and pieces[-1].text.endswith(":"):
             lead = pieces[-1].text[-LONGEST_ABOVE:]
     return pieces
@@ -140,14 +139,14 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
     next_lines = list(accumulate(lines[:0:-1], lambda found, line: line or found, initial=""))[::-1]
     for line, following in zip(lines, next_lines, strict=False):
         before = (kind, gathered[0]) if gathered else last
-        starts = _kind_of(line, following, layout, before, gathered)
-        if starts is None and line:
+        starts = _kind_of(line, following, layout, before, gathered) if line else "sentence"
+        if starts is None:
             gathered.append(line)
             continue
         if gathered:
             last = kind, gathered[0]
             yield kind, " ".join(gathered)
-        kind, gathered = starts or "sentence", [line] if line else []
+        kind, gathered = starts, [line] if line else []
         if kind in ("heading", "row") and gathered:
             last = kind, line
             yield last
@@ -169,8 +168,6 @@ def _kind_of(
 
     `before` is the kind and the first line of the block of these, or of the one before if there are none.
     """
-    if not line:
-        return "sentence"
     if _ITEM.match(line):
         return "heading" if _is_numbered_heading(line, following, layout.widest, before) else "item"
     if _is_row(line) or (not gathered and _continues_rows(line, following, before[0])):
@@ -238,9 +235,10 @@ def _is_row(line: str) -> bool:
         return True
     if " " not in line or _DIGIT.search(line) is None:
         return False
-    words = [word for word in line.split() if any(map(str.isalnum, word))]
-    cells = _count_cells(words)
-    if cells < 2 or cells < len(words) * 0.3 or line.endswith("."):
+    words = line.split()
+    if (cells := _count_cells(words)) < 2 or line.endswith("."):
+        return False
+    if cells < 0.3 * sum(any(map(str.isalnum, word)) for word in words):
         return False
     return not (line[0].islower() and _ENDS_WITHIN.search(line))
 

@@ -7,8 +7,7 @@ from typing import Any
 from core.documents.places import DocumentOrigin
 from core.documents.ports import PDF, Attachment, plain_name
 from core.errors import NoReadableDocument, NotFound
-from core.grounding.pictures import Parts
-from core.grounding.sources import fence, label
+from core.grounding.sources import Parts, fence, label
 from core.mcp_contract import FileStatus
 from core.models import Document, DocumentStatus
 from mcp_server.tools.document_context import PromptSources

@@ -18,9 +18,9 @@ from core.documents.ports import Attachment, ProviderFiles
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
-from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
-from core.grounding.pictures import picture_parts
+from core.grounding.citations import CitationWriter
 from core.grounding.rectangles import ReadBoxes, with_rectangles
+from core.grounding.sources import picture_parts
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.errors import ReplyCut, empty_reply
 from core.llm.messages import QuestionMessage, memory_message
@@ -31,7 +31,6 @@ from core.mcp_contract import (
 )
 from core.models import Document, DocumentStatus, FileRef
 from core.names import missing_document, path_named
-from core.text.strip_stream import StreamStripper
 from mcp_server.tools import attachments
 from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions, options_of
 from mcp_server.tools.document_context import (
@@ -74,7 +73,7 @@ class _ChatCall:
     """The state of one call: what is read whole and searched, how it is attached, and the answer so far.
 
     `gone` are the ids of documents whose pages were removed after the plan was made, `created` those of file
-    references that this call created. `is_cut`: the answer has reached a length limit.
+    references that this call created.
     """
 
     question: str
@@ -89,8 +88,6 @@ class _ChatCall:
     gone: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
     shown: str = ""
-    trimmed: StreamStripper = field(default_factory=StreamStripper)
-    is_cut: bool = False
     sizes: dict[str, int] = field(default_factory=dict)
     origins: dict[str, DocumentOrigin] = field(default_factory=dict)
     allowed: AllowedImages = field(default_factory=AllowedImages)
@@ -159,7 +156,7 @@ class DocumentChat:
         ready = attachments.without_gone(ready, work.gone)
         sent = {each.document.document_id: each for each in [*work.attached, *searched]}
         created = work.created | attachments.created_ids(searched)
-        seen, grounding = [with_seen_pages(each, work.seen) for each in ready], writer.grounding
+        seen = [with_seen_pages(each, work.seen) for each in ready]
         return DocumentChatResult(
             answer=work.shown,
             files=[sent[document.document_id].ref for document in ready if document.readable],
@@ -175,7 +172,7 @@ class DocumentChat:
                 images=work.seen.counts,
                 usage=work.budget.usage,
                 files=attachments.file_statuses(seen, sent, created, work.origins),
-                grounding=mark_truncated(grounding, work.options.max_tokens) if work.is_cut else grounding,
+                grounding=writer.grounding,
             ),
         )
 
@@ -294,20 +291,16 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
     await _send(writer.finish(), writer, work)
     if not work.shown:
         raise cut or empty_reply()
-    work.is_cut = cut is not None
-    if notes := writer.label + (CUT_NOTE if work.is_cut else ""):
-        await _show(writer.code_end + notes, work)
+    if cut is not None:
+        writer.cut(cap)
+    await _send(writer.add_notes(), writer, work)
 
 
 async def _send(text: str, writer: CitationWriter, work: _ChatCall) -> None:
-    if text := work.trimmed.feed(text):
-        await _show(text, work)
+    if text:
+        work.shown += text
+        await work.reporter.text(text)
     await work.reporter.marks(writer.take_marks())
-
-
-async def _show(text: str, work: _ChatCall) -> None:
-    work.shown += text
-    await work.reporter.text(text)
 
 
 def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> None:

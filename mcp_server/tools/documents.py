@@ -13,7 +13,7 @@ from core.documents.places import ALL, Accessible, PlaceType
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, ToolFailed, Unavailable
-from core.grounding.brackets import visible_name
+from core.markdown.brackets import visible_name
 from core.mcp_contract import (
     ContentResult,
     ContextCount,

@@ -16,7 +16,7 @@ from core.documents.ports import Retriever
 from core.documents.scope import Scope
 from core.documents.service import DocumentService
 from core.errors import NoReadableDocument, NotFound, OrcError
-from core.grounding.citations import CitationWriter
+from core.grounding.citations import checked
 from core.grounding.closest import not_found_answer
 from core.grounding.models import Citation
 from core.grounding.rectangles import ReadBoxes, with_rectangles
@@ -103,13 +103,13 @@ class DocumentsAnalyze:
         relevant = await self._condense(plan.parts, run)
         origin = origin_of(scope, document)
         sources = [with_origin(sized.source, origin) for block in relevant for sized in block.sources]
-        writer = CitationWriter(sources, question)
         said = await self._ask(sources, run) if sources else not_found_answer(question)
-        text = writer.feed(said) + writer.finish()
+        writer = checked(said, sources, question)
+        writer.add_notes()
         chosen = {block.page for part in plan.parts for block in part}
         failed = set().union(*run.failures.values())
         return DocumentsAnalyzeResult(
-            answer=text.strip() + writer.label,
+            answer=writer.text,
             citations=await with_rectangles(writer.citations, sources, self.read_boxes),
             passages=_cited_passages(sources, writer.citations, origin),
             metadata=DocumentsAnalyzeMetadata(

@@ -8,7 +8,7 @@ from core.documents.page_images import DrawnPages, PageImage, WantedPage, draw_p
 from core.documents.pictures import PagePictures, has_pictures
 from core.documents.places import DocumentOrigin
 from core.documents.service import DocumentService
-from core.grounding.pictures import pictured_sources
+from core.grounding.sources import pictured_sources
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Document, Record
 from mcp_server.tools.document_context import PromptSources, pages_of

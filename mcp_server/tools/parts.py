@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 from langchain_core.messages import SystemMessage
 
 from core.documents.passages import split_pages
-from core.grounding.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers
 from core.grounding.sources import Source, fence
 from core.llm.chat_model import CallBudget, ChatModel
 from core.llm.messages import QuestionMessage
 from core.llm.tokens import take_each_fitting
+from core.markdown.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers
 from core.models import Document, Hit, Page, Passage
 from core.search.bm25 import Candidate, TextRanking
 from mcp_server.tools.document_context import passage_source

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from core.errors import InvalidInput
-from core.grounding.brackets import visible_name, without_numbers
-from core.grounding.code_blocks import CodeBlocks
 from core.grounding.models import REFUTED, Citation, written_marks
+from core.markdown.brackets import visible_name, without_numbers
+from core.markdown.code_blocks import CodeBlocks
 from core.models import Usage
 from orc.check_words import check_words
 from orc.events import TurnResult

@@ -116,6 +116,7 @@ def trial(
     output: Annotated[Path, typer.Option(help="folder of the results")] = Path("orc-trial"),
     label: Annotated[str | None, typer.Option(help="name of this run; default: that of the model")] = None,
     named: Annotated[bool, typer.Option("--named", help="name the files with each question")] = False,
+    judge: Annotated[Path | None, typer.Option(help="labelled claims: measure the judge on them")] = None,
 ) -> None:
     """Ask questions with known answers, to choose a model or a prompt; docs/trial.md explains the report.
 
@@ -123,7 +124,7 @@ def trial(
     """
     from orc.cli.trial import Options, run_trial
 
-    given = Options(questions, documents, output, label, named)
+    given = Options(questions, documents, output, label, named, judge)
     _run(lambda settings: run_trial(settings, given, out, err))
 
 

@@ -4,12 +4,14 @@ import hashlib
 import time
 import uuid
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from core.errors import InvalidInput, OrcError
@@ -17,9 +19,12 @@ from core.grounding.models import Citation
 from core.models import Document
 from orc.cli.ask import CALLER, opened, read_documents
 from orc.events import Done, Event, Failed, Token, TurnResult
+from orc.judges.building import open_judge
+from orc.judges.measured import LEAST_ACCURACY, Accuracy, keep_measured, read_measured
+from orc.judges.measuring import accuracy_of, judge_claims, read_claims
 from orc.settings import Settings
 from orc.trial import outcomes as kept
-from orc.trial.figures import by_label, figures
+from orc.trial.figures import Figure, by_label, figures
 from orc.trial.outcomes import Outcome
 from orc.trial.questions import Question, read_questions
 from orc.trial.report import as_html, as_json
@@ -47,6 +52,7 @@ class Options:
     output: Path
     label: str | None
     named: bool
+    judge: Path | None
 
 
 @dataclass(frozen=True)
@@ -192,18 +198,19 @@ async def run_trial(settings: Settings, given: Options, out: Console, err: Conso
     done = kept.latest(kept.read_outcomes(trial.results))
     asked = kept.to_ask(trial.questions, done, trial.label)
     trial.output.mkdir(parents=True, exist_ok=True)
-    if asked:
-        out.print(f"{len(asked)} of {len(trial.questions)} questions to ask, to {trial.label}.", markup=False)
-        private = settings.model_copy(update={"history_turns": 0, "memory": "off"})
-        most = max(len(trial.files(question)) for question in asked)
-        try:
+    try:
+        if asked:
+            count = f"{len(asked)} of {len(trial.questions)}"
+            out.print(f"{count} questions to ask, to {trial.label}.", markup=False)
+            private = settings.model_copy(update={"history_turns": 0, "memory": "off"})
+            most = max(len(trial.files(question)) for question in asked)
             async with opened(private, "orc-trial", most) as (app, tools_are_up):
                 await tools_are_up()
                 await _ask_all(_Asking(app, trial, err), asked, out)
-        finally:
-            # Also what was stopped has a report.
-            _report(trial, out)
-    else:
+        if given.judge is not None:
+            await _measure_judge(settings, trial, given.judge, err)
+    finally:
+        # Also what was stopped has a report.
         _report(trial, out)
 
 
@@ -222,28 +229,56 @@ async def _ask_all(asking: _Asking, asked: Sequence[Question], out: Console) -> 
             raise InvalidInput(f"{MOST_FAILED} questions in a row had no answer: {outcome.error}")
 
 
+async def _measure_judge(settings: Settings, trial: Trial, file: Path, err: Console) -> None:
+    """Ask the judge about labelled claims, and keep how often it is right: from then on it may read answers.
+
+    Its verdicts are kept as they come. The claims are those of the half that no prompt is chosen on.
+    """
+    try:
+        claims = [each for each in read_claims(file) if each.half == "report"]
+    except (OSError, ValueError, KeyError, TypeError) as exc:
+        raise InvalidInput(f"{file} has no labelled claims as docs/citations.md shows them: {exc}") from exc
+    async with AsyncExitStack() as stack:
+        judge = open_judge(settings, stack)
+        progress = stack.enter_context(Progress(console=err))
+        advance = partial(progress.advance, progress.add_task("claims judged", total=len(claims)))
+        judged = await judge_claims(judge, claims, trial.output / "judged.jsonl", advance)
+    found = accuracy_of(judge, judged)
+    keep_measured(settings.data_dir, judge.name, found)
+    keep_measured(trial.output, trial.label, found)
+
+
+def _judge_figures(found: Accuracy | None) -> list[Figure]:
+    """How often the judge is right; nothing under a label for which it was not measured."""
+    shares = (found.claims, found.right, found.wrong, found.balanced) if found else (None,) * 4
+    names = (
+        "labelled claims",
+        "share of the right ones that it calls supported",
+        "share of the wrong ones that it calls supported",
+        f"balanced accuracy, of which {LEAST_ACCURACY:.2f} are needed",
+    )
+    return [Figure(f"judge: {name}", share) for name, share in zip(names, shares, strict=True)]
+
+
 def _report(trial: Trial, out: Console) -> None:
     """Write the report, and print the table."""
-    order = {question.id: number for number, question in enumerate(trial.questions)}
     asked = [each for each in kept.latest(kept.read_outcomes(trial.results)) if each.asked in trial.questions]
-    outcomes = sorted(asked, key=lambda each: _place(each, order))
+    outcomes = sorted(asked, key=lambda each: (trial.questions.index(each.asked), each.label))
 
     def picture_of(name: str, page: int) -> bytes | None:
         path = trial.picture(name, page)
         return path.read_bytes() if path.exists() else None
 
-    (trial.output / "figures.json").write_text(as_json(outcomes), "utf-8")
-    (trial.output / "report.html").write_text(as_html(outcomes, picture_of), "utf-8")
     rows = {label: figures(each) for label, each in by_label(outcomes).items()}
+    if judges := read_measured(trial.output):
+        rows = {label: [*row, *_judge_figures(judges.get(label))] for label, row in rows.items()}
+    (trial.output / "figures.json").write_text(as_json(rows), "utf-8")
+    (trial.output / "report.html").write_text(as_html(outcomes, rows, picture_of), "utf-8")
     table = Table("", *rows)
     for row in zip(*rows.values(), strict=True):
         table.add_row(row[0].name, *(each.shown for each in row))
     out.print(table)
     out.print(f"{trial.output / 'report.html'}: each answer with its marks and pages.", markup=False)
-
-
-def _place(outcome: Outcome, order: dict[str, int]) -> tuple[int, str]:
-    return order.get(outcome.asked.id, len(order)), outcome.label
 
 
 def _is_document(path: Path) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from core.documents.places import Place
-from core.grounding.brackets import visible_name
+from core.markdown.brackets import visible_name
 from orc.contexts.turn_scope import TurnScope
 
 MOST_TOKENS = 400

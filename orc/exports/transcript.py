@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from core.grounding.citations import place_of
 from core.grounding.models import Citation
 from orc.check_words import CLOSEST, check_words
 from orc.conversations.models import Head, Turn, TurnStatus
@@ -126,5 +125,5 @@ def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[t
 
 def _marker_texts(citation: Citation) -> list[str]:
     """The markers that a citation of its page had: those of claims that were not verified said so."""
-    place = place_of(citation)
+    place = citation.place
     return [f"[{place}]"] if citation.verified else [f"[{place}, not verified]", f"[{place}, not checked]"]

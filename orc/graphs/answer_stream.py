@@ -6,12 +6,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated
+from core.grounding.citations import CitationWriter
 from core.grounding.models import Grounding
 from core.grounding.sources import Source
 from core.llm.errors import ReplyCut, empty_reply
 from core.search.bm25 import has_subject
-from core.text.strip_stream import StreamStripper
 from orc.events import CitationMarked, Event, Token
 from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, ToolResult
@@ -25,35 +24,34 @@ class AnswerStream:
     """Emits text as it comes, with its markers replaced by checked citations of `sources`; `writer` has them.
 
     Text that imitates a checked citation is defused. Numbers of the `question` differ from no source. `text`
-    is all text so far, without surrounding space. `is_cut`: the text reached a length limit, `cap` in tokens
-    if it is ours.
+    is all text so far, without surrounding space.
     """
 
     def __init__(self, emit: Callable[[Event], None], sources: Sequence[Source], question: str) -> None:
         self._emit = emit
         self.writer = CitationWriter(sources, question)
-        self._trimmed = StreamStripper()
         self._has_begun = False
-        self.text = ""
-        self.is_cut = False
-        self._cap: int | None = None
+
+    @property
+    def text(self) -> str:
+        return self.writer.text
 
     def write(self, delta: str) -> None:
         """Emit more of the model's text."""
         self._has_begun = self._has_begun or bool(delta.strip())
-        self._pass_on(self.writer.feed(delta))
-        self._mark_citations()
+        self._show(self.writer.feed(delta))
 
     def finish(self) -> None:
         """Emit the text that was held back, and check the whole."""
-        self._pass_on(self.writer.finish())
-        self._mark_citations()
+        self._show(self.writer.finish())
 
     def add_notes(self, *, needs_sources: bool) -> None:
         """Say at the end of an answer that it has no source, or was cut."""
-        notes = (self.writer.label if needs_sources else "") + (CUT_NOTE if self.is_cut else "")
-        if notes:
-            self._show(self.writer.code_end + notes)
+        self._show(
+            self.writer.add_notes(
+                needs_sources=needs_sources,
+            )
+        )
 
     @asynccontextmanager
     async def accept_cut(self, cap: int | None) -> AsyncIterator[None]:
@@ -65,28 +63,13 @@ class AnswerStream:
                 self.write(exc.text)
             if not exc.is_kept or not self._has_begun:
                 raise
-            self.is_cut, self._cap = True, cap
-
-    @property
-    def grounding(self) -> Grounding:
-        """The result of the checks."""
-        return self.mark(self.writer.grounding)
-
-    def mark(self, grounding: Grounding) -> Grounding:
-        """The verdict, marked if the text was cut."""
-        return mark_truncated(grounding, self._cap) if self.is_cut else grounding
-
-    def _mark_citations(self) -> None:
-        for written in self.writer.take_marks():
-            self._emit(CitationMarked.of(written))
-
-    def _pass_on(self, text: str) -> None:
-        if text := self._trimmed.feed(text):
-            self._show(text)
+            self.writer.cut(cap)
 
     def _show(self, text: str) -> None:
-        self.text += text
-        self._emit(Token(text=text))
+        if text:
+            self._emit(Token(text=text))
+        for written in self.writer.take_marks():
+            self._emit(CitationMarked.of(written))
 
 
 def answer_fields(
@@ -101,10 +84,11 @@ def answer_fields(
     checks = stream.writer.grounding
     if checks.is_talk or _needs_no_sources(stream.text, results, state):
         stream.add_notes(needs_sources=False)
-        grounding = stream.mark(Grounding(grounded=False)) if stream.is_cut else None
+        cut = [each for each in checks.objections if each.code == "cut"]
+        grounding = Grounding(grounded=False, objections=cut) if cut else None
         return {"answer": stream.text, "grounding": grounding}
     stream.add_notes(needs_sources=True)
-    return {"answer": stream.text, "citations": stream.writer.citations, "grounding": stream.grounding}
+    return {"answer": stream.text, "citations": stream.writer.citations, "grounding": checks}
 
 
 def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: ConversationState) -> bool:

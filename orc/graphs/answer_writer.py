@@ -7,8 +7,8 @@ from langgraph.runtime import Runtime
 
 from core.documents.unknown_files import unknown_files_note
 from core.grounding.rectangles import with_rectangles
-from core.grounding.safe_markdown import made_safe
 from core.grounding.sources import without_markers
+from core.markdown.safe_markdown import made_safe
 from orc.events import Citations, Token
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps

@@ -10,8 +10,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.grounding.models import Grounding
-from core.grounding.objections import Objection
+from core.grounding.models import Grounding, Objection
 from core.mcp_contract import TEXT_TOOLS
 from orc.events import CriticAction, Critique, without_rectangles
 from orc.graphs.models import ConversationState, Deps

@@ -17,8 +17,7 @@ from core.documents.pictures import PagePictures, has_pictures
 from core.documents.places import Accessible
 from core.documents.service import DocumentService
 from core.errors import OrcError
-from core.grounding.pictures import Found, pictured_sources
-from core.grounding.sources import Source
+from core.grounding.sources import Found, Source, pictured_sources
 from core.llm.model_catalog import ModelCatalogue
 from core.models import Document, Record
 from orc.graphs.origins import Origins

@@ -5,8 +5,7 @@ from typing import Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from core.grounding.pictures import picture_parts
-from core.grounding.sources import Source
+from core.grounding.sources import Source, picture_parts
 from core.llm.messages import QuestionMessage, contexts_message, memory_message
 from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate

@@ -12,10 +12,10 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, create_model
 
 from core.errors import DependencyDown, OrcError
-from core.grounding.brackets import visible_name
 from core.llm.errors import ModelOutputInvalid
 from core.llm.messages import QuestionMessage, memory_message
 from core.llm.tokens import BEFORE_THE_REPLY, TokenCounter, message_tokens, take_last_fitting, tools_tokens
+from core.markdown.brackets import visible_name
 from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from core.text.terms import detect_language, words
 from orc.conversations.models import ChatMessage

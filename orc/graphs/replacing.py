@@ -1,18 +1,18 @@
 """Replaces sentences of a checked answer in place, and has the whole checked again."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
-from core.grounding.citations import CUT_NOTE, CitationWriter, marker
+from core.grounding.citations import CUT_NOTE, checked, marker
 from core.grounding.claims import BULLET, Claim, Claims, covered_by_marker
 from core.grounding.models import (
     REFUTED,
     Citation,
-    CitationCheck,
     Grounding,
     Mark,
+    StatusMark,
     WrittenMark,
     written_marks,
 )
@@ -52,33 +52,33 @@ class Statement(NamedTuple):
         return list(dict.fromkeys(number for citation in self.citations for number in citation.missing))
 
     @property
-    def refuted_by(self) -> CitationCheck | None:
-        """The check that refutes it; None if none does."""
-        return next((each.check for each in self.citations if each.check in REFUTED), None)
-
-    @property
     def is_correctable(self) -> bool:
         """Whether it is refuted, and not by a number in the line above it."""
-        return self.refuted_by is not None and all(_has(self.text, number) for number in self.missing)
+        said = normalize("NFKC", self.text)  # as the missing numbers are named
+        is_refuted = any(each.check in REFUTED for each in self.citations)
+        return is_refuted and all(number in said for number in self.missing)
 
 
 class Replacement(NamedTuple):
-    """New text for the code points `start` to `end` of an answer; its citations have marks in `text`."""
+    """New text for the code points `start` to `end` of an answer; its marks are places in `text`."""
 
     start: int
     end: int
     text: str = ""
     citations: Sequence[Citation] = ()
+    statuses: Sequence[StatusMark] = ()
 
 
-def statements(answer: str, citations: Sequence[Citation]) -> list[Statement]:
+def statements(
+    answer: str, citations: Sequence[Citation], statuses: Sequence[StatusMark] = ()
+) -> list[Statement]:
     """What the markers of an answer are about, in order; none overlap."""
     marks = [mark for citation in citations for mark in citation.marks]
     text, places = _without_markers(answer, marks)
     claims = Claims()
     for claim in claims.add(text):
         claim.start, claim.end = places[claim.start], places[claim.end - 1] + 1
-    return list(_statements(claims.all, answer, citations))
+    return list(_statements(claims.all, answer, citations, [each.at for each in statuses]))
 
 
 def plain(text: str, marks: Sequence[Mark]) -> str:
@@ -97,21 +97,22 @@ def rewritten(
     lines = [" ".join(BULLET.sub("", line.strip()).split()) for line in text.splitlines() if line.strip()]
     before = [cells for each in statement.claims if (cells := each.text.count("|"))]
     text = "\n".join(lines) if before else " ".join(lines)
-    writer = CitationWriter(sources, question)
-    shown = f"{writer.feed(text)}{writer.finish()}".strip()
+    writer = checked(text, sources, question)
     checks = writer.grounding
-    is_sound = checks.grounded and not checks.objections and not checks.not_found and not writer.code_end
-    is_same = " ".join(each.text for each in statements(shown, writer.citations)) == statement.text
+    is_sound = checks.grounded and not checks.objections and not checks.not_found and not writer.ends_in_code
+    new = statements(writer.text, writer.citations, checks.statuses)
+    is_same = " ".join(each.text for each in new) == statement.text
     if is_same or not is_sound or [line.count("|") for line in text.splitlines() if "|" in line] != before:
         return None
-    return Replacement(statement.start, statement.end, shown, writer.citations)
+    return Replacement(statement.start, statement.end, writer.text, writer.citations, checks.statuses)
 
 
 def removal(answer: str, statement: Statement) -> Replacement:
     """A statement's removal, with its line and bullet if these have nothing else."""
     line = answer.rfind("\n", 0, statement.start) + 1
     begin, end = statement.start, statement.end
-    begins_line = _is_bullet(answer[line:begin])
+    before = answer[line:begin].lstrip()
+    begins_line = not before or BULLET.fullmatch(before) is not None
     goes_on = _CONTINUATION.match(answer, end)
     has_more = answer[end:].partition("\n")[0].strip() or (
         goes_on and not BULLET.match(answer[goes_on.end() :])
@@ -146,14 +147,13 @@ def rebuilt(
     numbered = [each.model_copy(update={"number": at}) for at, each in enumerate(sources, FIRST_NUMBER)]
     numbers = {source.page_id: source.number for source in numbered}
     said, note = answer.removesuffix(CUT_NOTE), CUT_NOTE * answer.endswith(CUT_NOTE)
-    text, end, marks = "", 0, written_marks(citations)
+    text, end, markers = "", 0, markers_of(citations, before.statuses, numbers)
     for new in sorted(replacements, key=lambda each: each.start):
-        text += _as_written(said, marks, numbers, end, max(end, new.start))
-        text += _as_written(new.text, written_marks(new.citations), numbers, 0, len(new.text))
+        text += as_written(said, markers, end, max(end, new.start))
+        text += as_written(new.text, markers_of(new.citations, new.statuses, numbers), 0, len(new.text))
         end = new.end
-    text += _as_written(said, marks, numbers, end, len(said))
-    writer = CitationWriter(numbered, question)
-    shown = f"{writer.feed(text)}{writer.finish()}".strip()
+    text += as_written(said, markers, end, len(said))
+    writer = checked(text, numbered, question)
     found = writer.grounding
     kept = [each for each in before.objections if each.code not in _CHECKED_AGAIN]
     objections = [*kept, *(each for each in found.objections if each.code in _CHECKED_AGAIN)]
@@ -162,25 +162,45 @@ def rebuilt(
     changed["not_found"] = found.not_found and not is_cut
     grounding, cited = found.model_copy(update=changed), writer.citations
     if any(each.check in JUDGED for each in citations):
-        reading = SecondReading(shown, cited)
-        reading.take_over(SecondReading(said, citations))
+        reading = SecondReading(writer.text, cited, found.statuses)
+        reading.take_over(SecondReading(said, citations, before.statuses))
         grounding, cited = reading.grounding(grounding), reading.citations()
-    return Rebuilt(f"{shown}{note}", cited, grounding)
+    return Rebuilt(f"{writer.text}{note}", cited, grounding)
 
 
-def _as_written(
-    text: str, marks: Sequence[WrittenMark], numbers: Mapping[str, int], start: int, end: int
+def markers_of(
+    citations: Sequence[Citation], statuses: Sequence[StatusMark], numbers: Mapping[str, int]
+) -> list[tuple[int, int, str]]:
+    """The markers of an answer as a model writes them, in order, and the place of what is shown for each."""
+    shown = [
+        (each.mark.start, each.mark.end, marker(numbers[each.citation.page_id]))
+        for each in written_marks(citations)
+    ]
+    return sorted([*shown, *((each.at, each.at, f" [{each.status}]") for each in statuses)])
+
+
+def as_written(
+    text: str,
+    markers: Sequence[tuple[int, int, str]],
+    start: int,
+    end: int,
+    prose: Callable[[str], str] = str,
 ) -> str:
-    """Characters `start` to `end` of a text as a model writes them, with markers of these numbers."""
+    """Characters `start` to `end` of a text as a model writes them; one that ends there has its marker.
+
+    `prose` changes what is between markers.
+    """
     shown, at = "", start
-    for written in marks:
-        if start <= written.mark.start < end:
-            shown += text[at : written.mark.start] + marker(numbers[written.citation.page_id])
-            at = written.mark.end
-    return shown + text[at:end]
+    for first, last, marker_there in markers:
+        if start <= first and start < last <= end:
+            shown += prose(text[at:first]) + marker_there
+            at = last
+    return shown + prose(text[at:end])
 
 
-def _statements(claims: Sequence[Claim], answer: str, citations: Sequence[Citation]) -> Iterator[Statement]:
+def _statements(
+    claims: Sequence[Claim], answer: str, citations: Sequence[Citation], statuses: Sequence[int]
+) -> Iterator[Statement]:
     marks = written_marks(citations)
     first = at = 0
     for number, claim in enumerate(claims):
@@ -190,6 +210,8 @@ def _statements(claims: Sequence[Claim], answer: str, citations: Sequence[Citati
             own.append(marks[at])
             at += 1
         if not own:
+            # A marker is not about what the answer says has no source.
+            first = number + 1 if any(claim.end <= at <= following for at in statuses) else first
             continue
         covered, above = covered_by_marker(claims[first : number + 1])
         first = number + 1
@@ -204,21 +226,8 @@ def _without_markers(text: str, marks: Sequence[Mark]) -> tuple[str, list[int]]:
     """The text without markers and the space before them, and where each of its code points was."""
     places: list[int] = []
     end = 0
-    for mark in [*sorted(marks, key=_start), None]:
+    for mark in [*sorted(marks, key=lambda mark: mark.start), None]:
         part = text[end : mark.start].rstrip() if mark else text[end:]
         places += range(end, end + len(part))
         end = mark.end if mark else end
     return "".join(text[place] for place in places), places
-
-
-def _has(text: str, number: str) -> bool:
-    """Whether a text has a number that is missing elsewhere, which is named in normal form."""
-    return number in normalize("NFKC", text)
-
-
-def _start(mark: Mark) -> int:
-    return mark.start
-
-
-def _is_bullet(text: str) -> bool:
-    return not text.strip() or BULLET.fullmatch(text.lstrip()) is not None

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from core.documents.places import ALL, FOCUS, OTHERS
 from core.errors import INTERNAL, DependencyDown, OrcError
-from core.grounding.brackets import visible_name
+from core.markdown.brackets import visible_name
 from core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from core.models import Record, Usage
 from orc.events import CitationMarked, Event, Plan, Reset, Token, Tool

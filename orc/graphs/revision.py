@@ -7,8 +7,7 @@ from typing import Any
 from langgraph.errors import NodeError
 
 from core.errors import OrcError
-from core.grounding.models import Grounding
-from core.grounding.objections import Objection
+from core.grounding.models import Grounding, Objection
 from orc.events import Critique, Reset, whole_text
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes

@@ -9,8 +9,7 @@ from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.runtime import Runtime
 
 from core.errors import OrcError
-from core.grounding.citations import marker
-from core.grounding.objections import are_not_there
+from core.grounding.models import are_not_there
 from core.grounding.rectangles import with_rectangles
 from core.grounding.sources import Source, fence, without_markers
 from core.llm.messages import QuestionMessage
@@ -21,6 +20,8 @@ from orc.graphs.replacing import (
     Rebuilt,
     Replacement,
     Statement,
+    as_written,
+    markers_of,
     plain,
     rebuilt,
     removal,
@@ -65,7 +66,9 @@ async def _correctable(
     answer: str, state: ConversationState, deps: Deps
 ) -> tuple[list[Statement], list[Source]]:
     """The refuted statements, and all cited pages."""
-    cited = [each for each in statements(answer, state.attempt.citations) if each.is_correctable]
+    statuses = state.attempt.grounding.statuses if state.attempt.grounding else ()
+    found = statements(answer, state.attempt.citations, statuses)
+    cited = [each for each in found if each.is_correctable]
     pages = await cited_pages(state.attempt.citations, state, deps) if cited else []
     if not pages:
         raise OrcError(NONE_CORRECTED)
@@ -84,30 +87,24 @@ def _shown(wrong: Sequence[Statement], pages: Sequence[Source], deps: Deps) -> l
 def _prompt(
     answer: str, wrong: Sequence[Statement], sources: Sequence[Source], state: ConversationState, deps: Deps
 ) -> list[BaseMessage]:
-    numbers = {key_of(source): source.number for source in sources}
-    listed = [
-        f"{number}. {_cited_by_number(answer, each, numbers)}\n({_what_is_wrong(each)})"
-        for number, each in enumerate(wrong, 1)
-    ]
+    numbers, listed = {source.page_id: source.number for source in sources}, []
+    for number, each in enumerate(wrong, 1):
+        markers = markers_of(each.citations, (), numbers)
+        said = as_written(answer, markers, each.start, each.end, _inert)
+        listed.append(f"{number}. {said}\n({_inert(_what_is_wrong(each))})")
     sentences = "\n".join(["<sentences>", *listed, "</sentences>"])
     text = f"{fence(sources)}\n\nQuestion: {state.query}\n\n{sentences}"
     return [SystemMessage(deps.prompts.revise), QuestionMessage(content=text, question=state.query)]
 
 
-def _cited_by_number(answer: str, statement: Statement, numbers: dict[tuple[str, int], int]) -> str:
-    """The statement as a model wrote it, with markers of these numbers."""
-    shown, end = "", statement.start
-    for written in statement.marks:
-        shown += escape(without_markers(answer[end : written.mark.start]))
-        shown += marker(numbers[key_of(written.citation)])
-        end = written.mark.end
-    return shown + escape(without_markers(answer[end : statement.end]))
-
-
 def _what_is_wrong(statement: Statement) -> str:
     said = [are_not_there(statement.missing)] if statement.missing else []
     said += dict.fromkeys(each.reason for each in statement.citations if each.reason)
-    return escape(without_markers(" ".join("; ".join(said or ["Its sources do not say this."]).split())))
+    return " ".join("; ".join(said or ["Its sources do not say this."]).split())
+
+
+def _inert(text: str) -> str:
+    return escape(without_markers(text))
 
 
 def _corrected(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.errors import BudgetExceeded, DeadlineExceeded, OrcError
-from core.grounding.code_check import Page
+from core.grounding.checks import Page
 from core.llm.tokens import take_first_fitting
 from orc.graphs.cited_pages import cited_texts, key_of
 from orc.graphs.models import Attempt, ConversationState, Deps
@@ -37,7 +37,7 @@ async def read_again(state: ConversationState, deps: Deps) -> Reading:
     if deps.judge is None or deps.settings.critic == "off" or attempt.grounding is None:
         return Reading(attempt)
     try:
-        reading = SecondReading(attempt.answer or "", attempt.citations)
+        reading = SecondReading(attempt.answer or "", attempt.citations, attempt.grounding.statuses)
         if not (unread := _unread(reading, state)):
             return Reading(attempt)
         judgement = await _judged(reading, unread, state, deps, deps.judge)
@@ -55,7 +55,9 @@ def _unread(reading: SecondReading, state: ConversationState) -> list[Stated]:
     """The undecided sentences, without those that a correction has left as they were."""
     if not state.earlier or state.is_second_retrieval:
         return reading.undecided
-    before = SecondReading(state.earlier[-1].answer or "", state.earlier[-1].citations)
+    earlier = state.earlier[-1]
+    statuses = earlier.grounding.statuses if earlier.grounding else ()
+    before = SecondReading(earlier.answer or "", earlier.citations, statuses)
     known = {each.text for each in before.undecided}
     return [each for each in reading.undecided if each.text not in known]
 

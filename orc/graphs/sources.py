@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from core.grounding.brackets import visible_name
 from core.grounding.sources import Source
+from core.markdown.brackets import visible_name
 from core.models import Page
 
 PageText = Callable[[str, int], Awaitable[str]]

@@ -5,20 +5,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from core.grounding import objections
-from core.grounding.citations import cited_place
+from core.grounding.checks import Page
 from core.grounding.claims import Claim, Claims, covered_by_marker
-from core.grounding.code_check import Page
 from core.grounding.models import (
     REFUTED,
     Citation,
     CitationCheck,
     Grounding,
     Mark,
+    Objection,
+    StatusMark,
     WrittenMark,
     written_marks,
 )
-from core.grounding.objections import Objection
 from core.grounding.units import around
 from orc.judges.ports import UNKNOWN, Pair, Verdict
 
@@ -51,17 +50,22 @@ class Stated:
 class SecondReading:
     """An answer with its citations, as a judge reads it."""
 
-    def __init__(self, answer: str, citations: Sequence[Citation]) -> None:
+    def __init__(self, answer: str, citations: Sequence[Citation], statuses: Sequence[StatusMark]) -> None:
         self._citations = citations
         self._claims = Claims()
         self._stated: list[Stated] = []
+        places: list[tuple[int, WrittenMark | StatusMark]] = [(each.at, each) for each in statuses]
+        places += [(written.mark.start, written) for written in written_marks(citations)]
         end = 0
-        for written in written_marks(citations):
-            added = self._claims.add(answer[end : written.mark.start])
-            end = written.mark.end
+        for start, place in sorted(places, key=lambda each: each[0]):
+            status = place.status if isinstance(place, StatusMark) else None
+            added = self._claims.add(answer[end:start], status)
+            end = start
             if added or not self._stated:
                 self._stated.append(self._of(added))
-            self._stated[-1].marks.append(written)
+            if isinstance(place, WrittenMark):
+                self._stated[-1].marks.append(place)
+                end = place.mark.end
         self._claims.add(answer[end:])
         self.undecided = [each for each in self._stated if each.claims and self._is_undecided(each)]
 
@@ -75,7 +79,7 @@ class SecondReading:
 
     def _is_undecided(self, stated: Stated) -> bool:
         cited = [self._citations[index] for index in stated.cited]
-        return all(each.check == "reworded" and not each.closest for each in cited)
+        return bool(cited) and all(each.check == "reworded" and not each.closest for each in cited)
 
     def take_over(self, before: "SecondReading") -> None:
         """Give undecided sentences the verdicts that the same sentences had before."""
@@ -124,8 +128,9 @@ class SecondReading:
 
     def _objections(self, refuted: Sequence[Stated]) -> Iterator[Objection]:
         for stated in refuted:
-            place, claim = cited_place(self._citations[stated.cited[0]]), stated.claims[-1].short
-            yield objections.unsupported(place, claim, stated.verdict.reason)
+            cited, why = self._citations[stated.cited[0]], stated.verdict.reason
+            claim = stated.claims[-1].short
+            yield Objection.to("unsupported", cited, claim, why or "it does not support this.")
 
 
 def _evidence(page: ReadPage) -> Callable[[Citation], str]:

@@ -7,7 +7,7 @@ from html import escape
 
 from core.grounding.models import Citation, CitationCheck
 from orc.check_words import check_words
-from orc.trial.figures import CHECKS, Figure, by_label, figures
+from orc.trial.figures import CHECKS, Figure, by_label
 from orc.trial.outcomes import Outcome
 
 COLOURS: Mapping[CitationCheck, str] = {
@@ -36,24 +36,25 @@ PictureOf = Callable[[str, int], bytes | None]
 """The WebP picture of a page of a file, if there is one."""
 
 
-def as_json(outcomes: Sequence[Outcome]) -> str:
+Rows = Mapping[str, Sequence[Figure]]
+"""The figures of each label, the same ones in the same order."""
+
+
+def as_json(rows: Rows) -> str:
     """The figures by label."""
-    found = {label: figures(each) for label, each in by_label(outcomes).items()}
     content = {
-        label: [{**each._asdict(), "shown": each.shown} for each in rows] for label, rows in found.items()
+        label: [{**each._asdict(), "shown": each.shown} for each in row] for label, row in rows.items()
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def as_html(outcomes: Sequence[Outcome], picture_of: PictureOf) -> str:
+def as_html(outcomes: Sequence[Outcome], rows: Rows, picture_of: PictureOf) -> str:
     """The table, the plots, and each answer with its marks and the pages that it cites."""
-    labels = by_label(outcomes)
-    rows = {label: figures(each) for label, each in labels.items()}
     answers = "".join(_answer(each, picture_of) for each in outcomes)
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>orc trial</title>'
         f"<style>{_STYLE}{_mark_styles()}</style><h1>Trial</h1>{_table(rows)}"
-        f"<h2>What is known of the citations</h2>{_checks(labels)}"
+        f"<h2>What is known of the citations</h2>{_checks(by_label(outcomes))}"
         f"<h2>Shares</h2>{_shares(rows)}"
         f"<h2>Answers</h2>{answers}</html>\n"
     )
@@ -63,7 +64,7 @@ def _mark_styles() -> str:
     return "".join(f"mark.{check}{{border-color:{colour}}}" for check, colour in COLOURS.items())
 
 
-def _table(rows: Mapping[str, Sequence[Figure]]) -> str:
+def _table(rows: Rows) -> str:
     heads = "".join(f"<th>{escape(label)}" for label in rows)
     lines = (
         f"<tr><td>{escape(each[0].name)}" + "".join(f"<td>{escape(figure.shown)}" for figure in each)
@@ -92,7 +93,7 @@ def _checks(labels: Mapping[str, Sequence[Outcome]]) -> str:
     return _svg(y + BAR + GAP, "".join([*parts, *legend]), WIDTH + 120)
 
 
-def _shares(rows: Mapping[str, Sequence[Figure]]) -> str:
+def _shares(rows: Rows) -> str:
     """A group of bars for each figure that is a share, one for each label."""
     parts, y = [], GAP
     for at in SHARES:

@@ -9,8 +9,8 @@ from core.analysis.models import AnalysisStore, PageAnalysis
 from core.documents.ports import Retriever
 from core.documents.service import DocumentService
 from core.errors import NotFound
-from core.grounding.brackets import visible_name
 from core.grounding.models import Citation
+from core.markdown.brackets import visible_name
 from core.models import Document
 from core.names import Owner
 from core.text.terms import detect_language, words

@@ -32,7 +32,7 @@ function Marker({ turn, citation, index, provisional }) {
 }
 
 const WITHOUT_SOURCE = "[No source, not verified]";
-const ONE_SENTENCE = /^[^.!?\n]+[.!?]?[\s\u2063]*$/;
+const ONE_SENTENCE = /^[^.!?\n]+[^\p{L}\p{N}]*$/u;
 
 /** The text without what a note says above it. @param {TurnView} turn @returns {{text: string, places: Place[]}} a missing source has the index -1 */
 function bodyOf(turn) {

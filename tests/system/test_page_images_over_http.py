@@ -9,7 +9,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from core.grounding.pictures import READ_PICTURES
+from core.grounding.sources import READ_PICTURES
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.doubles.openai_talk import ImagePart
 from devkit.in_process import InProcess, Variant, running_here

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from core.extraction.pages import REASONS as UNREADABLE
-from core.grounding.objections import Objection, ObjectionCode
+from core.grounding.models import Objection, ObjectionCode
 from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
 from orc.api.web import FOLDER

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
-from core.grounding.safe_markdown import made_safe
 from core.infra.exhaustion import TEMPORARY, naming_the_disk
 from core.infra.temporary_folders import temporary_folder
 from core.llm.chat_model import CallBudget
+from core.markdown.safe_markdown import made_safe
 from core.names import Owner, name_for_upload
 from orc.api.completions import (
     MODEL,

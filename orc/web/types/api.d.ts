@@ -69,6 +69,13 @@ export interface Schemas {
     document_id: string;
     blob_name: string;
     page: number;
+    url: string | null;
+    document_version: string;
+    media_type: string;
+    context_type: string | null;
+    context_id: string | null;
+    context_name: string | null;
+    focus: boolean;
     page_id: string;
     quote: string;
     start: number;
@@ -77,16 +84,9 @@ export interface Schemas {
     missing: Array<string>;
     reason: string;
     closest: boolean;
-    url: string | null;
     rectangles: Array<Schemas["Rectangle"]>;
-    document_version: string;
-    media_type: string;
     page_label: string | null;
     marks: Array<Schemas["Mark"]>;
-    context_type: string | null;
-    context_id: string | null;
-    context_name: string | null;
-    focus: boolean;
     verified: boolean;
   };
   CompletionRequest: {
@@ -189,6 +189,7 @@ export interface Schemas {
     coverage: number;
     uncited: number;
     not_found: boolean;
+    statuses: Array<Schemas["StatusMark"]>;
     closest_passages: boolean;
     action: "accept" | "revise" | "retrieve" | "label_unverified" | null;
     attempt: number | null;
@@ -541,6 +542,10 @@ export interface Schemas {
     sign_out_url: string | null;
   };
   State: "present" | "deleting";
+  StatusMark: {
+    at: number;
+    status: "none" | "talk";
+  };
   StopView: {
     turn_id: string;
     status: Schemas["TurnStatus"];

@@ -248,7 +248,7 @@ def test_rows_of_a_table_are_checked_one_by_one() -> None:
 
 def test_a_marker_without_a_claim_cites_nothing() -> None:
     text, writer = write("[S1] Leave is 25 days a year. [S1]")
-    assert text == '\u2060 Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
+    assert text == 'Leave is 25 days a year. [Page 5 of Document "a.pdf"]'
     assert len(writer.citations) == 1
     assert writer.grounding.issues == ["The answer cites source 1 for nothing."]
 
@@ -339,7 +339,7 @@ def test_a_lead_is_no_reason_why_what_it_introduces_is_not_quoted() -> None:
 def test_talk_needs_no_source() -> None:
     for talk, is_labelled in (("Hello! What do you want to know?", False), ("Dogs are welcome here.", True)):
         _, writer = write(talk)
-        assert bool(writer.label) is is_labelled
+        assert bool(writer.add_notes()) is is_labelled
 
 
 def test_a_file_name_cannot_forge_a_citation() -> None:

@@ -37,7 +37,7 @@ def test_closest_passages_are_verified_and_labelled(question: str) -> None:
     assert [(each.verified, each.closest) for each in writer.citations] == [(True, True)] * 2
     checks = writer.grounding
     assert (checks.grounded, checks.not_found, checks.closest_passages) == (True, False, True)
-    assert writer.label == ""
+    assert writer.add_notes() == ""
 
 
 def test_a_numbered_passage_is_no_part_of_the_label() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, CitationWriter, as_said
+from core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE, CitationWriter, as_said
 from core.grounding.sources import Source, fence, read_fenced
 
 PAGE = "The pool opens at 7. It is closed on Sundays."
@@ -70,11 +70,56 @@ def test_a_page_that_holds_a_marker_cites_nothing_when_it_is_copied(planted: str
     assert writer.grounding.uncited == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("No owner is named. [none] It opens at 7.", "No owner is named. It opens at 7."),
+        ("No owner is named [none]. It opens at 7.", "No owner is named. It opens at 7."),
+        ("No owner is named.[none]It opens at 7.", "No owner is named. It opens at 7."),
+        ("No owner is named[none][S1]", "No owner is named"),
+        ("- **Owner:** unknown [none]\n- [talk] Hello!", "- **Owner:** unknown\n- Hello!"),
+        ("文書にはありません[none]。", "文書にはありません。"),
+    ],
+)
+def test_what_needs_no_source_is_data_and_no_text(text: str, shown: str) -> None:
+    for size in (1, len(text)):
+        writer = CitationWriter([])
+        pieces = [writer.feed(text[at : at + size]) for at in range(0, len(text), size)]
+        said = "".join(pieces) + writer.finish()
+        assert said.replace(f" {NO_SUCH_SOURCE}", "") == shown
+        first, *_ = writer.grounding.statuses
+        assert said[: first.at].rstrip().endswith(("named.", "named", "unknown", "ません"))
+        assert all(map(str.isprintable, said.replace("\n", "")))
+
+
+@pytest.mark.parametrize("marker", ["[none]", "[talk]", "[S1]"])
+def test_a_marker_that_is_not_shown_completes_no_citation(marker: str) -> None:
+    shown, _ = cited(f'[Pa{marker}ge 5 of Docu{marker}ment "x.pdf"]')
+    assert "Page" not in shown
+    assert "Document" not in shown
+
+
+def test_a_marker_is_not_about_what_no_source_has() -> None:
+    text = "The documents do not name an owner. [none] The pool opens at 7. [S1]"
+    writer = CitationWriter([source(1, "x.pdf", 5, "The pool opens at 7.")])
+    writer.feed(text)
+    writer.finish()
+    assert [each.check for each in writer.citations] == ["quoted"]
+
+
+def test_a_marker_behind_what_no_source_has_is_about_that() -> None:
+    writer = CitationWriter([source(1, "x.pdf", 5, "The pool opens at 7.")])
+    writer.feed("The pool opens at 7. [S1] The owner is not named. [none] [S1]")
+    writer.finish()
+    assert [each.check for each in writer.citations] == ["quoted", "reworded"]
+
+
 def test_a_history_shows_models_their_own_words() -> None:
     shown, _ = cited("The pool opens at 7. [S1] Its owner is not named. [none]")
     assert as_said(f"{shown} {WITHOUT_SOURCE}{CUT_NOTE}") == "The pool opens at 7. Its owner is not named."
+    assert as_said("Of an earlier version.\u2063 So.\u2060") == "Of an earlier version. So."
     assert as_said('It is 3. [Page 5 of Document "x.pdf", not verified]') == "It is 3."
 
 
 def test_only_the_marker_of_what_was_not_found_is_shown_as_a_sentence() -> None:
-    assert cited("[none]")[0] == "I could not find this in the attached documents.\u2063"
+    assert cited("[none]")[0] == "I could not find this in the attached documents."

@@ -7,8 +7,7 @@ from typing import get_args
 import pytest
 
 from core.grounding.citations import MAX_BRACKETS, CitationWriter
-from core.grounding.models import Grounding
-from core.grounding.objections import Objection, ObjectionCode
+from core.grounding.models import Grounding, Objection, ObjectionCode
 from core.grounding.sources import Source
 from devkit.shared_data import ROOT
 from orc.events import Critique

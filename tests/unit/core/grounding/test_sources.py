@@ -2,18 +2,17 @@
 
 import pytest
 
-from core.grounding.brackets import cited_numbers
 from core.grounding.citations import CitationWriter
 from core.grounding.sources import (
     AttachedFile,
     Source,
     fence,
-    host_of,
     label,
     read_fenced,
     without_fenced,
     without_markers,
 )
+from core.markdown.brackets import cited_numbers
 from devkit.doubles.openai_talk import read_labels
 
 
@@ -46,7 +45,7 @@ def test_numbers_of_notes_on_a_page_cite_nothing(written: str) -> None:
     ("url", "host"), [("https://docs.example.com/a", "docs.example.com"), ("a", ""), ("https://[x", "")]
 )
 def test_an_address_has_a_host_or_none(url: str, host: str) -> None:
-    assert host_of(url) == host
+    assert source("").model_copy(update={"url": url}).host == host
 
 
 def test_text_without_markers_is_unchanged() -> None:

@@ -68,7 +68,7 @@ def _is_quoted(sentence: str, page: str = PAGE, parts: list[str] | None = None) 
     texts = parts or [f"{part.strip('. ')}." for part in page.split(". ")]
     language = language_of(page)
     said = Words([sentence], language).wording(0)
-    return Words(texts, language).have(said, range(len(texts)))
+    return Words(texts, language).have(said)
 
 
 @LANGUAGES
@@ -163,10 +163,9 @@ def test_one_new_word_in_a_long_sentence_is_not_quoted() -> None:
 
 def test_only_cited_parts_count() -> None:
     parts = ["The boat leaves the harbour at noon.", "The boat arrives in the town at night."]
-    words = Words(parts, "en")
     said = Words([parts[0]], "en").wording(0)
-    assert words.have(said, [0])
-    assert not words.have(said, [1])
+    assert Words(parts[:1], "en").have(said)
+    assert not Words(parts[1:], "en").have(said)
 
 
 def test_a_language_is_known_by_its_stop_words() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import pytest
 
 from core.errors import InvalidInput
-from core.grounding.citations import marker_text, place_of
 from core.grounding.models import Citation, Mark
 from orc.api.completions import Completion, CompletionRequest, numbered, without_sources
 from orc.events import TurnMetadata, TurnResult
@@ -34,7 +33,7 @@ def completion(*parts: str | Citation, lists_sources: bool = False) -> Completio
     """The completion of an answer of texts and citations, which are written as markers."""
     answer, cited = "", dict[str, Citation]()
     for part in parts:
-        written = part if isinstance(part, str) else marker_text(part)
+        written = part if isinstance(part, str) else part.marker
         if not isinstance(part, str):
             known = cited.setdefault(part.model_dump_json(), part)
             mark = Mark(start=len(answer), end=len(answer) + len(written))
@@ -97,7 +96,7 @@ def test_annotations_are_the_places_of_the_numbers() -> None:
 
 
 def test_an_answer_that_was_stored_without_marks_keeps_its_markers() -> None:
-    metadata, answer = TurnMetadata(trace_id="t"), f"Ten days. [{place_of(citation())}]"
+    metadata, answer = TurnMetadata(trace_id="t"), f"Ten days. [{citation().place}]"
     result = TurnResult(
         conversation_id="c", turn_id="t", answer=answer, citations=[citation()], metadata=metadata
     )

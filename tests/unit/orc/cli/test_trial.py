@@ -1,13 +1,16 @@
 """`orc trial`, with a model that is a double."""
 
+import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, serving
+from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, ToolCall, serving
 from orc.cli.app import app
+from orc.judges.measured import read_measured
 from orc.trial.outcomes import read_outcomes
 
 QUESTIONS = """\
@@ -79,6 +82,44 @@ def test_a_trial_reports_what_the_model_made_of_each_question_and_goes_on(
     assert "1 of 2 questions to ask" in second.stdout
     assert len(double.requests) == asked + 1
     assert "2 of 2 (100%)" in second.stdout
+
+
+@pytest.mark.slow
+def test_the_judge_of_a_trial_is_measured_once_and_may_then_read_answers(
+    double: OpenAIDouble, folder: Path, tmp_path: Path
+) -> None:
+    said = {"quote": "is 10", "reason": "."}
+    verdicts = [{"sentence": n, "verdict": v, **said} for n, v in ((1, "supported"), (2, "unsupported"))]
+    form = {"sentences": verdicts, "action": "accept", "query": ""}
+    judged = Reply(tool_calls=[ToolCall(name="CriticVerdict", arguments=form)])
+    double.responder = lambda asked: judged if "The fee of club" in asked.prompt else Reply(text="No. [S1]")
+    lines = [
+        {"id": f"{n}{right}", "text": f"The fee of club {n} is 10.", "claim": "It is 10.", "supported": right}
+        for n in range(8)
+        for right in (True, False)
+    ]
+    claims = tmp_path / "claims.jsonl"
+    claims.write_text("\n".join(map(json.dumps, lines)))
+    words = folder / "questions.jsonl", "--output", tmp_path / "results", "--judge", claims
+    first = trial(*words)
+    assert first.exit_code == 0, first.stderr
+    table = " ".join(first.stdout.split())
+    assert re.search(r"judge: share of the wrong ones that it calls supported [^\w]* 0 ", table)
+    assert re.search(r"judge: balanced accuracy, of which 0\.70 are needed [^\w]* 1 ", table)
+    [kept] = read_measured(tmp_path / "data").values()
+    assert kept.balanced == 1
+    asked = len(double.requests)
+    assert trial(*words).exit_code == 0
+    assert len(double.requests) == asked
+
+
+def test_a_file_without_labelled_claims_is_named(double: OpenAIDouble, folder: Path, tmp_path: Path) -> None:
+    double.responder = lambda _: Reply(text="No. [S1]")
+    file = folder / "questions.jsonl"
+    result = trial(file, "--output", tmp_path / "results", "--judge", folder / "ferry.txt")
+    assert result.exit_code == 2
+    assert "ferry.txt has no labelled claims" in " ".join(result.stderr.split())
+    assert (tmp_path / "results" / "report.html").exists()
 
 
 def test_a_trial_without_a_model_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 
 from core.errors import DependencyDown, OrcError, ToolFailed
-from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, CitationWriter
+from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, checked
 from core.grounding.closest import NOT_FOUND_ANSWER
 from core.grounding.sources import Source
 from core.llm.chat_model import CallBudget, ChatModel
@@ -267,12 +267,12 @@ def checked_by_documents(text: str) -> dict[str, Any]:
         Source(number=n, document_id="secret-id", blob_name="a.pdf", page=5, start=0, text=t, page_text=t)
         for n, t in enumerate(["The fee is 10.", "Families pay 15."], 1)
     ]
-    writer = CitationWriter(sources)
-    answer = writer.feed(text) + writer.finish() + writer.label
+    writer = checked(text, sources)
+    writer.add_notes()
     metadata = DocumentChatMetadata(
         mode="inline", reason="it fits", grounding=writer.grounding, usage=Usage(model_calls=1)
     )
-    result = DocumentChatResult(answer=answer, citations=writer.citations, metadata=metadata)
+    result = DocumentChatResult(answer=writer.text, citations=writer.citations, metadata=metadata)
     return result.model_dump(mode="json")
 
 

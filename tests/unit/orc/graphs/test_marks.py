@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from core.grounding.citations import marker_text, place_of
 from core.grounding.models import Citation
 from core.grounding.sources import Source
 from orc.events import CitationMarked, Critique, Event, Reset, Token, whole_text
@@ -86,8 +85,8 @@ def check_marks(answer: str, citations: Sequence[Citation], said: Said) -> None:
     assert len(marks) == len(said.markers)
     for (start, end, index), (source, fact) in zip(marks, said.markers, strict=True):
         citation = citations[index]
-        assert answer[start:end] == marker_text(citation)
-        assert answer[start:end].startswith(f"[{place_of(source)}")
+        assert answer[start:end] == citation.marker
+        assert answer[start:end].startswith(f"[{source.place}")
         assert (citation.document_id, citation.page) == (source.document_id, source.page)
         assert FACTS[fact] in citation.quote or citation.check != "quoted"
 

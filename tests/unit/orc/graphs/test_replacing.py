@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.citations import CUT_NOTE, CitationWriter, mark_truncated, marker_text
+from core.grounding.citations import CUT_NOTE, CitationWriter
 from core.grounding.models import Citation, Grounding, written_marks
 from core.grounding.sources import Source
 from orc.graphs.replacing import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
@@ -31,7 +31,9 @@ SENTENCES = st.sampled_from(
     ["The fee is 10", "Families pay 15", "Dogs are welcome", "Cats pay 3", "The fee is 77", "Cats pay 88"]
 )
 JOINTS = st.sampled_from([" ", "\n\n", "\n- ", " 🚢 ", " e\u0301x ", "\n1. ", "\n\n## Fees\n\n", ", and "])
-MARKERS = st.sampled_from([". [S1]", " [S2].", ". [S1][S2]", ". [S1] [S2]", ".", " [S1] per day."])
+MARKERS = st.sampled_from(
+    [". [S1]", " [S2].", ". [S1][S2]", ". [S1] [S2]", ".", " [S1] per day.", ". [none]", " [talk]."]
+)
 ANSWERS = st.lists(st.tuples(SENTENCES, MARKERS, JOINTS), min_size=1, max_size=8).map(
     lambda parts: "🧭 " + "".join("".join(part) for part in parts)
 )
@@ -39,7 +41,7 @@ ANSWERS = st.lists(st.tuples(SENTENCES, MARKERS, JOINTS), min_size=1, max_size=8
 
 def assert_marked(answer: str, citations: list[Citation]) -> None:
     for written in written_marks(citations):
-        assert answer[written.mark.start : written.mark.end] == marker_text(written.citation)
+        assert answer[written.mark.start : written.mark.end] == written.citation.marker
 
 
 @given(ANSWERS)
@@ -152,11 +154,13 @@ def test_what_changes_the_markdown_around_it_is_made_safe_with_it() -> None:
 
 def test_other_objections_and_the_end_of_a_cut_answer_stay() -> None:
     text = "The fee is 77. [S1] It sleeps [S7].\n\n- Families pay 15 [S1]."
-    answer, citations, before = checked(text)
-    cut = mark_truncated(before, 100)
+    writer = CitationWriter(SOURCES)
+    answer = writer.feed(text) + writer.finish()
+    citations = writer.citations
+    writer.cut(100)
     new = rewritten(statements(answer, citations)[0], "The fee is 10. [S1]", SOURCES, "")
     assert new is not None
-    revised, _, after = rebuilt(f"{answer}{CUT_NOTE}", citations, [new], SOURCES, "", cut)
+    revised, _, after = rebuilt(f"{answer}{CUT_NOTE}", citations, [new], SOURCES, "", writer.grounding)
     assert revised == f"{answer}{CUT_NOTE}".replace("77", "10").replace(": 10 is not there", "")
     assert [each.code for each in after.objections] == ["unknown_source", "cut", "uncited"]
     assert not after.grounded

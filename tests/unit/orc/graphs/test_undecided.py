@@ -2,9 +2,9 @@
 
 import pytest
 
+from core.grounding.checks import Page
 from core.grounding.citations import CitationWriter
 from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.code_check import Page
 from core.grounding.sources import Source
 from orc.graphs.undecided import SecondReading
 from orc.judges.ports import Verdict
@@ -28,7 +28,7 @@ def read(said: str, *texts: str) -> tuple[SecondReading, CitationWriter]:
     writer = CitationWriter(pages)
     answer = writer.feed(said) + writer.finish()
     by_id = {page.document_id: Page(page.page_text) for page in pages}
-    reading = SecondReading(answer.strip(), writer.citations)
+    reading = SecondReading(answer.strip(), writer.citations, writer.grounding.statuses)
     reading.by_id = by_id  # type: ignore[attr-defined]
     return reading, writer
 
@@ -121,3 +121,11 @@ def test_a_not_found_answer_with_an_unsupported_sentence_is_no_longer_one() -> N
     reading, writer = read(f"{NOT_FOUND_ANSWER} Members owe a sum. [S1]", "The fee is 10.")
     reading.undecided[0].verdict = UNSUPPORTED
     assert not reading.grounding(writer.grounding).not_found
+
+
+def test_what_no_source_has_counts_for_nothing_when_a_sentence_is_rejected() -> None:
+    said = "The documents do not name the owner. [none] Pets sleep there. [S1] Ships sail by. [S1]"
+    reading, writer = read(said)
+    assert [sentence for sentence, _ in pairs(reading)] == ["Pets sleep there.", "Ships sail by."]
+    reading.undecided[0].verdict = UNSUPPORTED
+    assert reading.grounding(writer.grounding).coverage == 0.5

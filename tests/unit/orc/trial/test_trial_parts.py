@@ -10,7 +10,7 @@ from core.grounding.citations import NO_SUCH_SOURCE
 from core.grounding.models import Citation, CitationCheck, Mark, Rectangle
 from core.models import Usage
 from devkit.shared_data import ROOT
-from orc.trial.figures import figures
+from orc.trial.figures import by_label, figures
 from orc.trial.outcomes import Outcome, append, latest, read_outcomes, to_ask
 from orc.trial.questions import ExpectedPage, Question, read_questions
 from orc.trial.report import as_html, as_json
@@ -143,7 +143,9 @@ def test_a_line_that_was_not_written_whole_is_asked_again(tmp_path: Path) -> Non
 
 
 def test_the_report_is_one_file_with_marks_pages_and_no_markup_of_others() -> None:
-    html = as_html([outcome(), outcome(label="<i>b</i>")], lambda name, page: b"RIFF" if page == 5 else None)
+    found = [outcome(), outcome(label="<i>b</i>")]
+    rows = {label: figures(each) for label, each in by_label(found).items()}
+    html = as_html(found, rows, lambda name, page: b"RIFF" if page == 5 else None)
     assert 'You get 28 <mark class="quoted"> [p5' not in html
     assert '<mark class="quoted">[p5]</mark>' in html
     assert html.count('src="data:image/webp;base64,UklGRg=="') == 2
@@ -154,7 +156,9 @@ def test_the_report_is_one_file_with_marks_pages_and_no_markup_of_others() -> No
 
 
 def test_the_json_has_the_figures_of_each_label() -> None:
-    assert '"name": "the expected page is cited",\n      "value": 1,\n      "of": 1' in as_json([outcome()])
+    row = figures([outcome()])
+    shown = as_json({"a": row})
+    assert '"name": "the expected page is cited",\n      "value": 1,\n      "of": 1' in shown
 
 
 def test_an_answer_with_other_ends_of_lines_is_read_again(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from core.grounding.cells import Row, are_in_cells, row_of
-from core.grounding.code_check import Page, Passage, check
+from core.grounding.checks import Page, Passage, Row, are_in_cells, check, row_of
 
 PAGE = Page(
     "Revenue by branch in EUR million, of which each is audited by the firm that the board has chosen.\n\n"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.code_check import CodeCheck, Page, Passage, check
+from core.grounding.checks import CodeCheck, Page, Passage, check
 from core.grounding.values import Values
 from core.grounding.word_lists import NEGATORS
 

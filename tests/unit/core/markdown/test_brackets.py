@@ -4,9 +4,9 @@ import unicodedata
 
 import pytest
 
-from core.grounding.brackets import MAX_BRACKET, OPENING, cited_numbers, is_forged, visible_name
 from core.grounding.citations import CitationWriter, marker
 from core.grounding.sources import Source
+from core.markdown.brackets import MAX_BRACKET, OPENING, cited_numbers, is_forged, visible_name
 
 PAGE = "Leave is 25 days a year."
 REST = 'age 5 of Document "contract.pdf"]'

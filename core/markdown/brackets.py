@@ -48,9 +48,7 @@ _MAY_BE_ROUND = re.compile(r"(?:\([\sS\d,;&\u2013-]{0,60}|<\s?/?(?:[a-z]{0,5}|so
 _ID = re.compile(r"\bid\s*=\s*[\"']?S?(\d{1,4})", re.I)
 
 Status = Literal["none", "talk"]
-STATUS: Mapping[str, Status] = {"\u2063": "none", "\u2064": "talk"}
-"""For `[none]` and `[talk]`: characters that cannot be seen, and can stay in the text of an answer."""
-_STATUS_MARKERS = {f"[{status}]": character for character, status in STATUS.items()}
+_STATUS_MARKERS: Mapping[str, Status] = {"[none]": "none", "[talk]": "talk"}
 
 
 class Place(Protocol):
@@ -155,9 +153,9 @@ def _at_place(plain: str, known: Mapping[int, Place]) -> Iterator[int]:
                 break
 
 
-def status_of(bracket: str) -> str:
-    """The character for `[none]` or `[talk]`; empty for other brackets."""
-    return _STATUS_MARKERS.get(_plain(bracket.translate(_CITING)).casefold(), "")
+def status_of(bracket: str) -> Status | None:
+    """What `[none]` or `[talk]` says of the sentences before it; None for other brackets."""
+    return _STATUS_MARKERS.get(_plain(bracket.translate(_CITING)).casefold())
 
 
 def squared(text: str, known: Container[int], *, is_all: bool) -> tuple[str, str]:

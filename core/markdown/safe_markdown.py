@@ -9,8 +9,8 @@ import re
 import string
 from collections.abc import Callable, Container
 
-from core.grounding.brackets import ENTITY, is_ignorable
-from core.grounding.code_blocks import CodeBlocks
+from core.markdown.brackets import ENTITY, is_ignorable
+from core.markdown.code_blocks import CodeBlocks
 
 PIECE = 1000
 """Text is taken in by pieces of this length, so that the time grows with its length only."""

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from core.grounding.citations import CitationWriter, marker
-from core.grounding.safe_markdown import HARMLESS
 from core.grounding.sources import Source
+from core.markdown.safe_markdown import HARMLESS
 
 PAGE = "The quay opens at seven. Dogs are welcome on the mole."
 URL = "https://quay.example/opening?lang=en"
@@ -84,6 +84,18 @@ BEACONS = [
     "<&#105;mg src=x> <i&#109;g src=x>",
     "<[S1]img src=x>",
     "[S1]```\n```\n![x](/p)\n```",
+    "[talk]```\n```\n![x](/p)\n```",
+    "[none] [talk]- ~~~\n~~~\n![x](/p)\n~~~",
+    "[a.txt [1] p]```\n```\n![x](/p)\n```",
+    "```\n[talk]```\n![x](/p)\n```",
+    "```\n```[none]\n![x](/p)\n```",
+    "\\[talk]`![x](/p)`",
+    "<[talk]img src=x>",
+    "<[none].[talk]img src=x>",
+    "<[talk][none] img[none] src=x> <[none]",
+    f"ht[talk]tps:[none]//evil.example/{EVIL}",
+    "www[none].evil.example and &#60[talk];img src=x>",
+    "`[talk]``![x](/p)``",
     "![x][/p/Page/Document)",
     "<!-- hidden -->",
     "<?php x ?>",
@@ -344,4 +356,4 @@ def test_no_text_is_held_back_for_long(unit: str) -> None:
     writer = CitationWriter([])
     text = (unit * 9000)[:9000]
     shown = "".join(writer.feed(text[at : at + 100]) for at in range(0, len(text), 100))
-    assert len(shown) >= len(text) - 4200
+    assert len(shown) >= len(text.strip()) - 4200
