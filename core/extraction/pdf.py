@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pypdfium2
-from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+from pypdfium2 import raw
 
 from core.extraction.pages import Unit, UnitStream, clean, numbered_pages, unreadable
-from core.extraction.pdf_annotations import read_additions, unread_parts
+from core.extraction.pdf_annotations import read_additions, text_of, unread_parts
 from core.extraction.pdf_layout import laid_out
 from core.extraction.pdf_word_boxes import text_inside
 
@@ -78,7 +79,7 @@ def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> U
     try:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
-        locked = error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY)
+        locked = error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
         raise unreadable("encrypted" if locked else "corrupt") from error
     if len(document) == 0:
         raise unreadable("empty")
@@ -107,7 +108,9 @@ def _pages(document: pypdfium2.PdfDocument, first: int, hyphens: LineEndHyphens)
         yield from (Unit("") for _ in range(absent))
         absent = 0
         try:
-            yield _read_page(page, hyphens, unread if index == len(document) - 1 else ())
+            unit = _read_page(page, hyphens, unread if index == len(document) - 1 else ())
+            printed = text_of(partial(raw.FPDF_GetPageLabel, document.raw, index))
+            yield unit if printed == str(index + 1) else unit._replace(label=printed)
         finally:
             page.close()
     yield from (Unit("") for _ in range(absent if absent <= ABSENT_PAGES else 1))

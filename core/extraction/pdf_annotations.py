@@ -67,7 +67,7 @@ def unread_parts(document: pypdfium2.PdfDocument) -> Iterator[str]:
         yield "The fields of this form (XFA) were not read."
     count = min(raw.FPDFDoc_GetAttachmentCount(document.raw), MAX_ANNOTATIONS)
     files = [raw.FPDFDoc_GetAttachment(document.raw, index) for index in range(count)]
-    names = [_text(partial(raw.FPDFAttachment_GetName, file)) for file in files]
+    names = [text_of(partial(raw.FPDFAttachment_GetName, file)) for file in files]
     if names:
         yield f"Attached files (not read): {', '.join(filter(None, names)) or len(names)}"
 
@@ -182,14 +182,14 @@ def _annotation(page: pypdfium2.PdfPage, index: int) -> Iterator[Any]:
 
 
 def _of_form(read: Any, form: Any, annotation: Any) -> str:
-    return _text(partial(read, form, annotation))
+    return text_of(partial(read, form, annotation))
 
 
 def _string(annotation: Any, key: bytes) -> str:
-    return _text(partial(raw.FPDFAnnot_GetStringValue, annotation, key)).strip()
+    return text_of(partial(raw.FPDFAnnot_GetStringValue, annotation, key)).strip()
 
 
-def _text(read: Any) -> str:
+def text_of(read: Any) -> str:
     """What one of PDFium's functions writes into a buffer, in UTF-16 with a zero at the end."""
     size = min(read(None, 0), 2 * MAX_VALUE)
     buffer = create_string_buffer(size)

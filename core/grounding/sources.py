@@ -28,7 +28,8 @@ _LIVE_NUMBER = re.compile(
 LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
-    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: [a-z]+="[^"<>]*")*>\n(.*?)\n</source>',
+    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: (?!label)[a-z]+="[^"<>]*")*'
+    r'(?: label="([^"<>]*)")?>\n(.*?)\n</source>',
     re.S,
 )
 
@@ -95,6 +96,7 @@ class FencedSource(Record):
     blob_name: str
     page: int
     text: str
+    label: str = ""
 
 
 def without_markers(text: str) -> str:
@@ -126,6 +128,8 @@ def fence(sources: Sequence[Source]) -> str:
             "site": source.host if source.url else "",
         }
         named["section"] = source.heading.replace(JOINT, " / ")
+        if source.heading.partition(JOINT)[0] != source.page_label:
+            named["label"] = source.page_label
         shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)
         text = without_places(inert(source.text), known)
         fenced.append(f'<source id="S{source.number}"{shown}>\n{text}\n</source>')
@@ -158,9 +162,10 @@ def read_fenced(prompt: str) -> list[FencedSource]:
             number=int(number),
             blob_name=unescape(name, {"&quot;": '"'}),
             page=int(page),
+            label=unescape(label, {"&quot;": '"'}),
             text=_INERT_TAG.sub("<", text),
         )
-        for number, name, page, text in _FENCED.findall(prompt)
+        for number, name, page, label, text in _FENCED.findall(prompt)
     ]
 
 

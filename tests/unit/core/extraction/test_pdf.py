@@ -92,6 +92,18 @@ async def test_a_page_of_hundreds_of_thousands_of_characters_is_complete(read: R
     assert text.endswith("599989")
 
 
+async def test_pages_have_the_numbers_that_are_printed_on_them(read: Read) -> None:
+    file = FPDF()
+    file.set_font("helvetica", size=12)
+    file.add_page(label_style="r")
+    file.cell(text=TEXT)
+    file.add_page(label_style="D", label_prefix="A-", label_start=9)
+    file.cell(text=TEXT)
+    extraction = await read("a.pdf", bytes(file.output()))
+    assert [page.label for page in extraction.pages] == ["i", "A-9"]
+    assert [page.label for page in (await read("a.pdf", pdf(TEXT, TEXT))).pages] == ["", ""]
+
+
 async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
     pages = (await read("a.pdf", pdf(TEXT, "", TEXT))).pages
     assert [len(unpack(page.boxes)) for page in pages] == [9, 0, 9]
