@@ -185,6 +185,7 @@ _MARKUP = re.compile(
 _SHEETS = frozenset({Format.XLS, Format.XLSX, Format.ODS})
 _CONTROL, _DELIMITER = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]"), re.compile(rb"[\t;,|]")
 _XML = re.compile(rb"<(?:\?xml|!doctype|svg)\b", re.IGNORECASE)
+_XML_SHEET = b'="urn:schemas-microsoft-com:office:spreadsheet"'
 _BEFORE_TEXT = b"\xef\xbb\xbf\xff\xfe\r\n\t "
 
 
@@ -245,6 +246,8 @@ def _compound(source: Path, hint: Format | None, suffix: str) -> Format:
 
 
 def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str | None) -> Format:
+    if found is None and _XML_SHEET in head.replace(b"\0", b""):
+        return Format.XLS
     if found is None and (hint in _SHEETS or suffix in _LEGACY) and (kind := _exported(head, hint)):
         return kind
     if found is None and suffix in _LEGACY:
