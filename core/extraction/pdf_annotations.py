@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, c_ushort, cast, create_string_buffer
+from ctypes import POINTER, c_ulong, c_ushort, cast, create_string_buffer
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ MAX_ANNOTATIONS = 2_000
 MAX_VALUE = 4_000
 MOST_COMPARED = 1_000_000
 """Fields times words of a page; beyond it, fields are at the end of the page."""
+NOT_READ = "Attached files (not read)"
 TICKED, NOT_TICKED = "☒", "☐"
 _HIDDEN = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
@@ -65,11 +66,30 @@ def unread_parts(document: pypdfium2.PdfDocument) -> Iterator[str]:
     """What the document has and is not read, in lines of text."""
     if document.get_formtype() == raw.FORMTYPE_XFA_FULL:
         yield "The fields of this form (XFA) were not read."
-    count = min(raw.FPDFDoc_GetAttachmentCount(document.raw), MAX_ANNOTATIONS)
-    files = [raw.FPDFDoc_GetAttachment(document.raw, index) for index in range(count)]
-    names = [text_of(partial(raw.FPDFAttachment_GetName, file)) for file in files]
+    names = [name for name, _ in _attachments(document) if not _is_pdf(name)]
     if names:
-        yield f"Attached files (not read): {', '.join(filter(None, names)) or len(names)}"
+        yield f"{NOT_READ}: {', '.join(filter(None, names)) or len(names)}"
+
+
+def attached_pdfs(document: pypdfium2.PdfDocument) -> Iterator[tuple[str, bytes]]:
+    """The names and the bytes of the PDFs in a PDF."""
+    for name, attachment in _attachments(document):
+        if _is_pdf(name):
+            size = c_ulong()
+            raw.FPDFAttachment_GetFile(attachment, None, 0, size)
+            content = create_string_buffer(size.value)
+            raw.FPDFAttachment_GetFile(attachment, content, size, size)
+            yield name, content.raw
+
+
+def _attachments(document: pypdfium2.PdfDocument) -> Iterator[tuple[str, Any]]:
+    for index in range(min(raw.FPDFDoc_GetAttachmentCount(document.raw), MAX_ANNOTATIONS)):
+        attachment = raw.FPDFDoc_GetAttachment(document.raw, index)
+        yield text_of(partial(raw.FPDFAttachment_GetName, attachment)), attachment
+
+
+def _is_pdf(name: str) -> bool:
+    return name.lower().endswith(".pdf")
 
 
 def with_additions(layout: Layout, additions: Additions) -> Layout:

@@ -77,6 +77,8 @@ def draw_pdf(source: Path, pages: Sequence[int]) -> Iterator[Picture]:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
         raise unreadable("corrupt") from error
+    if document.get_formtype():
+        document.init_forms()  # scans can have typed values
     return (Picture(number, _draw_page(document, number)) for number in pages)
 
 
