@@ -63,7 +63,7 @@ _BY_SUFFIX = {f".{kind.name.lower()}": kind for kind in Format if kind is not Fo
 }
 EXTENSIONS = tuple(sorted(_BY_SUFFIX))
 """The endings of names that suggest a supported format."""
-_LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx"}
+_LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx", ".xlsb": ".xlsx"}
 
 
 def hinted_format(file_name: str) -> Format | None:
@@ -77,6 +77,7 @@ SMALL_BYTES = 10_000_000
 _ENCRYPTED_FLAG = 0x1
 _TYPE_MEMBER = "mimetype"
 _LONGEST_TYPE = 200
+_BINARY_BOOK = "xl/workbook.bin"
 _FOLDERS = (
     ("word/", Format.DOCX),
     ("ppt/", Format.PPTX),
@@ -102,6 +103,8 @@ def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
         names = [member.filename.lstrip("/") for member in members]
         found = (kind for folder, kind in _FOLDERS if any(name.startswith(folder) for name in names))
         kind = next(found, None)
+        if _BINARY_BOOK in names:
+            raise _legacy(".xlsb")
     if kind is not None:
         _check_size(members, memory_bytes)
     return kind

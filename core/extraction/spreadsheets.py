@@ -1,36 +1,30 @@
 """XLSX: one unit for each sheet, or several with the sheet's name if it is long.
 
 The parts are read here, because openpyxl refuses many workbooks that Excel opens, and drops the looks of
-text; python-calamine, which opens them, has no formats, notes or looks. It reads the binary form, XLSB.
+text; python-calamine, which opens them, has no formats, notes or looks.
 """
 
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lxml.etree import LxmlError, _Element
 
 from core.errors import UnreadableDocument
 from core.extraction.docx_styles import is_on, value
 from core.extraction.drawings import chart_lines, show_moment
-from core.extraction.number_formats import show_dated, show_duration, show_formatted
+from core.extraction.number_formats import show_dated
 from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import Unit, UnitStream, pack, unreadable
 from core.extraction.raised import lowered, raised
 from core.extraction.sheets import Merged, sheet_units, with_merged
 
-# Only XLSB takes this library.
-if TYPE_CHECKING:
-    from python_calamine import CalamineWorkbook
-
 MAX_COLUMNS = 16_384
 """The limit of Excel itself."""
 MAX_ROWS = 1_048_576
-_BINARY = "xl/workbook.bin"
 _AREA = rb'mergeCell\s[^>]{0,300}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"'
 _MERGED = re.compile(_AREA)
 _COLUMN = re.compile("[A-Z]{1,3}")
@@ -41,8 +35,6 @@ _ON = frozenset({"1", "true"})
 def read(source: Path, memory_bytes: int) -> UnitStream:
     """The values that the file last showed, not formulas. Notes, shapes and charts follow the sheets."""
     package = Package(source, memory_bytes)
-    if package.content(_BINARY) is not None:
-        return UnitStream(chain(_binary(source), _additions(package)))
     main = package.main_part("xl/workbook.xml")
     root = package.root(main)
     if root is None:
@@ -219,37 +211,3 @@ def _note(comment: _Element) -> str:
 def _text(body: _Element) -> str:
     lines = ("".join(node.text or "" for node in line.iter("{*}t")) for line in body.iterfind("{*}p"))
     return "\n".join(filter(str.strip, lines))
-
-
-def _binary(source: Path) -> Iterator[Unit]:
-    """The values of an XLSB, without their formats."""
-    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
-
-    try:
-        workbook = CalamineWorkbook.from_path(str(source))
-    except PasswordError as error:
-        raise unreadable("encrypted") from error
-    except CalamineError as error:
-        raise unreadable("corrupt") from error
-    if not workbook.sheet_names:
-        raise unreadable("empty")
-    sheets = (_plain_units(workbook, index) for index in range(len(workbook.sheet_names)))
-    return chain.from_iterable(sheets)
-
-
-def _plain_units(workbook: "CalamineWorkbook", index: int) -> Iterator[Unit]:
-    about = workbook.sheets_metadata[index]
-    sheet = workbook.get_sheet_by_index(index)
-    rows = ([_plain(value) for value in row[:MAX_COLUMNS]] for row in sheet.iter_rows())
-    is_hidden = not str(about.visible).endswith("Visible")
-    return sheet_units(rows, about.name, is_hidden=is_hidden)
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        return show_formatted(value, "")
-    if isinstance(value, datetime):
-        return show_moment(value)
-    return show_duration(value) if isinstance(value, timedelta) else str(value)

@@ -1,6 +1,6 @@
 """The passages of the sources that come closest to a question, each with its best sentence word for word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from core.grounding.closest import closest_label, not_found_answer
@@ -28,31 +28,24 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
     """
     asked, named = without_names(question, {source.blob_name for source in sources})
     sources = [source for source in sources if source.blob_name in named] or sources
-    asked, parts = _parts(asked, sources)
+    parts = list(_parts(asked, sources))
     material = Material(parts or sources)
-    chosen = _matching(asked, material, are_found) if has_subject(asked) else []
-    if not chosen and parts:
-        chosen = list(range(len(material.places)))
-    elif not has_subject(asked):
-        chosen = _beginnings(material)
+    chosen = _matching(asked, material, are_found) if has_subject(asked) else _beginnings(material)
+    if parts:
+        chosen = list(dict.fromkeys([*chosen, *range(len(material.places))]))
     if not chosen:
         return not_found_answer(question)
     shown = (material.render(material.places[index]) for index in chosen[:MOST_PASSAGES])
     return "\n\n".join([closest_label(question), *shown])
 
 
-def _parts(question: str, sources: Sequence[FencedSource]) -> tuple[str, list[FencedSource]]:
-    """The question without the parts that it names, and the sources of these parts, cut to them."""
-    found: list[FencedSource] = []
-    rest = question
+def _parts(question: str, sources: Sequence[FencedSource]) -> Iterator[FencedSource]:
+    """The sources of the parts that the question names, cut to them."""
     for name in dict.fromkeys(source.blob_name for source in sources):
         of_file = [source for source in sources if source.blob_name == name]
         pages = [Page(number=source.page, text=source.text, label=source.label) for source in of_file]
-        parts, without = named_parts(question, pages)
-        rest = without if parts else rest
-        for at, start, end in parts:
-            found.append(of_file[at].model_copy(update={"text": of_file[at].text[start:end]}))
-    return rest, found
+        for at, start, end in named_parts(question, pages):
+            yield of_file[at].model_copy(update={"text": of_file[at].text[start:end]})
 
 
 def _beginnings(material: Material) -> list[int]:

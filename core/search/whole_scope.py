@@ -90,7 +90,7 @@ def passages_named(query: str, pages: Mapping[str, Sequence[Page]]) -> list[Pass
     """The passages of the parts that a question names, document by document."""
     named: list[Passage] = []
     for document_id, of_document in pages.items():
-        parts = named_parts(query, of_document).parts
+        parts = named_parts(query, of_document)
         if parts:
             passages = split_pages(document_id, of_document)
             named += (

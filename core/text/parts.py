@@ -28,7 +28,7 @@ _EDGE = re.compile(
     re.IGNORECASE,
 )
 _PAGE_WORD = re.compile(rf"\b{_WORD}(?!\w)", re.IGNORECASE)
-_QUOTES = " \"'“”„‘’«»‹›"
+_QUOTES = "[ \"'“”„‘’«»‹›]{1,3}"
 _ASIDE = re.compile(r" \(hidden \w+\)\Z")
 _CLAUSE = re.compile(
     r"(?:(?<![^\W\d_])([^\W\d_]{1,30}+|§{1,2})\.?\s?)?(?<![\w.,])(\d{1,3}(?:\.\d{1,3}){0,5})(?![\w%]|[.,]\d|\s?[€$£¥])"
@@ -44,13 +44,6 @@ class Part(NamedTuple):
     at: int
     start: int
     end: int
-
-
-class NamedParts(NamedTuple):
-    """The parts that a question names, in order, and the question without their names."""
-
-    parts: list[Part]
-    rest: str
 
 
 def pages_named(question: str) -> list[int]:
@@ -80,63 +73,33 @@ def may_name_parts(question: str) -> bool:
     return any(match is not None for match in found)
 
 
-def named_parts(question: str, pages: Sequence[Page]) -> NamedParts:
+def named_parts(question: str, pages: Sequence[Page]) -> list[Part]:
     """The parts that a question names of the document with these pages: whole pages, or a clause.
 
     A page is found by the number that is printed on it, and by its place in the document.
     """
     if not pages:
-        return NamedParts([], question)
-    by_label, labels = _by_label(question, pages)
+        return []
     numbers = set(pages_named(question))
     numbers |= {(pages[0] if match[1] else pages[-1]).number for match in _EDGE.finditer(question)}
-    found = [*by_label, *(at for at, page in enumerate(pages) if page.number in numbers)]
-    if found:
-        spans = [
-            *labels,
-            *(match.span() for pattern in (_NUMBERS, _EDGE) for match in pattern.finditer(question)),
-        ]
-        parts = [Part(at, 0, len(pages[at].text)) for at in dict.fromkeys(found)]
-        return NamedParts(parts, _without(question, spans))
-    clauses: dict[Part, None] = {}
-    spans = []
-    for match in islice(_clauses(question), MOST_CLAUSES):
-        if of_clause := _clause(match, pages):
-            clauses |= dict.fromkeys(of_clause)
-            spans.append(match.span())
-    return NamedParts(list(clauses), _without(question, spans))
+    by_number = [at for at, page in enumerate(pages) if page.number in numbers]
+    if found := dict.fromkeys([*_by_label(question, pages), *by_number]):
+        return [Part(at, 0, len(pages[at].text)) for at in found]
+    clauses = (_clause(match, pages) for match in islice(_clauses(question), MOST_CLAUSES))
+    return list(dict.fromkeys(part for parts in clauses for part in parts))
 
 
-def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
-    for start, end in spans:
-        question = f"{question[:start]}{' ' * (end - start)}{question[end:]}"
-    return question
-
-
-def _by_label(question: str, pages: Sequence[Page]) -> tuple[list[int], list[tuple[int, int]]]:
-    """Pages whose label is next to a word for pages, and where both are: `page iv`, `the Prices sheet`."""
-    labelled: dict[str, list[int]] = {}
-    for at, page in enumerate(pages):
-        if label := _ASIDE.sub("", page.label).casefold():
+def _by_label(question: str, pages: Sequence[Page]) -> list[int]:
+    """The pages whose label is next to a word for pages: `page iv`, `the Prices sheet`."""
+    asked, labelled = question.casefold(), dict[str, list[int]]()
+    for at, page in enumerate(pages) if _PAGE_WORD.search(asked) else ():
+        if (label := _ASIDE.sub("", page.label).casefold()) and label in asked:
             labelled.setdefault(label, []).append(at)
-    asked, found, spans = question.casefold(), list[int](), list[tuple[int, int]]()
-    for match in _PAGE_WORD.finditer(asked) if len(asked) == len(question) else ():
-        before, behind = asked[: match.start()].rstrip(_QUOTES), asked[match.end() :].lstrip(_QUOTES)
-        start, end = len(before), len(asked) - len(behind)
-        fitting = [
-            (len(label), label, (match.start(), end + len(label)))
-            for label in labelled
-            if behind.startswith(label) and not behind[len(label) : len(label) + 1].isalnum()
-        ] or [
-            (len(label), label, (start - len(label), match.end()))
-            for label in labelled
-            if before.endswith(label) and not before[: -len(label)][-1:].isalnum()
-        ]
-        if fitting:
-            _, label, span = max(fitting)
-            found += labelled[label]
-            spans.append(span)
-    return found, spans
+    for label in sorted(labelled, key=len, reverse=True):
+        exact = rf"(?<!\w){re.escape(label)}(?!\w)"
+        if re.search(rf"\b{_WORD}{_QUOTES}{exact}|{exact}{_QUOTES}{_WORD}(?!\w)", asked):
+            return labelled[label]
+    return []
 
 
 def _clauses(question: str) -> Iterator[re.Match[str]]:

@@ -9,6 +9,7 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.comments import Comment
 
+from core.errors import UnsupportedDocument
 from core.extraction.number_formats import show_dated, show_formatted
 from tests.unit.core.extraction.samples import Read
 from tests.unit.core.extraction.test_odf import odf
@@ -60,6 +61,14 @@ async def test_a_workbook_that_only_excel_opens_is_read(read: Read, kind: str) -
     [page] = extraction.pages
     values = "61750.5 | Code: 1067" if kind == "no-styles" else "61750.5 € | Code: 01067"
     assert page.text.split("\n")[-1] == f"Name: Pavel Dorn | City: Bergen | Salary: {values}"
+
+
+async def test_a_binary_workbook_is_refused_as_such(read: Read) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as package:
+        package.writestr("xl/workbook.bin", b"binary")
+    with pytest.raises(UnsupportedDocument, match=r"\.xlsb cannot be read\. Save the file as \.xlsx"):
+        await read("a.xlsb", buffer.getvalue())
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ LEASE = [
 
 def found(question: str) -> list[str]:
     """The parts as their page and their text."""
-    parts = named_parts(question, LEASE).parts
+    parts = named_parts(question, LEASE)
     return [f"{part.at + 1}: {LEASE[part.at].text[part.start : part.end].strip()}" for part in parts]
 
 
@@ -63,12 +63,6 @@ def test_pages_are_found_by_number_label_and_place(question: str, pages: list[in
 )
 def test_a_clause_ends_where_the_next_one_begins(question: str, parts: list[str]) -> None:
     assert found(question) == parts
-
-
-def test_the_rest_of_the_question_is_what_is_asked_about_the_part() -> None:
-    assert named_parts("How much is it by section 4?", LEASE).rest.split() == "How much is it by ?".split()
-    assert named_parts("Which days are on page i?", LEASE).rest.split() == "Which days are on ?".split()
-    assert named_parts("Clause 9.9", LEASE).rest == "Clause 9.9"
 
 
 def test_most_questions_name_no_part() -> None:
