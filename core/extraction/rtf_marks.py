@@ -1,7 +1,7 @@
 """Prepares RTF for striprtf, which knows text only: what is struck goes, what is raised is marked.
 
-Notes, comments and text boxes move behind their paragraph, ticks and symbols become characters, and each row of a table
-ends with the cells that are merged with the one above (`V2`) or to the left (`H3`).
+Notes, comments and text boxes move behind their paragraph, ticks and symbols become characters, and each row
+of a table ends with the cells that are merged with the one above (`V2`) or to the left (`H3`).
 """
 
 import re

@@ -42,7 +42,9 @@ async def test_rtf_tables_keep_their_column_names(read: Read) -> None:
 
 
 async def test_text_boxes_follow_their_paragraph(read: Read) -> None:
-    box = r"{\shp{\*\shpinst\shpleft0{\sp{\sn shapeType}{\sv 202}}{\shptxt \pard\plain {\b Open} 9 to 17\par Ring.\par}}"
+    box = (
+        r"{\shp{\*\shpinst{\sp{\sn shapeType}{\sv 202}}{\shptxt \pard\plain {\b Open} 9 to 17\par Ring.\par}}"
+    )
     fallback = r"{\shprslt{\*\do{\dptxbx{\dptxbxtext\pard Open 9 to 17\par}}}}}"
     extraction = await read("a.rtf", rtf(rf"Before.{box}{fallback} Behind.\par Next.\par"))
     assert extraction.pages[0].text.split() == "Before. Behind. Open 9 to 17 Ring. Next.".split()
