@@ -45,7 +45,7 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
         for sheet in root.iterfind("{*}sheets/{*}sheet")
         if (link := links.get(_link(sheet))) is not None and link.purpose == "worksheet"
     ]
-    if not sheets:
+    if root.find("{*}sheets/{*}sheet") is None:
         raise unreadable("empty")
     book = _Book(package, main, root)
     units = (unit for sheet, part in sheets for unit in book.units(sheet, part))
