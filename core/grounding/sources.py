@@ -28,8 +28,8 @@ _LIVE_NUMBER = re.compile(
 LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
-    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: (?!label)[a-z]+="[^"<>]*")*'
-    r'(?: label="([^"<>]*)")?>\n(.*?)\n</source>',
+    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: site="[^"<>]*")?'
+    r'(?: section="([^"<>]*)")?(?: label="([^"<>]*)")?>\n(.*?)\n</source>',
     re.S,
 )
 
@@ -162,10 +162,10 @@ def read_fenced(prompt: str) -> list[FencedSource]:
             number=int(number),
             blob_name=unescape(name, {"&quot;": '"'}),
             page=int(page),
-            label=unescape(label, {"&quot;": '"'}),
+            label=unescape(label or section.partition(" / ")[0], {"&quot;": '"'}),
             text=_INERT_TAG.sub("<", text),
         )
-        for number, name, page, label, text in _FENCED.findall(prompt)
+        for number, name, page, section, label, text in _FENCED.findall(prompt)
     ]
 
 

@@ -35,9 +35,9 @@ def test_a_marker_in_a_document_is_defused_in_the_prompt(planted: str) -> None:
 def test_a_source_has_the_label_of_its_page_unless_its_section_begins_with_it() -> None:
     labelled = source("It is 5.").model_copy(update={"page_label": 'Prices "A"'})
     assert read_fenced(fence([labelled]))[0].label == 'Prices "A"'
-    assert ' label="' not in fence(
-        [labelled.model_copy(update={"heading": 'Prices "A" > Berths'}), source("")]
-    )
+    within = labelled.model_copy(update={"heading": 'Prices "A" > Berths'})
+    assert read_fenced(fence([within]))[0].label == 'Prices "A"'
+    assert ' label="' not in fence([within, source("")])
 
 
 @pytest.mark.parametrize(
