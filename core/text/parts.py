@@ -35,6 +35,7 @@ _CLAUSE = re.compile(
 )
 _CONTENTS = re.compile(r"(?:\.\s?){3}|…|\s\d{1,4}\Z")
 """What a line of a table of contents has."""
+_CAPTION = re.compile(r"\W*[^\W\d]+\.?\s?\d+[.:]\s")
 _NOT_LOWER = "(?!(?-i:[a-zß-öø-ÿ]))"
 
 
@@ -115,6 +116,8 @@ def _clause(match: re.Match[str], pages: Sequence[Page]) -> list[Part]:
     first, line = next((place for place in places if not _CONTENTS.search(place[1][0])), (0, None))
     if line is None:
         return []
+    if _CAPTION.match(line[0]) and DOCUMENT_WORDS.isdisjoint(words(word)):
+        return [Part(first, 0, len(pages[first].text))]  # a table can be above its caption
     levels = [int(level) for level in number.split(".")]
     end = _line(word, [".".join(map(str, [*levels[:at], level + 1])) for at, level in enumerate(levels)])
     parts: list[Part] = []
@@ -133,7 +136,9 @@ def _line(word: str, numbers: Sequence[str]) -> re.Pattern[str]:
     Or one that begins with the word and the number: `Article 12`, `Table 4:`.
     """
     wanted = "|".join(map(re.escape, numbers))
-    forms = [rf"{_NOT_LOWER}{re.escape(word)}\s?(?:{wanted})(?:[.):]|(?=\s|$))"] if word else []
+    forms = (
+        [rf"{_NOT_LOWER}{re.escape(word)}\s?(?:{wanted})(?:[.):]|(?=\s*$|\s+{_NOT_LOWER}))"] if word else []
+    )
     if "." in numbers[-1]:
         forms.append(rf"(?:{wanted})(?:[.):]|(?=\s|$))")
     elif not DOCUMENT_WORDS.isdisjoint(words(word)):

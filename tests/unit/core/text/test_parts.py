@@ -13,9 +13,11 @@ LEASE = [
         label="1",
     ),
     Page(
-        number=3, text="Nor in June.\n3.4 Other\n4. Deposit\nIt is 900.\n5. End\nArticle 12 Keys", label="2"
+        number=3,
+        text="Nor in June.\nTable 2 and others.\n3.4 Other\n4. Deposit\nIt is 900.\n5. End\nArticle 12 Keys",
+        label="2",
     ),
-    Page(number=4, text="Item | Price", label="Prices (hidden sheet)"),
+    Page(number=4, text="Item | Price\nTable 2: Fees", label="Prices (hidden sheet)"),
 ]
 
 
@@ -51,13 +53,17 @@ def test_pages_are_found_by_number_label_and_place(question: str, pages: list[in
     [
         (
             "What does clause 3.3 say?",
-            ["2: 3.3 The rent rises\nwithin 14 days.\n3.3.1 Not in May.", "3: Nor in June."],
+            [
+                "2: 3.3 The rent rises\nwithin 14 days.\n3.3.1 Not in May.",
+                "3: Nor in June.\nTable 2 and others.",
+            ],
         ),
-        ("3.3.1?", ["2: 3.3.1 Not in May.", "3: Nor in June."]),
+        ("3.3.1?", ["2: 3.3.1 Not in May.", "3: Nor in June.\nTable 2 and others."]),
         ("Was regelt Ziffer 3.2?", ["2: 3.2 The rent is due."]),
         ("How much is it by section 4?", ["3: 4. Deposit\nIt is 900."]),
         ("What is article 12 about?", ["3: Article 12 Keys"]),
         ("Is notice given within 14 days?", []),
+        ("What does table 2 show?", ["4: Item | Price\nTable 2: Fees"]),  # a table can be above its caption
         ("Clause 9.9", []),
     ],
 )
