@@ -7,7 +7,7 @@ import pytest
 from fpdf import FPDF
 
 from core.errors import UnreadableDocument
-from core.extraction.pages import LONGEST_PAGE
+from core.extraction.pages import LONGEST_PAGE, Unit, numbered_pages
 from core.extraction.pdf import LineEndHyphens
 from core.extraction.sandbox import Extractor
 from core.extraction.watch import TimeLimits
@@ -155,6 +155,11 @@ async def test_the_rest_of_a_very_long_page_follows_the_last_page(read: Read) ->
 
 
 @pytest.mark.slow
+def test_units_that_follow_are_no_pages() -> None:
+    units = [Unit("a"), Unit("fields", follows=True), Unit("b " * LONGEST_PAGE)]
+    assert [unit.label for unit in numbered_pages(units)][-1] == "Page 2 (continued)"
+
+
 async def test_a_page_that_takes_too_long_is_left_out(tmp_path: Path) -> None:
     first, third = (b"BT /F 10 Tf 72 700 Td (Page %d.) Tj ET" % number for number in (1, 3))
     second = b"BT /F 10 Tf 72 700 Td " + b"(a b) Tj 0 -1 Td " * 2_000_000 + b"ET"
