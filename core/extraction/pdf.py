@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import pypdfium2
@@ -26,6 +26,8 @@ from core.extraction.pdf_word_boxes import text_inside
 
 ABSENT_PAGES = 100
 """More missing pages at the end are an error in the page count."""
+MOST_ATTACHED = 300
+"""Pages of attached files: the time that a file may take grows with its own pages only."""
 
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _LINE_END_HYPHEN = re.compile("(?<!\\w)(\\w{0,40}+)[\x02\ufffe](?:\r\n)?(\\w{0,40})")
@@ -127,8 +129,10 @@ def _pages(document: pypdfium2.PdfDocument, first: int, hyphens: LineEndHyphens)
             page.close()
     yield from (Unit("") for _ in range(absent if absent <= ABSENT_PAGES else 1))
     if first <= len(document):  # otherwise they have been read
-        for name, content in attached_pdfs(document):
-            yield from _attached_pages(name, content)
+        attached = chain.from_iterable(_attached_pages(*each) for each in attached_pdfs(document))
+        yield from islice(attached, MOST_ATTACHED)
+        if next(attached, None):
+            yield Unit("Further pages of attached files were not read.", "Attached files", follows=True)
 
 
 def _attached_pages(name: str, content: bytes) -> Iterator[Unit]:

@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import (
     ArrayObject,
@@ -96,7 +97,9 @@ def test_a_scan_with_typed_values_stays_a_scan_and_its_values_follow(tmp_path: P
     assert values == Unit("name: Gudrun Falk", "Page 1 (fields)", follows=True)
 
 
-def test_the_pages_of_attached_pdfs_follow_and_other_files_are_named(tmp_path: Path) -> None:
+def test_the_pages_of_attached_pdfs_follow_and_other_files_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = tmp_path / "a.pdf"
     inner = made(attached="deeper.pdf", page=b"BT /F 12 Tf 50 700 Td (The dredger costs 18,400.) Tj ET")
     source.write_bytes(made(attached="prices.csv", attached_pdf=inner))
@@ -105,6 +108,8 @@ def test_the_pages_of_attached_pdfs_follow_and_other_files_are_named(tmp_path: P
     assert following == Unit("The dredger costs 18,400.", "prices.pdf, page 1", follows=True)
     assert locked == Unit("Attached files (not read): damaged.pdf", "damaged.pdf", follows=True)
     assert not list(reader.read(source, 2).units)[1:]  # a second child does not read them again
+    monkeypatch.setattr(reader, "MOST_ATTACHED", 1)
+    assert [unit.label for unit in reader.read(source).units] == ["", "damaged.pdf", "Attached files"]
 
 
 def test_notes_and_attached_files_are_at_the_end(tmp_path: Path) -> None:
