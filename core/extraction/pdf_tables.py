@@ -50,7 +50,7 @@ def with_empty_cells(layout: Layout, size: tuple[float, float]) -> Layout:
 
 
 def _beginnings_of_rows(boxes: Boxes, blank: float) -> set[Edges]:
-    """The first boxes of neighbouring lines with wide blanks, some of them with several.
+    """The first boxes of neighbouring lines with wide blanks, some with several and some with fewer.
 
     On most pages there are none; a look at all boxes together is much faster than one at each line.
     """
@@ -63,11 +63,12 @@ def _beginnings_of_rows(boxes: Boxes, blank: float) -> set[Edges]:
     line = np.cumsum(~is_same_line)
     is_wide = is_same_line & (other[:, 0] - one[:, 2] > blank * heights[line])
     counts = np.bincount(line[is_wide], minlength=len(starts))
-    runs = np.flatnonzero(np.diff(np.concatenate(([0], counts > 0, [0])))).reshape(-1, 2)
+    runs = np.flatnonzero(np.diff(np.concatenate(([0], counts > 0, [0])))).reshape(-1, 2).tolist()
+    blanks = counts.tolist()
     found = [
         starts[first:end]
-        for first, end in runs.tolist()
-        if end - first >= LEAST_ROWS and np.max(counts[first:end]) >= LEAST_COLUMNS - 1
+        for first, end in runs
+        if end - first >= LEAST_ROWS and min(blanks[first:end]) < max(blanks[first:end]) >= LEAST_COLUMNS - 1
     ]
     return set(edges_of(boxes[np.concatenate(found)])) if found else set()
 
