@@ -71,8 +71,10 @@ from core.search.postings import InMemoryIndex, index_passages
 from core.search.query import cover_period, find_periods, parse_question
 from core.search.ranking import rank_briefly, rank_passages
 from core.search.vocabulary import shipped_vocabularies
+from core.search.whole_scope import passages_named
 from core.text.headings import distinctive_headings, ends_of_running_heads, find_headings
 from core.text.numbers import find_dates
+from core.text.parts import may_name_parts, named_parts, pages_named, without_pages
 from core.text.quotes import QuoteFinder, locate
 from core.text.sentences import Piece, sentences, split_pieces
 from core.text.terms import detect_language, is_stop_word, question_words, stems, words
@@ -387,6 +389,15 @@ SEARCH: Mapping[str, Call] = {
     "is_row": is_row,
     "is_column_header": is_column_header,
     "index_passages": lambda text: index_passages("a.txt", [passage_of(text)]),
+    "pages_named": lambda text: pages_named(asked(text)),
+    "pages_named, number": lambda text: pages_named(f"page {asked(text)}"),
+    "without_pages": lambda text: without_pages(asked(text)),
+    "may_name_parts": lambda text: may_name_parts(asked(text)),
+    "named_parts": lambda text: named_parts(asked(text), [page_of(PAGE)]),
+    "named_parts, page": lambda text: named_parts("page 2, sheet Prices, clause 3.3", [page_of(text)]),
+    "named_parts, clause": lambda text: named_parts("section 4 and 3.3", [page_of(text)]),
+    "named_parts, both": lambda text: named_parts(asked(text), [page_of(text)]),
+    "passages_named": lambda text: passages_named("page 1, clause 3.3", {"d": [page_of(text)]}),
     "find_periods": find_periods,
     "cover_period": cover_period,
     "parse_question": lambda text: parse_question(asked(text), shipped_vocabularies()),

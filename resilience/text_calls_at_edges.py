@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 
 from core.analysis.models import Anchor, PageAnalysis
-from core.documents.page_images import names_document, pages_named, pages_without_text
+from core.documents.page_images import names_document, pages_without_text
 from core.documents.places import Place, PlaceType
 from core.errors import OrcError
 from core.llm.replies import StreamRepair
@@ -152,8 +152,6 @@ REQUESTS: Mapping[str, Call] = {
     "path_named": refused(lambda text: path_named(text, OWNER)),
     "check_segment": refused(check_segment),
     "content_disposition": content_disposition,
-    "pages_named": lambda text: pages_named(asked(text)),
-    "pages_named, number": lambda text: pages_named(f"page {asked(text)}"),
     "pages_without_text": named_pages,
     "pages_without_text, as asked": lambda text: pages_without_text(
         SCAN, [Page(number=1, text=text)], asked(text)

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from core.documents.pictures import PagePictures, has_pictures, webp_size
 from core.errors import OrcError
 from core.models import Document, Page, Record
 from core.text.file_names import has_name
+from core.text.parts import pages_named
 
 WIDTHS_TRIED = (1200, 800, 160)
 MOST_PIXELS = 2_400_000
@@ -25,17 +25,7 @@ MORE_TRIED = 3
 """Pages that are drawn in the place of others that cannot be."""
 UNFORESEEN, TOO_SLOW = "It could not be drawn.", "Drawing took too long."
 
-_PAGE_NUMBERS = re.compile(
-    r"\b(?:pages?|pp?\.|seiten?|s\.|página|páginas|pagina|pagine|pág\.)\s*(\d{1,6})"
-    r"(?:\s*(-|–|to|bis|and|und|,)\s*(\d{1,6}))?",
-    re.IGNORECASE,
-)
-_BOTH = ("and", "und", ",")
-LONGEST_RANGE = 20
 SHORTEST_STEM = 5
-MOST_NAMED = 200
-"""Page numbers that are read from a question; it has no use for so many."""
-
 log = logging.getLogger(__name__)
 
 
@@ -115,21 +105,6 @@ async def _draw(pictures: PagePictures, wanted: WantedPage, ends_at: float) -> P
         # A turn goes on without a picture, whatever a file made of its drawing.
         log.exception("page_image.failed document_id=%s page=%d", document.document_id, page)
     return UNFORESEEN
-
-
-def pages_named(question: str) -> list[int]:
-    """The numbers of pages that a question names, in order: `page 7`, `Seiten 3-5`; the first MOST_NAMED."""
-    named: dict[int, None] = {}
-    for match in _PAGE_NUMBERS.finditer(question):
-        first, between, last = match.groups(default="")
-        start, end = int(first), int(last or first)
-        is_range = between.casefold() not in _BOTH and start < end
-        named |= dict.fromkeys(
-            range(start, min(end, start + LONGEST_RANGE) + 1) if is_range else (start, end)
-        )
-        if len(named) >= MOST_NAMED:
-            break
-    return list(named)[:MOST_NAMED]
 
 
 def names_document(question: str, document: Document) -> bool:

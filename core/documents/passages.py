@@ -73,6 +73,8 @@ def _lines_before(text: str, start: int) -> Iterator[str]:
 
 
 LONGEST = 1200
+_COUNTS = re.compile(r"(?!(?:19|20)\d\d\Z)(?:[A-Z]{1,2}-)?\d{1,5}|[ivxlcdm]{1,8}|[IVXLCDM]{1,8}")
+"""The number that is printed on a page; a sheet can have the name of a year."""
 SHORTEST_SHARE = 2 / 3
 SCRAP_SHARE = 1 / 3
 
@@ -90,21 +92,22 @@ def split_pages(document_id: str, pages: Sequence[Page]) -> list[Passage]:
 
     A passage without a heading above it on its page keeps the headings of the previous page. One that
     starts inside a table has the table's header as its innermost heading. One that starts with the running
-    head of its page has the heading below that.
+    head of its page has the heading below that. A label that only counts pages is no heading.
     """
     passages: list[Passage] = []
     trail: Trail = ()
     label = ""
     heads = ends_of_running_heads(pages)
     for page, headings, head in zip(pages, distinctive_headings(pages), heads, strict=True):
-        if page.label != label:
-            trail, label = (), page.label
+        title = "" if _COUNTS.fullmatch(page.label) else page.label
+        if title != label:
+            trail, label = (), title
         ahead = deque(heading for heading in headings if heading.start >= head)
         for start, end in _spans(page.text, {heading.start for heading in headings}):
             begins = _skip_blanks(page.text, max(start, head), end)
             while ahead and ahead[0].start <= begins:
                 trail = below(trail, ahead.popleft())
-            names = [path(trail, page.label), header_above(page.text, start)]
+            names = [path(trail, title), header_above(page.text, start)]
             passages.append(
                 Passage(
                     document_id=document_id,

@@ -90,7 +90,7 @@ def _changed(look: Look, properties: _Element) -> Look:
     for child in properties:
         name = local(child)
         if name in _GONE:
-            look = look._replace(is_gone=is_on(child))
+            look = look.switched(name, is_on=is_on(child))
         elif name == "vertAlign":
             rises = {"superscript": 1, "subscript": -1}
             look = look._replace(rise=rises.get(attribute(child, "val") or "", 0))

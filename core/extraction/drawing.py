@@ -63,8 +63,6 @@ def draw_pdf_page(source: Path, number: int, width: int) -> "Image.Image | None"
         return min(max(width - _ROUNDING, 1) / across, fitting)
 
     document = _open_pdf(source)
-    if document.get_formtype():
-        document.init_forms()  # draws what is filled in
     bitmap = _render(document, number, scale, rev_byteorder=True)
     return None if bitmap is None else bitmap.to_pil().convert("RGB")
 
@@ -92,9 +90,12 @@ def _open_pdf(source: Path) -> "PdfDocument":
     import pypdfium2
 
     try:
-        return pypdfium2.PdfDocument(source)
+        document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
         raise unreadable("corrupt") from error
+    if document.get_formtype():
+        document.init_forms()  # draws what is filled in, on scans too
+    return document
 
 
 def _render(

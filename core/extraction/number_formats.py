@@ -1,14 +1,19 @@
 """Number formats of spreadsheets: leading zeros, currencies, units and hours beyond a day."""
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cache
 
-from core.extraction.drawings import show_number
+from core.extraction.drawings import show_moment, show_number
 
 _LITERAL = re.compile(r'"([^"]*)"|\[\$([^\]-]*)(?:-[^\]]*)?\]|\\(.)|[_*].|\[[^\]]*\]')
 _PLACES = re.compile(r"[0#?][0#?.,]*")
 _ZEROS = re.compile(r"0{2,}")
+_MOMENT, _SECONDS = re.compile("[dmyhs]", re.IGNORECASE), re.compile(r"s\.0+", re.IGNORECASE)
+_DAY_ZERO = datetime(1899, 12, 30)
+_DAYS_TO_1904, _MARCH_1900 = 1462, 60
+_LAST_DAY = 2_957_000
+"""In the year 9995: later than any date, by both ways to count."""
 _HOURS = re.compile(r"\[h+\]", re.IGNORECASE)
 
 
@@ -32,6 +37,24 @@ def show_duration(value: timedelta) -> str:
 def is_duration(code: str) -> bool:
     """Whether the format counts hours beyond a day."""
     return _HOURS.match(code) is not None
+
+
+def show_dated(value: float, code: str, *, since_1904: bool) -> str:
+    """A date, a time of day if the number has no day, hours, or the number, as the format says."""
+    if is_duration(code):
+        return show_duration(timedelta(days=value))
+    if not _is_moment(code) or not 0 <= value < _LAST_DAY:
+        return show_formatted(value, code)
+    # The days before March 1900 are one too high: Lotus had a 29 February 1900.
+    days = value + (_DAYS_TO_1904 if since_1904 else 1 <= value < _MARCH_1900)
+    moment = _DAY_ZERO + timedelta(seconds=round(days * 86_400))
+    return moment.time().isoformat() if value < 1 else show_moment(moment)
+
+
+@cache
+def _is_moment(code: str) -> bool:
+    plain = _LITERAL.sub("", code.partition(";")[0])
+    return _MOMENT.search(plain) is not None and _PLACES.search(_SECONDS.sub("s", plain)) is None
 
 
 @cache

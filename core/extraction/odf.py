@@ -300,8 +300,17 @@ def read_ods(source: Path, memory_bytes: int) -> UnitStream:
 def _sheet(sheet: _Element, body: Body) -> Iterator[Unit]:
     name = attribute(sheet, "name") or ""
     hidden: set[int] = set()
-    values = grid(_sheet_rows(sheet, body, hidden), MAX_SHEET_COLUMNS)
-    yield from sheet_units(values, name, is_hidden=not body.styles.is_displayed(sheet), hidden_rows=hidden)
+    columns: list[bool] = []
+    for column in sheet.iter("{*}table-column"):
+        times = min(repeated(column, "number-columns-repeated"), MAX_SHEET_COLUMNS - len(columns))
+        columns += [attribute(column, "visibility") in _HIDDEN_ROWS] * times
+    yield from sheet_units(
+        grid(_sheet_rows(sheet, body, hidden), MAX_SHEET_COLUMNS),
+        name,
+        is_hidden=not body.styles.is_displayed(sheet),
+        hidden_rows=hidden,
+        hidden_columns={place for place, is_hidden in enumerate(columns) if is_hidden},
+    )
     notes = (f"Comment: {' '.join(body.plain(note).split())}" for note in sheet.iter("{*}annotation"))
     shapes = (body.plain(shape) for shape in sheet.iterfind("{*}shapes/{*}*"))
     yield from pack(chain(notes, filter(None, shapes)), f"{name} (comments and shapes)")

@@ -65,9 +65,9 @@ def _changed(look: Look, properties: _Element) -> Look:
             is_level = number.isdecimal() and int(number) == 0
             look = look._replace(rise=0 if is_level else -1 if place.startswith(("sub", "-")) else 1)
         elif name == "text-line-through-style":
-            look = look._replace(is_gone=value != "none")
+            look = look.switched(name, is_on=value != "none")
         elif name == "display":
-            look = look._replace(is_gone=value == "none")
+            look = look.switched(name, is_on=value == "none")
         elif name in {"font-name", "font-family"}:
             look = look._replace(font=value.strip("'"))
     return look

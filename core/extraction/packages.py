@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lxml.etree import XMLParser, _Element, fromstring
+from lxml.etree import XMLParser, _Element, fromstring, iterparse
 
 from core.extraction.pages import unreadable
 
 ADDRESS = re.compile(r"(?:https?://|mailto:)\S{1,300}\Z")
+SAFE = {"resolve_entities": False, "no_network": True}
 TREE_FACTOR = 20
 """Memory per byte of XML: 11 to 14 bytes measured for the tree, the rest for its text."""
 
@@ -28,7 +29,8 @@ class Package:
 
     def __init__(self, source: Path, memory_bytes: int) -> None:
         self._archive = zipfile.ZipFile(source)
-        self._names = {name.lstrip("/"): name for name in self._archive.namelist()}
+        # Office compares the names of parts without regard to case.
+        self._names = {name.lstrip("/").lower(): name for name in self._archive.namelist()}
         self._largest_part = memory_bytes // TREE_FACTOR
 
     def main_part(self, default: str) -> str:
@@ -41,17 +43,28 @@ class Package:
         content = self.content(part)
         if content is None:
             return None
-        parser = XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-        return fromstring(content, parser)
+        return fromstring(content, XMLParser(remove_comments=True, remove_pis=True, **SAFE))
 
     def content(self, part: str) -> bytes | None:
         """The part's bytes. Raises UnreadableDocument if there is too little memory to parse them."""
-        if part not in self._names:
+        if part.lower() not in self._names:
             return None
-        info = self._archive.getinfo(self._names[part])
+        info = self._archive.getinfo(self._names[part.lower()])
         if info.file_size > self._largest_part:
             raise unreadable("too_much_memory")
         return self._archive.read(info)
+
+    def elements(self, part: str, *names: str) -> Iterator[_Element]:
+        """The elements of these names, one after the other. Each lasts until the next: a part may be big."""
+        if part.lower() not in self._names:
+            return
+        with self._archive.open(self._names[part.lower()]) as file:
+            tags = [f"{{*}}{name}" for name in names]
+            for _, element in iterparse(file, tag=tags, remove_comments=True, remove_pis=True, **SAFE):
+                yield element
+                element.clear()
+                while element.getprevious() is not None:
+                    del element.getparent()[0]
 
     def relations(self, part: str) -> dict[str, Relation]:
         """The part's links within the package, by id."""

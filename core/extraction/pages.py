@@ -111,11 +111,13 @@ def numbered_pages(units: Iterable[Unit], first: int = 1) -> Iterator[Unit]:
 
     What exceeds that follows the last page, without boxes: every page keeps its number.
     """
-    for number, unit in enumerate(units, first):
+    number = first - 1
+    for unit in units:
+        number += not unit.follows
         if len(unit.text) <= LONGEST_PAGE:
             yield unit
             continue
-        page, *rest = fit(unit, LONGEST_PAGE)
+        page, *rest = (part._replace(follows=unit.follows) for part in fit(unit, LONGEST_PAGE))
         yield page
         label = f"{unit.label or f'Page {number}'} (continued)"
         yield from (part._replace(label=label, follows=True) for part in rest)

@@ -3,19 +3,31 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from itertools import pairwise
+from functools import partial
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 import pypdfium2
-from pypdfium2.raw import FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
+from pypdfium2 import raw
 
+from core.extraction.character_maps import is_mapped_wrongly
 from core.extraction.pages import Unit, UnitStream, clean, numbered_pages, unreadable
-from core.extraction.pdf_annotations import read_additions, unread_parts
+from core.extraction.pdf_annotations import (
+    NOT_READ,
+    as_lines,
+    attached_pdfs,
+    read_additions,
+    text_of,
+    unread_parts,
+)
+from core.extraction.pdf_layers import leave_out_hidden
 from core.extraction.pdf_layout import laid_out
 from core.extraction.pdf_word_boxes import text_inside
 
 ABSENT_PAGES = 100
 """More missing pages at the end are an error in the page count."""
+MOST_ATTACHED = 300
+"""Pages of attached files: the time that a file may take grows with its own pages only."""
 
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _LINE_END_HYPHEN = re.compile("(?<!\\w)(\\w{0,40}+)[\x02\ufffe](?:\r\n)?(\\w{0,40})")
@@ -73,12 +85,14 @@ def _has_hyphen(text: str) -> bool:
 def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> UnitStream:
     """The visible pages from page `first`, with fields and notes: text outside the page box is left out.
 
+    The pages of PDFs within the PDF follow.
+
     `with_earlier_words`: whether words of the pages before `first` decide about hyphens, too.
     """
     try:
         document = pypdfium2.PdfDocument(source)
     except pypdfium2.PdfiumError as error:
-        locked = error.err_code in (FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY)
+        locked = error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY)
         raise unreadable("encrypted" if locked else "corrupt") from error
     if len(document) == 0:
         raise unreadable("empty")
@@ -107,22 +121,48 @@ def _pages(document: pypdfium2.PdfDocument, first: int, hyphens: LineEndHyphens)
         yield from (Unit("") for _ in range(absent))
         absent = 0
         try:
-            yield _read_page(page, hyphens, unread if index == len(document) - 1 else ())
+            unit, *fields = _read_page(page, hyphens, unread if index == len(document) - 1 else ())
+            printed = text_of(partial(raw.FPDF_GetPageLabel, document.raw, index))
+            yield unit if printed == str(index + 1) else unit._replace(label=printed)
+            yield from (each._replace(label=f"Page {index + 1} (fields)") for each in fields)
         finally:
             page.close()
     yield from (Unit("") for _ in range(absent if absent <= ABSENT_PAGES else 1))
+    if first <= len(document):  # otherwise they have been read
+        attached = chain.from_iterable(_attached_pages(*each) for each in attached_pdfs(document))
+        yield from islice(attached, MOST_ATTACHED)
+        if next(attached, None):
+            yield Unit("Further pages of attached files were not read.", "Attached files", follows=True)
 
 
-def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequence[str]) -> Unit:
-    """`unread`: lines for the end of the page, if it has text: otherwise it is a scan."""
+def _attached_pages(name: str, content: bytes) -> Iterator[Unit]:
+    """The pages of an attached PDF with text; what is attached to it is not read."""
     try:
+        with closing(pypdfium2.PdfDocument(content)) as document:
+            for index, page in enumerate(document, 1):
+                unit, *_ = _read_page(page, LineEndHyphens(), ())
+                if unit.text:
+                    yield Unit(unit.text, f"{name}, page {index}", follows=True)
+    except pypdfium2.PdfiumError:
+        yield Unit(f"{NOT_READ}: {name}", name, follows=True)
+
+
+def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequence[str]) -> list[Unit]:
+    """The page; and the fields and notes of one without text, which may be a scan, as another unit.
+
+    `unread`: lines for the end of the page, if it has text.
+    """
+    try:
+        leave_out_hidden(page)
         drawn = page.get_textpage()
         text = text_inside(page, drawn)
         hyphens.note(text)
         additions = read_additions(page)
-        if text.strip():
-            additions = additions._replace(notes=[*additions.notes, *unread])
+        if not text.strip() or is_mapped_wrongly(text):
+            lines = as_lines(additions)
+            return [Unit(""), *([Unit("\n".join(lines), follows=True)] if lines else [])]
+        additions = additions._replace(notes=[*additions.notes, *unread])
         text, boxes = laid_out(page, drawn, text, lambda part: clean(hyphens.join(part)), additions)
-        return Unit(text, boxes=boxes)
+        return [Unit(text, boxes=boxes)]
     except pypdfium2.PdfiumError:
-        return Unit("")
+        return [Unit("")]

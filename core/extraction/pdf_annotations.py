@@ -1,8 +1,8 @@
 """Additions to the text of a PDF page: fields of a form, notes, and names of attached files."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, c_ushort, cast, create_string_buffer
+from ctypes import POINTER, c_ulong, c_ushort, cast, create_string_buffer
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,13 +11,14 @@ import pypdfium2
 from pypdfium2 import raw
 
 from core.extraction.pdf_word_boxes import as_shown
-from core.extraction.reading_order import Layout
+from core.extraction.reading_order import Layout, as_boxes
 from core.extraction.word_boxes import NOWHERE, WORD, Edges
 
 MAX_ANNOTATIONS = 2_000
 MAX_VALUE = 4_000
 MOST_COMPARED = 1_000_000
 """Fields times words of a page; beyond it, fields are at the end of the page."""
+NOT_READ = "Attached files (not read)"
 TICKED, NOT_TICKED = "☒", "☐"
 _HIDDEN = raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW
 _PASSWORD = 1 << 13
@@ -65,11 +66,30 @@ def unread_parts(document: pypdfium2.PdfDocument) -> Iterator[str]:
     """What the document has and is not read, in lines of text."""
     if document.get_formtype() == raw.FORMTYPE_XFA_FULL:
         yield "The fields of this form (XFA) were not read."
-    count = min(raw.FPDFDoc_GetAttachmentCount(document.raw), MAX_ANNOTATIONS)
-    files = [raw.FPDFDoc_GetAttachment(document.raw, index) for index in range(count)]
-    names = [_text(partial(raw.FPDFAttachment_GetName, file)) for file in files]
+    names = [name for name, _ in _attachments(document) if not _is_pdf(name)]
     if names:
-        yield f"Attached files (not read): {', '.join(filter(None, names)) or len(names)}"
+        yield f"{NOT_READ}: {', '.join(filter(None, names)) or len(names)}"
+
+
+def attached_pdfs(document: pypdfium2.PdfDocument) -> Iterator[tuple[str, bytes]]:
+    """The names and the bytes of the PDFs in a PDF."""
+    for name, attachment in _attachments(document):
+        if _is_pdf(name):
+            size = c_ulong()
+            raw.FPDFAttachment_GetFile(attachment, None, 0, size)
+            content = create_string_buffer(size.value)
+            raw.FPDFAttachment_GetFile(attachment, content, size, size)
+            yield name, content.raw
+
+
+def _attachments(document: pypdfium2.PdfDocument) -> Iterator[tuple[str, Any]]:
+    for index in range(min(raw.FPDFDoc_GetAttachmentCount(document.raw), MAX_ANNOTATIONS)):
+        attachment = raw.FPDFDoc_GetAttachment(document.raw, index)
+        yield text_of(partial(raw.FPDFAttachment_GetName, attachment)), attachment
+
+
+def _is_pdf(name: str) -> bool:
+    return name.lower().endswith(".pdf")
 
 
 def with_additions(layout: Layout, additions: Additions) -> Layout:
@@ -78,13 +98,12 @@ def with_additions(layout: Layout, additions: Additions) -> Layout:
         return layout
     if len(additions.fields) * len(layout.boxes) > MOST_COMPARED:
         additions = Additions((), as_lines(additions))
-    lines = _lines(layout)
+    lines = lines_of(layout)
     for field in additions.fields:
         _insert(lines, field)
     for note in additions.notes:
-        lines += [_Line(line, [[NOWHERE] for _ in WORD.findall(line)]) for line in note.splitlines()]
-    boxes = [box for line in lines for word in line.words for box in word]
-    return Layout("\n".join(line.text for line in lines), np.array(boxes, np.int32).reshape(-1, 4))
+        lines += [Line(line, [[NOWHERE] for _ in WORD.findall(line)]) for line in note.splitlines()]
+    return layout_of(lines)
 
 
 def as_lines(additions: Additions) -> list[str]:
@@ -92,14 +111,22 @@ def as_lines(additions: Additions) -> list[str]:
     return [*(f"{field.name}: {field.value}" for field in additions.fields), *additions.notes]
 
 
-class _Line(NamedTuple):
+class Line(NamedTuple):
     """A line of the text, and the boxes of each of its words."""
 
     text: str
     words: list[list[Edges]]
 
 
-def _lines(layout: Layout) -> list[_Line]:
+def layout_of(lines: Iterable[Line]) -> Layout:
+    """The layout of these lines."""
+    lines = list(lines)
+    boxes = as_boxes(box for line in lines for word in line.words for box in word)
+    return Layout("\n".join(line.text for line in lines), boxes)
+
+
+def lines_of(layout: Layout) -> list[Line]:
+    """The lines of a layout, with the boxes of each word."""
     words: list[list[Edges]] = [[]]
     for left, top, right, bottom in layout.boxes.tolist():
         words[-1].append((left, top, right, bottom))
@@ -108,12 +135,12 @@ def _lines(layout: Layout) -> list[_Line]:
     lines, done = [], 0
     for text in layout.text.split("\n"):
         count = len(WORD.findall(text))
-        lines.append(_Line(text, words[done : done + count]))
+        lines.append(Line(text, words[done : done + count]))
         done += count
     return lines
 
 
-def _insert(lines: list[_Line], field: Field) -> None:
+def _insert(lines: list[Line], field: Field) -> None:
     """Put the value behind the word to its left, before the word to its right, or below what is above."""
     placed = [
         (number, place, word[-1])
@@ -130,13 +157,13 @@ def _insert(lines: list[_Line], field: Field) -> None:
         line, place = lines[number], place + bool(left)
         cut = [0, *(word.end() for word in WORD.finditer(line.text))][place]
         pieces = (line.text[:cut].rstrip(), field.value, line.text[cut:].lstrip())
-        lines[number] = _Line(
+        lines[number] = Line(
             " ".join(filter(None, pieces)), [*line.words[:place], *added, *line.words[place:]]
         )
         return
     above = [at for at in placed if at[2][3] <= field.box[3]]
     after = max(above, key=lambda at: at[2][3])[0] + 1 if above else 0
-    lines.insert(after, _Line(field.value, added))
+    lines.insert(after, Line(field.value, added))
 
 
 def _is_level(word: Edges, box: Edges) -> bool:
@@ -182,14 +209,14 @@ def _annotation(page: pypdfium2.PdfPage, index: int) -> Iterator[Any]:
 
 
 def _of_form(read: Any, form: Any, annotation: Any) -> str:
-    return _text(partial(read, form, annotation))
+    return text_of(partial(read, form, annotation))
 
 
 def _string(annotation: Any, key: bytes) -> str:
-    return _text(partial(raw.FPDFAnnot_GetStringValue, annotation, key)).strip()
+    return text_of(partial(raw.FPDFAnnot_GetStringValue, annotation, key)).strip()
 
 
-def _text(read: Any) -> str:
+def text_of(read: Any) -> str:
     """What one of PDFium's functions writes into a buffer, in UTF-16 with a zero at the end."""
     size = min(read(None, 0), 2 * MAX_VALUE)
     buffer = create_string_buffer(size)

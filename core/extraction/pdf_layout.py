@@ -12,6 +12,7 @@ from pypdfium2 import raw
 
 from core.extraction.doubled_words import without_doubles
 from core.extraction.pdf_annotations import Additions, as_lines, with_additions
+from core.extraction.pdf_tables import with_empty_cells
 from core.extraction.pdf_word_boxes import (
     HYPHENS,
     Places,
@@ -88,7 +89,7 @@ def laid_out(
             layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
         return unplaced, b""
-    layout = with_additions(layout, additions)
+    layout = with_additions(with_empty_cells(layout, page.get_size()), additions)
     if len(layout.boxes) > MAX_BOXES:
         return unplaced, b""
     return set_apart(layout.text, keep_words=True), packed(layout.boxes)

@@ -48,7 +48,7 @@ _SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _NO_LETTER = re.compile(rf"[\x00-\x1f\x7f-\x9f{_SPACES}\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 """All but the blank, which most matches would be."""
 # The functions of pypdfium2.raw without its argument conversion, and without any: that takes longer than the
-# calls. Pointers have to be passed as _pointer returns them.
+# calls. Pointers have to be passed as pointer returns them.
 _RETURNS_INT = PYFUNCTYPE(c_int)
 _count_rectangles = _RETURNS_INT(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
 _get_rectangle = _RETURNS_INT(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
@@ -224,16 +224,16 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> tuple[
 
 def handle_of(drawn: pypdfium2.PdfTextPage) -> object:
     """The text of a page as PDFium's functions take it."""
-    return _pointer(cast(drawn.raw, c_void_p).value or 0)
+    return pointer(cast(drawn.raw, c_void_p).value or 0)
 
 
 def four_numbers() -> tuple["Array[c_double]", list[object]]:
     """A buffer for four numbers from PDFium, and the address of each."""
     numbers = (c_double * 4)()
-    return numbers, [_pointer(addressof(numbers) + sizeof(c_double) * place) for place in range(4)]
+    return numbers, [pointer(addressof(numbers) + sizeof(c_double) * place) for place in range(4)]
 
 
-def _pointer(address: int) -> object:
+def pointer(address: int) -> object:
     """An address as an argument of a function.
 
     A number would lose its upper half, and a c_void_p is converted at each call.

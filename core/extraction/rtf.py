@@ -1,4 +1,4 @@
-"""RTF: running text with notes, and tables. striprtf omits text boxes and running headers."""
+"""RTF: running text with notes and text boxes, and tables. striprtf omits running headers."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
 """Prepares RTF for striprtf, which knows text only: what is struck goes, what is raised is marked.
 
-Notes and comments move behind their paragraph, ticks and symbols become characters, and each row of a table
-ends with the cells that are merged with the one above (`V2`) or to the left (`H3`).
+Notes, comments and text boxes move behind their paragraph, ticks and symbols become characters, and each row
+of a table ends with the cells that are merged with the one above (`V2`) or to the left (`H3`).
 """
 
 import re
@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     r"\\'[0-9a-fA-F]{2}|\\([a-z]+)(-?\d{1,9})? ?|\\[^a-z]|[{}]|[\r\n]+|[^\\{}\r\n]+", re.DOTALL
 )
 _SYMBOL_FONT = re.compile(r"\\f(\d+)[^{};]{0,80}\\fcharset2(?!\d)[^{};]{0,80}? ([^{};\\]{1,80});")
-_STARTS_NOTE = {"footnote": "Note", "annotation": "Comment"}
+_STARTS_NOTE = {"footnote": "Note: ", "annotation": "Comment: ", "shptxt": ""}
 _ENDS_PARAGRAPH = frozenset({"par", "cell", "row", "page", "sect"})
 _GONE = frozenset({"strike", "striked", "deleted", "v"})
 _TICK = 1
@@ -30,7 +30,8 @@ class _State:
         self.gone: frozenset[str] = outer.gone if outer else frozenset()
         self.font: str = outer.font if outer else ""
         self.fallbacks: int = outer.fallbacks if outer else 1
-        self.note = ""
+        self.is_shape: bool = outer.is_shape if outer else False
+        self.note: str | None = None
 
 
 def with_marks(source: str) -> str:
@@ -80,9 +81,9 @@ class _Walk:
 
     def _close(self) -> Iterator[str]:
         state = self._states.pop() if len(self._states) > 1 else self._states[0]
-        if state.note and self._note is not None:
+        if state.note is not None and self._note is not None:
             said = "".join(self._note)
-            self._notes.append(rf"{{\par {state.note}: {said}}}")
+            self._notes.append(rf"{{\par {state.note}{said}}}")
             self._note = None
         yield "}"
 
@@ -90,10 +91,14 @@ class _Walk:
         state = self._states[-1]
         if word in _GONE:
             state.gone = state.gone - {word} if number == 0 else state.gone | {word}
+            yield "{}"  # the control before must not run into the text behind
         elif word in {"super", "sub", "nosupersub", "up", "dn", "plain"}:
             state.rise = {"super": 1, "sub": -1, "up": int(number != 0), "dn": -int(number != 0)}.get(word, 0)
             state.gone = frozenset() if word == "plain" else state.gone
-            yield text if word == "plain" else ""
+            yield text if word == "plain" else "{}"
+        elif word == "shp":
+            state.is_shape = True  # striprtf leaves it out
+            yield text
         elif word == "f":
             state.font = self._symbols.get(str(number), "")
             yield text
@@ -101,7 +106,7 @@ class _Walk:
             yield text
             state.note, self._note = _STARTS_NOTE[word], []
         elif word in {"chftn", "chatn"}:
-            yield ""
+            yield "{}"
         elif word == "uc" and number is not None:
             state.fallbacks = number
             yield text
@@ -128,7 +133,8 @@ class _Walk:
             self._column, self._flags = self._column + 1, set()
         elif word == "row" and self._merged:
             text = f"\\'1d{''.join(self._merged)}{text}"
-        if word in _ENDS_PARAGRAPH and self._note is None and self._notes:
+        is_outside = self._note is None and not self._states[-1].is_shape
+        if word in _ENDS_PARAGRAPH and is_outside and self._notes:
             notes, self._notes = self._notes, []
             yield "".join(notes)
         if not (word == "par" and "deleted" in self._states[-1].gone):

@@ -1,6 +1,6 @@
-"""Sheets of all formats: merged cells, hidden rows and sheets, notes on cells."""
+"""Sheets of all formats: merged cells, hidden rows, columns and sheets, notes on cells."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator
 from typing import NamedTuple
 
 from core.extraction.pages import Unit, pack
@@ -20,15 +20,35 @@ class Merged(NamedTuple):
 
 
 def sheet_units(
-    rows: Iterable[Sequence[str]], name: str, *, is_hidden: bool = False, hidden_rows: Container[int] = ()
+    rows: Iterable[list[str]],
+    name: str,
+    *,
+    is_hidden: bool = False,
+    hidden_rows: Container[int] = (),
+    hidden_columns: Collection[int] = (),
 ) -> Iterator[Unit]:
-    """The rows of a sheet in units labelled with its name; one empty unit if it has no text."""
+    """The rows of a sheet in units labelled with its name; one empty unit if it has no text.
+
+    What is hidden may be added while the rows are read.
+    """
     label = f"{name} (hidden sheet)" if is_hidden else name
-    lines = enumerate(render_rows(rows))
+    lines = enumerate(render_rows(_with_hidden(rows, hidden_columns)))
     shown = (f"{line} (hidden row)" if row in hidden_rows else line for row, line in lines if line)
     units = pack(shown, label)
     yield next(units, Unit("", label))
     yield from units
+
+
+def _with_hidden(rows: Iterable[list[str]], hidden: Collection[int]) -> Iterator[list[str]]:
+    """The rows with a label at the first text of each hidden column, which is usually its name."""
+    done: set[int] = set()
+    for row in rows:
+        if len(done) < len(hidden):
+            for column, text in enumerate(row):
+                if text and text != ACROSS and column in hidden and column not in done:
+                    row[column] = f"{text} (hidden column)"
+                    done.add(column)
+        yield row
 
 
 def with_merged(rows: Iterable[list[str]], merged: Iterable[Merged]) -> Iterator[list[str]]:

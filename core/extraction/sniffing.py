@@ -64,7 +64,7 @@ _BY_SUFFIX = {f".{kind.name.lower()}": kind for kind in Format if kind is not Fo
 }
 EXTENSIONS = tuple(sorted(_BY_SUFFIX))
 """The endings of names that suggest a supported format."""
-_LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx"}
+_LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx", ".xlsb": ".xlsx"}
 
 
 def hinted_format(file_name: str) -> Format | None:
@@ -78,6 +78,7 @@ SMALL_BYTES = 10_000_000
 _ENCRYPTED_FLAG = 0x1
 _TYPE_MEMBER = "mimetype"
 _LONGEST_TYPE = 200
+_BINARY_BOOK = "xl/workbook.bin"
 _FOLDERS = (
     ("word/", Format.DOCX),
     ("ppt/", Format.PPTX),
@@ -103,6 +104,8 @@ def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
         names = [member.filename.lstrip("/") for member in members]
         found = (kind for folder, kind in _FOLDERS if any(name.startswith(folder) for name in names))
         kind = next(found, None)
+        if _BINARY_BOOK in names:
+            raise _legacy(".xlsb")
     if kind is not None:
         _check_size(members, memory_bytes)
     return kind
@@ -186,6 +189,7 @@ _MARKUP = re.compile(
 _SHEETS = frozenset({Format.XLS, Format.XLSX, Format.ODS})
 _CONTROL, _DELIMITER = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]"), re.compile(rb"[\t;,|]")
 _XML = re.compile(rb"<(?:\?xml|!doctype|svg)\b", re.IGNORECASE)
+_XML_SHEET = b'="urn:schemas-microsoft-com:office:spreadsheet"'
 _BEFORE_TEXT = b"\xef\xbb\xbf\xff\xfe\r\n\t "
 
 
@@ -246,6 +250,8 @@ def _compound(source: Path, hint: Format | None, suffix: str) -> Format:
 
 
 def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str | None) -> Format:
+    if found is None and _XML_SHEET in head.replace(b"\0", b""):
+        return Format.XLS
     if found is None and (hint in _SHEETS or suffix in _LEGACY) and (kind := _exported(head, hint)):
         return kind
     if found is None and suffix in _LEGACY:

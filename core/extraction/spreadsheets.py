@@ -1,138 +1,186 @@
-"""XLSX: one unit for each sheet, or several with the sheet's name if it is long."""
+"""XLSX: one unit for each sheet, or several with the sheet's name if it is long.
 
-import logging
+The parts are read here, because openpyxl refuses many workbooks that Excel opens, and drops the looks of
+text; python-calamine, which opens them, has no formats, notes or looks.
+"""
+
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from datetime import datetime, timedelta
-from functools import partial
-from itertools import chain, islice
+from datetime import datetime
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lxml.etree import LxmlError, _Element
 
 from core.errors import UnreadableDocument
+from core.extraction.docx_styles import is_on, value
 from core.extraction.drawings import chart_lines, show_moment
-from core.extraction.number_formats import show_duration, show_formatted
-from core.extraction.packages import Package, attribute
+from core.extraction.number_formats import show_dated
+from core.extraction.packages import Package, attribute, local
 from core.extraction.pages import Unit, UnitStream, pack, unreadable
 from core.extraction.raised import lowered, raised
 from core.extraction.sheets import Merged, sheet_units, with_merged
 
-# Each library is imported by its own reader only: openpyxl alone takes a third of a second.
-if TYPE_CHECKING:
-    from openpyxl.cell.cell import Cell, MergedCell
-    from openpyxl.cell.rich_text import TextBlock
-    from openpyxl.worksheet._read_only import ReadOnlyWorksheet
-    from python_calamine import CalamineWorkbook
-
 MAX_COLUMNS = 16_384
 """The limit of Excel itself."""
-_MERGED = re.compile(rb'mergeCell\s[^>]{0,300}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"')
-_ROW = re.compile(rb"<(?:\w+:)?row\s[^>]{0,300}>")
-_HIDDEN = re.compile(rb'\shidden="(?:1|true)"')
-_NUMBER = re.compile(rb'\sr="(\d{1,7})"')
-_UNCOMPUTED = re.compile(
-    rb'<(?:\w+:)?c\s[^>]{0,300}?r="([A-Z]{1,3}\d{1,7})"[^>]{0,300}>\s*<(?:\w+:)?f(?:\s[^>]{0,300})?>([^<]{1,300})</(?:\w+:)?f>'
-    rb"\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v></(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
-)
+MAX_ROWS = 1_048_576
+_AREA = rb'mergeCell\s[^>]{0,300}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"'
+_MERGED = re.compile(_AREA)
+_COLUMN = re.compile("[A-Z]{1,3}")
 _RISES = {"superscript": raised, "subscript": lowered}
-
-_log = logging.getLogger(__name__)
+_ON = frozenset({"1", "true"})
 
 
 def read(source: Path, memory_bytes: int) -> UnitStream:
-    """The values that the file last showed, not formulas. Notes, shapes and charts follow the sheets.
-
-    openpyxl refuses many workbooks that Excel opens; these are read without formats.
-    """
+    """The values that the file last showed, not formulas. Notes, shapes and charts follow the sheets."""
     package = Package(source, memory_bytes)
-    try:
-        sheets = _sheets(source)
-        units = chain.from_iterable(_units(sheet, package) for sheet in sheets)
-        first = list(islice(units, 1))  # some errors come with the first cell
-    except (MemoryError, UnreadableDocument):
-        raise
-    except Exception as error:
-        _log.info("extraction.workbook_refused error=%s", type(error).__name__)
-        sheets = []
-    return UnitStream(chain(first, units, _additions(package)) if sheets else _plainly(source, package))
+    main = package.main_part("xl/workbook.xml")
+    root = package.root(main)
+    if root is None:
+        raise unreadable("corrupt")
+    links = package.relations(main)
+    sheets = [
+        (sheet, link.part)
+        for sheet in root.iterfind("{*}sheets/{*}sheet")
+        if (link := links.get(_link(sheet))) is not None and link.purpose == "worksheet"
+    ]
+    if root.find("{*}sheets/{*}sheet") is None:
+        raise unreadable("empty")
+    book = _Book(package, main, root)
+    units = (unit for sheet, part in sheets for unit in book.units(sheet, part))
+    return UnitStream(chain(units, _additions(package)))
 
 
-def _sheets(source: Path) -> "Sequence[ReadOnlyWorksheet]":
-    # openpyxl would import numpy without using it, and numpy ends the process if memory is short.
-    sys.modules["numpy"] = None  # type: ignore[assignment]
-    from openpyxl import load_workbook
-    from openpyxl.worksheet import _read_only
-    from openpyxl.worksheet._reader import WorkSheetParser
-
-    # Otherwise the looks of a cell's own text are lost in a sheet that is read row by row.
-    _read_only.WorkSheetParser = partial(WorkSheetParser, rich_text=True)  # type: ignore[attr-defined]
-
-    file = source.open("rb")  # given a path, openpyxl refuses some extensions
-    options = {"read_only": True, "data_only": True, "keep_links": False, "rich_text": True}
-    return load_workbook(file, **options).worksheets
+def _link(element: _Element) -> str:
+    """The attribute `r:id`; `id` without a prefix would be another."""
+    return next((str(given) for key, given in element.attrib.items() if str(key).endswith("}id")), "")
 
 
-def _units(sheet: "ReadOnlyWorksheet", package: Package) -> Iterator[Unit]:
-    sheet.reset_dimensions()  # the declared size can be a million empty rows
-    content = b""
-    with suppress(UnreadableDocument):  # too large to look at twice
-        content = package.content(sheet._worksheet_path.lstrip("/")) or b""  # type: ignore[attr-defined]
-    formulas = {
-        cell[1].decode(): cell[2].decode("utf-8", "replace") for cell in _UNCOMPUTED.finditer(content)
+class _Book:
+    """The shared texts and the looks of the cells of a workbook."""
+
+    def __init__(self, package: Package, main: str, root: _Element) -> None:
+        self._package = package
+        properties = root.find("{*}workbookPr")
+        self._since_1904 = properties is not None and properties.get("date1904") in _ON
+        tables = [link.part for link in package.relations(main).values() if link.purpose == "sharedStrings"]
+        self._texts = [_rich(text) for table in tables for text in package.elements(table, "si")]
+        styles = next(package.related(main, "styles"), None)
+        self._looks = [] if styles is None else list(_looks(styles))
+
+    def units(self, sheet: _Element, part: str) -> Iterator[Unit]:
+        hidden: tuple[set[int], set[int]] = (set(), set())
+        merged: list[Merged] = []
+        with suppress(UnreadableDocument):  # too large to look at twice
+            merged = list(_merged(self._package.content(part) or b""))
+        yield from sheet_units(
+            with_merged(self._rows(part, *hidden), merged),
+            sheet.get("name") or "",
+            is_hidden=sheet.get("state", "visible") != "visible",
+            hidden_rows=hidden[0],
+            hidden_columns=hidden[1],
+        )
+
+    def _rows(self, part: str, hidden_rows: set[int], hidden_columns: set[int]) -> Iterator[list[str]]:
+        """The rows, with empty ones for those that are left out; the numbers of hidden ones are added."""
+        number = 0
+        for element in self._package.elements(part, "row", "col"):
+            is_hidden = element.get("hidden") in _ON
+            if local(element) == "col":
+                first, last = (_integer(element.get(edge), 0) for edge in ("min", "max"))
+                hidden_columns |= set(range(first - 1, min(last, MAX_COLUMNS)) if is_hidden and first else ())
+                continue
+            place = _integer(element.get("r"), number + 1) - 1
+            while number < min(place, MAX_ROWS):
+                number += 1
+                yield []
+            hidden_rows |= {number} if is_hidden else set()
+            number += 1
+            yield self._cells(element)
+
+    def _cells(self, row: _Element) -> list[str]:
+        cells: list[str] = []
+        for cell in row.iterfind("{*}c"):
+            name = _COLUMN.match(cell.get("r") or "")
+            column = _column(name[0]) if name else len(cells)
+            if len(cells) <= column < MAX_COLUMNS:
+                cells += [""] * (column - len(cells)) + [self._value(cell)]
+        return cells
+
+    def _value(self, cell: _Element) -> str:
+        """The value as people see it; "" if it is struck. A formula without a result is shown as such."""
+        kind, given = cell.get("t") or "n", cell.findtext("{*}v") or ""
+        look = _integer(cell.get("s"), 0)
+        code, is_struck = self._looks[look] if look < len(self._looks) else ("", False)
+        if is_struck:
+            return ""
+        if kind == "inlineStr":
+            return "".join(map(_rich, cell.iterfind("{*}is")))
+        if not given:
+            formula = cell.findtext("{*}f")
+            return f"={formula}" if formula else ""
+        if kind == "s":
+            place = _integer(given, len(self._texts))
+            return self._texts[place] if place < len(self._texts) else ""
+        with suppress(ValueError, OverflowError):
+            if kind == "b":
+                return "TRUE" if given in _ON else "FALSE"
+            if kind == "d":
+                return show_moment(datetime.fromisoformat(given).replace(tzinfo=None))
+            if kind == "n":
+                return show_dated(float(given), code, since_1904=self._since_1904)
+        return given
+
+
+def _looks(styles: _Element) -> Iterator[tuple[str, bool]]:
+    """The number format of each look of cells, and whether it strikes them out."""
+    from xlrd.formatting import std_format_strings
+
+    own = {
+        each.get("numFmtId"): each.get("formatCode") or "" for each in styles.iterfind("{*}numFmts/{*}numFmt")
     }
-    rows = ([_value(cell, formulas) for cell in row[:MAX_COLUMNS]] for row in sheet.rows)
-    return sheet_units(
-        with_merged(rows, _merged(content)),
-        sheet.title,
-        is_hidden=sheet.sheet_state != "visible",
-        hidden_rows=_hidden_rows(content),
-    )
+    struck = [
+        (line := font.find("{*}strike")) is not None and is_on(line)
+        for font in styles.iterfind("{*}fonts/{*}font")
+    ]
+    for look in styles.iterfind("{*}cellXfs/{*}xf"):
+        number, font = look.get("numFmtId"), _integer(look.get("fontId"), 0)
+        code = own.get(number) or std_format_strings.get(_integer(number, 0), "")
+        yield code, font < len(struck) and struck[font]
+
+
+def _rich(text: _Element) -> str:
+    """The text without its struck runs and its pronunciation, with raised figures as such."""
+    shown = ""
+    for child in text:
+        if local(child) == "t":
+            shown += child.text or ""
+        elif local(child) == "r":
+            line = child.find("{*}rPr/{*}strike")
+            change = _RISES.get(value(child, "{*}rPr/{*}vertAlign") or "", str)
+            shown += "" if line is not None and is_on(line) else change(child.findtext("{*}t") or "")
+    return shown
 
 
 def _merged(content: bytes) -> Iterator[Merged]:
-    from openpyxl.utils import column_index_from_string
-
+    """The merged cells, which a sheet lists behind its rows."""
     for left, top, right, bottom in _MERGED.findall(content, max(content.rfind(b"sheetData>"), 0)):
-        first, last = (column_index_from_string(name.decode()) for name in (left, right))
-        if int(top) and first <= last <= MAX_COLUMNS:
-            yield Merged(int(top) - 1, first - 1, int(bottom), last)
+        first, last = _column(left.decode()), _column(right.decode())
+        if int(top) and first <= last < MAX_COLUMNS:
+            yield Merged(int(top) - 1, first, int(bottom), last + 1)
 
 
-def _hidden_rows(content: bytes) -> set[int]:
-    hidden = (row[0] for row in _ROW.finditer(content) if _HIDDEN.search(row[0]))
-    return {int(number[1]) - 1 for row in hidden if (number := _NUMBER.search(row))}
+def _column(name: str) -> int:
+    """The place of a column from its letters: `A` is 0."""
+    place = 0
+    for letter in name:
+        place = place * 26 + ord(letter) - ord("A") + 1
+    return place - 1
 
 
-def _value(cell: "Cell | MergedCell", formulas: dict[str, str]) -> str:
-    """The value as people see it; "" if it is struck. A formula without a result is shown as such."""
-    value = cell.value
-    if value is None:
-        formula = formulas.get(cell.coordinate) if formulas and hasattr(cell, "coordinate") else None
-        return f"={formula}" if formula else ""
-    if cell.font.strike:
-        return ""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, datetime):
-        return show_moment(value)
-    if isinstance(value, timedelta):
-        return show_duration(value)
-    if isinstance(value, int | float):
-        return show_formatted(value, cell.number_format or "")
-    return (
-        value if type(value) is str else "".join(map(_run, value)) if isinstance(value, list) else str(value)
-    )
-
-
-def _run(run: "TextBlock | str") -> str:
-    if isinstance(run, str):
-        return run
-    change = _RISES.get(run.font.vertAlign or "", str)
-    return "" if run.font.strike else change(run.text)
+def _integer(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 9 else default
 
 
 def _additions(package: Package) -> Iterator[Unit]:
@@ -163,37 +211,3 @@ def _note(comment: _Element) -> str:
 def _text(body: _Element) -> str:
     lines = ("".join(node.text or "" for node in line.iter("{*}t")) for line in body.iterfind("{*}p"))
     return "\n".join(filter(str.strip, lines))
-
-
-def _plainly(source: Path, package: Package) -> Iterator[Unit]:
-    """The values without their formats, as a library that asks for less finds them."""
-    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
-
-    try:
-        workbook = CalamineWorkbook.from_path(str(source))
-    except PasswordError as error:
-        raise unreadable("encrypted") from error
-    except CalamineError as error:
-        raise unreadable("corrupt") from error
-    if not workbook.sheet_names:
-        raise unreadable("empty")
-    sheets = (_plain_units(workbook, index) for index in range(len(workbook.sheet_names)))
-    return chain(chain.from_iterable(sheets), _additions(package))
-
-
-def _plain_units(workbook: "CalamineWorkbook", index: int) -> Iterator[Unit]:
-    about = workbook.sheets_metadata[index]
-    sheet = workbook.get_sheet_by_index(index)
-    rows = ([_plain(value) for value in row[:MAX_COLUMNS]] for row in sheet.iter_rows())
-    is_hidden = not str(about.visible).endswith("Visible")
-    return sheet_units(rows, about.name, is_hidden=is_hidden)
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, float):
-        return show_formatted(value, "")
-    if isinstance(value, datetime):
-        return show_moment(value)
-    return show_duration(value) if isinstance(value, timedelta) else str(value)

@@ -1,13 +1,12 @@
 """XLS: one unit for each sheet, or several with the sheet's name if it is long."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.extraction.drawings import show_moment, show_number
-from core.extraction.number_formats import is_duration, show_duration, show_formatted
+from core.extraction import xml_sheets
+from core.extraction.number_formats import show_dated, show_formatted
 from core.extraction.pages import Unit, UnitStream, pack, unreadable
 from core.extraction.raised import lowered, raised
 from core.extraction.sheets import Merged, sheet_units, with_merged
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from xlrd.formatting import Font
     from xlrd.sheet import Cell, Sheet
 
+COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _RISES = {1: raised, 2: lowered}
 
 
@@ -26,6 +26,9 @@ def read(source: Path) -> UnitStream:
     import xlrd
     from xlrd.biffh import XLRDError
 
+    with source.open("rb") as file:
+        if file.read(len(COMPOUND)) != COMPOUND:
+            return xml_sheets.read(source)
     try:
         book = xlrd.open_workbook(str(source), formatting_info=True, ragged_rows=True, on_demand=True)
     except XLRDError as error:
@@ -43,9 +46,10 @@ def _units(book: "Book", index: int) -> Iterator[Unit]:
     )
     merged = (Merged(top, left, bottom, right) for top, bottom, left, right in sheet.merged_cells)
     hidden = {row for row, info in sheet.rowinfo_map.items() if info.hidden}
-    name = sheet.name
+    columns = {column for column, info in sheet.colinfo_map.items() if info.hidden}
+    name, is_hidden = sheet.name, sheet.visibility > 0
     yield from sheet_units(
-        with_merged(rows, merged), name, is_hidden=sheet.visibility > 0, hidden_rows=hidden
+        with_merged(rows, merged), name, is_hidden=is_hidden, hidden_rows=hidden, hidden_columns=columns
     )
     notes = sorted(sheet.cell_note_map.items())
     yield from pack((f"Comment: {' '.join(note.text.split())}" for _, note in notes), f"{name} (comments)")
@@ -63,7 +67,7 @@ def _value(book: "Book", sheet: "Sheet", row: int, column: int, cell: "Cell") ->
         runs = sheet.rich_text_runlist_map.get((row, column))
         return _rich(str(value), runs, book) if runs else str(value)
     if cell.ctype == xlrd.XL_CELL_DATE:
-        return _moment(value, book, _format(book, cell))
+        return show_dated(value, _format(book, cell), since_1904=bool(book.datemode))
     if cell.ctype == xlrd.XL_CELL_NUMBER:
         return show_formatted(value, _format(book, cell))
     if cell.ctype == xlrd.XL_CELL_BOOLEAN:
@@ -81,19 +85,6 @@ def _rich(text: str, runs: list[tuple[int, int]], book: "Book") -> str:
             piece = text[start:end]
             shown += _RISES.get(font.escapement, str)(piece) if font else piece
     return shown
-
-
-def _moment(value: float, book: "Book", code: str) -> str:
-    """A date; a time of day if the number has no day; hours; or the number itself."""
-    from xlrd.xldate import XLDateError, xldate_as_datetime
-
-    if is_duration(code):
-        return show_duration(timedelta(days=value))
-    try:
-        moment = xldate_as_datetime(value, 1 if book.datemode else 0)
-    except (XLDateError, OverflowError, ValueError):
-        return show_number(value)
-    return moment.time().isoformat() if 0 <= value < 1 else show_moment(moment)
 
 
 def _font(book: "Book", cell: "Cell") -> "Font | None":

@@ -31,7 +31,8 @@ _LIVE_NUMBER = re.compile(
 LABEL = re.compile(r'<file document="([^"<>]*)" pages="1 to (\d+)" sources="S(\d+) to S\d+"/>')
 _PICTURE_LABEL = re.compile(r'<picture document="[^"<>]*" page="\d+" sources="[S\d ]+"/>')
 _FENCED = re.compile(
-    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: [a-z]+="[^"<>]*")*>\n(.*?)\n</source>',
+    r'<source id="S(\d{1,9})" document="([^"<>]*)" page="(\d{1,9})"(?: site="[^"<>]*")?'
+    r'(?: section="([^"<>]*)")?(?: label="([^"<>]*)")?>\n(.*?)\n</source>',
     re.S,
 )
 READ_PICTURES = (
@@ -81,6 +82,7 @@ class FencedSource(Record):
     blob_name: str
     page: int
     text: str
+    label: str = ""
 
 
 def without_markers(text: str) -> str:
@@ -112,6 +114,8 @@ def fence(sources: Sequence[Source]) -> str:
             "site": source.host,
         }
         named["section"] = source.heading.replace(JOINT, " / ")
+        if source.heading.partition(JOINT)[0] != source.page_label:
+            named["label"] = source.page_label
         shown = "".join(f' {name}="{_attribute(said)}"' for name, said in named.items() if said)
         text = without_places(inert(source.text), known)
         fenced.append(f'<source id="S{source.number}"{shown}>\n{text}\n</source>')
@@ -144,9 +148,10 @@ def read_fenced(prompt: str) -> list[FencedSource]:
             number=int(number),
             blob_name=unescape(name, {"&quot;": '"'}),
             page=int(page),
+            label=unescape(label or section.partition(" / ")[0], {"&quot;": '"'}),
             text=_INERT_TAG.sub("<", text),
         )
-        for number, name, page, text in _FENCED.findall(prompt)
+        for number, name, page, section, label, text in _FENCED.findall(prompt)
     ]
 
 

@@ -1,19 +1,21 @@
 """The passages of the sources that come closest to a question, each with its best sentence word for word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from core.grounding.closest import closest_label, not_found_answer
 from core.grounding.sources import FencedSource
+from core.models import Page
 from core.offline.material import Material
 from core.search.bm25 import Candidate, TextRanking, has_subject
 from core.text.file_names import without_names
+from core.text.parts import named_parts
 
 MOST_PASSAGES, LEAST_PASSAGES = 5, 2
 SHARE_OF_BEST = 1 / 3
 """What a passage behind the least ones covers of the question, as a share of what the best of all covers."""
 
-Page = tuple[str, int]
+PageKey = tuple[str, int]
 """A document and the number of its page."""
 
 
@@ -21,20 +23,34 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
     """A line that says what they are, and up to five passages; or the sentence that nothing was found.
 
     Nothing is found if the sources have no word of the question. A search that has found them (`are_found`)
-    knows other forms of words, so each of its pages is shown. If the question names files, only they are.
+    knows other forms of words, so each of its pages is shown. If the question names files, or parts such as
+    page 3, only they are.
     """
     asked, named = without_names(question, {source.blob_name for source in sources})
-    material = Material([source for source in sources if source.blob_name in named] or sources)
+    sources = [source for source in sources if source.blob_name in named] or sources
+    parts = list(_parts(asked, sources))
+    material = Material(parts or sources)
     chosen = _matching(asked, material, are_found) if has_subject(asked) else _beginnings(material)
+    if parts:
+        chosen = list(dict.fromkeys([*chosen, *range(len(material.places))]))
     if not chosen:
         return not_found_answer(question)
     shown = (material.render(material.places[index]) for index in chosen[:MOST_PASSAGES])
     return "\n\n".join([closest_label(question), *shown])
 
 
+def _parts(question: str, sources: Sequence[FencedSource]) -> Iterator[FencedSource]:
+    """The sources of the parts that the question names, cut to them."""
+    for name in dict.fromkeys(source.blob_name for source in sources):
+        of_file = [source for source in sources if source.blob_name == name]
+        pages = [Page(number=source.page, text=source.text, label=source.label) for source in of_file]
+        for at, start, end in named_parts(question, pages):
+            yield of_file[at].model_copy(update={"text": of_file[at].text[start:end]})
+
+
 def _beginnings(material: Material) -> list[int]:
     """The first place of each page, in order: the question has no words to look for."""
-    found: dict[Page, int] = {}
+    found: dict[PageKey, int] = {}
     for index, place in enumerate(material.places):
         found.setdefault(material.page_of(place), index)
     return list(found.values())
@@ -46,7 +62,7 @@ def _matching(question: str, material: Material, are_found: bool) -> list[int]:
     The same text is shown once of each document.
     """
     ranking = TextRanking(question, list(material.candidates()))
-    best: dict[Page, int] = {}
+    best: dict[PageKey, int] = {}
     others: list[int] = []
     seen: set[tuple[str, str]] = set()
     matching = ranking.matching()
@@ -70,7 +86,7 @@ def _matching(question: str, material: Material, are_found: bool) -> list[int]:
     ]
 
 
-def _ranks(question: str, material: Material, of_best: Mapping[Page, float]) -> Mapping[Page, float]:
+def _ranks(question: str, material: Material, of_best: Mapping[PageKey, float]) -> Mapping[PageKey, float]:
     """Higher for better pages: in the order of the search, or by their text and their best places.
 
     Pages that were not searched come in reading order.
@@ -79,7 +95,7 @@ def _ranks(question: str, material: Material, of_best: Mapping[Page, float]) -> 
     if any(one[0] == other[0] and one > other for one, other in pairwise(pages)):
         return {page: -rank for rank, page in enumerate(pages)}
     whole = TextRanking(question, [Candidate(source.text) for source in material.sources]).scores
-    of_page: dict[Page, float] = {}
+    of_page: dict[PageKey, float] = {}
     for source, scored in zip(material.sources, whole, strict=True):
         page = source.blob_name, source.page
         of_page[page] = max(scored.score, of_page.get(page, 0.0))
@@ -87,6 +103,6 @@ def _ranks(question: str, material: Material, of_best: Mapping[Page, float]) -> 
     return {page: by_best[page] + by_page[page] for page in of_best}
 
 
-def _shares(scores: Mapping[Page, float]) -> dict[Page, float]:
+def _shares(scores: Mapping[PageKey, float]) -> dict[PageKey, float]:
     best = max(scores.values(), default=0.0) or 1.0
     return {page: score / best for page, score in scores.items()}

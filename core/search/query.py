@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from core.search.vocabulary import Phrase, QueryExpansion, Vocabulary
 from core.text.numbers import find_dates
+from core.text.parts import pages_named, without_pages
 from core.text.terms import detect_language, has_digit, question_words, words
 
 CENTURY_TURN = 70
@@ -93,11 +94,6 @@ _INSTRUCTIONS = re.compile(
     re.IGNORECASE,
 )
 
-_PAGE = re.compile(
-    r"\b(?:page|p\.|pg\.?|slide|sheet|seite|folie|página|diapositiva|pagina|стр\.|страниц\w+)\s?(?:no\.?\s?|number\s)?(\d{1,4})\b"
-    r"|第?\s?(\d{1,4})\s?(?:ページ|页|頁)|\b(\d{1,4})(?:st|nd|rd|th)\s+(?:page|slide)\b",
-    re.IGNORECASE,
-)
 _PLACE = re.compile(
     r"\b(?:table|figure|fig\.?|section|chapter|appendix|note|item|exhibit|article|clause|part|step|equation|annex"
     r"|tabelle|abbildung|abschnitt|kapitel|anhang|tableau|chapitre|annexe|tabla|figura|sección|capítulo|tabella"
@@ -171,9 +167,9 @@ def parse_question(
     """Take a question apart, without its instructions on how to answer, and expand it by vocabularies."""
     periods = find_periods(text)
     asked = _INSTRUCTIONS.sub(" ", text) if without_instructions else text
-    pages = list(_PAGE.finditer(text)) if has_digit(text) else []
+    pages = pages_named(text) if has_digit(text) else []
     if pages:
-        asked = _PAGE.sub(" ", asked)
+        asked = without_pages(asked)
     dates = find_dates(text)
     significant = question_words(asked)
     spelled = words(asked)
@@ -187,7 +183,7 @@ def parse_question(
         words=[*significant, *(word for word in [*dict.fromkeys(years), *dates] if word not in known)],
         is_numeric=_ASKS_FOR_NUMBER.search(text) is not None,
         periods=periods,
-        pages=frozenset(int(number) for match in pages for number in match.groups() if number),
+        pages=frozenset(pages),
         places=list(dict.fromkeys([*places, *((date,) for date in dates)])),
         expansions=[expansion for expansion in expansions if expansion],
     )

@@ -1,17 +1,25 @@
-"""Retrieval over documents of which some have no index yet: those are scanned in full."""
+"""Retrieval over documents of which some have no index yet: those are scanned in full.
+
+Parts that a question names, such as page 3 or clause 4.2, are looked up before anything is searched for.
+"""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from core.documents.passages import split_pages
 from core.documents.places import Accessible
 from core.documents.ports import PageStore, PassageIndex, PlaceRetriever
 from core.errors import DependencyDown
-from core.models import Retrieval
-from core.search.hybrid import fuse_hits, search_pages
+from core.models import Hit, Page, Passage, Retrieval, RetrievalStep
+from core.search.hybrid import followed_by, fuse_hits, search_pages
+from core.text.parts import may_name_parts, named_parts
 
 log = logging.getLogger(__name__)
 
+MOST_LOOKED_UP = 20
+"""Documents in which the parts that a question names are looked up."""
+NAMED = "The question names these parts."
 NOTE = "{} of {} documents are not indexed yet; their text was read through."
 DOWN_NOTE = "The search does not answer ({}); the text of the documents was read through instead."
 
@@ -25,11 +33,24 @@ class WholeScopeRetriever:
         self._pages = pages
 
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        """The best passages of exactly these documents, indexed or not.
+        """The best passages of exactly these documents, indexed or not; those of named parts come first.
 
         Raises DependencyDown only if the pages cannot be read either.
         """
         scope = list(dict.fromkeys(document_ids))
+        found = await self._search(query, scope, top_k)
+        if not may_name_parts(query) or len(scope) > MOST_LOOKED_UP or top_k < 1:
+            return found
+        pages = await self._read(scope)
+        named = await asyncio.to_thread(passages_named, query, pages)
+        if not named:
+            return found
+        best = found.hits[0].score if found.hits else 1.0
+        leading = [Hit(passage=passage, score=best) for passage in named[:top_k]]
+        step = RetrievalStep(method="lexical", threshold=1.0, hits=len(named), served=True, note=NAMED)
+        return Retrieval(hits=followed_by(leading, found.hits)[:top_k], steps=[step, *found.steps])
+
+    async def _search(self, query: str, scope: list[str], top_k: int) -> Retrieval:
         try:
             known = await self._index.indexed(scope)
             found = await self._retriever.search(query, [key for key in scope if key in known], top_k)
@@ -51,8 +72,29 @@ class WholeScopeRetriever:
         return await self._retriever.search_places(query, accessible, top_k)
 
     async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        pages = {document_id: await self._pages.get(document_id) for document_id in document_ids}
+        pages = await self._read(document_ids)
         return await asyncio.to_thread(search_pages, query, pages, top_k)
+
+    async def _read(self, document_ids: Sequence[str]) -> dict[str, list[Page]]:
+        return {document_id: await self._pages.get(document_id) for document_id in document_ids}
+
+
+def passages_named(query: str, pages: Mapping[str, Sequence[Page]]) -> list[Passage]:
+    """The passages of the parts that a question names, document by document."""
+    named: list[Passage] = []
+    for document_id, of_document in pages.items():
+        parts = named_parts(query, of_document)
+        if parts:
+            passages = split_pages(document_id, of_document)
+            named += (
+                passage
+                for part in parts
+                for passage in passages
+                if passage.page == of_document[part.at].number
+                and passage.start < part.end
+                and part.start < passage.end
+            )
+    return list(dict.fromkeys(named))
 
 
 def with_more(found: Retrieval, more: Retrieval, top_k: int) -> Retrieval:

@@ -13,6 +13,7 @@ from core.llm.model_catalog import REPLY
 from core.llm.tokens import TokenCounter, take_first_fitting, truncate
 from core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
 from core.search.bm25 import has_subject
+from core.search.whole_scope import NAMED
 
 INSTRUCTIONS = 800
 AROUND_A_SOURCE = 40
@@ -136,7 +137,7 @@ class Reader:
         found = await self._retriever.search(question, list(searched), passages)
         sources: list[Source] = []
         why = "" if found.hits else " No passage matches the question, so the opening pages were read."
-        if not has_subject(question):
+        if not has_subject(question) and not any(step.note == NAMED for step in found.steps):
             why = " The question names nothing to search for, so the opening pages were read."
         if why:
             sources = await self._read_openings(documents, after)

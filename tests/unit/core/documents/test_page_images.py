@@ -9,14 +9,12 @@ from PIL import Image
 from core.documents import page_images
 from core.documents.image_limits import ImageCounts, ImageLimits, with_image_tokens
 from core.documents.page_images import (
-    MOST_NAMED,
     MOST_PIXELS,
     TOO_SLOW,
     UNFORESEEN,
     WantedPage,
     draw_pages,
     names_document,
-    pages_named,
     pages_without_text,
 )
 from core.documents.pictures import webp_size
@@ -113,27 +111,6 @@ def test_tokens_of_pictures_are_part_of_the_total() -> None:
     assert with_image_tokens(sizes, ImageCounts()) == sizes
     counted = with_image_tokens(sizes, ImageCounts(sent=2, tokens=2000))
     assert counted == {"question": 5, "images": 2000, "total": 2005}
-
-
-@pytest.mark.parametrize(
-    ("question", "pages"),
-    [
-        ("What is on page 7?", [7]),
-        ("Was steht auf Seite 12 und auf S. 3?", [12, 3]),
-        ("Compare pages 2-4", [2, 3, 4]),
-        ("pages 2 and 9", [2, 9]),
-        ("Qué dice la página 5", [5]),
-        ("Are there 7 pages?", []),
-        ("page 1-999999", list(range(1, 22))),
-    ],
-)
-def test_pages_that_a_question_names(question: str, pages: list[int]) -> None:
-    assert pages_named(question) == pages
-
-
-def test_a_question_can_name_so_many_pages_and_no_more() -> None:
-    question = " ".join(f"s.{number}-{number + 20}" for number in range(1000, 18_000, 21))
-    assert pages_named(question) == list(range(1000, 1000 + MOST_NAMED))
 
 
 @pytest.mark.parametrize(

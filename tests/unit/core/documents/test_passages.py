@@ -114,6 +114,18 @@ def test_the_page_label_is_the_outermost_heading() -> None:
     assert [passage.heading for passage in split_pages("d", [page])] == ["Sheet 1 > Some Heading"]
 
 
+def test_printed_numbers_of_pages_are_no_headings() -> None:
+    texts = {
+        "iii": f"2 Methods\n{SENTENCE}",
+        "iv": SENTENCE,
+        "A-12": SENTENCE,
+        "6983": SENTENCE,
+        "2024": SENTENCE,
+    }
+    pages = [Page(number=at, text=text, label=label) for at, (label, text) in enumerate(texts.items(), 1)]
+    assert [each.heading for each in split_pages("d", pages)] == [*["2 Methods"] * 4, "2024"]
+
+
 def test_headings_include_their_parents() -> None:
     text = "\n".join(
         f"{heading}\n{SENTENCE * 13}"

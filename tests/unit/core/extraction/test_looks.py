@@ -13,6 +13,7 @@ from openpyxl.styles import Font
 from pptx import Presentation
 from pptx.util import Inches
 
+from core.extraction.looks import Look
 from core.extraction.raised import set_apart
 from core.extraction.rtf import to_text
 from tests.unit.core.extraction.samples import Read, W, archive, docx, with_member
@@ -37,6 +38,7 @@ def word() -> bytes:
     document = Document()
     made = runs(document.add_paragraph(), PIECES)
     made[1].font.superscript = made[3].font.strike = made[5].font.hidden = True
+    made[3].font.double_strike = made[5].font.strike = False  # as some programs write
     return saved(document)
 
 
@@ -81,7 +83,7 @@ def text_document() -> bytes:
         f'<style:style style:name="{name}" style:family="text"><style:text-properties {look}/></style:style>'
         for name, look in (
             ("R", 'style:text-position="super 58%"'),
-            ("S", 'style:text-line-through-style="solid"'),
+            ("S", 'style:text-line-through-style="solid" text:display="true"'),
             ("H", 'text:display="none"'),
         )
     )
@@ -122,6 +124,12 @@ async def test_raised_figures_are_set_apart_and_struck_text_is_left_out(
 ) -> None:
     text = "\n".join(page.text for page in (await read(name, content)).pages)
     assert " ".join(text.split()) == NOTICE
+
+
+def test_a_look_that_hides_text_outlasts_others_that_are_off() -> None:
+    look = Look().switched("strike", is_on=True).switched("vanish", is_on=False)
+    assert look.is_gone
+    assert not look.switched("strike", is_on=False).is_gone
 
 
 async def test_an_exponent_of_an_equation_has_its_sign(read: Read) -> None:

@@ -8,7 +8,7 @@ from fpdf import FPDF
 
 from core.errors import UnreadableDocument
 from core.extraction.extractor import Extractor
-from core.extraction.pages import LONGEST_PAGE
+from core.extraction.pages import LONGEST_PAGE, Unit, numbered_pages
 from core.extraction.pdf import LineEndHyphens
 from core.extraction.word_boxes import boxes_between, unpack
 from core.infra.sandbox import Limits, Sandbox
@@ -92,6 +92,18 @@ async def test_a_page_of_hundreds_of_thousands_of_characters_is_complete(read: R
     assert text.endswith("599989")
 
 
+async def test_pages_have_the_numbers_that_are_printed_on_them(read: Read) -> None:
+    file = FPDF()
+    file.set_font("helvetica", size=12)
+    file.add_page(label_style="r")
+    file.cell(text=TEXT)
+    file.add_page(label_style="D", label_prefix="A-", label_start=9)
+    file.cell(text=TEXT)
+    extraction = await read("a.pdf", bytes(file.output()))
+    assert [page.label for page in extraction.pages] == ["i", "A-9"]
+    assert [page.label for page in (await read("a.pdf", pdf(TEXT, TEXT))).pages] == ["", ""]
+
+
 async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
     pages = (await read("a.pdf", pdf(TEXT, "", TEXT))).pages
     assert [len(unpack(page.boxes)) for page in pages] == [9, 0, 9]
@@ -140,6 +152,11 @@ async def test_the_rest_of_a_very_long_page_follows_the_last_page(read: Read) ->
     assert max(len(page.text) for page in pages) <= LONGEST_PAGE
     assert sum(page.text.count("word") for page in pages) == 9000
     assert {page.label for page in pages[2:]} == {"Page 1 (continued)"}
+
+
+def test_units_that_follow_are_no_pages() -> None:
+    units = [Unit("a"), Unit("fields", follows=True), Unit("b " * LONGEST_PAGE)]
+    assert [unit.label for unit in numbered_pages(units)][-1] == "Page 2 (continued)"
 
 
 @pytest.mark.slow

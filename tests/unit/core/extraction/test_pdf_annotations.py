@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import (
     ArrayObject,
@@ -44,7 +45,9 @@ def tick(name: str, top: int, state: str) -> DictionaryObject:
     return annotation("/Widget", top, AS=NameObject(state), AP=looks, **values)
 
 
-def made(*annotations: DictionaryObject, attached: str = "", page: bytes = PAGE) -> bytes:
+def made(
+    *annotations: DictionaryObject, attached: str = "", attached_pdf: bytes = b"", page: bytes = PAGE
+) -> bytes:
     writer = PdfWriter(PdfReader(io.BytesIO(drawn_pages(page))))
     added = ArrayObject([writer._add_object(each) for each in annotations])
     writer.pages[0][NameObject("/Annots")] = added
@@ -52,6 +55,9 @@ def made(*annotations: DictionaryObject, attached: str = "", page: bytes = PAGE)
     writer._root_object[NameObject("/AcroForm")] = writer._add_object(form)
     if attached:
         writer.add_attachment(attached, b"prices")
+    if attached_pdf:
+        writer.add_attachment("prices.pdf", attached_pdf)
+        writer.add_attachment("damaged.pdf", b"%PDF-1.7 damaged")
     buffer = io.BytesIO()
     writer.write(buffer)
     return buffer.getvalue()
@@ -83,9 +89,27 @@ def test_a_hidden_field_is_left_out(tmp_path: Path) -> None:
     assert "secret" not in first_page(made(hidden), tmp_path / "a.pdf").text
 
 
-def test_a_page_with_fields_only_names_them(tmp_path: Path) -> None:
-    unit = first_page(made(text_field("Gudrun Falk", 700), page=b""), tmp_path / "a.pdf")
-    assert unit.text.strip() == "name: Gudrun Falk"
+def test_a_scan_with_typed_values_stays_a_scan_and_its_values_follow(tmp_path: Path) -> None:
+    source = tmp_path / "a.pdf"
+    source.write_bytes(made(text_field("Gudrun Falk", 700), page=b""))
+    scan, values = reader.read(source).units
+    assert (scan.text, scan.follows) == ("", False)
+    assert values == Unit("name: Gudrun Falk", "Page 1 (fields)", follows=True)
+
+
+def test_the_pages_of_attached_pdfs_follow_and_other_files_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "a.pdf"
+    inner = made(attached="deeper.pdf", page=b"BT /F 12 Tf 50 700 Td (The dredger costs 18,400.) Tj ET")
+    source.write_bytes(made(attached="prices.csv", attached_pdf=inner))
+    page, locked, following = reader.read(source).units
+    assert page.text.split("\n")[-1] == "Attached files (not read): prices.csv"
+    assert following == Unit("The dredger costs 18,400.", "prices.pdf, page 1", follows=True)
+    assert locked == Unit("Attached files (not read): damaged.pdf", "damaged.pdf", follows=True)
+    assert not list(reader.read(source, 2).units)[1:]  # a second child does not read them again
+    monkeypatch.setattr(reader, "MOST_ATTACHED", 1)
+    assert [unit.label for unit in reader.read(source).units] == ["", "damaged.pdf", "Attached files"]
 
 
 def test_notes_and_attached_files_are_at_the_end(tmp_path: Path) -> None:

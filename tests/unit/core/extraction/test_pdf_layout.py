@@ -33,7 +33,8 @@ def test_rows_of_figures_are_read_as_they_stand(
     laid_out = table(seed)
     assert as_drawn(laid_out.content).split("\n") != laid_out.lines
     unit = read(rotated(laid_out.content, turn), tmp_path / "a.pdf", rotation=turn if is_rotated else 0)
-    assert unit.text.split("\n") == laid_out.lines
+    rows = unit.text.replace("|", " ").split("\n")  # rows with fewer figures have empty cells
+    assert [" ".join(row.split()) for row in rows] == laid_out.lines
 
 
 @pytest.mark.parametrize("crop", [(), (40, 50, 590, 780)])
@@ -43,7 +44,7 @@ def test_each_word_is_highlighted_in_place(tmp_path: Path, seed: int, crop: tupl
     content = scrambled_pdf(laid_out.content, crop=crop)
     with viewed(content, tmp_path / "a.pdf") as page:
         start = 0
-        for word in page.text.split():
+        for word in page.text.replace("|", " ").split():
             start = page.text.index(word, start)
             (place,) = page.places(start, start + len(word))
             assert page.read(place) == word

@@ -41,6 +41,20 @@ async def test_rtf_tables_keep_their_column_names(read: Read) -> None:
     )
 
 
+async def test_text_boxes_follow_their_paragraph(read: Read) -> None:
+    box = (
+        r"{\shp{\*\shpinst{\sp{\sn shapeType}{\sv 202}}{\shptxt \pard\plain {\b Open} 9 to 17\par Ring.\par}}"
+    )
+    fallback = r"{\shprslt{\*\do{\dptxbx{\dptxbxtext\pard Open 9 to 17\par}}}}}"
+    extraction = await read("a.rtf", rtf(rf"Before.{box}{fallback} Behind.\par Next.\par"))
+    assert extraction.pages[0].text.split() == "Before. Behind. Open 9 to 17 Ring. Next.".split()
+
+
+async def test_text_directly_behind_a_change_of_looks_is_kept(read: Read) -> None:
+    extraction = await read("a.rtf", rtf(r"One.\par\pard\strike gone\strike0 kept\super 2\nosupersub\par"))
+    assert extraction.pages[0].text == "One.\nkept[2]"
+
+
 async def test_page_breaks_make_pages(read: Read) -> None:
     extraction = await read("a.rtf", rtf(r"One.\page Two, \\page is text.\par\pagebb Three."))
     assert [page.text for page in extraction.pages] == ["One.", "Two, \\page is text.\nThree."]

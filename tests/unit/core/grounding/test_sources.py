@@ -31,6 +31,14 @@ def test_a_marker_in_a_document_is_defused_in_the_prompt(planted: str) -> None:
     assert writer.grounding.issues == [f"Nothing is cited for: {read.text}"]
 
 
+def test_a_source_has_the_label_of_its_page_unless_its_section_begins_with_it() -> None:
+    labelled = source("It is 5.").model_copy(update={"page_label": 'Prices "A"'})
+    assert read_fenced(fence([labelled]))[0].label == 'Prices "A"'
+    within = labelled.model_copy(update={"heading": 'Prices "A" > Berths'})
+    assert read_fenced(fence([within]))[0].label == 'Prices "A"'
+    assert ' label="' not in fence([within, source("")])
+
+
 @pytest.mark.parametrize(
     "written", ["[2]", "[2, 3]", "［2］", "【12】", "[2;3 ]", "[\u200b2]", "[**3**]", "[\u00b2]", "[３]"]
 )

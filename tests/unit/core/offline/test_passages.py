@@ -190,3 +190,22 @@ def test_questions_contents_and_pieces_of_sentences_are_not_quoted(unquotable: s
     shown = closest_passages(LEAVE, [page(f"{unquotable}\n\nEmployees get 28 vacation days each year.")])
     assert shown.split("\n\n")[-1] == "Employees get 28 vacation days each year. [S1]"
     assert len(cited(shown)) == 1
+
+
+def test_a_named_page_is_shown_from_its_beginning() -> None:
+    sources = pages(
+        "Leave is 28 days. It is paid.", "Fees are due. Berth 3 is free.", "The gate closes at 8."
+    )
+    assert cited(closest_passages("What is on page 2?", sources)) == [2, 2]
+    assert cited(closest_passages("Is leave paid on page 2?", sources)) == [2, 2]
+    assert cited(closest_passages("And the last page?", sources)) == [3]
+
+
+def test_a_named_part_is_searched_for_the_rest_of_the_question() -> None:
+    lease = "3.3 The rent rises by 7 percent. It does not fall.\n3.4 Clause 3.3 does not apply in May."
+    shown = closest_passages("By how much does the rent rise by clause 3.3?", pages(lease, lease))
+    assert "7 percent" in shown
+    assert "does not apply" not in shown
+    labelled = [page("Preface.", 1, page=1), page("The tide is high.", 2, page=2)]
+    labelled[1] = labelled[1].model_copy(update={"label": "1"})
+    assert cited(closest_passages("What is on page 1?", labelled)) == [2, 1]

@@ -11,7 +11,7 @@ from core.documents.passages import split_pages
 from core.errors import DependencyDown
 from core.infra.sqlite import Database
 from core.models import Page, Retrieval, RetrievalStep
-from core.search.whole_scope import WholeScopeRetriever
+from core.search.whole_scope import NAMED, WholeScopeRetriever
 from core.storage.ai_search.client import Search
 from core.storage.ai_search.index import create_index
 from core.storage.ai_search.passages import AzurePassageIndex
@@ -70,6 +70,16 @@ async def retriever(search: Search, pages: SqlitePageStore) -> WholeScopeRetriev
 
 def places(found: Retrieval) -> set[tuple[str, int]]:
     return {(hit.passage.document_id, hit.passage.page) for hit in found.hits}
+
+
+async def test_parts_that_a_question_names_come_first(retriever: WholeScopeRetriever) -> None:
+    found = await retriever.search("What does page 2 say about the deductible?", ["plan"], 5)
+    assert [hit.passage.page for hit in found.hits] == [2, 1]
+    assert (found.steps[0].note, found.steps[0].hits) == (NAMED, 1)
+    found = await retriever.search("What is on page 1?", ["plan", "other"], 1)
+    assert (places(found), len(found.hits)) == ({("plan", 1)}, 1)
+    found = await retriever.search("Page 7?", ["plan", "other"], 5)
+    assert NAMED not in [step.note for step in found.steps]
 
 
 async def test_documents_without_an_index_are_scanned(

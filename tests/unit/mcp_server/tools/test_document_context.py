@@ -1,6 +1,6 @@
 """What of the documents goes to a model with a small window, and what is shown of the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,8 @@ from core.documents.scope import Scope
 from core.grounding.models import WrittenMark
 from core.grounding.sources import Source
 from core.llm.model_catalog import REPLY
+from core.models import Retrieval, RetrievalStep
+from core.search.whole_scope import NAMED
 from devkit.fakes import WordCounter
 from mcp_server.bootstrap import open_app
 from mcp_server.settings import Settings
@@ -74,14 +76,31 @@ def test_a_large_window_takes_no_more_than_it_takes() -> None:
     assert reading.left_out == 1
 
 
-async def read_long(question: str) -> PromptSources:
+class NamesParts(WordRetriever):
+    """Finds passages of parts that the question names."""
+
+    async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
+        found = await super().search(query, document_ids, top_k)
+        named = RetrievalStep(method="lexical", threshold=1.0, hits=1, note=NAMED)
+        return found.model_copy(update={"steps": [named]})
+
+
+async def read_long(
+    question: str, retriever: Callable[[FakeLibrary], WordRetriever] = WordRetriever
+) -> PromptSources:
     """What is read of a document of 40 pages that is too long to be read whole."""
     library = FakeLibrary()
     pages = [f"Chapter {n}. What is this document about pump {n}?" for n in range(2, 41)]
     document = library.add("guide.pdf", "The quays of Wexley", *pages).model_copy(update={"tokens": 9000})
     limits = ReadingLimits(whole=1000, unindexed=1000, passages=4)
     plan = plan_reading([document], limits)
-    return await Reader(library, WordRetriever(library), limits).read(question, plan)
+    return await Reader(library, retriever(library), limits).read(question, plan)
+
+
+async def test_for_a_part_that_the_question_names_no_opening_pages_are_read() -> None:
+    reading = await read_long("What is this document about?", NamesParts)
+    assert len(reading.sources) == 4
+    assert "opening pages" not in reading.reason
 
 
 async def test_for_a_question_about_the_whole_the_opening_pages_come_before_what_a_search_finds() -> None:
