@@ -73,7 +73,7 @@ class CitationWriter:
 
     A marker is about the sentences since the one before it in its paragraph, list item or table. Markers next
     to each other are checked together, so they are shown when the words behind them begin. `may_place`: code
-    names the source of sentences that name none of their own, if it is certain (`AnswerChecks.placed`).
+    names the source of sentences that name none, if it is certain (`AnswerChecks.placed`).
 
     Marks are places in the text without leading white space, which StreamStripper drops. `take_marks` returns
     those of the markers that were shown since its last call.
