@@ -80,8 +80,8 @@ class ModelSettings(WindowSettings):
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
         " and output_usd per million tokens, reasoning_effort, temperature, reasoning_tokens added to a"
-        " length limit, images (it reads them), image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that"
-        " ship with Orc",
+        " length limit, images (it reads them), image_tokens, judge_accuracy (balanced, 0 to 1); default: the"
+        " facts that ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
     critic_model: str | None = Field(
