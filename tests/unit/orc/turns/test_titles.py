@@ -53,7 +53,7 @@ class Titler:
     async def structured(
         self, messages: list[BaseMessage], schema: type[Title], *, budget: CallBudget
     ) -> Title:
-        assert budget.calls_left == 2, "a reply that is no title is asked for once more"
+        assert budget.calls_left == 2, "a reply that is no title is corrected once"
         self.prompts.append(messages)
         await self.may_answer.wait()
         if self.down is not None:
