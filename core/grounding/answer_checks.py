@@ -83,12 +83,13 @@ class AnswerChecks:
     def placed(self, evidence: Evidence, sources: Collection[Source]) -> Evidence:
         """The evidence with the sources that have the words of its sentences: exactly one for each.
 
-        Otherwise it is as before, and so it is if the sentences are quoted, or of a list or a table: the
-        words of an item do not say what the list is about.
+        Otherwise it is as before, and so it is if the sentences are quoted, or may be of a page without text,
+        or of a list or a table: the words of an item do not say what the list is about.
         """
         stated = [claim for claim in evidence.claims if claim.needs_source]
-        is_read = bool(evidence.quoting) or any(source.pictured for source in evidence.sources.values())
-        if is_read or any(claim.kind != "sentence" or claim.goes_on for claim in stated):
+        has_unread = not all(source.page_text.strip() for source in evidence.sources.values())
+        is_apart = any(claim.kind != "sentence" or claim.goes_on for claim in stated)
+        if evidence.quoting or has_unread or is_apart:
             return evidence
         if sum(map(len, {source.page_text for source in sources})) > MOST_SEARCHED:
             return evidence

@@ -74,6 +74,11 @@ def test_a_block_of_code_that_is_not_closed_gets_none() -> None:
     assert written(f"```\n{QUOTED}")[1].citations == []
 
 
+def test_a_page_without_text_may_be_the_source_that_the_answer_says() -> None:
+    _, writer = written(f"{QUOTED} [S3]", shown(LEAVE, DEVICES, " "))
+    assert [(each.page, each.placed_by) for each in writer.citations] == [(3, "answer")]
+
+
 def test_words_that_two_sources_have_are_no_place() -> None:
     _, writer = written(QUOTED, shown(LEAVE, DEVICES, LEAVE))
     assert writer.citations == []
