@@ -84,8 +84,9 @@ def test_words_that_two_sources_have_are_no_place() -> None:
     assert writer.citations == []
 
 
-def test_what_needs_no_source_gets_none() -> None:
-    _, writer = written(f"{QUOTED} [talk]", shown("You are welcome to ask again at any time."))
+@pytest.mark.parametrize("status", ["none", "talk"])
+def test_what_needs_no_source_gets_none(status: str) -> None:
+    _, writer = written(f"The duty desk wipes it from afar. [{status}]")
     assert writer.citations == []
 
 
