@@ -23,7 +23,7 @@ def check_words(citation: Citation) -> str:
     """What is known of the sentences that cite it, in one line; `reason` is a model's own text."""
     match citation.check:
         case "quoted":
-            return "same words" if citation.placed_by == "answer" else "same words, a place that code found"
+            return "same words"
         case "supported":
             return "checked by a second reading"
         case "reworded":

@@ -1,13 +1,13 @@
 """Checks the sentences of an answer against the sources that they cite, while the answer is written."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 from core.grounding.claims import Claim, Claims, covered_by_marker
 from core.grounding.code_check import CodeCheck, Page, Passage, check
-from core.grounding.models import CitationCheck, PlacedBy
+from core.grounding.models import CitationCheck
 from core.grounding.sources import Source
 from core.grounding.values import Values
 from core.text.quotes import Span
@@ -17,8 +17,6 @@ LONGEST_QUOTE = 1500
 MOST_TOGETHER = 20
 """Sources of the markers behind one sentence that are compared with it."""
 READ_PAGES = 32
-MOST_SEARCHED = 100_000
-"""Characters of the pages in which a sentence without a source is looked for: tens of milliseconds."""
 
 
 class Evidence(NamedTuple):
@@ -26,7 +24,7 @@ class Evidence(NamedTuple):
 
     `sources` are those of all markers behind these claims, by their numbers. If the sources have the words of
     all claims, `quoting` are the numbers of those that have any; `missing` are the numbers in claims that no
-    page has, and `differing` the first claim that has one. `placed_by`: who names the sources.
+    page has, and `differing` the first claim that has one.
     """
 
     claims: Sequence[Claim] = ()
@@ -34,7 +32,6 @@ class Evidence(NamedTuple):
     quoting: frozenset[int] = frozenset()
     missing: Sequence[str] = ()
     differing: str = ""
-    placed_by: PlacedBy = "answer"
 
     def check_of(self, source: Source) -> CitationCheck:
         """What is known of the claims as far as this source is concerned."""
@@ -72,32 +69,10 @@ class AnswerChecks:
         self._latest = self._checked(claims, above, sources) if cited else Evidence(claims, sources)
         return self._latest
 
-    def finish(self, text: str) -> Evidence:
-        """Add the text behind the last marker; returns what a marker at its end would be about."""
-        added = self.claims.add(text)
-        if not added:
-            return Evidence()
-        self._check_rest(added[0])
-        return Evidence(covered_by_marker(added)[0])
-
-    def placed(self, evidence: Evidence, sources: Collection[Source]) -> Evidence:
-        """The evidence with the sources that have the words of its sentences: exactly one for each.
-
-        Otherwise it is as before, and so it is if the sentences are quoted, or may be of a page without text,
-        or of a list or a table: the words of an item do not say what the list is about.
-        """
-        stated = [claim for claim in evidence.claims if claim.needs_source]
-        has_unread = not all(source.page_text.strip() for source in evidence.sources.values())
-        is_apart = any(claim.kind != "sentence" or claim.goes_on for claim in stated)
-        if evidence.quoting or has_unread or is_apart:
-            return evidence
-        if sum(map(len, {source.page_text for source in sources})) > MOST_SEARCHED:
-            return evidence
-        having = [[each for each in sources if self._passage(each).quotes(claim.text)] for claim in stated]
-        if not having or any(len(found) != 1 for found in having):
-            return evidence
-        self._latest = self._checked(stated, [], {found[0].number: found[0] for found in having})
-        return self._latest._replace(placed_by="code")
+    def finish(self, text: str) -> None:
+        """Add the text behind the last marker."""
+        if added := self.claims.add(text):
+            self._check_rest(added[0])
 
     def quote(self, evidence: Evidence, source: Source) -> Span:
         """The place on a source's page that is closest to the claims, to the last one above all."""

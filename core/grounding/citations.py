@@ -72,16 +72,14 @@ class CitationWriter:
     it has cited.
 
     A marker is about the sentences since the one before it in its paragraph, list item or table. Markers next
-    to each other are checked together, so they are shown when the words behind them begin. `may_place`: code
-    names the source of sentences that name none, if it is certain (`AnswerChecks.placed`).
+    to each other are checked together, so they are shown when the words behind them begin.
 
     Marks are places in the text without leading white space, which StreamStripper drops. `take_marks` returns
     those of the markers that were shown since its last call.
     """
 
-    def __init__(self, sources: Sequence[Source], question: str = "", *, may_place: bool = True) -> None:
+    def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._by_number = {source.number: source for source in sources}
-        self._may_place = may_place
         self._question, self._checks = question, AnswerChecks(question)
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
@@ -115,10 +113,7 @@ class CitationWriter:
         self._is_ending = True
         self._settle()
         text, self._since_marker = self._since_marker, ""
-        rest = self._placed(self._checks.finish(text))
-        if rest.sources and not self.code_end:
-            self._show(" ")
-            self._show_marker(list(rest.sources), rest)
+        self._checks.finish(text)
         return self._text_shown()
 
     def take_marks(self) -> list[WrittenMark]:
@@ -190,9 +185,9 @@ class CitationWriter:
                 self._has_too_many_brackets = True
                 self._objections.append(objections.too_many_brackets(MAX_BRACKETS))
             self._held = OPENING.sub(" (", self._held)
-        # The space before a marker that is not shown is not shown either. The answer may end here.
-        shown = self._held.rstrip() if is_all or len(self._held) < MAX_BRACKET else self._held
-        self._held = "" if is_all else self._held[len(shown) :]
+        # The space before a marker that is not shown is not shown either.
+        shown = self._held if is_all else self._held.removesuffix(" ")
+        self._held = self._held[len(shown) :]
         self._add_prose(shown)
 
     def _round(self) -> str:
@@ -242,19 +237,13 @@ class CitationWriter:
             return
         numbers = dict.fromkeys(number for each in waiting if not isinstance(each, str) for number in each)
         known = {number: self._by_number[number] for number in numbers if number in self._by_number}
-        evidence = self._placed(self._checks.check(self._before_markers, known))
-        if evidence.placed_by == "code":
-            # They take the place of the first marker.
-            waiting = [list(evidence.sources), *(each for each in waiting if isinstance(each, str))]
+        evidence = self._checks.check(self._before_markers, known)
         self._report(evidence, known)
         for each in waiting:
             if isinstance(each, str):
                 self._show(each)
             else:
                 self._show_marker(each, evidence)
-
-    def _placed(self, evidence: Evidence) -> Evidence:
-        return self._checks.placed(evidence, self._by_number.values()) if self._may_place else evidence
 
     def _report(self, evidence: Evidence, known: Mapping[int, Source]) -> None:
         """Object to numbers that no page has."""
@@ -291,19 +280,17 @@ class CitationWriter:
             end=span.end,
             check=check,
             missing=list(evidence.missing) if check == "differs" else [],
-            placed_by=evidence.placed_by,
             closest=self._checks.claims.lists_closest,
         )
         return marker_text(citation), citation
 
     def _add(self, citation: Citation, mark: Mark) -> None:
-        place = citation.model_dump_json(exclude={"placed_by"})
-        index = self._places.setdefault(place, len(self._cited))
+        index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
         if index == len(self._cited):
             self._cited.append(citation)
             self._marks.append([])
         self._marks[index].append(mark)
-        marked = self._cited[index].model_copy(update={"marks": [mark]})
+        marked = citation.model_copy(update={"marks": [mark]})
         self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
 
 

@@ -11,7 +11,6 @@ from core.models import Record
 CitationCheck = Literal["quoted", "supported", "reworded", "differs", "unsupported", "picture"]
 VERIFIED: frozenset[CitationCheck] = frozenset(("quoted", "supported"))
 REFUTED: frozenset[CitationCheck] = frozenset(("differs", "unsupported"))
-PlacedBy = Literal["answer", "code"]
 
 
 class Rectangle(Record):
@@ -56,11 +55,6 @@ class Citation(Record):
         " that are nowhere on the cited pages",
     )
     reason: str = Field(default="", description="if it is unsupported: why, in one line")
-    placed_by: PlacedBy = Field(
-        default="answer",
-        description="who names the source: the answer, or code, which does if the answer names none or one"
-        " without the words, and exactly one of the sources that were shown has them; the check is `quoted`",
-    )
     closest: bool = Field(
         default=False,
         description="the passage is close to the question and is not given as an answer; checked like others",

@@ -97,7 +97,7 @@ def rewritten(
     lines = [" ".join(BULLET.sub("", line.strip()).split()) for line in text.splitlines() if line.strip()]
     before = [cells for each in statement.claims if (cells := each.text.count("|"))]
     text = "\n".join(lines) if before else " ".join(lines)
-    writer = CitationWriter(sources, question, may_place=False)
+    writer = CitationWriter(sources, question)
     shown = f"{writer.feed(text)}{writer.finish()}".strip()
     checks = writer.grounding
     is_sound = checks.grounded and not checks.objections and not checks.not_found and not writer.code_end
@@ -152,7 +152,7 @@ def rebuilt(
         text += _as_written(new.text, written_marks(new.citations), numbers, 0, len(new.text))
         end = new.end
     text += _as_written(said, marks, numbers, end, len(said))
-    writer = CitationWriter(numbered, question, may_place=False)
+    writer = CitationWriter(numbered, question)
     shown = f"{writer.feed(text)}{writer.finish()}".strip()
     found = writer.grounding
     kept = [each for each in before.objections if each.code not in _CHECKED_AGAIN]
@@ -160,21 +160,12 @@ def rebuilt(
     is_cut = any(each.code == "cut" for each in kept)
     changed = {"objections": objections, "grounded": found.grounded and not is_cut}
     changed["not_found"] = found.not_found and not is_cut
-    by_code = {_place(each) for each in citations if each.placed_by == "code"}
-    cited = [
-        each.model_copy(update={"placed_by": "code"}) if _place(each) in by_code else each
-        for each in writer.citations
-    ]
-    grounding = found.model_copy(update=changed)
+    grounding, cited = found.model_copy(update=changed), writer.citations
     if any(each.check in JUDGED for each in citations):
         reading = SecondReading(shown, cited)
         reading.take_over(SecondReading(said, citations))
         grounding, cited = reading.grounding(grounding), reading.citations()
     return Rebuilt(f"{shown}{note}", cited, grounding)
-
-
-def _place(citation: Citation) -> tuple[str, int, int, CitationCheck]:
-    return citation.page_id, citation.start, citation.end, citation.check
 
 
 def _as_written(

@@ -130,9 +130,8 @@ const CHECKS = /** @type {const} */ (["quoted", "supported", "reworded", "differ
 const MOST_MISSING = 3;
 
 /** The check in words. @param {Citation} citation */
-export function verdictOf({ closest, check, missing, reason, page, page_label: label, url, placed_by: placedBy }) {
+export function verdictOf({ closest, check, missing, reason, page, page_label: label, url }) {
   if (closest) return t("verdict.close");
-  if (placedBy === "code") return t("verdict.quoted.placed");
   if (check === "unsupported" && reason) return t("verdict.unsupported.why", { reason });
   if (check !== "differs") return t(`verdict.${check}`);
   const named = missing.slice(0, MOST_MISSING);

@@ -9,7 +9,7 @@ import pytest
 
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.in_process import Variant, running_here
-from tests.system.steps import QUAY, answered, ask, conversation_with, turns_of
+from tests.system.steps import QUAY, answered, ask, conversation_with
 
 KAI = "Der Kai wird um sieben geöffnet. Der Hafenmeister hat den Schlüssel."
 MARKS = ("not verified", "citation withheld", "No source")
@@ -127,13 +127,3 @@ def test_no_turn_of_a_long_conversation_is_marked(
         for said in turns
     ]
     assert turns[0].question in answers[-1]["answer"]
-
-
-def test_a_source_that_code_names_is_stored_as_that(client: httpx.Client, model: Model) -> None:
-    model.turns = [Said("When does the quay open?", "The quay opens at seven.")]
-    conversation_id = conversation_with(client, "quay.txt")
-    said = answered(ask(client, conversation_id, question=model.turns[0].question))
-    [stored] = turns_of(client, conversation_id)
-    for citations in (said["citations"], stored["citations"]):
-        assert [(each["check"], each["placed_by"]) for each in citations] == [("quoted", "code")]
-    assert said["metadata"]["critic_summary"]["grounded"]

@@ -76,7 +76,6 @@ export interface Schemas {
     check: "quoted" | "supported" | "reworded" | "differs" | "unsupported" | "picture";
     missing: Array<string>;
     reason: string;
-    placed_by: "answer" | "code";
     closest: boolean;
     url: string | null;
     rectangles: Array<Schemas["Rectangle"]>;

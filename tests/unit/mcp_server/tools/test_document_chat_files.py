@@ -292,18 +292,6 @@ def _parts(double: OpenAIDouble) -> list[dict[str, str]]:
     ]
 
 
-async def test_an_answer_in_the_words_of_a_page_is_cited_by_code(
-    side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
-) -> None:
-    await put(side, "a.pdf", pdf(QUAY, CRANE))
-    double.script.replies.append(Reply(text="The quay opens at seven."))
-    listener = Listener()
-    result = await ask(side, chat, "a.pdf", listener=listener)
-    assert [(c.page, c.check, c.placed_by) for c in result.citations] == [(1, "quoted", "code")]
-    assert result.answer == 'The quay opens at seven. [Page 1 of Document "a.pdf"]' == "".join(listener.shown)
-    assert (result.metadata.grounding.grounded, result.metadata.grounding.uncited) == (True, 0)
-
-
 async def test_a_page_whose_text_is_not_known_verifies_nothing(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:

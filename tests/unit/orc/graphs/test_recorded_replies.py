@@ -5,7 +5,6 @@ a reply that is served again needs no model, and takes a millisecond.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -25,9 +24,6 @@ BY_HAND, STYLES = "large, by hand", "other styles, by hand"
 DELTA = 12
 """Characters that arrive together."""
 MOST_DIFFERING = 0.05
-MARKER = re.compile(r" *\[S?\d[^\]]*\]")
-PLACED_BY_CODE = frozenset("own-f4 museum-4 prices-4 ferry-4 hb-2 hb-7 homeflex-5 own-p6 parts-a-1".split())
-"""Replies with a sentence whose source code finds if no marker names it. All were read: they are right."""
 LEAST_LOCATED = 0.94
 
 Line = Mapping[str, Any]
@@ -136,19 +132,6 @@ def test_citations_show_the_place_that_has_the_fact() -> None:
     ]
     assert sum(located) >= LEAST_LOCATED * len(located)
     assert len(located) > 100
-
-
-def test_code_names_sources_of_right_replies_without_markers() -> None:
-    bare = [{**line, "reply": MARKER.sub("", line["reply"])} for line in lines_of("replies.jsonl")]
-    placed = [
-        (each.line["id"], citation.check)
-        for each in map(read, bare)
-        for _, citation in each.marked
-        if citation.placed_by == "code"
-    ]
-    assert len(placed) >= 10
-    assert {check for _, check in placed} == {"quoted"}
-    assert {name for name, _ in placed} <= PLACED_BY_CODE
 
 
 def test_no_wrong_sentence_is_said_to_be_in_the_words_of_its_page() -> None:
