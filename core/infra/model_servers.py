@@ -11,14 +11,18 @@ LOCAL_DEFAULTS = {
     "tool_timeout_seconds": 600.0,
 }
 """Defaults of settings if the model runs on this machine, where it may read a prompt for minutes."""
+TEMPERATURE = 0.2
+"""For servers that take 0.7 to 1 by default: a small model then copies the prompt's examples and invents."""
 
 
 class ModelServer(NamedTuple):
-    """A kind of server: its name for people, its usual address, and what makes its window larger."""
+    """A kind of server: its name for people, its usual address, what makes its window larger, and the
+    temperature that is sent; None: none, as its models may refuse one."""
 
     label: str
     url: str
     larger_window: str = ""
+    temperature: float | None = None
 
 
 SERVERS = {
@@ -27,11 +31,20 @@ SERVERS = {
     "mistral": ModelServer("Mistral", "https://api.mistral.ai/v1"),
     "openrouter": ModelServer("OpenRouter", "https://openrouter.ai/api/v1"),
     "ollama": ModelServer(
-        "Ollama", "http://127.0.0.1:11434/v1", "start it with OLLAMA_CONTEXT_LENGTH=16384 (ollama serve)"
+        "Ollama",
+        "http://127.0.0.1:11434/v1",
+        "start it with OLLAMA_CONTEXT_LENGTH=16384 (ollama serve)",
+        TEMPERATURE,
     ),
-    "lmstudio": ModelServer("LM Studio", "http://127.0.0.1:1234/v1", "load the model with a longer context"),
-    "llamacpp": ModelServer("llama.cpp", "http://127.0.0.1:8080/v1", "start it with --ctx-size 16384"),
-    "vllm": ModelServer("vLLM", "http://127.0.0.1:8000/v1", "start it with --max-model-len 16384"),
+    "lmstudio": ModelServer(
+        "LM Studio", "http://127.0.0.1:1234/v1", "load the model with a longer context", TEMPERATURE
+    ),
+    "llamacpp": ModelServer(
+        "llama.cpp", "http://127.0.0.1:8080/v1", "start it with --ctx-size 16384", TEMPERATURE
+    ),
+    "vllm": ModelServer(
+        "vLLM", "http://127.0.0.1:8000/v1", "start it with --max-model-len 16384", TEMPERATURE
+    ),
     "litellm": ModelServer("LiteLLM", "http://127.0.0.1:4000/v1"),
 }
 FOUND_BY_PORT = ("ollama", "lmstudio", "llamacpp")

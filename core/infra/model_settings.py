@@ -14,8 +14,8 @@ from core.models import Record
 class ModelFacts(Record):
     """Facts about one model. `input_usd` and `output_usd` are prices per million tokens; None: unknown.
 
-    `reasoning_effort` is sent with each request; None: not sent. A model may think in `reasoning_tokens`
-    before it answers. `images`: it reads pictures.
+    `reasoning_effort` and `temperature` are sent with each request; None: not sent. A model may think in
+    `reasoning_tokens` before it answers. `images`: it reads pictures.
     `judge_accuracy`: its balanced accuracy as judge of answers; None: not measured.
     """
 
@@ -23,6 +23,7 @@ class ModelFacts(Record):
     input_usd: float | None = Field(None, ge=0)
     output_usd: float | None = Field(None, ge=0)
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high"] | None = None
+    temperature: float | None = Field(None, ge=0, le=2)
     reasoning_tokens: int = Field(0, ge=0)
     images: bool = False
     image_tokens: int = Field(3000, ge=1)
@@ -78,9 +79,9 @@ class ModelSettings(WindowSettings):
     model_catalog: dict[str, ModelFacts] = Field(
         {},
         description="facts about models as a JSON object by model name: context_window in tokens, input_usd"
-        " and output_usd per million tokens, reasoning_effort, reasoning_tokens added to a length limit,"
-        " images (it reads them), image_tokens, judge_accuracy (balanced, 0 to 1); default: the facts that"
-        " ship with Orc",
+        " and output_usd per million tokens, reasoning_effort, temperature, reasoning_tokens added to a"
+        " length limit, images (it reads them), image_tokens, judge_accuracy (balanced, 0 to 1); default: the"
+        " facts that ship with Orc",
     )
     planner_model: str | None = Field(None, description="model that plans a turn; default: the chat model")
     critic_model: str | None = Field(

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from core.errors import InvalidInput
+from core.infra.model_servers import SERVERS
 from core.infra.model_settings import ModelFacts
 from core.infra.settings import CoreSettings
 from core.llm.chat_model import ChatModel
@@ -102,6 +103,8 @@ def build_chat_model(
         return ChatModel(made, counter, name="extractive", role=role, records_content=recorded)
     name = name or _model_name(settings, role)
     facts = ModelCatalogue(settings.model_catalog).facts(name)
+    if settings.server is not None and facts.temperature is None:
+        facts = facts.model_copy(update={"temperature": SERVERS[settings.server].temperature})
     endpoint = provider.endpoint
     return ChatModel(
         _openai_chat(provider, name, facts, responses=settings.responses_api),

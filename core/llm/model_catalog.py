@@ -13,6 +13,7 @@ from core.models import Usage
 
 _FILE = Path(__file__).parent / "models.toml"
 _MILLION = 1_000_000
+_PRICES = ("input_usd", "output_usd")
 
 REPLY = 1500
 """Tokens reserved for an answer that has no length limit."""
@@ -71,4 +72,9 @@ def _shipped_facts(name: str) -> ModelFacts | None:
 
 @cache
 def _shipped() -> dict[str, ModelFacts]:
-    return _FACTS.validate_python(tomllib.loads(_FILE.read_text()))
+    listed = tomllib.loads(_FILE.read_text())
+    for facts in listed.values():
+        if (other := facts.pop("like", None)) is not None:
+            inherited = {key: value for key, value in listed[other].items() if key not in _PRICES}
+            facts.update(inherited | facts)
+    return _FACTS.validate_python(listed)

@@ -120,7 +120,7 @@ def _message_of(generation: ChatGeneration, about: dict[str, Any] | None = None)
 def build_openai_chat(provider: Provider, name: str, facts: ModelFacts, *, responses: bool) -> OpenAIChat:
     """The provider's model of this name, by chat completions or by the responses API.
 
-    No temperature is sent, because reasoning models refuse one.
+    No temperature is sent unless the facts have one, because reasoning models refuse it.
     """
     # LangChain would choose the API by the model's name. The responses API stores prompts and answers for
     # 30 days unless it is asked not to.
@@ -134,6 +134,7 @@ def build_openai_chat(provider: Provider, name: str, facts: ModelFacts, *, respo
         http_async_client=provider.http,
         timeout=provider.http.timeout,
         max_retries=provider.retries,
+        temperature=facts.temperature,
         stream_usage=True,
         stream_chunk_timeout=0,  # the read timeout bounds silence too, and costs nothing per token
         **api,

@@ -80,7 +80,6 @@ class _ChatCall:
     plan: ReadingPlan
     attached: list[Attachment]
     reporter: Reporter
-    stream: bool
     model: ChatModel
     options: CallOptions
     look_for: str | None
@@ -116,7 +115,6 @@ class DocumentChat:
         document_names: Sequence[str],
         reporter: Reporter,
         *,
-        stream: bool,
         options: CallOptions = DEFAULT_OPTIONS,
         look_for: str | None = None,
         context: str = ALL,
@@ -140,7 +138,7 @@ class DocumentChat:
             raise attachments.none_readable(ready)
         plan = plan_reading(readable, self.reader.limits, options.whole_documents)
         attached = await self.files.attach(plan.whole)
-        work = _ChatCall(question, plan, attached, reporter, stream, model, options, look_for)
+        work = _ChatCall(question, plan, attached, reporter, model, options, look_for)
         work.allowed = allowed
         work.origins = {each.document_id: origin_of(scope, each) for each in documents}
         return await self._result(work, ready, *await self._answer(work, ready))
@@ -274,20 +272,13 @@ async def _write(messages: Sequence[BaseMessage], writer: CitationWriter, work: 
     cut: ReplyCut | None = None
     cap = work.options.max_tokens
     try:
-        if work.stream:
-            pieces = work.model.stream(messages, budget=work.budget, max_tokens=cap)
-            async with aclosing(pieces) as deltas:
-                async for delta in deltas:
-                    await _send(writer.feed(delta), writer, work)
-        else:
-            said = await work.model.complete(messages, budget=work.budget, max_tokens=cap)
-            await _send(writer.feed(said), writer, work)
+        async with aclosing(work.model.stream(messages, budget=work.budget, max_tokens=cap)) as deltas:
+            async for delta in deltas:
+                await _send(writer.feed(delta), writer, work)
     except ReplyCut as exc:
         if not exc.is_kept:
             raise
         cut = exc
-        if not work.stream:
-            await _send(writer.feed(exc.text), writer, work)
     await _send(writer.finish(), writer, work)
     if not work.shown:
         raise cut or empty_reply()
@@ -337,7 +328,6 @@ def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> N
                 question,
                 document_names,
                 progress,
-                stream=progress.streaming,
                 options=options_of(ctx),
                 look_for=look_for,
                 context=context,

@@ -1,6 +1,5 @@
 """write_answer, the only node that makes an answer, and return_state, which shows its sources."""
 
-from contextlib import aclosing
 from typing import Any
 
 from langgraph.runtime import Runtime
@@ -10,12 +9,12 @@ from core.grounding.rectangles import with_rectangles
 from core.grounding.sources import without_markers
 from core.markdown.safe_markdown import made_safe
 from orc.events import Citations, Token
-from orc.graphs.answer_stream import AnswerStream, answer_fields
+from orc.graphs.answer_stream import answer_fields
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import sources_prompt
 from orc.graphs.revision import revision_deadline
-from orc.graphs.tool_loop import answer_with_tools
-from orc.graphs.utils import changes, writer_of
+from orc.graphs.tool_loop import answer_with_tools, ask_writer
+from orc.graphs.utils import changes
 from orc.lookups import LookupStep
 
 
@@ -42,20 +41,9 @@ async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict
 
 
 async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    stream = AnswerStream(deps.emit, state.attempt.sources, f"{state.question}\n{state.query}")
-    (writer, cap), messages = (
-        writer_of(state, deps),
-        sources_prompt(state, deps, state.tool_results, state.attempt.sources),
-    )
-    async with stream.accept_cut(cap):
-        if not deps.stream:
-            stream.write(await writer.complete(messages, budget=deps.budget, max_tokens=cap))
-        else:
-            async with aclosing(writer.stream(messages, budget=deps.budget, max_tokens=cap)) as deltas:
-                async for delta in deltas:
-                    stream.write(delta)
-    stream.finish()
-    return answer_fields(stream, state.tool_results, state)
+    results, sources = state.tool_results, state.attempt.sources
+    _, stream = await ask_writer(sources_prompt(state, deps, results, sources), sources, state, deps)
+    return answer_fields(stream, results, state)
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
 from core.documents.places import ALL, FOCUS
 from core.errors import OrcError
+from core.grounding.sources import Source
 from orc.events import Event, Reset
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, ToolResult
@@ -37,8 +38,14 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
     for _ in range(deps.settings.max_tool_rounds + (not may_call)):
         if deps.budget.calls_left <= 1:
             break
-        emit = _unseen if found_nothing else deps.emit
-        reply, stream = await _ask_model(conversation, state, deps, emit, may_call=may_call)
+        reply, stream = await ask_writer(
+            conversation.messages(may_call=may_call),
+            conversation.context.sources,
+            state,
+            deps,
+            tools=state.tools if may_call else [],
+            emit=_unseen if found_nothing else None,
+        )
         if not reply.tool_calls and not reply.invalid_tool_calls:
             answer = found_nothing or answer_fields(stream, conversation.context.results, state)
             if may_call or not (answer["grounding"] and answer["grounding"].not_found):
@@ -115,25 +122,20 @@ def _call_step(result: ToolResult) -> LookupStep:
     return LookupStep(tool=name, reason_code="model_called")
 
 
-async def _ask_model(
-    conversation: ToolConversation,
+async def ask_writer(
+    messages: Sequence[BaseMessage],
+    sources: Sequence[Source],
     state: ConversationState,
     deps: Deps,
-    emit: Callable[[Event], None],
     *,
-    may_call: bool,
+    tools: Sequence[dict[str, Any]] = (),
+    emit: Callable[[Event], None] | None = None,
 ) -> tuple[AIMessage, AnswerStream]:
     """The calls of the reply, and the stream of its text. Text that ends at its cap is an answer."""
     writer, cap = writer_of(state, deps)
-    question, sources = f"{state.question}\n{state.query}", conversation.context.sources
-    stream = AnswerStream(emit, sources, question)
+    stream = AnswerStream(emit or deps.emit, sources, f"{state.question}\n{state.query}")
     reply = AIMessage("")
-    pieces = writer.stream_with_tools(
-        conversation.messages(may_call=may_call),
-        state.tools if may_call else [],
-        budget=deps.budget,
-        max_tokens=cap,
-    )
+    pieces = writer.stream_with_tools(messages, tools, budget=deps.budget, max_tokens=cap)
     async with stream.accept_cut(cap), aclosing(pieces):
         async for piece in pieces:
             if isinstance(piece, str):

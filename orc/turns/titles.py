@@ -11,6 +11,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import BaseModel, Field
 
 from core.errors import OrcError
 from core.llm.chat_model import CallBudget, ChatModel
@@ -23,7 +24,6 @@ from orc.events import Event, TitleUpdated
 
 PROMPT = Path(__file__).parents[1] / "prompts" / "chat_session_title.md"
 QUESTION_TOKENS = 500
-REPLY_TOKENS = 200
 TITLE_SECONDS = 20.0
 """Later than this after the question a title is not wanted any more."""
 WAIT_SECONDS = 1.0
@@ -33,22 +33,25 @@ TITLED_TURNS = 3
 MOST_CHARACTERS = 80
 MOST_WORDS = 12
 _QUOTES = "\"'`“”„‟«»‘’‚"
-_PREFACE = re.compile(
-    r"title\s*:|(?:sure|certainly|of course|here(?: is|'s|’s)|i'm|i am|i can|as an)\b", re.IGNORECASE
-)
 _MARKED = re.compile(r"[\[\]<>{}#*_`|]|https?:")
 
 logger = logging.getLogger(__name__)
 
 
+class Title(BaseModel):
+    """The title of a conversation."""
+
+    title: str = Field(description="at most eight words, in the language of the message")
+
+
 def accepted(text: str) -> str | None:
-    """The title in a model's reply: one line of visible text; None if the reply is something else."""
+    """The title that a model has given: one line of visible text; None if it is something else."""
     title = " ".join(text.strip().strip(_QUOTES).split(" ")).strip().removesuffix(".")
     if not 1 <= len(title) <= MOST_CHARACTERS or len(title.split()) > MOST_WORDS:
         return None
     if any(unicodedata.category(character)[0] == "C" or character in "\u2028\u2029" for character in title):
         return None
-    return None if _PREFACE.match(title) or _MARKED.search(title) or title.endswith(":") else title
+    return None if _MARKED.search(title) or title.endswith(":") else title
 
 
 class PendingTitle:
@@ -147,7 +150,7 @@ class Titles:
             SystemMessage(content=self._prompt),
             HumanMessage(content=f"<message>\n{quoted}\n</message>"),
         ]
-        return await model.complete(messages, budget=CallBudget(max_calls=1), max_tokens=REPLY_TOKENS)
+        return (await model.structured(messages, Title, budget=CallBudget(max_calls=2))).title
 
 
 def title_event(head: Head) -> TitleUpdated:

@@ -1,6 +1,7 @@
 """The seed's testing notes on sessions over several contexts, each as a test of its name."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ class Seeded(NamedTuple):
 
 def respond(request: ChatRequest) -> Reply | None:
     """A title to the model that makes them; what the double says by itself to all others."""
-    return Reply(text=TITLE) if request.body["model"] == TITLE_MODEL else None
+    return Reply(text=json.dumps({"title": TITLE})) if request.body["model"] == TITLE_MODEL else None
 
 
 @pytest.fixture(scope="module")

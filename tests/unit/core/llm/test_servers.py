@@ -94,6 +94,31 @@ async def test_the_user_gets_the_answer(quirk: Quirk, double: OpenAIDouble, loca
     assert (await answer(local)).strip() == ANSWER
 
 
+@pytest.mark.parametrize(
+    ("name", "catalog", "sent"),
+    [
+        ("ollama:llama3.2", {}, 0.2),
+        ("vllm:qwen3", {"qwen3": {"temperature": 0.6}}, 0.6),
+        ("litellm:gpt-5", {}, None),
+        ("openai:gpt-5.1", {}, None),
+        (None, {}, None),
+    ],
+)
+async def test_a_low_temperature_is_sent_to_servers_that_run_models_themselves(
+    name: str | None,
+    catalog: dict[str, Any],
+    sent: float | None,
+    double: OpenAIDouble,
+    base_url: str,
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+) -> None:
+    settings = make_settings(openai_base_url=base_url, model=name, model_catalog=catalog)
+    await answer(build_chat_model(settings, "writer", counter, open_for(settings)))
+    assert double.requests[0].body.get("temperature") == sent
+
+
 async def test_a_refusal_of_tools_is_remembered_by_all_roles_of_the_model(
     double: OpenAIDouble,
     base_url: str,

@@ -167,7 +167,6 @@ async def ask(
         "When does the quay open?",
         names,
         listener or Listener(),
-        stream=listener is not None,
         options=options,
     )
 

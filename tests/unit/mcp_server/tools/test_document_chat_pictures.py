@@ -89,7 +89,7 @@ class Desk:
     ) -> DocumentChatResult:
         scope = Scope.of_session(ANN, await self.side.library.resolve(ANN, names))
         options = CallOptions(images=limits)
-        return await self.chat.answer(scope, question, names, Listener(), stream=False, options=options)
+        return await self.chat.answer(scope, question, names, Listener(), options=options)
 
     @property
     def lines(self) -> list[str]:

@@ -154,7 +154,7 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
     async with open_app(settings) as services:
         chat = services.document_chat
         scope = Scope.of_session(ANN, documents)
-        found = await chat.answer(scope, QUESTION, ["guide.txt"], Silent(), stream=False)
+        found = await chat.answer(scope, QUESTION, ["guide.txt"], Silent())
     assert tokens_for_text(window) < documents[0].tokens <= settings.full_text_tokens
     assert "The quay opens at seven." in found.answer
     assert found.metadata.left_out == 0

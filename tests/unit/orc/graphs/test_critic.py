@@ -644,12 +644,6 @@ async def test_an_answer_that_reaches_the_limit_of_the_model_is_kept_and_labelle
     assert "The answer was cut at the length limit of the model." in turn.of(Critique)[0].issues
 
 
-async def test_a_whole_response_is_not_read_piece_by_piece() -> None:
-    turn = capped(AIMessage("The fee is 10."), stream=False)
-    await asked(turn)
-    assert turn.of(Token)[0].text == "The fee is 10."
-
-
 async def test_a_broken_reply_under_a_cap_is_a_failure() -> None:
     turn = capped(AIMessage("The fee"))
     writer = turn.deps.models.writer

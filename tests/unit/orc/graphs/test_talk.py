@@ -44,6 +44,32 @@ async def test_talk_needs_no_source(question: str, answer: str) -> None:
     assert turn.of(Critique) == []
 
 
+# question, answer, (who looks it up, how often the model is called)
+OTHER_MESSAGES = [
+    ("What can you do?", "I answer questions about your documents. [talk]", ("none", 1)),
+    ("How are you?", "I am fine. What would you like to know? [talk]", ("none", 1)),
+    ("Buongiorno!", "Buongiorno! Che cosa vuole sapere? [talk]", ("search", 1)),
+    ("I prefer short answers", "I will keep them short. [talk]", ("search", 1)),
+    ("What is the fee?", "The fee is 10. [S1]", ("search", 1)),
+    ("What do families pay?", "Families pay 15 instead of the usual fee. [S1]", ("search", 1)),
+    ("explain it like I'm five", "What would you like me to explain?", ("search", 1)),
+    ("sum up our talk", "We have not talked about anything yet. [talk]", ("search", 1)),
+    ("Who wrote this and when?", "Which of the documents do you mean?", ("tools", 1)),
+    ("Wie hoch ist die Gebühr?", "Die Gebühr ist 10. [S1]", ("search", 1)),
+]
+
+
+@pytest.mark.parametrize(("question", "answer", "route"), OTHER_MESSAGES)
+async def test_no_first_message_gets_a_mark_or_a_second_call(
+    question: str, answer: str, route: tuple[str, int]
+) -> None:
+    turn, state = await answered(question, answer)
+    assert state.route is not None
+    assert (state.route.retriever, len(turn.model.calls)) == route
+    assert "erified" not in (state.answer or "")
+    assert [verdict.action for verdict in turn.of(Critique)] in ([], ["accept"])
+
+
 @pytest.mark.parametrize(
     "answer",
     ["The fee is 10 euros. [talk]", "Paris is the capital of France.", "The notice is 3 months. [none]"],
