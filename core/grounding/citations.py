@@ -33,6 +33,7 @@ from core.markdown.brackets import (
 )
 from core.markdown.safe_markdown import SafeMarkdown
 
+_ENDS = (".", "!", "?", "\u3002")
 _STAYS = ".,\u3002"
 """What may stand directly behind a text whose marker is not shown. It makes neither a tag nor an address."""
 
@@ -97,6 +98,8 @@ class CitationWriter:
         self._ends_in_citation = False
         self._has_gap = False
         """Whether the text ends where a marker is not shown: what follows must not join it."""
+        self._has_full_stop = False
+        """Whether a sentence has ended before such a marker: `No. [none].` has one full stop too many."""
         self._objections: list[Objection] = []
         self._has_too_many_brackets = False
         self._length = 0
@@ -257,6 +260,7 @@ class CitationWriter:
         self._checks.add(text, status)
         self._statuses.append(StatusMark(at=self._length, status=status))
         self._has_gap = self._length > 0
+        self._has_full_stop = text.rstrip().endswith(_ENDS)
 
     def _add_marker(self, numbers: list[int]) -> None:
         """Have a marker wait for those next to it."""
@@ -267,9 +271,12 @@ class CitationWriter:
         self._since_marker = ""
 
     def _show(self, text: str) -> None:
-        if self._has_gap and (behind := text.lstrip(_STAYS)):
-            text = f"{text[: -len(behind)]}{'' if behind[0].isspace() else ' '}{behind}"
-            self._has_gap = False
+        if self._has_gap:
+            behind = text.lstrip(_STAYS)
+            text = "" if self._has_full_stop else text[: len(text) - len(behind)]
+            if behind:
+                text += behind if behind[0].isspace() else f" {behind}"
+                self._has_gap = self._has_full_stop = False
         text = text if self._length else text.lstrip()
         self._length += len(text)
         self._shown.append(text)

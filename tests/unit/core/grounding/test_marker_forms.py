@@ -75,6 +75,7 @@ def test_a_page_that_holds_a_marker_cites_nothing_when_it_is_copied(planted: str
     [
         ("No owner is named. [none] It opens at 7.", "No owner is named. It opens at 7."),
         ("No owner is named [none]. It opens at 7.", "No owner is named. It opens at 7."),
+        ("No owner is named. [none]. It opens at 7.", "No owner is named. It opens at 7."),
         ("No owner is named.[none]It opens at 7.", "No owner is named. It opens at 7."),
         ("No owner is named[none][S1]", "No owner is named"),
         ("- **Owner:** unknown [none]\n- [talk] Hello!", "- **Owner:** unknown\n- Hello!"),
@@ -122,4 +123,5 @@ def test_a_history_shows_models_their_own_words() -> None:
 
 
 def test_only_the_marker_of_what_was_not_found_is_shown_as_a_sentence() -> None:
-    assert cited("[none]")[0] == "I could not find this in the attached documents."
+    for written in ("[none]", "[none]."):
+        assert cited(written)[0] == "I could not find this in the attached documents."
