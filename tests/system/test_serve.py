@@ -23,6 +23,14 @@ SLOWLY = Script(text="The quay opens at seven and the key is there. " * 3, token
 TURNS = 3
 
 
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """Programs that are started heed SIGINT, also if a shell runs the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def system(tmp_path: Path, model_settings: dict[str, str]) -> Iterator[System]:
     with running(tmp_path / "data", **model_settings) as system:

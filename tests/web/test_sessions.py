@@ -281,6 +281,9 @@ async def test_sessions_further_down_stay_listed_once_the_page_is_looked_at_agai
 async def test_the_arrows_lead_from_the_search_to_a_session_and_back(visit: Visit) -> None:
     await visit.ask("When does the ferry leave?")
     await visit.click("#new")
+    await visit.page.until(
+        "document.querySelector('.session-list li > a')?.textContent === 'When does the ferry leave?'"
+    )
     await visit.page.press("k", modifiers=2)
     await visit.page.until("document.activeElement.id === 'search'")
     await visit.page.press("ArrowDown")

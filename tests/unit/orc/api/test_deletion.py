@@ -22,6 +22,7 @@ from orc.conversations.sqlite import SqliteTurnLog
 from orc.memory import sqlite
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.traces.models import NoTraces
+from orc.turns.changes import Changes
 
 
 class EmptyLibrary:
@@ -37,10 +38,10 @@ class EmptyLibrary:
 class Forgetful:
     """Turns of which none is known."""
 
-    async def forget(self, owner: Owner) -> None:
-        """See TurnService."""
+    def __init__(self) -> None:
+        self.changes = Changes()
 
-    def changed(self, owner: Owner) -> None:
+    def forget(self, owner: Owner) -> None:
         """See TurnService."""
 
 
