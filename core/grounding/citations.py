@@ -237,6 +237,9 @@ class CitationWriter:
 
     def _add_prose(self, text: str) -> None:
         """Show text; the markers before it are shown first, unless it has no words."""
+        if self._has_full_stop:
+            text = text.lstrip(_STAYS)
+            self._has_full_stop = not text
         if any(map(str.isalnum, text)):
             self._settle()
         # After a citation these would turn it into a Markdown link to an address of the model's choice.
@@ -264,6 +267,7 @@ class CitationWriter:
 
     def _add_marker(self, numbers: list[int]) -> None:
         """Have a marker wait for those next to it."""
+        self._has_full_stop = False
         self._ends_in_citation = True
         if not self._waiting:
             self._before_markers = self._since_marker
@@ -271,12 +275,9 @@ class CitationWriter:
         self._since_marker = ""
 
     def _show(self, text: str) -> None:
-        if self._has_gap:
-            behind = text.lstrip(_STAYS)
-            text = "" if self._has_full_stop else text[: len(text) - len(behind)]
-            if behind:
-                text += behind if behind[0].isspace() else f" {behind}"
-                self._has_gap = self._has_full_stop = False
+        if self._has_gap and (behind := text.lstrip(_STAYS)):
+            text = f"{text[: -len(behind)]}{'' if behind[0].isspace() else ' '}{behind}"
+            self._has_gap = False
         text = text if self._length else text.lstrip()
         self._length += len(text)
         self._shown.append(text)
