@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -69,12 +69,20 @@ class Material:
         """The sentence, item or row at a place."""
         return BULLET.sub("", self._piece(place).text)
 
-    def render(self, place: Place) -> str:
-        """The quote with its marker, below its heading, the header of its table and the lead of its list."""
-        header, text = self._header_of(place), self.text_of(place)
-        cited = marker(self.sources[place.source].number)
-        quote = _table(header, text, cited) or "\n\n".join([*filter(None, [header]), f"{text} {cited}"])
-        return "\n\n".join([*filter(None, [self._heading_of(place), self._lead_of(place)]), quote])
+    def render(self, places: Iterable[Place]) -> Iterator[str]:
+        """The quotes with their markers, below the header of their table and the lead of their list.
+
+        A heading is shown above the first of the quotes that follow each other below it.
+        """
+        above = ("", "")
+        for place in places:
+            heading = (self.page_of(place)[0], self._heading_of(place))
+            header, text = self._header_of(place), self.text_of(place)
+            cited = marker(self.sources[place.source].number)
+            quote = _table(header, text, cited) or "\n\n".join([*filter(None, [header]), f"{text} {cited}"])
+            shown = heading[1] if heading != above else ""
+            yield "\n\n".join([*filter(None, [shown, self._lead_of(place)]), quote])
+            above = heading
 
     def _piece(self, place: Place) -> Piece:
         return self._pieces[place.source][place.piece]

@@ -35,7 +35,7 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
         chosen = list(dict.fromkeys([*chosen, *range(len(material.places))]))
     if not chosen:
         return not_found_answer(question)
-    shown = (material.render(material.places[index]) for index in chosen[:MOST_PASSAGES])
+    shown = material.render(material.places[index] for index in chosen[:MOST_PASSAGES])
     return "\n\n".join([closest_label(question), *shown])
 
 

@@ -116,6 +116,15 @@ def test_a_heading_is_shown_above_its_passage() -> None:
     assert checked(shown, [page(text)]).grounding.grounded
 
 
+def test_a_heading_is_shown_once_above_passages_that_follow_each_other_below_it() -> None:
+    text = "5.3 Allowances\nMeals are covered by an allowance.\nHotels are paid as billed in clause 5.3.\n"
+    shown = closest_passages("What does clause 5.3 say?", [page(text)])
+    assert len(cited(shown)) == 2
+    assert shown.count("**5.3 Allowances**") == 1
+    short = [page(text.rpartition("Hotels")[0], number, name=f"{number}.pdf") for number in (1, 2)]
+    assert closest_passages("What does clause 5.3 say?", short).count("**5.3 Allowances**") == 2
+
+
 def test_a_row_is_shown_with_the_header_of_its_table() -> None:
     table = "Fees\n\n| City | Hotel limit |\n| --- | --- |\n| Lisbon | 135 |\n| Oslo | 210 |\n"
     shown = closest_passages("What is the hotel limit in Lisbon?", [page(table)])
