@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from core.documents.places import Accessible
 from core.errors import Forbidden, NotFound
@@ -96,13 +96,17 @@ async def context_document_events(
 @router.get(
     "/{document_id}/content",
     response_class=Response,
-    responses={**responses(404), 200: {"description": "The bytes of the file.", "content": ANY_FILE}},
+    responses={
+        **responses(404),
+        200: {"description": "The bytes of the file.", "content": ANY_FILE},
+        304: {"description": "`If-None-Match` has the ETag of these bytes."},
+    },
 )
 async def context_document_content(
-    document_id: str, owner: ReaderOwnerDep, app: AppDep, download: Download = False
+    document_id: str, owner: ReaderOwnerDep, app: AppDep, request: Request, download: Download = False
 ) -> Response:
     """The file as it was uploaded."""
-    return await documents.document_content(document_id, owner, app, download)
+    return await documents.document_content(document_id, owner, app, request, download)
 
 
 @router.delete("/{document_id}", status_code=204, responses=responses(404))

@@ -1,6 +1,7 @@
 """The documents of a conversation: upload (through the API or a presigned URL), list, follow, delete."""
 
 import asyncio
+import re
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,7 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, File, Query, Response, UploadFile
+from fastapi import APIRouter, File, Query, Request, Response, UploadFile
 from fastapi.responses import FileResponse
 from pydantic import WithJsonSchema
 from starlette.background import BackgroundTask
@@ -257,13 +258,24 @@ async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace:
 @router.get(
     "/documents/{document_id}/content",
     response_class=Response,
-    responses={**responses(404), 200: {"description": "The bytes of the file.", "content": ANY_FILE}},
+    responses={
+        **responses(404),
+        200: {"description": "The bytes of the file.", "content": ANY_FILE},
+        304: {"description": "`If-None-Match` has the ETag of these bytes."},
+    },
 )
 async def document_content(
-    document_id: str, owner: OwnerDep, app: AppDep, download: Download = False
+    document_id: str, owner: OwnerDep, app: AppDep, request: Request, download: Download = False
 ) -> Response:
-    """The file as it was uploaded. A browser shows a PDF or an image; it saves any other file."""
+    """The file as it was uploaded. A browser shows a PDF or an image; it saves any other file.
+
+    The ETag changes with the bytes: 304 if the request has it in `If-None-Match`.
+    """
     document = await app.library.find(owner, document_id)
+    tag = document.version.replace('"', "")
+    headers = {**_FILE_HEADERS, "etag": f'"{tag}"'}
+    if tag and tag in re.findall(r'"([^"]*)"', request.headers.get("if-none-match", "")):
+        return Response(status_code=304, headers=headers)
     stack = AsyncExitStack()
     path = await stack.enter_async_context(app.library.local_copy(document))
     is_shown = document.media_type in _SHOWN
@@ -272,7 +284,7 @@ async def document_content(
         media_type=document.media_type if is_shown else "application/octet-stream",
         filename=document.blob_name,
         content_disposition_type="inline" if is_shown and not download else "attachment",
-        headers=_FILE_HEADERS,
+        headers=headers if tag else _FILE_HEADERS,
         background=BackgroundTask(stack.aclose),
     )
 

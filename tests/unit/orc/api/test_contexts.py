@@ -420,10 +420,14 @@ async def test_a_document_is_replaced_only_if_that_is_asked_for(callers: Callers
     assert (again.status_code, again.json()["code"]) == (409, "name_taken")
     [kept] = (await callers.call("ada", "GET", f"/contexts/{workspace}/documents")).json()["documents"]
     path = f"/contexts/{workspace}/documents/{kept['document_id']}/content"
-    assert (await callers.call("ada", "GET", path)).content == NOTES[1]
+    first = await callers.call("ada", "GET", path)
+    assert first.content == NOTES[1]
+    known = {"if-none-match": f'W/"other", {first.headers["etag"]}'}
+    unchanged = await callers.call("ada", "GET", path, headers=known)
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
     replaced = await upload(callers, "ada", workspace, ("notes.txt", b"Other words."), "?replace=true")
     assert replaced.status_code == 201
-    assert (await callers.call("ada", "GET", path)).content == b"Other words."
+    assert (await callers.call("ada", "GET", path, headers=known)).content == b"Other words."
 
 
 async def test_documents_of_a_context_are_listed_in_pages(callers: Callers) -> None:
