@@ -93,6 +93,7 @@ async def context_document_events(
     return stream(documents.follow_document(app.library, document, trace, check), trace)
 
 
+@router.head("/{document_id}/content", include_in_schema=False)
 @router.get(
     "/{document_id}/content",
     response_class=Response,

@@ -255,6 +255,7 @@ async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace:
     return stream(follow_document(app.library, document, trace), trace)
 
 
+@router.head("/documents/{document_id}/content", include_in_schema=False)
 @router.get(
     "/documents/{document_id}/content",
     response_class=Response,

@@ -12,12 +12,14 @@ from orc.api.schemas import DependencyView, Health, Readiness
 router = APIRouter(tags=["health"])
 
 
+@router.head("/health", include_in_schema=False)
 @router.get("/health", response_model=Health)
 async def health() -> Health:
     """The process is alive; no dependency is checked."""
     return Health()
 
 
+@router.head("/ready", include_in_schema=False)
 @router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
 async def ready(app: AppDep, response: Response) -> Readiness:
     """Each dependency: the service in use, whether it answers, and how fast."""

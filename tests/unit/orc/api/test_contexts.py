@@ -422,6 +422,9 @@ async def test_a_document_is_replaced_only_if_that_is_asked_for(callers: Callers
     path = f"/contexts/{workspace}/documents/{kept['document_id']}/content"
     first = await callers.call("ada", "GET", path)
     assert first.content == NOTES[1]
+    head = await callers.call("ada", "HEAD", path)
+    assert (head.status_code, head.headers["etag"]) == (200, first.headers["etag"])
+    assert (await callers.call("eve", "HEAD", path)).status_code == 404
     known = {"if-none-match": f'W/"other", {first.headers["etag"]}'}
     unchanged = await callers.call("ada", "GET", path, headers=known)
     assert (unchanged.status_code, unchanged.content) == (304, b"")
