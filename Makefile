@@ -90,7 +90,7 @@ campaigns: install-dev install-node
 	@$(BIN)/python -m pytest --campaigns --timeout 7200 --verbose tests/campaigns tests/test_contracts_catch_bugs.py \
 	  tests/unit/bench/test_run.py
 	@$(BIN)/python -m pytest --hypothesis-profile "many examples" tests/unit/orc/contexts tests/unit/orc/limits \
-	  tests/unit/core/documents/test_places.py
+	  tests/unit/orc_core/documents/test_places.py
 
 bench: install-dev install-node
 	@$(BIN)/python -m bench

@@ -15,11 +15,11 @@ from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messag
 
 from bench.connection import Connection, connected
 from bench.deployment import HANDBOOK, Stage, double_url
-from core.infra.settings import CoreSettings
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.factory import build_chat_model
-from core.llm.provider import open_provider
-from core.llm.tokens import TiktokenCounter
+from orc_core.infra.settings import CoreSettings
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.factory import build_chat_model
+from orc_core.llm.provider import open_provider
+from orc_core.llm.tokens import TiktokenCounter
 
 QUESTION = "How many days of leave does a new employee get?"
 UPLOADS_AT_ONCE = 2

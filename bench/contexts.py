@@ -25,12 +25,6 @@ from bench.plan import FULL, Plan
 from bench.report import as_table
 from bench.searching import Texts
 from bench.statistics import Figure, percentile, summary
-from core.bootstrap import Documents, open_documents
-from core.documents.scope import Scope
-from core.infra.settings import CoreSettings
-from core.infra.sqlite import Database
-from core.models import Document, DocumentStatus, Page
-from core.names import BlobPath, Owner
 from devkit.reports import Target
 from mcp_server.tools.documents import DocumentContents
 from mcp_server.tools.search import DocumentSearch
@@ -53,6 +47,12 @@ from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import TurnContext
 from orc.identity import Principal
 from orc.turns.contexts import count_documents, mint_token, near_and_far, scope_of
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.documents.scope import Scope
+from orc_core.infra.settings import CoreSettings
+from orc_core.infra.sqlite import Database
+from orc_core.models import Document, DocumentStatus, Page
+from orc_core.names import BlobPath, Owner
 
 PASSAGES = 10
 """Passages of each document."""

@@ -16,10 +16,10 @@ from bench.deployment import HANDBOOK, ROOT, Stage, used_ms
 from bench.long_document import Case, make_cases
 from bench.plan import Plan
 from bench.statistics import Figure, summary
-from core.bootstrap import Documents, open_documents
-from core.infra.settings import CoreSettings
-from core.names import Owner
 from devkit.reports import Target
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.infra.settings import CoreSettings
+from orc_core.names import Owner
 
 REAL_DOCUMENTS = ROOT.parent / "shared" / "data" / "open" / "docs"
 AT_ONCE = 4

@@ -31,13 +31,13 @@ from bench.connection import Connection, connected
 from bench.deployment import HANDBOOK, Stage
 from bench.plan import Plan
 from bench.statistics import Figure, flat, overheads, summary
-from core.bootstrap import open_documents
-from core.documents.scope import Scope
-from core.grounding.citations import marker
-from core.grounding.sources import FencedSource, read_fenced
-from core.infra.settings import CoreSettings
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.tools.mcp_client import McpToolGateway
+from orc_core.bootstrap import open_documents
+from orc_core.documents.scope import Scope
+from orc_core.grounding.citations import marker
+from orc_core.grounding.sources import FencedSource, read_fenced
+from orc_core.infra.settings import CoreSettings
 
 UPLOADS, TURNS, SEARCHES = (f"Long document, {what}" for what in ("uploads", "turns", "searches"))
 CITED = 3

@@ -18,14 +18,14 @@ from bench.deployment import HANDBOOK, clean_surroundings
 from bench.plan import FULL, Plan
 from bench.report import as_table
 from bench.statistics import Figure, percentile, summary
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.reports import Target
 from devkit.shared_data import SHARED
 from devkit.system import System, running, upload
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 WIDTH = 1200
 PAGES_OF_EACH = 10

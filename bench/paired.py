@@ -39,8 +39,8 @@ from bench.latency import SLOW_MODEL
 from bench.long_document import Case, cited_answer, make_cases, result_of
 from bench.plan import CONCURRENT, FULL
 from bench.turns import per_second
-from core.grounding.sources import read_fenced
 from devkit.system import System, interrupted_by_sigterm
+from orc_core.grounding.sources import read_fenced
 
 SETTLE_SECONDS = 0.5
 """Memory and traces are written after the answer."""

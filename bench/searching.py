@@ -9,11 +9,11 @@ from pathlib import Path
 from bench.client import Advance
 from bench.plan import Plan
 from bench.statistics import Figure, percentile, summary
-from core.documents.passages import split_pages
-from core.infra.sqlite import Database
-from core.models import Page, Passage
-from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 from devkit.reports import Target
+from orc_core.documents.passages import split_pages
+from orc_core.infra.sqlite import Database
+from orc_core.models import Page, Passage
+from orc_core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 
 PASSAGES = 50
 """Passages of each document."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from core.documents.ports import BlobStore
-from core.names import BlobPath
+from orc_core.documents.ports import BlobStore
+from orc_core.names import BlobPath
 
 
 async def content(store: BlobStore, path: BlobPath) -> bytes:

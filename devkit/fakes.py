@@ -9,10 +9,10 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from core.llm.chat_model import ChatModel
-from core.llm.factory import ChatModels
-from core.mcp_contract import StatusLine, TextDelta
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
+from orc_core.llm.chat_model import ChatModel
+from orc_core.llm.factory import ChatModels
+from orc_core.mcp_contract import StatusLine, TextDelta
 
 Script = Callable[[list[BaseMessage], dict[str, Any]], AIMessage]
 

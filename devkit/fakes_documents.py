@@ -8,23 +8,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from core.analysis.service import Analyser, DocumentAnalyses
-from core.documents.ingestion import Ingestion
-from core.documents.service import DocumentService
-from core.documents.stores import Stores
-from core.documents.text_extraction import TextExtraction
-from core.documents.worker import Worker
-from core.errors import DependencyDown, UnreadableDocument
-from core.extraction.collecting import OnPage
-from core.extraction.extractor import Extraction
-from core.infra.sqlite import Database
-from core.models import Document, Hit, Page, Passage, Progress
-from core.names import Owner
-from core.storage.folder import FolderBlobStore
-from core.storage.sqlite import documents as sqlite_documents
-from core.storage.sqlite import queue as sqlite_queue
-from core.storage.sqlite.documents import SqliteAnalysisStore, SqliteCatalog, SqlitePageStore
-from core.storage.sqlite.queue import SqliteJobQueue
+from orc_core.analysis.service import Analyser, DocumentAnalyses
+from orc_core.documents.ingestion import Ingestion
+from orc_core.documents.service import DocumentService
+from orc_core.documents.stores import Stores
+from orc_core.documents.text_extraction import TextExtraction
+from orc_core.documents.worker import Worker
+from orc_core.errors import DependencyDown, UnreadableDocument
+from orc_core.extraction.collecting import OnPage
+from orc_core.extraction.extractor import Extraction
+from orc_core.infra.sqlite import Database
+from orc_core.models import Document, Hit, Page, Passage, Progress
+from orc_core.names import Owner
+from orc_core.storage.folder import FolderBlobStore
+from orc_core.storage.sqlite import documents as sqlite_documents
+from orc_core.storage.sqlite import queue as sqlite_queue
+from orc_core.storage.sqlite.documents import SqliteAnalysisStore, SqliteCatalog, SqlitePageStore
+from orc_core.storage.sqlite.queue import SqliteJobQueue
 
 LEASE_SECONDS = 6.0
 Hook = Callable[[], Awaitable[object]]

@@ -13,14 +13,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from core.extraction.extractor import PRELOADED
-from core.infra.fork_server import ANSWER, REQUEST, RUNS
-from core.infra.processes import ENVIRONMENT, PYTHON
 from devkit.shared_data import ROOT
+from orc_core.extraction.extractor import PRELOADED
+from orc_core.infra.fork_server import ANSWER, REQUEST, RUNS
+from orc_core.infra.processes import ENVIRONMENT, PYTHON
 
 
 class Forked:
-    """A fork server in the form of asyncio's own processes, as `core.infra.forks` uses it."""
+    """A fork server in the form of asyncio's own processes, as `orc_core.infra.forks` uses it."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -71,6 +71,6 @@ def importing_once() -> Iterator[ForkServers]:
 
 
 if __name__ == "__main__":
-    from core.infra.fork_server import main
+    from orc_core.infra.fork_server import main
 
     main(main)

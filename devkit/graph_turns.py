@@ -4,11 +4,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from core.extraction.word_boxes import Box, pack
-from core.grounding.models import Grounding
-from core.llm.chat_model import CallBudget
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from core.models import FileRef
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
 from orc.conversations.models import ChatMessage
@@ -19,6 +14,11 @@ from orc.judges.model import ModelJudge
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
+from orc_core.extraction.word_boxes import Box, pack
+from orc_core.grounding.models import Grounding
+from orc_core.llm.chat_model import CallBudget
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from orc_core.models import FileRef
 
 GRAPH = compile_graph()
 HISTORY = [ChatMessage(role="user", content="What is the fee?"), ChatMessage(role="assistant", content="10.")]

@@ -6,13 +6,6 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.types import GraphOutput
 
-from core.documents.scope import ScopeTokens
-from core.infra.sqlite import Database
-from core.infra.telemetry.spans import step
-from core.llm.model_catalog import ModelCatalogue
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from core.models import BlobProperties, Document, FileRef, Page
-from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from orc.bootstrap import load_prompts
 from orc.contexts.turn_scope import TurnScope, TurnScopes
@@ -29,6 +22,13 @@ from orc.turns.dependencies import COMMIT_SECONDS, TurnDependencies
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
+from orc_core.documents.scope import ScopeTokens
+from orc_core.infra.sqlite import Database
+from orc_core.infra.telemetry.spans import step
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from orc_core.models import BlobProperties, Document, FileRef, Page
+from orc_core.names import BlobPath, Owner
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"

@@ -13,9 +13,6 @@ import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.types import ASGIApp
 
-from core.bootstrap import Documents, open_documents
-from core.documents.scope import Scope
-from core.names import Owner
 from devkit.system import principal_headers
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app
@@ -23,6 +20,9 @@ from mcp_server.settings import Settings as ToolSettings
 from orc.api.app import create_app
 from orc.bootstrap import Override
 from orc.settings import AuthMode, Settings
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.documents.scope import Scope
+from orc_core.names import Owner
 
 Values = Mapping[str, Any]
 TOKEN_SECONDS = 600

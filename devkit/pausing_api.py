@@ -12,13 +12,13 @@ import httpx
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
-from core.llm.chat_model import ChatModel
 from devkit.fakes import FakeTools, ScriptedModel, WordCounter, models_of
 from devkit.system import Event, principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
 from orc.turns.dependencies import TurnDependencies
+from orc_core.llm.chat_model import ChatModel
 
 Json = dict[str, Any]
 ANSWER = "The quay opens at seven. The harbour master keeps the key."

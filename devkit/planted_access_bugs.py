@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from core.documents.places import Access, Accessible, Area, Place, PlaceType
-from core.errors import Forbidden, InvalidInput, NotFound
-from core.names import Owner
 from orc.contexts import places, rights, service, turn_scope
 from orc.contexts.ids import lineage
 from orc.contexts.models import Rights, Role, State
@@ -20,6 +17,9 @@ from orc.contexts.service import ContextService
 from orc.memory.models import Memory
 from orc.memory.service import MemoryService
 from orc.turns.suggestions import Suggestions
+from orc_core.documents.places import Access, Accessible, Area, Place, PlaceType
+from orc_core.errors import Forbidden, InvalidInput, NotFound
+from orc_core.names import Owner
 
 Patch = pytest.MonkeyPatch
 select = Accessible._selected

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from core.names import Owner
-from core.storage.cosmos import client as items
-from core.storage.cosmos.client import Container, Item, Operation
-from core.storage.queue import JsonBlobs
 from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import Begun, NewTurn
+from orc_core.names import Owner
+from orc_core.storage.cosmos import client as items
+from orc_core.storage.cosmos.client import Container, Item, Operation
+from orc_core.storage.queue import JsonBlobs
 
 begin, wire, write = CosmosTurnLog.begin, items._wire, JsonBlobs.write
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from core.models import Hit
+from orc_core.models import Hit
 
 
 def rank_pages(hits: Iterable[Hit]) -> list[tuple[str, int]]:

@@ -8,8 +8,8 @@ from opentelemetry.sdk.metrics.export import Histogram, InMemoryMetricReader, Su
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
-from core.infra.settings import CoreSettings
-from core.infra.telemetry.setup import start_telemetry
+from orc_core.infra.settings import CoreSettings
+from orc_core.infra.telemetry.setup import start_telemetry
 
 
 class Recorded(SpanExporter):

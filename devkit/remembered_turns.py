@@ -4,11 +4,6 @@ import uuid
 from datetime import UTC, datetime
 from typing import Any
 
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.models import Citation
-from core.infra.sqlite import Database
-from core.llm.tokens import TokenCounter
-from core.names import Owner
 from devkit.fakes import WordCounter
 from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.turn_log import TurnLog
@@ -18,6 +13,11 @@ from orc.memory.service import READ_SECONDS, MemoryService
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import Summarizer
 from orc.settings import MemorySettings
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
+from orc_core.grounding.models import Citation
+from orc_core.infra.sqlite import Database
+from orc_core.llm.tokens import TokenCounter
+from orc_core.names import Owner
 
 OWNER = Owner("acme", "ada", "c-1")
 BEGUN = datetime(2025, 1, 1, tzinfo=UTC)

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from core.models import Usage
 from orc.events import TimelineStep
 from orc.identity import LOCAL_ORGANIZATION
 from orc.traces.models import (
@@ -16,6 +15,7 @@ from orc.traces.models import (
     TurnTrace,
     VerdictTrace,
 )
+from orc_core.models import Usage
 
 ORGANIZATION = LOCAL_ORGANIZATION
 NOON = datetime(2025, 3, 10, 12, tzinfo=UTC)

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 
 import pytest
 
-from core.infra.sqlite import Database
-from core.storage.cosmos.client import Container
 from devkit.azure.cosmos import database
+from orc_core.infra.sqlite import Database
+from orc_core.storage.cosmos.client import Container
 
 Store = TypeVar("Store")
 

@@ -13,8 +13,6 @@ from unittest.mock import patch
 
 from anyio.from_thread import start_blocking_portal
 
-from core.bootstrap import open_documents
-from core.infra.settings import load_settings
 from devkit.in_process import listening, serving
 from devkit.system import System
 from mcp_server.bootstrap import open_app
@@ -22,6 +20,8 @@ from mcp_server.server import build_http_app
 from mcp_server.settings import Settings as ToolSettings
 from orc.api.app import create_app
 from orc.settings import load
+from orc_core.bootstrap import open_documents
+from orc_core.infra.settings import load_settings
 
 
 @contextmanager

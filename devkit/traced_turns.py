@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx
 
-from core.names import Owner
 from devkit.fakes import FakeTools, Script, models_of, scripted
 from orc.api.app import create_app
 from orc.memory.models import ConversationMemory
 from orc.settings import Settings
 from orc.traces.models import NoTraces, TraceSink, TurnTrace
 from orc.turns.dependencies import TurnDependencies
+from orc_core.names import Owner
 
 
 class Kept(NoTraces):

@@ -4,14 +4,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.search.postings import DocumentIndex, collect_terms, with_repaired_spelling
-from core.search.query import Question as ParsedQuestion
-from core.search.query import parse_question
-from core.search.ranking import Weights, rank_scope
-from core.search.statistics import ScopeStatistics
-from core.search.vocabulary import shipped_vocabularies
 from evals.corpus import Question
 from evals.retrieval import DEPTH, RankedPage
+from orc_core.search.postings import DocumentIndex, collect_terms, with_repaired_spelling
+from orc_core.search.query import Question as ParsedQuestion
+from orc_core.search.query import parse_question
+from orc_core.search.ranking import Weights, rank_scope
+from orc_core.search.statistics import ScopeStatistics
+from orc_core.search.vocabulary import shipped_vocabularies
 
 INGREDIENTS = {
     "pairs": "neighbouring words",

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 
 from bench.deployment import clean_surroundings
-from core.grounding.models import Citation
-from core.models import DocumentStatus
 from devkit.system import System, running, upload
 from evals.corpus import Question, UnusableInput
 from orc.events import AnswerKind
+from orc_core.grounding.models import Citation
+from orc_core.models import DocumentStatus
 
 CONCURRENT_CONVERSATIONS = 3
 QUESTIONS_PER_CONVERSATION = 40

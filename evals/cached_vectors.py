@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy
 
-from core.documents.ports import Embedder
+from orc_core.documents.ports import Embedder
 
 FOLDER = Path(__file__).parent / "report" / "vectors"
 

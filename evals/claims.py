@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from core.grounding.checks import Check, Page, Passage, check
 from devkit.reports import markdown_table
 from orc.judges.measuring import Line, half_of, is_right, pages_of
+from orc_core.grounding.checks import Check, Page, Passage, check
 
 CHECKS: tuple[Check, ...] = ("quoted", "reworded", "differs")
 ALL = "all"

@@ -10,13 +10,13 @@ from pydantic import BaseModel, ValidationError
 from rich.console import Console
 from rich.progress import track
 
-from core.documents.passages import split_pages
-from core.errors import OrcError
-from core.extraction.extractor import PRELOADED, Extractor
-from core.infra.sandbox import Sandbox
-from core.infra.settings import CoreSettings
-from core.infra.sqlite import Database
-from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
+from orc_core.documents.passages import split_pages
+from orc_core.errors import OrcError
+from orc_core.extraction.extractor import PRELOADED, Extractor
+from orc_core.infra.sandbox import Sandbox
+from orc_core.infra.settings import CoreSettings
+from orc_core.infra.sqlite import Database
+from orc_core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 
 console = Console(stderr=True)
 

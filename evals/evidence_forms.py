@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from core.grounding.answer_rules import read_answer_rules
-from core.grounding.citations import CitationWriter
-from core.grounding.sources import Source, fence
-from core.grounding.units import page_units
-from core.text.quotes import Span, locate
 from devkit.reports import markdown_table
+from orc_core.grounding.answer_rules import read_answer_rules
+from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.sources import Source, fence
+from orc_core.grounding.units import page_units
+from orc_core.text.quotes import Span, locate
 
 FORMS = ("sources", "units", "quotes")
 MARKERS = {

@@ -14,10 +14,6 @@ from typing import NamedTuple, get_args
 
 from rich.progress import track
 
-from core.documents.ports import Embedder, PassageIndex, Retriever, VectorIndex
-from core.models import Hit, Retrieval
-from core.search.hybrid import CANDIDATES, HybridRetriever, fuse_hits
-from core.storage.sqlite.passages import SqlitePassageIndex
 from devkit.reports import markdown_table, write_whole
 from evals.ablation import Figures, average, score_each
 from evals.cached_vectors import CachedEmbedder
@@ -27,6 +23,10 @@ from evals.report import DOCS, OUTPUT, find_all_documents, read_sets
 from evals.retrieval import DEPTH, UNUSABLE_INPUT, embed, rank
 from evals.splits import Half, select
 from evals.variations import read_pages, vary
+from orc_core.documents.ports import Embedder, PassageIndex, Retriever, VectorIndex
+from orc_core.models import Hit, Retrieval
+from orc_core.search.hybrid import CANDIDATES, HybridRetriever, fuse_hits
+from orc_core.storage.sqlite.passages import SqlitePassageIndex
 
 WORDS, VECTORS, EQUAL, PRODUCT = "words", "vectors", "equal weights", "the product"
 SAMPLES = 2000

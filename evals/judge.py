@@ -21,13 +21,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from core.errors import OrcError
 from devkit.reports import markdown_table
 from orc.judges.building import open_judge
 from orc.judges.measured import FILE, LEAST_ACCURACY, LEAST_CLAIMS, keep_measured
 from orc.judges.measuring import Judged, Labelled, accuracy_of, counted, judge_claims, read_claims
 from orc.judges.ports import SupportJudge
 from orc.settings import load
+from orc_core.errors import OrcError
 
 VERDICTS = ("supported", "unsupported", "unknown")
 

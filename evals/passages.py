@@ -10,13 +10,13 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from core.grounding.models import Citation
 from devkit.reports import Target, markdown_table, verdict, write_whole
 from evals.asking import Shown, ask_all, product
 from evals.corpus import UnusableInput, console, find_documents, read_questions
 from evals.page_texts import PageTexts
 from evals.report import OPEN, ROOT
 from evals.retrieval import UNUSABLE_INPUT
+from orc_core.grounding.models import Citation
 
 TITLE = "Passages without a model"
 SETS = (

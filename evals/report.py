@@ -11,14 +11,14 @@ from pathlib import Path
 
 from rich.progress import track
 
-from core.search.postings import DocumentIndex, index_passages
-from core.storage.sqlite.passages import SqlitePassageIndex
 from devkit.reports import markdown_table, write_whole
 from evals.ablation import Figures, Variant, additions, measure, removals
 from evals.corpus import Question, UnusableInput, console, indexed, locate, read_questions
 from evals.made_documents import made_sets, write_documents
 from evals.retrieval import UNUSABLE_INPUT
 from evals.variations import earlier_reports, read_pages, vary
+from orc_core.search.postings import DocumentIndex, index_passages
+from orc_core.storage.sqlite.passages import SqlitePassageIndex
 
 ROOT = Path(__file__).resolve().parents[1]
 OPEN = ROOT.parent / "shared" / "data" / "open"

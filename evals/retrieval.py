@@ -10,17 +10,17 @@ from typing import TypedDict
 
 from rich.progress import track
 
-from core.documents.ports import Embedder, Retriever
-from core.infra.sqlite import Database
-from core.search.hybrid import HybridRetriever, PassageEmbedder
-from core.storage.sqlite.passages import SqlitePassageIndex
-from core.storage.sqlite.vectors import SCHEMA as VECTORS
-from core.storage.sqlite.vectors import SqliteVectorIndex
 from devkit.ranked_pages import rank_pages
 from devkit.reports import write_whole
 from evals.cached_vectors import CachedEmbedder
 from evals.corpus import Question, UnusableInput, console, find_documents, indexed, read_questions
 from evals.minilm import SentenceEmbedder, packaged_model
+from orc_core.documents.ports import Embedder, Retriever
+from orc_core.infra.sqlite import Database
+from orc_core.search.hybrid import HybridRetriever, PassageEmbedder
+from orc_core.storage.sqlite.passages import SqlitePassageIndex
+from orc_core.storage.sqlite.vectors import SCHEMA as VECTORS
+from orc_core.storage.sqlite.vectors import SqliteVectorIndex
 
 DEPTH = 20
 FIRST_HITS_PER_PAGE = 4

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, product
 from pathlib import Path
 
-from core.infra.sqlite import Database
-from core.models import Page
-from core.storage.sqlite.passages import SqlitePassageIndex
 from evals.corpus import Gold, Question
+from orc_core.infra.sqlite import Database
+from orc_core.models import Page
+from orc_core.storage.sqlite.passages import SqlitePassageIndex
 
 REPORT = "MSFT_FY23Q4_10K.docx"
 PRESS_RELEASE = "PressReleaseFY23Q4.docx"

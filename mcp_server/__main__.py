@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from core.errors import OrcError
-from core.infra.collector import collector_paused
-from core.infra.log_redaction import keep_content_out
-from core.infra.operating_system import private_files
-from core.infra.settings import load_settings
+from orc_core.errors import OrcError
+from orc_core.infra.collector import collector_paused
+from orc_core.infra.log_redaction import keep_content_out
+from orc_core.infra.operating_system import private_files
+from orc_core.infra.settings import load_settings
 
 
 class Transport(StrEnum):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken, TokenVerifier
 
-from core.documents.scope import Scope, ScopeTokens
-from core.errors import NotAuthenticated
+from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.errors import NotAuthenticated
 
 REQUIRED_SCOPE = "documents.read"
 

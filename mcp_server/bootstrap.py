@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from core.bootstrap import Documents, open_documents
-from core.documents.scope import ScopeTokens
-from core.errors import InvalidInput
-from core.grounding.answer_rules import read_answer_rules
-from core.llm.chat_model import ChatModel
-from core.llm.factory import ChatModels, build_chat_models
-from core.llm.tokens import TokenCounter
 from mcp_server.settings import Settings
 from mcp_server.tools.document_chat import DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits, tokens_for_text
@@ -29,6 +22,13 @@ from mcp_server.tools.search import DocumentSearch
 from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.engines import BraveSearch, GoogleSearch
 from mcp_server.web.ports import WebSearch
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.documents.scope import ScopeTokens
+from orc_core.errors import InvalidInput
+from orc_core.grounding.answer_rules import read_answer_rules
+from orc_core.llm.chat_model import ChatModel
+from orc_core.llm.factory import ChatModels, build_chat_models
+from orc_core.llm.tokens import TokenCounter
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -79,7 +79,7 @@ async def open_app(
 
 def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
     # The tools ask for text only, so no structured output is registered.
-    from core.offline.model import OfflineModel
+    from orc_core.offline.model import OfflineModel
 
     return OfflineModel(counter=counter)
 

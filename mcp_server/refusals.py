@@ -8,8 +8,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.documents.scope import ScopeTokens
-from core.errors import NotAuthenticated
+from orc_core.documents.scope import ScopeTokens
+from orc_core.errors import NotAuthenticated
 
 HOW = "Make one with: orc token --conversation ID"
 

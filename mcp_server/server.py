@@ -21,10 +21,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from core import __version__
-from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError
-from core.infra.request_log import RequestLog
-from core.infra.telemetry.calls import name_tool, tool_work
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import App
 from mcp_server.cancellation import RunningCalls, SessionIds
@@ -32,6 +28,10 @@ from mcp_server.refusals import REGISTRATION, ExplainedRefusals
 from mcp_server.settings import Settings
 from mcp_server.tools import document_chat, documents, documents_analyze, pages, relations, search, web_search
 from mcp_server.tools.registration import CallScope, failure
+from orc_core import __version__
+from orc_core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError
+from orc_core.infra.request_log import RequestLog
+from orc_core.infra.telemetry.calls import name_tool, tool_work
 
 TOOL_OFF = "tool_off"
 

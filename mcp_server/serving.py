@@ -6,16 +6,16 @@ from contextlib import AsyncExitStack
 
 import uvicorn
 
-from core.errors import InvalidInput
-from core.infra.collector import collector_paused
-from core.infra.http_server import LimitedHttp, Server
-from core.infra.lifeline import hold_on
-from core.infra.logs import start_logging
-from core.infra.telemetry.setup import start_telemetry
 from mcp_server.auth import session_scope
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app, build_stdio_server
 from mcp_server.settings import Settings
+from orc_core.errors import InvalidInput
+from orc_core.infra.collector import collector_paused
+from orc_core.infra.http_server import LimitedHttp, Server
+from orc_core.infra.lifeline import hold_on
+from orc_core.infra.logs import start_logging
+from orc_core.infra.telemetry.setup import start_telemetry
 
 SERVICE = "orc-tools"
 

@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 
-from core.infra.setting_section import Section
-from core.infra.settings import CoreSettings, tools_url
+from orc_core.infra.setting_section import Section
+from orc_core.infra.settings import CoreSettings, tools_url
 
 
 class ReadingSettings(Section):

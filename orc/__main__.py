@@ -1,6 +1,6 @@
 """`python -m orc`: the command line."""
 
-from core.infra.collector import collector_paused
+from orc_core.infra.collector import collector_paused
 
 
 def main() -> None:

@@ -10,18 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.analysis.models import AnalysisStore
-from core.bootstrap import Documents, open_documents
-from core.documents.pictures import PagePictures
-from core.documents.service import DocumentService
-from core.documents.worker import Worker
-from core.grounding.answer_rules import read_answer_rules
-from core.llm.chat_model import ChatModel
-from core.llm.factory import ChatModels, build_chat_models
-from core.llm.model_catalog import ModelCatalogue
-from core.llm.tokens import TokenCounter
-from core.search.hybrid import HybridRetriever
-from core.storage.factory import StorageClients
 from orc.contexts.service import ContextService
 from orc.contexts.store import open_context_store
 from orc.contexts.turn_scope import TurnScopes
@@ -57,6 +45,18 @@ from orc.traces.sqlite import SqliteTraceStore
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
+from orc_core.analysis.models import AnalysisStore
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.documents.pictures import PagePictures
+from orc_core.documents.service import DocumentService
+from orc_core.documents.worker import Worker
+from orc_core.grounding.answer_rules import read_answer_rules
+from orc_core.llm.chat_model import ChatModel
+from orc_core.llm.factory import ChatModels, build_chat_models
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.llm.tokens import TokenCounter
+from orc_core.search.hybrid import HybridRetriever
+from orc_core.storage.factory import StorageClients
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from core.grounding.models import Citation, CitationCheck, are_not_there
+from orc_core.grounding.models import Citation, CitationCheck, are_not_there
 
 CLOSEST = "closest passage, not an answer"
 LONGEST_REASON = 300

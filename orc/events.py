@@ -5,17 +5,17 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from core.documents.image_limits import ImageCounts
-from core.documents.not_searched import NotSearched
-from core.documents.unknown_files import UnknownFile
-from core.grounding.models import Citation, Grounding, Mark, Objected, WrittenMark, written_marks
-from core.mcp_contract import FileStatus
-from core.models import FileRef, Record, RetrievalStep, Usage
 from orc.contexts.models import LeftOut, ReadableRef, ToolOff, TurnContexts
 from orc.described_by import DescribedBy
 from orc.intents import MAX_STEPS, Retriever, Step
 from orc.lookups import LookupStep
 from orc.problems import Problem
+from orc_core.documents.image_limits import ImageCounts
+from orc_core.documents.not_searched import NotSearched
+from orc_core.documents.unknown_files import UnknownFile
+from orc_core.grounding.models import Citation, Grounding, Mark, Objected, WrittenMark, written_marks
+from orc_core.mcp_contract import FileStatus
+from orc_core.models import FileRef, Record, RetrievalStep, Usage
 
 RetrievalMode = Literal["inline", "rag", "mixed", "none"]
 CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]

@@ -7,7 +7,7 @@ import re
 import uuid
 from dataclasses import dataclass, field
 
-from core.names import Owner
+from orc_core.names import Owner
 
 LOCAL_ORGANIZATION = "local"
 LOCAL_USER = "me"

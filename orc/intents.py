@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from core.models import Record
+from orc_core.models import Record
 
 Step = Literal["retrieve", "web_search", "both", "answer"]
 """What a plan is made of. `both`: documents and web side by side."""

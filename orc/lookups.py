@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from core.models import Record
+from orc_core.models import Record
 
 ReasonCode = Literal[
     "document_chat",

@@ -1,11 +1,11 @@
 """How the structured outputs of a turn are filled without a model. Only the bootstrap imports this module."""
 
-from core.llm.tokens import TokenCounter
-from core.offline.model import Conversation, OfflineModel, says_nothing_to_find
-from core.offline.remembered import recall
-from core.text.wording import names_documents
 from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL
 from orc.graphs.query_planner import PlanMessage, TurnPlan
+from orc_core.llm.tokens import TokenCounter
+from orc_core.offline.model import Conversation, OfflineModel, says_nothing_to_find
+from orc_core.offline.remembered import recall
+from orc_core.text.wording import names_documents
 
 
 def build_offline_model(counter: TokenCounter) -> OfflineModel:

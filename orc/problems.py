@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from pydantic import BaseModel, Field
 
-from core.errors import (
+from orc_core.errors import (
     BudgetExceeded,
     ChangedMeanwhile,
     Conflict,

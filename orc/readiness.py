@@ -5,16 +5,16 @@ import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from core.bootstrap import Documents
-from core.documents.scope import Scope
-from core.errors import OrcError
-from core.llm.chat_model import ChatModel
-from core.llm.factory import describe
-from core.llm.model_catalog import ModelCatalogue
-from core.models import Record
 from orc.conversations.turn_log import TurnLog
 from orc.settings import Settings
 from orc.tools.mcp_client import McpToolGateway
+from orc_core.bootstrap import Documents
+from orc_core.documents.scope import Scope
+from orc_core.errors import OrcError
+from orc_core.llm.chat_model import ChatModel
+from orc_core.llm.factory import describe
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import Record
 
 SECONDS = 5.0
 
@@ -126,7 +126,7 @@ def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> lis
         ]
     if clients.storage is None:
         return [*checks, check("blobs", "folder", str(settings.blobs_dir), stores.blobs.ping)]
-    from core.storage.queue import queue_names
+    from orc_core.storage.queue import queue_names
 
     account, storage = settings.azure_storage_account_url or "", clients.storage
     containers = (settings.azure_storage_container, settings.azure_storage_derived)

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
 
-from core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
-from core.infra.model_settings import WindowSettings
-from core.infra.setting_section import Section
-from core.infra.settings import CoreSettings, load_settings, tools_url
 from orc.intents import Intent
+from orc_core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
+from orc_core.infra.model_settings import WindowSettings
+from orc_core.infra.setting_section import Section
+from orc_core.infra.settings import CoreSettings, load_settings, tools_url
 
 MESSAGES_PER_HOUR = 20
 UPLOAD_BYTES_PER_DAY = 1024**3

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.errors import TooMany
 from orc.identity import Principal
+from orc_core.errors import TooMany
 
 
 class UserLimit:

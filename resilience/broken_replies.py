@@ -19,11 +19,11 @@ import httpx
 from rich.console import Console
 from starlette.responses import Response
 
-from core.grounding.citations import CUT_NOTE
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.in_process import Variant, running_here
 from devkit.stream_to_json import shown_text
 from devkit.system import interrupted_by_sigterm, read_events, upload
+from orc_core.grounding.citations import CUT_NOTE
 from resilience.broken_reply_endpoints import Endpoint, Visitor
 from resilience.broken_reply_kinds import CUT, KINDS, LONG_WAIT, LONG_WAITS, REFUSAL, REFUSED, SURROGATES
 from resilience.checks import Tally

@@ -24,14 +24,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from core.documents.scope import Scope as DocumentScope
-from core.names import Owner
 from devkit.shared_data import ROOT
 from devkit.system import interrupted_by_sigterm
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app
 from mcp_server.serving import LimitedTools
 from mcp_server.settings import Settings
+from orc_core.documents.scope import Scope as DocumentScope
+from orc_core.names import Owner
 from resilience.conformance_tools import add_fixtures
 from resilience.report import FAILED, PASSED, wide_console
 

@@ -44,7 +44,7 @@ CHECKS = (NO_LEAK, FOUND, REFUSED, ENDED, NEVER_READ, NO_TRACE)
 LOOKS = ("?full=true", "/export", "/suggestions", "/events?follow=false")
 LOOK_EVERY = 10
 FINAL = (httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST)
-PRODUCT = ("core", "mcp_server", "orc")
+PRODUCT = ("orc_core", "mcp_server", "orc")
 
 
 class Size(NamedTuple):

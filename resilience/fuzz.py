@@ -24,8 +24,8 @@ from schemathesis.engine.recorder import ScenarioRecorder
 from schemathesis.generation.meta import CoveragePhaseData
 from schemathesis.hooks import unregister
 
-from core.errors import INTERNAL
 from devkit.system import interrupted_by_sigterm
+from orc_core.errors import INTERNAL
 from resilience.checks import Tally
 from resilience.deployment import INSTANCE, instance, product, product_here, scripted_model, surroundings
 from resilience.fuzz_seed_data import SeedData

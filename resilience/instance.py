@@ -10,7 +10,7 @@ import uvicorn
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.infra.collector import collector_paused
+from orc_core.infra.collector import collector_paused
 
 with collector_paused():
     from orc.api.app import create_app

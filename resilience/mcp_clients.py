@@ -18,12 +18,12 @@ from pathlib import Path
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from core.bootstrap import open_documents
-from core.documents.scope import Scope
-from core.infra.settings import CoreSettings
-from core.names import Owner
 from devkit.system import System, interrupted_by_sigterm, running, upload
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
+from orc_core.bootstrap import open_documents
+from orc_core.documents.scope import Scope
+from orc_core.infra.settings import CoreSettings
+from orc_core.names import Owner
 from resilience.deployment import surroundings
 from resilience.report import FAILED, PASSED, wide_console
 

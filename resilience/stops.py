@@ -12,10 +12,10 @@ from random import Random
 
 import httpx
 
-from core.infra.resilience import pauses
 from devkit.doubles.openai_double import LoggedRequest
 from devkit.stream_to_json import shown_text
 from devkit.system import interrupted_by_sigterm
+from orc_core.infra.resilience import pauses
 from resilience.checks import Tally
 from resilience.clients import open_client, whole_events
 from resilience.command import Load, run_command

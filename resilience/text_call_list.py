@@ -29,11 +29,12 @@ EXCUSED: Mapping[str, str] = {
     for reason, names in (
         (
             _PASSED_ON,
-            "core.analysis.llm.PageReader.__init__ core.analysis.models.DocumentAnalysis.failed"
-            " core.search.hybrid.search_pages core.llm.served_models.ServedModels.__init__"
-            " core.llm.served_models.ServedModels.problem core.llm.served_models.ServedModels.window"
-            " core.search.hybrid.text_to_embed core.search.hybrid.serve core.search.hybrid.with_vectors"
-            " core.search.hybrid.followed_by core.search.hybrid.Rungs.retrieval"
+            "orc_core.analysis.llm.PageReader.__init__ orc_core.analysis.models.DocumentAnalysis.failed"
+            " orc_core.search.hybrid.search_pages orc_core.llm.served_models.ServedModels.__init__"
+            " orc_core.llm.served_models.ServedModels.problem orc_core.llm.served_models.ServedModels.window"
+            " orc_core.search.hybrid.text_to_embed orc_core.search.hybrid.serve"
+            " orc_core.search.hybrid.with_vectors"
+            " orc_core.search.hybrid.followed_by orc_core.search.hybrid.Rungs.retrieval"
             " mcp_server.tools.attachments.document_content"
             " mcp_server.tools.attachments.question_content orc.graphs.answer_stream.AnswerStream.__init__"
             " orc.graphs.answer_stream.AnswerStream.write"
@@ -53,13 +54,14 @@ EXCUSED: Mapping[str, str] = {
             " orc.memory.summary.Summarizer.__init__ orc.graphs.plan_rules.fallback_plan"
             " orc.graphs.plan_rules.plan_by_rules"
             " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
-            " core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
-            " orc.graphs.origins.Origins.note core.documents.text_extraction.TextExtraction.is_text_of"
+            " orc_core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
+            " orc.graphs.origins.Origins.note orc_core.documents.text_extraction.TextExtraction.is_text_of"
             " orc.api.web.page_of orc.graphs.revision.start_revision orc.graphs.cited_pages.key_of"
-            " core.markdown.brackets.rounded_end"
-            " core.grounding.sources.picture_parts"
-            " core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"
-            " core.documents.text_extraction.failure core.models.in_order_of core.names.missing_document"
+            " orc_core.markdown.brackets.rounded_end"
+            " orc_core.grounding.sources.picture_parts"
+            " orc_core.documents.image_limits.with_image_tokens mcp_server.tools.page_images.with_pictures"
+            " orc_core.documents.text_extraction.failure orc_core.models.in_order_of"
+            " orc_core.names.missing_document"
             " orc.api.responses.stream orc.api.web.Asset.of orc.api.web.Asset.response"
             " orc.conversations.transitions.ask_to_stop orc.conversations.transitions.fail_turn"
             " orc.conversations.transitions.history_of"
@@ -73,30 +75,32 @@ EXCUSED: Mapping[str, str] = {
         ),
         (
             _COUNTED,
-            "core.analysis.llm.batches core.offline.model.OfflineModel.get_num_tokens"
+            "orc_core.analysis.llm.batches orc_core.offline.model.OfflineModel.get_num_tokens"
             " orc.graphs.cited_pages.around_quotes"
             " mcp_server.tools.document_context.fit_to_window"
             " mcp_server.tools.document_context.refuse_too_long"
             " orc.graphs.prompts.newest_messages orc.graphs.prompts.shrink_to_window"
             " orc.graphs.prompts.sources_prompt orc.graphs.query_planner.planning_prompt"
-            " core.llm.tokens.TokenCounter.count"
-            " core.llm.tokens.section_tokens core.llm.tokens.tools_tokens",
+            " orc_core.llm.tokens.TokenCounter.count"
+            " orc_core.llm.tokens.section_tokens orc_core.llm.tokens.tools_tokens",
         ),
         (
             _NAMES,
-            "core.search.statistics.ScopeStatistics.only_on_first_pages"
-            " core.search.candidates.best_documents core.search.candidates.document_terms"
-            " core.search.vocabulary.Vocabulary.__init__ mcp_server.tools.scope_filter.named_ids"
-            " core.analysis.allowance.DailyTokens.add core.analysis.allowance.DailyTokens.are_used_up"
-            " core.offline.model.OfflineModel.bind_tools core.search.postings.DocumentIndex.find"
-            " core.search.postings.DocumentIndex.terms_with_prefix mcp_server.tools.attachments.file_statuses"
+            "orc_core.search.statistics.ScopeStatistics.only_on_first_pages"
+            " orc_core.search.candidates.best_documents orc_core.search.candidates.document_terms"
+            " orc_core.search.vocabulary.Vocabulary.__init__ mcp_server.tools.scope_filter.named_ids"
+            " orc_core.analysis.allowance.DailyTokens.add orc_core.analysis.allowance.DailyTokens.are_used_up"
+            " orc_core.offline.model.OfflineModel.bind_tools orc_core.search.postings.DocumentIndex.find"
+            " orc_core.search.postings.DocumentIndex.terms_with_prefix"
+            " mcp_server.tools.attachments.file_statuses"
             " mcp_server.tools.pages.page_reference mcp_server.tools.registration.offer"
             " orc.graphs.plan_rules.check_intents orc.graphs.query_planner.ordered_steps"
-            " orc.graphs.query_planner.plan_schema core.names.Owner.of_context core.names.is_reserved"
-            " core.names.name_in_context core.documents.image_limits.ImageLimits.why_none"
-            " core.grounding.sources.picture_label"
-            " core.ocr.tesseract.Tesseract.__init__ core.storage.blob.documents.AzureBlobStore.__init__"
-            " core.storage.blob.documents.BlobPageStore.__init__ core.text.normal_forms.is_mark"
+            " orc.graphs.query_planner.plan_schema orc_core.names.Owner.of_context orc_core.names.is_reserved"
+            " orc_core.names.name_in_context orc_core.documents.image_limits.ImageLimits.why_none"
+            " orc_core.grounding.sources.picture_label"
+            " orc_core.ocr.tesseract.Tesseract.__init__"
+            " orc_core.storage.blob.documents.AzureBlobStore.__init__"
+            " orc_core.storage.blob.documents.BlobPageStore.__init__ orc_core.text.normal_forms.is_mark"
             " orc.api.turn_schemas.SessionContextView.of_context"
             " orc.conversations.session_contexts.turns_with orc.exports.rendering.PdfRenderer.__init__",
         ),
@@ -113,12 +117,13 @@ _OWN_QUESTIONS = "runs in a command, on questions of the user's own file"
 WITHOUT_TEXT: Mapping[str, str] = {
     place: reason
     for reason, places in (
-        (_CHILD, "core/extraction"),
+        (_CHILD, "orc_core/extraction"),
         (
             _CONFIGURED,
-            "core/infra core/bootstrap.py core/storage/factory.py core/llm/factory.py core/llm/errors.py"
-            " core/llm/provider.py core/llm/model_catalog.py core/llm/retries.py"
-            " core/errors.py orc/bootstrap.py orc/cli orc/problems.py"
+            "orc_core/infra orc_core/bootstrap.py orc_core/storage/factory.py"
+            " orc_core/llm/factory.py orc_core/llm/errors.py"
+            " orc_core/llm/provider.py orc_core/llm/model_catalog.py orc_core/llm/retries.py"
+            " orc_core/errors.py orc/bootstrap.py orc/cli orc/problems.py"
             " orc/readiness.py orc/settings.py orc/api/auth.py orc/api/issuer_keys.py"
             " orc/judges/building.py orc/judges/measured.py"
             " orc/api/origins.py orc/api/tracing.py orc/api/app.py mcp_server/auth.py mcp_server/bootstrap.py"
@@ -126,19 +131,22 @@ WITHOUT_TEXT: Mapping[str, str] = {
         ),
         (
             _IDS,
-            "core/documents/jobs.py core/documents/places.py core/documents/scope.py core/documents/stores.py"
-            " core/documents/pictures.py core/storage/cosmos core/storage/blob/account.py"
-            " core/storage/blob/client.py core/storage/folder.py core/storage/inspection.py"
-            " core/storage/backup.py core/storage/queue.py orc/limits orc/user_limits.py orc/identity.py"
+            "orc_core/documents/jobs.py orc_core/documents/places.py orc_core/documents/scope.py"
+            " orc_core/documents/stores.py"
+            " orc_core/documents/pictures.py orc_core/storage/cosmos orc_core/storage/blob/account.py"
+            " orc_core/storage/blob/client.py orc_core/storage/folder.py orc_core/storage/inspection.py"
+            " orc_core/storage/backup.py orc_core/storage/queue.py orc/limits orc/user_limits.py"
+            " orc/identity.py"
             " orc/contexts/ids.py orc/contexts/places.py orc/contexts/rights.py orc/contexts/service.py"
             " orc/contexts/cosmos.py orc/contexts/sqlite.py orc/traces orc/api/errors.py",
         ),
         (
             _SENT_ON,
-            "core/storage/sqlite core/storage/ai_search/client.py core/storage/ai_search/index.py"
-            " core/storage/ai_search/vectors.py core/storage/upstash core/storage/provider_files.py"
-            " orc/judges/azure.py orc/judges/model.py core/ocr/azure.py core/ocr/rasterize.py"
-            " core/llm/openai_chat.py mcp_server/web/engines.py"
+            "orc_core/storage/sqlite orc_core/storage/ai_search/client.py orc_core/storage/ai_search/index.py"
+            " orc_core/storage/ai_search/vectors.py orc_core/storage/upstash"
+            " orc_core/storage/provider_files.py"
+            " orc/judges/azure.py orc/judges/model.py orc_core/ocr/azure.py orc_core/ocr/rasterize.py"
+            " orc_core/llm/openai_chat.py mcp_server/web/engines.py"
             " orc/tools/mcp_client.py orc/tools/mcp_messages.py orc/api/openai_errors.py"
             " orc/conversations/cosmos.py orc/conversations/sqlite.py",
         ),

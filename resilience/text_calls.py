@@ -13,72 +13,6 @@ from functools import cache
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.tool import tool_call
 
-from core.analysis import relations
-from core.analysis.document_context import DocumentContext
-from core.analysis.extractive import analyse_page
-from core.analysis.models import ABBREVIATED_AS, Connection, Entity, PageAnalysis, Relation
-from core.analysis.page_text import masked
-from core.analysis.summaries import is_fit, overview
-from core.documents.passages import header_above, is_column_header, is_row, split_pages
-from core.documents.places import Place, PlaceType
-from core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
-from core.grounding import checks
-from core.grounding.citations import CitationWriter, as_said
-from core.grounding.claims import Claims, has_content, only_introduces
-from core.grounding.closest import closest_label, not_found_answer
-from core.grounding.models import Citation, written_marks
-from core.grounding.rectangles import rectangles
-from core.grounding.sources import (
-    FencedSource,
-    Source,
-    fence,
-    inert,
-    inert_json,
-    read_fenced,
-    without_fenced,
-    without_markers,
-)
-from core.grounding.units import located
-from core.grounding.values import Values, numbers_of
-from core.infra.sandbox_child import ChildMessage
-from core.llm.messages import memory_message, read_remembered
-from core.llm.replies import repair
-from core.llm.tokens import TiktokenCounter, truncate, truncate_words
-from core.markdown import safe_markdown
-from core.markdown.brackets import (
-    bracketed,
-    cited_numbers,
-    is_forged,
-    squared,
-    status_of,
-    visible_name,
-    without_citations,
-    without_places,
-)
-from core.markdown.safe_markdown import SafeMarkdown
-from core.mcp_contract import MAX_QUESTION_CHARACTERS
-from core.models import Document, Hit, Page, Passage
-from core.offline.material import headers, is_quotable
-from core.offline.model import Conversation, says_nothing_to_find
-from core.offline.passages import closest_passages
-from core.offline.remembered import recall
-from core.search.bm25 import Candidate, QuestionTerms, TextRanking, has_subject
-from core.search.candidates import question_terms
-from core.search.document_match import name_parts, reported_periods, score_names
-from core.search.fuzzy import edits, misspelling_of, resembles
-from core.search.hybrid import cover, search_in_memory, vector_weight
-from core.search.postings import InMemoryIndex, index_passages
-from core.search.query import cover_period, find_periods, parse_question
-from core.search.ranking import rank_briefly, rank_passages
-from core.search.vocabulary import shipped_vocabularies
-from core.search.whole_scope import passages_named
-from core.text.headings import distinctive_headings, ends_of_running_heads, find_headings
-from core.text.numbers import find_dates
-from core.text.parts import may_name_parts, named_parts, pages_named, without_pages
-from core.text.quotes import QuoteFinder, locate
-from core.text.sentences import Piece, sentences, split_pieces
-from core.text.terms import detect_language, is_stop_word, question_words, stems, words
-from core.text.wording import is_small_talk, is_statement, names_documents
 from mcp_server.tools import parts
 from mcp_server.tools import relations as relation_tools
 from mcp_server.tools import search as search_tools
@@ -116,6 +50,72 @@ from orc.memory.summary import point_of, statements_of
 from orc.settings import TurnSettings
 from orc.turns.suggestions import subject_of
 from orc.turns.titles import accepted
+from orc_core.analysis import relations
+from orc_core.analysis.document_context import DocumentContext
+from orc_core.analysis.extractive import analyse_page
+from orc_core.analysis.models import ABBREVIATED_AS, Connection, Entity, PageAnalysis, Relation
+from orc_core.analysis.page_text import masked
+from orc_core.analysis.summaries import is_fit, overview
+from orc_core.documents.passages import header_above, is_column_header, is_row, split_pages
+from orc_core.documents.places import Place, PlaceType
+from orc_core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
+from orc_core.grounding import checks
+from orc_core.grounding.citations import CitationWriter, as_said
+from orc_core.grounding.claims import Claims, has_content, only_introduces
+from orc_core.grounding.closest import closest_label, not_found_answer
+from orc_core.grounding.models import Citation, written_marks
+from orc_core.grounding.rectangles import rectangles
+from orc_core.grounding.sources import (
+    FencedSource,
+    Source,
+    fence,
+    inert,
+    inert_json,
+    read_fenced,
+    without_fenced,
+    without_markers,
+)
+from orc_core.grounding.units import located
+from orc_core.grounding.values import Values, numbers_of
+from orc_core.infra.sandbox_child import ChildMessage
+from orc_core.llm.messages import memory_message, read_remembered
+from orc_core.llm.replies import repair
+from orc_core.llm.tokens import TiktokenCounter, truncate, truncate_words
+from orc_core.markdown import safe_markdown
+from orc_core.markdown.brackets import (
+    bracketed,
+    cited_numbers,
+    is_forged,
+    squared,
+    status_of,
+    visible_name,
+    without_citations,
+    without_places,
+)
+from orc_core.markdown.safe_markdown import SafeMarkdown
+from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
+from orc_core.models import Document, Hit, Page, Passage
+from orc_core.offline.material import headers, is_quotable
+from orc_core.offline.model import Conversation, says_nothing_to_find
+from orc_core.offline.passages import closest_passages
+from orc_core.offline.remembered import recall
+from orc_core.search.bm25 import Candidate, QuestionTerms, TextRanking, has_subject
+from orc_core.search.candidates import question_terms
+from orc_core.search.document_match import name_parts, reported_periods, score_names
+from orc_core.search.fuzzy import edits, misspelling_of, resembles
+from orc_core.search.hybrid import cover, search_in_memory, vector_weight
+from orc_core.search.postings import InMemoryIndex, index_passages
+from orc_core.search.query import cover_period, find_periods, parse_question
+from orc_core.search.ranking import rank_briefly, rank_passages
+from orc_core.search.vocabulary import shipped_vocabularies
+from orc_core.search.whole_scope import passages_named
+from orc_core.text.headings import distinctive_headings, ends_of_running_heads, find_headings
+from orc_core.text.numbers import find_dates
+from orc_core.text.parts import may_name_parts, named_parts, pages_named, without_pages
+from orc_core.text.quotes import QuoteFinder, locate
+from orc_core.text.sentences import Piece, sentences, split_pieces
+from orc_core.text.terms import detect_language, is_stop_word, question_words, stems, words
+from orc_core.text.wording import is_small_talk, is_statement, names_documents
 
 Call = Callable[[str], object]
 

@@ -7,20 +7,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
-from core.analysis.models import Anchor, PageAnalysis
-from core.documents.page_images import names_document, pages_without_text
-from core.documents.places import Place, PlaceType
-from core.errors import OrcError
-from core.llm.replies import StreamRepair
-from core.llm.tokens import TiktokenCounter
-from core.models import Page
-from core.names import Owner, check_segment, name_for_upload, path_named, resolve_blob_name
-from core.ocr.tesseract import parse
-from core.storage import file_names
-from core.storage.ai_search import terms
-from core.storage.blob.documents import pack
-from core.storage.file_names import MAX_BYTES
-from core.text.normal_forms import normalized
 from orc.api.downloads import content_disposition
 from orc.api.responses import prefers_stream
 from orc.api.schemas import ChatRequest, visible, without_nul
@@ -42,6 +28,20 @@ from orc.turns import suggestions
 from orc.turns.contexts import shown_history
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of, replay_log
+from orc_core.analysis.models import Anchor, PageAnalysis
+from orc_core.documents.page_images import names_document, pages_without_text
+from orc_core.documents.places import Place, PlaceType
+from orc_core.errors import OrcError
+from orc_core.llm.replies import StreamRepair
+from orc_core.llm.tokens import TiktokenCounter
+from orc_core.models import Page
+from orc_core.names import Owner, check_segment, name_for_upload, path_named, resolve_blob_name
+from orc_core.ocr.tesseract import parse
+from orc_core.storage import file_names
+from orc_core.storage.ai_search import terms
+from orc_core.storage.blob.documents import pack
+from orc_core.storage.file_names import MAX_BYTES
+from orc_core.text.normal_forms import normalized
 from resilience.text_calls import DOCUMENT, METADATA, NOW, PIECE, QUESTION, Call, asked, exported, turn_of
 
 OWNER = Owner("o", "u", "c")

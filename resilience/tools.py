@@ -4,10 +4,10 @@ import asyncio
 
 import uvicorn
 
-from core.infra.settings import load_settings
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app
 from mcp_server.settings import Settings
+from orc_core.infra.settings import load_settings
 from resilience.instance import serve
 
 

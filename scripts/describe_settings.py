@@ -11,8 +11,8 @@ from pydantic.fields import FieldInfo
 
 import mcp_server.settings
 import orc.settings
-from core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE, INTERNAL
-from core.infra.settings import CoreSettings, variable_of
+from orc_core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE, INTERNAL
+from orc_core.infra.settings import CoreSettings, variable_of
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "configuration.md"
 HEAD = (

@@ -11,13 +11,13 @@ from mcp import Client
 from mcp_types import Tool
 from pydantic import SecretStr
 
-from core.documents.scope import Scope
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.registration import ERRORS_META_KEY
 from orc.tools.ports import ToolSchema
 from orc.tools.schemas import function_definitions
+from orc_core.documents.scope import Scope
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "tools.md"
 RANGES = (

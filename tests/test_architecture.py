@@ -14,11 +14,11 @@ import pytest
 
 from devkit.shared_data import ROOT
 
-PACKAGES = ("core", "mcp_server", "orc")
+PACKAGES = ("orc_core", "mcp_server", "orc")
 MAY_IMPORT = {
-    "core": {"core"},
-    "mcp_server": {"mcp_server", "core"},
-    "orc": {"orc", "core"},
+    "orc_core": {"orc_core"},
+    "mcp_server": {"mcp_server", "orc_core"},
+    "orc": {"orc", "orc_core"},
     "function_app": {"function_app", "orc"},
 }
 MAX_FILE_LINES = 400
@@ -72,7 +72,7 @@ def imported_modules(module: str) -> set[str]:
 
 
 def own_module(name: str) -> str | None:
-    """`core.errors.NotFound` -> `core.errors`; None for what is not the product's."""
+    """`orc_core.errors.NotFound` -> `orc_core.errors`; None for what is not the product's."""
     if name in modules():
         return name
     parent = name.rpartition(".")[0]
@@ -86,7 +86,7 @@ def environment_uses(module: str) -> list[str]:
 
 
 def test_the_product_is_found() -> None:
-    assert {"core.errors", "orc.settings", "mcp_server.settings"} <= set(modules())
+    assert {"orc_core.errors", "orc.settings", "mcp_server.settings"} <= set(modules())
 
 
 def test_imports_point_one_way() -> None:

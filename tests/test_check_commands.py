@@ -11,7 +11,7 @@ import pytest
 from devkit.shared_data import ROOT
 
 TOOLS = Path(sys.executable).parent
-PACKAGES = ("core", "mcp_server", "orc")
+PACKAGES = ("orc_core", "mcp_server", "orc")
 
 
 @pytest.fixture
@@ -38,11 +38,11 @@ def run(command: str, folder: Path, *arguments: str) -> subprocess.CompletedProc
 
 def test_an_import_against_the_layers_is_refused(copy: Path) -> None:
     assert run("lint-imports", copy, "--no-cache").returncode == 0
-    with (copy / "core" / "__init__.py").open("a") as module:
+    with (copy / "orc_core" / "__init__.py").open("a") as module:
         module.write("import orc.settings\n")
     refused = run("lint-imports", copy, "--no-cache")
     assert refused.returncode == 1
-    assert "core -> orc.settings" in refused.stdout
+    assert "orc_core -> orc.settings" in refused.stdout
 
 
 def test_an_import_between_the_orchestrator_and_the_tools_is_refused(copy: Path) -> None:
@@ -53,8 +53,8 @@ def test_an_import_between_the_orchestrator_and_the_tools_is_refused(copy: Path)
 
 def test_an_import_of_a_storage_adapter_outside_the_bootstraps_is_refused(copy: Path) -> None:
     with (copy / "orc" / "problems.py").open("a") as module:
-        module.write("import core.storage.folder\n")
-    assert "orc.problems -> core.storage.folder" in run("lint-imports", copy, "--no-cache").stdout
+        module.write("import orc_core.storage.folder\n")
+    assert "orc.problems -> orc_core.storage.folder" in run("lint-imports", copy, "--no-cache").stdout
 
 
 def test_a_misspelt_word_is_refused(copy: Path) -> None:

@@ -11,16 +11,16 @@ import pytest
 from packaging.requirements import Requirement
 from pydantic import BaseModel
 
-from core.errors import OrcError
-from core.extraction.pages import REASONS
-from core.grounding.models import Citation
-from core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE
 from devkit.shared_data import ROOT
 from mcp_server.settings import Settings as McpSettings
 from orc import events
 from orc.api import PREFIX, conversation_events
 from orc.events import Event
 from orc.settings import Settings
+from orc_core.errors import OrcError
+from orc_core.extraction.pages import REASONS
+from orc_core.grounding.models import Citation
+from orc_core.infra.setting_names import ADVANCED, ADVANCED_VARIABLE
 
 FOLDER = ROOT / "docs" / "decisions"
 DECISIONS = sorted(file for file in FOLDER.glob("*.md") if file.name != "README.md")
@@ -31,7 +31,7 @@ FORM = re.compile(
 ROW = re.compile(r"^- \[(.+)\]\((\S+)\): (.+)$", re.M)
 CITED = re.compile(r"decisions/([\w-]+\.md)")
 OWN_PATH = re.compile(
-    r"`((?:core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
+    r"`((?:orc_core|orc|mcp_server|devkit|tests|docs|infra|resilience|evals|bench|scripts|examples)/[\w./-]+)`"
 )
 OTHER_VARIABLES = {"ORC_REQUIRE_ALL", ADVANCED_VARIABLE}
 NOT_FOR_CLIENTS = {
@@ -92,7 +92,7 @@ def test_the_map_of_the_readme_names_every_folder_of_the_product() -> None:
     named = set(OWN_PATH.findall((ROOT / "README.md").read_text()))
     folders = {
         f"{folder.relative_to(ROOT)}/"
-        for package in ("core", "orc", "mcp_server")
+        for package in ("orc_core", "orc", "mcp_server")
         for folder in (ROOT / package).iterdir()
         if folder.is_dir() and folder.name != "__pycache__"
     }
@@ -167,7 +167,7 @@ def test_every_code_of_a_problem_is_documented() -> None:
     errors = subclasses(OrcError)
     codes = {vars(each)["code"] for each in errors if "code" in vars(each)} | set(REASONS)
     raising = {"OrcError", "render", "problem", "model_down", *(each.__name__ for each in errors)}
-    for file in [*(ROOT / "core").rglob("*.py"), *(ROOT / "orc").rglob("*.py")]:
+    for file in [*(ROOT / "orc_core").rglob("*.py"), *(ROOT / "orc").rglob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in raising:
                 given = [each.value for each in node.keywords if each.arg == "code"]

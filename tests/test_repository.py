@@ -14,8 +14,8 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-import core
 import orc
+import orc_core
 from devkit.shared_data import HANDBOOK, ROOT
 
 FIXED_PLACES = (
@@ -236,5 +236,5 @@ def test_the_version_has_a_section_in_the_changelog() -> None:
         r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", (ROOT / "CHANGELOG.md").read_text(), re.M
     )
     assert headings[0] == ("Unreleased", "")
-    assert headings[1][0] == orc.__version__ == core.__version__
+    assert headings[1][0] == orc.__version__ == orc_core.__version__
     assert all(date for _, date in headings[1:])

@@ -107,7 +107,7 @@ def test_every_kind_of_skip_fails_with_its_reason_under_require_all(tmp_path: Pa
 def test_a_warning_about_our_code_is_an_error_and_one_about_a_dependency_is_not() -> None:
     warn = partial(warnings.warn_explicit, "old", DeprecationWarning, "file.py", 1)
     warn(module="langsmith.client")
-    for ours in ("core.names", "tests.unit.test_it", "function_app"):
+    for ours in ("orc_core.names", "tests.unit.test_it", "function_app"):
         with pytest.raises(DeprecationWarning):
             warn(module=ours)
 

@@ -10,9 +10,9 @@ from azure.core.pipeline.transport import AsyncHttpResponse, HttpRequest
 from azure.core.pipeline.transport._aiohttp import AioHttpTransport
 from azure.identity.aio import DefaultAzureCredential
 
-from core.storage.cosmos.client import Cosmos, open_client, open_cosmos
-from core.storage.cosmos.containers import create_containers
 from devkit.azure.targets import Target
+from orc_core.storage.cosmos.client import Cosmos, open_client, open_cosmos
+from orc_core.storage.cosmos.containers import create_containers
 
 ITEMS = "/docs"
 

@@ -9,11 +9,11 @@ from typing import Any
 from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.queue.aio import QueueClient
 
-from core.models import JobKind
-from core.storage.blob.account import Storage
-from core.storage.queue import StorageJobQueue, queue_names
 from devkit.azure.storage import fresh_container
 from devkit.azure.targets import Target
+from orc_core.models import JobKind
+from orc_core.storage.blob.account import Storage
+from orc_core.storage.queue import StorageJobQueue, queue_names
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 from azure.core.credentials_async import AsyncTokenCredential
 
-from core.infra.azure import Credentials
-from core.storage.ai_search.client import Search, open_index_client, open_search
-from core.storage.ai_search.index import Embedding, create_index
 from devkit.azure.targets import Target
+from orc_core.infra.azure import Credentials
+from orc_core.storage.ai_search.client import Search, open_index_client, open_search
+from orc_core.storage.ai_search.index import Embedding, create_index
 
 
 @asynccontextmanager

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
-from core.infra.settings import CoreSettings
-from core.storage.factory import provision
 from devkit.doubles import azurite, cosmos_emulator, search_double
+from orc_core.infra.settings import CoreSettings
+from orc_core.storage.factory import provision
 
 Environment = dict[str, str]
 

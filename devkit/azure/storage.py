@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pytest
 
-from core.infra.azure import Credentials
-from core.storage.blob.account import Storage, open_storage
 from devkit.azure.targets import Target
 from devkit.faults.proxy import OnRequest, Proxy, proxied
 from devkit.faults.rules import STORAGE, Rules
+from orc_core.infra.azure import Credentials
+from orc_core.storage.blob.account import Storage, open_storage
 
 
 class Container(NamedTuple):

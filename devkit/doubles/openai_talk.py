@@ -13,9 +13,9 @@ from xml.sax.saxutils import unescape
 from pydantic import BaseModel
 from pypdf import PdfReader
 
-from core.grounding.citations import marker
-from core.grounding.sources import LABEL, AttachedFile, FencedSource, read_fenced, without_fenced
-from core.grounding.units import page_units
+from orc_core.grounding.citations import marker
+from orc_core.grounding.sources import LABEL, AttachedFile, FencedSource, read_fenced, without_fenced
+from orc_core.grounding.units import page_units
 
 Json = dict[str, Any]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from tiktoken import Encoding
 
-from core.llm.tokens import load_encoding
 from devkit.doubles.openai_talk import Json, text_of
+from orc_core.llm.tokens import load_encoding
 
 
 @dataclass

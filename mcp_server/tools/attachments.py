@@ -4,13 +4,13 @@ import base64
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from core.documents.places import DocumentOrigin
-from core.documents.ports import PDF, Attachment, plain_name
-from core.errors import NoReadableDocument, NotFound
-from core.grounding.sources import Parts, fence, label
-from core.mcp_contract import FileStatus
-from core.models import Document, DocumentStatus
 from mcp_server.tools.document_context import PromptSources
+from orc_core.documents.places import DocumentOrigin
+from orc_core.documents.ports import PDF, Attachment, plain_name
+from orc_core.errors import NoReadableDocument, NotFound
+from orc_core.grounding.sources import Parts, fence, label
+from orc_core.mcp_contract import FileStatus
+from orc_core.models import Document, DocumentStatus
 
 READ_FILES = (
     "Every page of an attached file is a source. The label before the file says which: its pages and its"

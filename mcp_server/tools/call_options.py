@@ -5,11 +5,11 @@ from typing import Annotated
 from mcp.server.mcpserver import Context
 from pydantic import Field, ValidationError
 
-from core.documents.image_limits import ImageLimits
-from core.errors import InvalidInput
-from core.grounding.sources import without_markers
-from core.llm.messages import USER_WANTS, fence_remembered, remembered_line
-from core.mcp_contract import (
+from orc_core.documents.image_limits import ImageLimits
+from orc_core.errors import InvalidInput
+from orc_core.grounding.sources import without_markers
+from orc_core.llm.messages import USER_WANTS, fence_remembered, remembered_line
+from orc_core.mcp_contract import (
     CAP_META_KEY,
     HISTORY_META_KEY,
     IMAGES_META_KEY,
@@ -21,7 +21,7 @@ from core.mcp_contract import (
     WISHES_META_KEY,
     Said,
 )
-from core.models import Record
+from orc_core.models import Record
 
 LONGEST_NAME = 200
 

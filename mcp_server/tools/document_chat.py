@@ -12,25 +12,6 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.documents.image_limits import with_image_tokens
-from core.documents.places import ALL, SELECTIONS, DocumentOrigin
-from core.documents.ports import Attachment, ProviderFiles
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
-from core.grounding.citations import CitationWriter
-from core.grounding.rectangles import ReadBoxes, with_rectangles
-from core.grounding.sources import picture_parts
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.errors import ReplyCut, empty_reply
-from core.llm.messages import QuestionMessage, memory_message
-from core.llm.tokens import TokenCounter, message_tokens, section_tokens
-from core.mcp_contract import (
-    DocumentChatMetadata,
-    DocumentChatResult,
-)
-from core.models import Document, DocumentStatus, FileRef
-from core.names import missing_document, path_named
 from mcp_server.tools import attachments
 from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions, options_of
 from mcp_server.tools.document_context import (
@@ -59,6 +40,25 @@ from mcp_server.tools.registration import (
     success,
 )
 from mcp_server.tools.scope_filter import origin_of
+from orc_core.documents.image_limits import with_image_tokens
+from orc_core.documents.places import ALL, SELECTIONS, DocumentOrigin
+from orc_core.documents.ports import Attachment, ProviderFiles
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.errors import NoReadableDocument, NotFound, OrcError, Unavailable, UnsafeName
+from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.rectangles import ReadBoxes, with_rectangles
+from orc_core.grounding.sources import picture_parts
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.errors import ReplyCut, empty_reply
+from orc_core.llm.messages import QuestionMessage, memory_message
+from orc_core.llm.tokens import TokenCounter, message_tokens, section_tokens
+from orc_core.mcp_contract import (
+    DocumentChatMetadata,
+    DocumentChatResult,
+)
+from orc_core.models import Document, DocumentStatus, FileRef
+from orc_core.names import missing_document, path_named
 
 MAX_DOCUMENTS = 50
 MAX_LOOK_FOR = 1000

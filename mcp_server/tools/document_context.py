@@ -4,16 +4,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from core.documents.places import DocumentOrigin
-from core.documents.ports import Retriever
-from core.documents.service import DocumentService
-from core.errors import InvalidInput
-from core.grounding.sources import AttachedFile, Source
-from core.llm.model_catalog import REPLY
-from core.llm.tokens import TokenCounter, take_first_fitting, truncate
-from core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
-from core.search.bm25 import has_subject
-from core.search.whole_scope import NAMED
+from orc_core.documents.places import DocumentOrigin
+from orc_core.documents.ports import Retriever
+from orc_core.documents.service import DocumentService
+from orc_core.errors import InvalidInput
+from orc_core.grounding.sources import AttachedFile, Source
+from orc_core.llm.model_catalog import REPLY
+from orc_core.llm.tokens import TokenCounter, take_first_fitting, truncate
+from orc_core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
+from orc_core.search.bm25 import has_subject
+from orc_core.search.whole_scope import NAMED
 
 INSTRUCTIONS = 800
 AROUND_A_SOURCE = 40

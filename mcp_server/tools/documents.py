@@ -8,20 +8,6 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis
-from core.documents.places import ALL, Accessible, PlaceType
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.errors import NoReadableDocument, NotFound, ToolFailed, Unavailable
-from core.markdown.brackets import visible_name
-from core.mcp_contract import (
-    ContentResult,
-    ContextCount,
-    DocumentsListResult,
-    ListedDocument,
-    SummaryResult,
-)
-from core.models import Document, DocumentStatus, Progress
 from mcp_server.tools import scope_filter
 from mcp_server.tools.registration import (
     CallProgress,
@@ -32,6 +18,20 @@ from mcp_server.tools.registration import (
     offer,
     success,
 )
+from orc_core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis
+from orc_core.documents.places import ALL, Accessible, PlaceType
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.errors import NoReadableDocument, NotFound, ToolFailed, Unavailable
+from orc_core.markdown.brackets import visible_name
+from orc_core.mcp_contract import (
+    ContentResult,
+    ContextCount,
+    DocumentsListResult,
+    ListedDocument,
+    SummaryResult,
+)
+from orc_core.models import Document, DocumentStatus, Progress
 
 MAX_CONTENT_CHARACTERS = 100_000
 LISTED_AT_ONCE = 50

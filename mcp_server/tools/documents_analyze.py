@@ -11,27 +11,27 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 
-from core.documents.places import DocumentOrigin
-from core.documents.ports import Retriever
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.errors import NoReadableDocument, NotFound, OrcError
-from core.grounding.citations import checked
-from core.grounding.closest import not_found_answer
-from core.grounding.models import Citation
-from core.grounding.rectangles import ReadBoxes, with_rectangles
-from core.grounding.sources import Source, fence
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.messages import QuestionMessage
-from core.llm.tokens import TokenCounter
-from core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
-from core.models import Document, Page, Progress, Record
-from core.names import page_id
 from mcp_server.tools import parts
 from mcp_server.tools.document_context import with_origin
 from mcp_server.tools.parts import PageBlock, Part, PartsPlan, Sized, total
 from mcp_server.tools.registration import CallProgress, CallScope, DocumentId, Question, offer, success
 from mcp_server.tools.scope_filter import origin_of, read_document, unreadable
+from orc_core.documents.places import DocumentOrigin
+from orc_core.documents.ports import Retriever
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.errors import NoReadableDocument, NotFound, OrcError
+from orc_core.grounding.citations import checked
+from orc_core.grounding.closest import not_found_answer
+from orc_core.grounding.models import Citation
+from orc_core.grounding.rectangles import ReadBoxes, with_rectangles
+from orc_core.grounding.sources import Source, fence
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.messages import QuestionMessage
+from orc_core.llm.tokens import TokenCounter
+from orc_core.mcp_contract import DocumentsAnalyzeMetadata, DocumentsAnalyzeResult, QuotedPassage
+from orc_core.models import Document, Page, Progress, Record
+from orc_core.names import page_id
 
 AT_ONCE = 3
 MATCHING_PASSAGES = 50

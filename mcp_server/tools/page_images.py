@@ -3,15 +3,15 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from core.documents.image_limits import ImageCounts, ImageLimits
-from core.documents.page_images import DrawnPages, PageImage, WantedPage, draw_pages, pages_without_text
-from core.documents.pictures import PagePictures, has_pictures
-from core.documents.places import DocumentOrigin
-from core.documents.service import DocumentService
-from core.grounding.sources import pictured_sources
-from core.llm.model_catalog import ModelCatalogue
-from core.models import Document, Record
 from mcp_server.tools.document_context import PromptSources, pages_of
+from orc_core.documents.image_limits import ImageCounts, ImageLimits
+from orc_core.documents.page_images import DrawnPages, PageImage, WantedPage, draw_pages, pages_without_text
+from orc_core.documents.pictures import PagePictures, has_pictures
+from orc_core.documents.places import DocumentOrigin
+from orc_core.documents.service import DocumentService
+from orc_core.grounding.sources import pictured_sources
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import Document, Record
 
 SHARE_OF_WINDOW = 0.5
 """The share of the model's window that pictures may take."""

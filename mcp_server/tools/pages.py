@@ -8,13 +8,6 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.analysis.models import AnalysisStore
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.errors import InvalidInput, NoReadableDocument, NotFound
-from core.mcp_contract import GetPageResult, ReadPage
-from core.models import Progress
-from core.names import page_id
 from mcp_server.tools.registration import (
     CallProgress,
     CallScope,
@@ -25,6 +18,13 @@ from mcp_server.tools.registration import (
     success,
 )
 from mcp_server.tools.scope_filter import current_analyses, page_text, read_document
+from orc_core.analysis.models import AnalysisStore
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.errors import InvalidInput, NoReadableDocument, NotFound
+from orc_core.mcp_contract import GetPageResult, ReadPage
+from orc_core.models import Progress
+from orc_core.names import page_id
 
 NO_SUCH_PAGE = "There is no such page in this conversation."
 

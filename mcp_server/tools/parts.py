@@ -8,15 +8,15 @@ from typing import NamedTuple, Protocol
 
 from langchain_core.messages import SystemMessage
 
-from core.documents.passages import split_pages
-from core.grounding.sources import Source, fence
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.messages import QuestionMessage
-from core.llm.tokens import take_each_fitting
-from core.markdown.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers
-from core.models import Document, Hit, Page, Passage
-from core.search.bm25 import Candidate, TextRanking
 from mcp_server.tools.document_context import passage_source
+from orc_core.documents.passages import split_pages
+from orc_core.grounding.sources import Source, fence
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.messages import QuestionMessage
+from orc_core.llm.tokens import take_each_fitting
+from orc_core.markdown.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers
+from orc_core.models import Document, Hit, Page, Passage
+from orc_core.search.bm25 import Candidate, TextRanking
 
 BLOCKS_PER_PART = 4
 """A block is at most this fraction of a part, so that packed parts are nearly full."""

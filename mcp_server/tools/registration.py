@@ -17,12 +17,12 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from opentelemetry.trace import get_current_span
 from pydantic import BaseModel, Field
 
-from core.documents.scope import Scope
-from core.errors import INTERNAL, OrcError
-from core.grounding.models import WrittenMark
-from core.infra.exhaustion import exhausted
-from core.infra.telemetry.spans import fail
-from core.mcp_contract import (
+from orc_core.documents.scope import Scope
+from orc_core.errors import INTERNAL, OrcError
+from orc_core.grounding.models import WrittenMark
+from orc_core.infra.exhaustion import exhausted
+from orc_core.infra.telemetry.spans import fail
+from orc_core.mcp_contract import (
     MAX_QUERY_CHARACTERS,
     MAX_QUESTION_CHARACTERS,
     STREAM_META_KEY,

@@ -8,18 +8,18 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.analysis.models import AnalysisStore, Connection, PageAnalysis, TypeUse
-from core.analysis.relations import Direction, build_ontology, follow
-from core.documents.places import ALL
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.grounding.units import located
-from core.llm.errors import ModelMisconfigured
-from core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult
-from core.models import Document, Page
-from core.text.quotes import Span, locate
 from mcp_server.tools.registration import CallScope, ContextName, offer, page_line, success
 from mcp_server.tools.scope_filter import Listed, current_analyses, documents_in_scope, page_text
+from orc_core.analysis.models import AnalysisStore, Connection, PageAnalysis, TypeUse
+from orc_core.analysis.relations import Direction, build_ontology, follow
+from orc_core.documents.places import ALL
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.grounding.units import located
+from orc_core.llm.errors import ModelMisconfigured
+from orc_core.mcp_contract import ConnectedPage, FollowRelationResult, GetOntologyResult
+from orc_core.models import Document, Page
+from orc_core.text.quotes import Span, locate
 
 MAX_NAME_CHARACTERS = 500
 

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from core.analysis.models import AnalysisStore, DocumentAnalysis
-from core.documents.places import Accessible, DocumentOrigin
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.errors import NoReadableDocument, NotFound, Unavailable, UnsafeName
-from core.mcp_contract import PageText, SearchedDocument
-from core.models import Document, Page, Progress
-from core.names import BlobPath, Owner, page_id
+from orc_core.analysis.models import AnalysisStore, DocumentAnalysis
+from orc_core.documents.places import Accessible, DocumentOrigin
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.errors import NoReadableDocument, NotFound, Unavailable, UnsafeName
+from orc_core.mcp_contract import PageText, SearchedDocument
+from orc_core.models import Document, Page, Progress
+from orc_core.names import BlobPath, Owner, page_id
 
 NOT_READABLE = "Its text is not ready."
 MOST_LISTED = 200

@@ -12,24 +12,6 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.analysis.models import AnalysisStore, PageAnalysis
-from core.documents.places import ALL, Accessible
-from core.documents.ports import PlaceRetriever
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.grounding.units import located
-from core.mcp_contract import (
-    FoundPage,
-    FoundPassage,
-    SearchCounts,
-    SearchedDocument,
-    SearchPagesResult,
-    SemanticSearchResult,
-)
-from core.models import Document, DocumentStatus, Hit, Progress, Retrieval
-from core.names import page_id
-from core.search.bm25 import Candidate, TextRanking
-from core.search.whole_scope import with_more
 from mcp_server.tools.registration import (
     CallProgress,
     CallScope,
@@ -46,6 +28,24 @@ from mcp_server.tools.scope_filter import (
     readable_documents,
     searched_document,
 )
+from orc_core.analysis.models import AnalysisStore, PageAnalysis
+from orc_core.documents.places import ALL, Accessible
+from orc_core.documents.ports import PlaceRetriever
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.grounding.units import located
+from orc_core.mcp_contract import (
+    FoundPage,
+    FoundPassage,
+    SearchCounts,
+    SearchedDocument,
+    SearchPagesResult,
+    SemanticSearchResult,
+)
+from orc_core.models import Document, DocumentStatus, Hit, Progress, Retrieval
+from orc_core.names import page_id
+from orc_core.search.bm25 import Candidate, TextRanking
+from orc_core.search.whole_scope import with_more
 
 MAX_PASSAGES = 50
 MAX_PAGES = 20

@@ -7,8 +7,6 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.errors import InvalidInput
-from core.mcp_contract import FoundWebPage, WebSearchResult
 from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, success
 from mcp_server.web.http import AUTH, BUSY, NOT_IN_PLAN, QUOTA, REFUSED
 from mcp_server.web.ports import (
@@ -20,6 +18,8 @@ from mcp_server.web.ports import (
     plain_text,
     public_address,
 )
+from orc_core.errors import InvalidInput
+from orc_core.mcp_contract import FoundWebPage, WebSearchResult
 
 LONGEST_TITLE = 200
 LONGEST_TEXT = 4000

@@ -8,7 +8,6 @@ from typing import Literal
 import httpx2
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from core.errors import DependencyDown
 from mcp_server.web.http import (
     NOT_IN_PLAN,
     EngineReply,
@@ -20,6 +19,7 @@ from mcp_server.web.http import (
     unanswered,
 )
 from mcp_server.web.ports import WebPage
+from orc_core.errors import DependencyDown
 
 BRAVE = "Brave"
 _NO_KEY = ("SUBSCRIPTION_TOKEN_INVALID", "SUBSCRIPTION_NOT_FOUND")
@@ -88,7 +88,7 @@ class BraveSearch:
 
 def _page(result: _Result) -> WebPage:
     # Not at the top: the parser of HTML is a tenth of what a tools server imports, and few need it.
-    from core.extraction.html import to_text
+    from orc_core.extraction.html import to_text
 
     snippets = filter(None, dict.fromkeys([result.description, *result.extra_snippets]))
     text = "\n".join(filter(None, map(to_text, snippets)))

@@ -9,8 +9,8 @@ from typing import Any, Self, TypeVar
 import httpx2
 from pydantic import BaseModel, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from core.errors import DependencyDown, OrcError, error_named
-from core.infra.resilience import CircuitBreaker
+from orc_core.errors import DependencyDown, OrcError, error_named
+from orc_core.infra.resilience import CircuitBreaker
 
 WEB_SEARCH = "web_search"
 """The dependency, as errors name it."""

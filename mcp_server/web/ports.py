@@ -7,7 +7,7 @@ from typing import Protocol
 
 import httpx2
 
-from core.models import Record
+from orc_core.models import Record
 
 MOST_PAGES = 10
 """The most results of one search; Google returns no more at a time."""

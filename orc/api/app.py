@@ -9,9 +9,6 @@ from fastapi import APIRouter, Depends, FastAPI
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
-from core.infra.log_redaction import keep_content_out
-from core.infra.request_log import RequestLog
-from core.infra.telemetry.setup import start_telemetry
 from orc import __version__
 from orc.api import PREFIX, web
 from orc.api.auth import AuthMiddleware, build_authenticator
@@ -40,6 +37,9 @@ from orc.api.tracing import TraceIds
 from orc.api.transfer import Transfer
 from orc.bootstrap import AppProvider, Override
 from orc.settings import Settings, load
+from orc_core.infra.log_redaction import keep_content_out
+from orc_core.infra.request_log import RequestLog
+from orc_core.infra.telemetry.setup import start_telemetry
 
 OPENAPI_PATH = f"{PREFIX}/openapi.json"
 OPEN_PATHS = frozenset({f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH, "/"})

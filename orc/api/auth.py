@@ -12,14 +12,14 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.errors import Forbidden, InvalidInput, NotAuthenticated, OrcError, UnsafeName
-from core.names import check_segment, is_reserved
 from orc.api.errors import render
 from orc.api.issuer_keys import IssuerKeys
 from orc.api.origins import hosts_of, is_loopback, is_of_local_page, is_of_other_site, opens_file
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.problems import problem_of
 from orc.settings import AuthMode, Settings
+from orc_core.errors import Forbidden, InvalidInput, NotAuthenticated, OrcError, UnsafeName
+from orc_core.names import check_segment, is_reserved
 
 EASYAUTH_HEADER = "x-ms-client-principal"
 _TENANT_CLAIMS = ("tid", "http://schemas.microsoft.com/identity/claims/tenantid")

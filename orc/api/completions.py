@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from core.errors import InvalidInput
-from core.grounding.models import REFUTED, Citation, written_marks
-from core.markdown.brackets import visible_name, without_numbers
-from core.markdown.code_blocks import CodeBlocks
-from core.models import Usage
 from orc.check_words import check_words
 from orc.events import TurnResult
 from orc.problems import Problem
+from orc_core.errors import InvalidInput
+from orc_core.grounding.models import REFUTED, Citation, written_marks
+from orc_core.markdown.brackets import visible_name, without_numbers
+from orc_core.markdown.code_blocks import CodeBlocks
+from orc_core.models import Usage
 
 MODEL = "orc"
 WITH_SOURCES = "orc-markdown"

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, StringConstraints, field_validator
 
-from core.mcp_contract import TOOLS
 from orc.api.schemas import Body, DocumentView, View, example, visible, without_nul
 from orc.contexts.models import Action, ContextType, Role, State
 from orc.contexts.service import ReadableContext
 from orc.problems import FieldProblem
+from orc_core.mcp_contract import TOOLS
 
 ContextName = Annotated[
     str,

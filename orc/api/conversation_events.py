@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from core.documents.service import DocumentService
-from core.errors import NotFound, OrcError
-from core.models import Document, JobProgress
-from core.names import Owner
 from orc.api.schemas import DocumentView
 from orc.conversations.models import Head, TitleBy, Turn, TurnStatus
 from orc.conversations.turn_log import TurnLog
 from orc.events import Event, Failed, TitleUpdated
 from orc.problems import problem_of
+from orc_core.documents.service import DocumentService
+from orc_core.errors import NotFound, OrcError
+from orc_core.models import Document, JobProgress
+from orc_core.names import Owner
 
 FIRST_LOOK_SECONDS, BUSY_SECONDS, IDLE_SECONDS = 0.25, 2.0, 5.0
 """How soon the stores are read again: after news, while something is under way, and otherwise. A change of

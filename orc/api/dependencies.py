@@ -9,13 +9,13 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
-from core.errors import InvalidInput
-from core.names import Owner
 from orc.api.auth import PRINCIPAL
 from orc.bootstrap import App, AppProvider
 from orc.contexts.rights import Right
 from orc.contexts.service import Caller
 from orc.identity import Principal
+from orc_core.errors import InvalidInput
+from orc_core.names import Owner
 
 
 async def given_once(request: Request) -> None:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from urllib.parse import quote
 
-from core.text.normal_forms import normalized
+from orc_core.text.normal_forms import normalized
 
 MAX_NAME_BYTES = 200
 _NOT_IN_NAMES = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]+')

@@ -11,11 +11,11 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from core.errors import DependencyDown, OrcError
-from core.infra.exhaustion import TEMPORARY, exhausted
 from orc.api.tracing import TRACE_HEADER
 from orc.limits.window import Taken
 from orc.problems import FieldProblem, Problem, problem, problem_of
+from orc_core.errors import DependencyDown, OrcError
+from orc_core.infra.exhaustion import TEMPORARY, exhausted
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 import jwt
 
-from core.errors import DependencyDown, InvalidInput, NotAuthenticated
+from orc_core.errors import DependencyDown, InvalidInput, NotAuthenticated
 
 RENEWAL_SECONDS = 240.0
 """Age of the keys from which they are fetched again while requests go on."""

@@ -6,13 +6,13 @@ from contextlib import ExitStack
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from core.errors import TooMany
 from orc.api.auth import PRINCIPAL
 from orc.api.errors import render
 from orc.api.responses import prefers_stream
 from orc.problems import problem_of
 from orc.settings import Settings
 from orc.user_limits import UserLimit
+from orc_core.errors import TooMany
 
 MOST_FOLLOWED = 20
 """Each stream of a conversation reads the stores now and then, so there are fewer of them than of others."""

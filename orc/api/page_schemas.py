@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from core.grounding.models import Rectangle
+from orc_core.grounding.models import Rectangle
 
 
 class WordBox(BaseModel):

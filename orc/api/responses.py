@@ -11,7 +11,6 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from core.errors import INTERNAL
 from orc.api.dependencies import DIGITS
 from orc.api.errors import CONVERSATION_HEADER, MEDIA_TYPE, TURN_HEADER, limit_headers, render, turn_headers
 from orc.conversations.models import KEY_CHARACTERS
@@ -21,6 +20,7 @@ from orc.problems import Problem, problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
+from orc_core.errors import INTERNAL
 
 Numbered = AsyncIterator[tuple[int, Event]]
 KEEPALIVE_SECONDS = 15

@@ -16,16 +16,16 @@ from pydantic import (
     field_validator,
 )
 
-from core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
-from core.models import Document, DocumentStatus, Usage
-from core.names import name_in_context
-from core.text.normal_forms import normalized
 from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Rating, TitleBy
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
 from orc.problems import FieldProblem
 from orc.traces.models import DayTotals, Status, TurnTrace
 from orc.turns.requests import FeatureFlags
+from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
+from orc_core.models import Document, DocumentStatus, Usage
+from orc_core.names import name_in_context
+from orc_core.text.normal_forms import normalized
 
 MAX_NAMES = 50
 MAX_MESSAGES = 200

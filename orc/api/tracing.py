@@ -9,7 +9,7 @@ from opentelemetry.trace import Span, StatusCode
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, request_span, trace_id_of
+from orc_core.infra.telemetry.spans import ERROR_TYPE, SCOPE, request_span, trace_id_of
 
 TRACE_HEADER = "x-trace-id"
 PROBES = ("/health", "/ready")

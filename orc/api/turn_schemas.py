@@ -6,7 +6,6 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, Field, JsonValue, StringConstraints
 
-from core.grounding.models import Citation
 from orc.api.schemas import Body, ConversationView, View, example, without_nul
 from orc.contexts.models import ContextType, ReadableRef
 from orc.conversations.listing import history_view
@@ -23,6 +22,7 @@ from orc.conversations.models import (
 )
 from orc.described_by import DescribedBy
 from orc.events import AnswerKind, TurnMetadata
+from orc_core.grounding.models import Citation
 
 COMMENT_CHARACTERS = 2000
 NOT_SHOWN = {"timeline"}

@@ -12,8 +12,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 
-from core.errors import NotFound
 from orc.api.me_schemas import SignIn
+from orc_core.errors import NotFound
 
 # Why there is no build, and one origin: docs/decisions/web-page.md.
 FOLDER = Path(__file__).resolve().parents[1] / "web"

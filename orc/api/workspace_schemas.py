@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from core.grounding.models import Citation
 from orc.api.schemas import Choices, Question, example
 from orc.events import TurnResult
+from orc_core.grounding.models import Citation
 
 
 class WorkspaceQuestion(Choices):

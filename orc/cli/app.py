@@ -12,17 +12,17 @@ from typing import Annotated, Any, NoReturn, TypeVar
 import typer
 from rich.console import Console
 
-from core.documents.scope import Scope
-from core.errors import InvalidInput, NotFound, OrcError
-from core.infra.log_redaction import keep_content_out
-from core.infra.operating_system import private_files
-from core.names import Owner
-from core.storage.backup import Manifest, back_up
-from core.storage.backup import restore as restore_backup
 from orc import __version__
 from orc.cli.doctor import examine
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings, child_environment, load
+from orc_core.documents.scope import Scope
+from orc_core.errors import InvalidInput, NotFound, OrcError
+from orc_core.infra.log_redaction import keep_content_out
+from orc_core.infra.operating_system import private_files
+from orc_core.names import Owner
+from orc_core.storage.backup import Manifest, back_up
+from orc_core.storage.backup import restore as restore_backup
 
 app = typer.Typer(
     name="orc",
@@ -183,7 +183,7 @@ async def _embedded(settings: Settings, work: Callable[[], Result]) -> Result:
 @app.command()
 def provision() -> None:
     """Create missing containers, queues and the search index on Azure. Safe to repeat."""
-    from core.storage.factory import provision as make
+    from orc_core.storage.factory import provision as make
 
     _run(lambda settings: make(settings, out.print))
 
@@ -203,8 +203,8 @@ def reindex(
 
 
 async def _reindex(settings: Settings, conversation: uuid.UUID | None) -> int:
-    from core.bootstrap import open_documents
-    from core.documents.reindexing import follow, queue_vectors
+    from orc_core.bootstrap import open_documents
+    from orc_core.documents.reindexing import follow, queue_vectors
 
     async with open_documents(settings) as documents:
         if documents.embedder is None:
@@ -262,7 +262,7 @@ async def _client_entry(settings: Settings, conversation: uuid.UUID, names: list
 
 
 async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | None, seconds: int) -> str:
-    from core.bootstrap import open_documents
+    from orc_core.bootstrap import open_documents
 
     if not settings.azure_services and not settings.database_path.exists():
         raise NotFound(

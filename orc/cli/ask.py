@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
-from core.infra.collector import collector_paused
-from core.infra.telemetry.setup import start_telemetry
-from core.infra.telemetry.spans import request_span, trace_id_of
-from core.models import Document, DocumentStatus
-from core.names import Owner, name_for_upload
 from orc.check_words import check_words
 from orc.cli.ports import free_port
 from orc.cli.processes import UntilUp, tools_server
 from orc.events import Done, Failed, Reset, Revised, Stopped, Token, TurnResult
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
+from orc_core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
+from orc_core.infra.collector import collector_paused
+from orc_core.infra.telemetry.setup import start_telemetry
+from orc_core.infra.telemetry.spans import request_span, trace_id_of
+from orc_core.models import Document, DocumentStatus
+from orc_core.names import Owner, name_for_upload
 
 if TYPE_CHECKING:
     from orc.bootstrap import App

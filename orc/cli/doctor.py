@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.text import Text
 
-from core.infra.data_directory import announced_tools
-from core.infra.settings import doubtful_settings
-from core.storage.folder import FolderBlobStore
-from core.storage.inspection import Finding, inspect_database, inspect_documents
 from orc.settings import Settings
+from orc_core.infra.data_directory import announced_tools
+from orc_core.infra.settings import doubtful_settings
+from orc_core.storage.folder import FolderBlobStore
+from orc_core.storage.inspection import Finding, inspect_database, inspect_documents
 
 if TYPE_CHECKING:
     from orc.readiness import DependencyState

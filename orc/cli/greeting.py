@@ -16,15 +16,15 @@ SAMPLE = Path("examples/harbour-handbook.pdf")
 
 async def model_servers_here(settings: Settings) -> list[str]:
     """A line about each model server on this machine, if the settings name no model."""
-    from core.llm.served_models import found_here
+    from orc_core.llm.served_models import found_here
 
     return [] if settings.has_model else await found_here()
 
 
 def greet(settings: Settings, console: Console, looking: asyncio.Task[list[str]] | None = None) -> None:
     """Print where the page and the API are. `looking` finds model servers here; it may not be done yet."""
-    from core.llm.factory import describe
     from orc.api import PREFIX
+    from orc_core.llm.factory import describe
 
     page = f"http://{settings.host}:{settings.port}/"
     base = f"{page.rstrip('/')}{PREFIX}"

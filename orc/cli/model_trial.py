@@ -10,10 +10,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 from rich.text import Text
 
-from core.errors import OrcError
-from core.infra.model_servers import SERVERS
-from core.llm.chat_model import CallBudget, ChatModel
 from orc.graphs.prompts import LEAST_WINDOW_FOR_TOOLS
+from orc_core.errors import OrcError
+from orc_core.infra.model_servers import SERVERS
+from orc_core.llm.chat_model import CallBudget, ChatModel
 
 ASKED = [HumanMessage("What is the weather in Oslo?")]
 MOST_CALLS = 8

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from core.errors import InvalidInput
 from orc.settings import Settings
+from orc_core.errors import InvalidInput
 
 PORT_CHECKS, PORT_CHECK_SECONDS = 20, 0.1
 NOT_ON_THIS_MACHINE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})

@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 from urllib.parse import urlsplit
 
-from core.errors import DependencyDown
-from core.infra.lifeline import HANG_SECONDS
 from orc.cli.ports import port_of
 from orc.settings import Settings, child_environment
+from orc_core.errors import DependencyDown
+from orc_core.infra.lifeline import HANG_SECONDS
 
 UntilUp = Callable[[], Awaitable[None]]
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import uvicorn
 from rich.console import Console
 
-from core.errors import InvalidInput
-from core.infra.collector import collector_paused
-from core.infra.data_directory import announced
-from core.infra.http_server import LimitedHttp, Server
-from core.infra.logs import start_logging
-from core.infra.sqlite import Database
 from orc.cli.greeting import greet, model_servers_here
 from orc.cli.ports import check_ports, with_free_ports
 from orc.cli.processes import tools_server, workers
 from orc.settings import AuthMode, Settings
+from orc_core.errors import InvalidInput
+from orc_core.infra.collector import collector_paused
+from orc_core.infra.data_directory import announced
+from orc_core.infra.http_server import LimitedHttp, Server
+from orc_core.infra.logs import start_logging
+from orc_core.infra.sqlite import Database
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

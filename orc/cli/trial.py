@@ -14,9 +14,6 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from core.errors import InvalidInput, OrcError
-from core.grounding.models import Citation
-from core.models import Document
 from orc.cli.ask import CALLER, opened, read_documents
 from orc.events import Done, Event, Failed, Token, TurnResult
 from orc.judges.building import open_judge
@@ -28,6 +25,9 @@ from orc.trial.figures import Figure, by_label, figures
 from orc.trial.outcomes import Outcome
 from orc.trial.questions import Question, read_questions
 from orc.trial.report import as_html, as_json
+from orc_core.errors import InvalidInput, OrcError
+from orc_core.grounding.models import Citation
+from orc_core.models import Document
 
 if TYPE_CHECKING:
     from orc.bootstrap import App

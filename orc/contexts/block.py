@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from core.documents.places import Place
-from core.markdown.brackets import visible_name
 from orc.contexts.turn_scope import TurnScope
+from orc_core.documents.places import Place
+from orc_core.markdown.brackets import visible_name
 
 MOST_TOKENS = 400
 NAME_CHARACTERS = 80

@@ -5,20 +5,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from core.errors import ChangedMeanwhile
-from core.infra.slices import slices
-from core.storage.cosmos.client import (
-    ETAG,
-    Container,
-    Item,
-    Operation,
-    Raced,
-    create,
-    delete,
-    replace,
-    unraced,
-    upsert,
-)
 from orc.contexts.models import (
     AuditEntry,
     Context,
@@ -29,6 +15,20 @@ from orc.contexts.models import (
     audit_key,
     fold,
     member_key,
+)
+from orc_core.errors import ChangedMeanwhile
+from orc_core.infra.slices import slices
+from orc_core.storage.cosmos.client import (
+    ETAG,
+    Container,
+    Item,
+    Operation,
+    Raced,
+    create,
+    delete,
+    replace,
+    unraced,
+    upsert,
 )
 
 AUDIT_SECONDS = 365 * 24 * 60 * 60

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, Field
 
-from core.errors import InvalidInput
-from core.models import Record
 from orc.contexts.ids import parent_of
+from orc_core.errors import InvalidInput
+from orc_core.models import Record
 
 
 class ContextType(StrEnum):

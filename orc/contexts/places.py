@@ -7,10 +7,10 @@ organization, with a folder its organization and all below it. A place counts on
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from core.documents.places import Access, Place, PlaceType
 from orc.contexts.ids import MOST_LEVELS, is_at_or_below, lineage
 from orc.contexts.models import Context, ContextType, Rights, State, ToolOff
 from orc.contexts.rights import role_on
+from orc_core.documents.places import Access, Place, PlaceType
 
 MOST_HISTORICAL = 30
 MOST_FAR = 49

@@ -1,10 +1,10 @@
 """Whether a context has documents that a question can be answered from."""
 
-from core.documents.places import Accessible, session_place
-from core.documents.service import DocumentService
-from core.errors import Conflict
-from core.names import Owner
 from orc.contexts.turn_scope import TurnScope
+from orc_core.documents.places import Accessible, session_place
+from orc_core.documents.service import DocumentService
+from orc_core.errors import Conflict
+from orc_core.names import Owner
 
 SECONDS = 5
 """After which a retry may find a document that is being read now."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
-from core.errors import ChangedMeanwhile, Conflict, Forbidden, InvalidInput, NotFound
-from core.names import Owner
 from orc.contexts.ids import derived_id, is_context_id, lineage, new_id
 from orc.contexts.models import (
     EVERYONE,
@@ -31,6 +29,8 @@ from orc.contexts.models import (
 from orc.contexts.rights import TENANT_ADMIN, Right, allows, principals_of, role_on
 from orc.conversations.models import utc_now
 from orc.identity import Principal
+from orc_core.errors import ChangedMeanwhile, Conflict, Forbidden, InvalidInput, NotFound
+from orc_core.names import Owner
 
 Result = TypeVar("Result")
 

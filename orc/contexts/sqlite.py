@@ -4,8 +4,6 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from core.errors import ChangedMeanwhile
-from core.infra.sqlite import IN_LIST, Database
 from orc.contexts.models import (
     AuditEntry,
     Context,
@@ -17,6 +15,8 @@ from orc.contexts.models import (
     fold,
     member_key,
 )
+from orc_core.errors import ChangedMeanwhile
+from orc_core.infra.sqlite import IN_LIST, Database
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS contexts (

@@ -6,7 +6,7 @@ from orc.contexts.models import ContextStore
 from orc.contexts.sqlite import SCHEMA, SqliteContextStore
 
 if TYPE_CHECKING:
-    from core.storage.factory import StorageClients
+    from orc_core.storage.factory import StorageClients
 
 
 async def open_context_store(clients: "StorageClients") -> ContextStore:

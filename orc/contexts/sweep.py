@@ -5,10 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from core.errors import OrcError
-from core.names import Owner
 from orc.contexts.models import Action, AuditEntry, ContextStore
 from orc.conversations.models import utc_now
+from orc_core.errors import OrcError
+from orc_core.names import Owner
 
 SECONDS_BETWEEN_SWEEPS = 30.0
 BY_ORC = "orc"

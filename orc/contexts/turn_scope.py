@@ -3,9 +3,6 @@
 import logging
 from collections.abc import Sequence
 
-from core.documents.places import Place
-from core.errors import InvalidInput, NotFound, Unavailable
-from core.models import Record
 from orc.contexts.ids import is_context_id
 from orc.contexts.models import (
     ContextStore,
@@ -21,6 +18,9 @@ from orc.contexts.rights import principals_of, role_on
 from orc.conversations.models import Head, TurnContext
 from orc.conversations.session_contexts import Range, latest_first, turns_with
 from orc.identity import Principal
+from orc_core.documents.places import Place
+from orc_core.errors import InvalidInput, NotFound, Unavailable
+from orc_core.models import Record
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from core.names import Owner
-from core.storage.cosmos.client import ETAG, Container, Item, Operation, create, delete, replace, unraced
 from orc.conversations import transitions
 from orc.conversations.listing import first_page, place_of, read_cursor, sortable
 from orc.conversations.models import (
@@ -29,6 +27,8 @@ from orc.conversations.models import (
     utc_now,
 )
 from orc.conversations.search import Wanted
+from orc_core.names import Owner
+from orc_core.storage.cosmos.client import ETAG, Container, Item, Operation, create, delete, replace, unraced
 
 HEAD = "head"
 SAID_TWICE = {"answer": "content", "citations": "citations"}

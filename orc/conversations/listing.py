@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 
-from core.errors import InvalidInput
 from orc.conversations.models import Head, Turn, TurnStatus
+from orc_core.errors import InvalidInput
 
 Each = TypeVar("Each")
 

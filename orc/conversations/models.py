@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
-from core.grounding.models import Citation, with_check
-from core.models import FileRef, Record
-from core.names import Owner
+from orc_core.grounding.models import Citation, with_check
+from orc_core.models import FileRef, Record
+from orc_core.names import Owner
 
 KEY_CHARACTERS = 128
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, detect_language, stems, words
+from orc_core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, detect_language, stems, words
 
 MOST_STEMS = 200
 """Stems that are kept of the questions of a conversation, the latest ones."""

@@ -4,8 +4,6 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from core.infra.sqlite import Database
-from core.names import Owner
 from orc.conversations import transitions
 from orc.conversations.listing import first_page, place_of, read_cursor
 from orc.conversations.models import (
@@ -26,6 +24,8 @@ from orc.conversations.models import (
     utc_now,
 )
 from orc.conversations.search import Wanted
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation_heads (

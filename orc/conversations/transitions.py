@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from core.errors import Conflict, KeyReused, NotFound, TurnInFlight
-from core.names import Owner
 from orc.conversations.models import (
     EarlierAnswer,
     Failure,
@@ -20,6 +18,8 @@ from orc.conversations.models import (
 )
 from orc.conversations.search import searchable
 from orc.conversations.session_contexts import with_shown, with_used
+from orc_core.errors import Conflict, KeyReused, NotFound, TurnInFlight
+from orc_core.names import Owner
 
 TITLE_CHARACTERS = 80
 INTERRUPTED = Failure(

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from core.names import Owner
 from orc.conversations.models import (
     HISTORY_TURNS,
     Begun,
@@ -17,6 +16,7 @@ from orc.conversations.models import (
     TurnPage,
 )
 from orc.conversations.search import Wanted
+from orc_core.names import Owner
 
 
 class TurnLog(Protocol):

@@ -15,7 +15,7 @@ from fontTools.ttLib import TTFont
 from fpdf import FPDF
 from fpdf.fonts import TTFFont
 
-from core.text.normal_forms import normalized
+from orc_core.text.normal_forms import normalized
 
 BOX = "\u25a1"
 BASE = "base"

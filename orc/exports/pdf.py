@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from fpdf import FPDF
 
-from core.infra.sandbox_child import ChildMessage
 from orc.exports.fonts import BASE, Fonts
 from orc.exports.tree import CitedSource, Entry, Heading
+from orc_core.infra.sandbox_child import ChildMessage
 
 MARGIN = 56.0
 LINE = 1.35

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
 
-from core.errors import OrcError, Unavailable
-from core.infra.sandbox import Ended, Limits, Reason, Sandbox
 from orc.exports.tree import Entry, Heading
+from orc_core.errors import OrcError, Unavailable
+from orc_core.infra.sandbox import Ended, Limits, Reason, Sandbox
 
 LIMITS = Limits(512 * 1024 * 1024, step=60.0, most=60.0, wall=600.0)
 PROCESSES = 2

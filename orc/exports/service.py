@@ -5,8 +5,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from core.errors import Conflict, NotFound
-from core.names import Owner
 from orc.contexts.withholding import RevokedAnswers, withheld
 from orc.conversations.models import Head, utc_now
 from orc.conversations.session_contexts import Range, covers
@@ -17,6 +15,8 @@ from orc.exports.transcript import Transcript, heading_of
 from orc.exports.tree import Entry
 from orc.identity import Principal
 from orc.user_limits import UserLimit
+from orc_core.errors import Conflict, NotFound
+from orc_core.names import Owner
 
 MOST_PDF_TURNS = 500
 MOST_TURNS = 2000

@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from core.grounding.models import Citation
 from orc.check_words import CLOSEST, check_words
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.exports.tree import CitedSource, Entry, Heading
+from orc_core.grounding.models import Citation
 
 PENDING = "The question is being answered."
 STOPPED = "The user stopped this answer: it is not complete, and was not checked as a whole."

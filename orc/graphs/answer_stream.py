@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from core.grounding.citations import CitationWriter
-from core.grounding.models import Grounding
-from core.grounding.sources import Source
-from core.llm.errors import ReplyCut, empty_reply
-from core.search.bm25 import has_subject
 from orc.events import CitationMarked, Event, Token
 from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, ToolResult
 from orc.tools.ports import LISTING
+from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.models import Grounding
+from orc_core.grounding.sources import Source
+from orc_core.llm.errors import ReplyCut, empty_reply
+from orc_core.search.bm25 import has_subject
 
 _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 

@@ -4,10 +4,6 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.documents.unknown_files import unknown_files_note
-from core.grounding.rectangles import with_rectangles
-from core.grounding.sources import without_markers
-from core.markdown.safe_markdown import made_safe
 from orc.events import Citations, Token
 from orc.graphs.answer_stream import answer_fields
 from orc.graphs.models import ConversationState, Deps
@@ -16,6 +12,10 @@ from orc.graphs.revision import revision_deadline
 from orc.graphs.tool_loop import answer_with_tools, ask_writer
 from orc.graphs.utils import changes
 from orc.lookups import LookupStep
+from orc_core.documents.unknown_files import unknown_files_note
+from orc_core.grounding.rectangles import with_rectangles
+from orc_core.grounding.sources import without_markers
+from orc_core.markdown.safe_markdown import made_safe
 
 
 async def write_answer(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:

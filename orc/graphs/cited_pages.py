@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 
-from core.grounding.models import Citation
-from core.grounding.sources import Source
-from core.llm.tokens import TokenCounter
 from orc.graphs.models import ConversationState, Deps
+from orc_core.grounding.models import Citation
+from orc_core.grounding.sources import Source
+from orc_core.llm.tokens import TokenCounter
 
 _SHRINK = 0.8
 

@@ -9,9 +9,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langgraph.runtime import Runtime
 
-from core.documents.image_limits import with_image_tokens
-from core.llm.tokens import section_tokens
-from core.mcp_contract import DocumentChatResult
 from orc.events import Context
 from orc.graphs.mcp_executor import TOOLS_SERVER
 from orc.graphs.models import ConversationState, Deps
@@ -19,6 +16,9 @@ from orc.graphs.prompts import answer_prompt, history_in_prompt
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, cited_first, writer_of
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
+from orc_core.documents.image_limits import with_image_tokens
+from orc_core.llm.tokens import section_tokens
+from orc_core.mcp_contract import DocumentChatResult
 
 MOST_COUNTED_IN_PLACE = 4000
 """Characters of a prompt whose tokens are counted in less time than a thread takes to begin."""

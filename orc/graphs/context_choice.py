@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from core.text.terms import STOP_WORDS, words
 from orc.contexts.turn_scope import TurnScope
+from orc_core.text.terms import STOP_WORDS, words
 
 _STOPPED = frozenset[str]().union(*STOP_WORDS.values())
 _COMPARES = re.compile(

@@ -10,8 +10,6 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
-from core.grounding.models import Grounding, Objection
-from core.mcp_contract import TEXT_TOOLS
 from orc.events import CriticAction, Critique, without_rectangles
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.revision import is_proven_wrong, is_worse, passes_checks, restore_earlier, start_revision
@@ -19,6 +17,8 @@ from orc.graphs.second_reading import Reading, calls_left, read_again, seconds_l
 from orc.graphs.tool_context import TOO_LONG
 from orc.graphs.utils import changes
 from orc.tools.ports import WEB_SEARCH
+from orc_core.grounding.models import Grounding, Objection
+from orc_core.mcp_contract import TEXT_TOOLS
 
 UNREAD = Objection(code="pages_unread", text="Some of the pages that were found have not been read in full.")
 WORSE = Objection(

@@ -11,7 +11,6 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from core.infra.telemetry.spans import traced
 from orc.graphs.answer_writer import return_state, write_answer
 from orc.graphs.context_builder import build_context
 from orc.graphs.critic import critique
@@ -20,6 +19,7 @@ from orc.graphs.models import ConversationState, Deps, with_changes
 from orc.graphs.query_planner import plan_query
 from orc.graphs.revision import end_revision
 from orc.graphs.rewriting import rewrite_sentences
+from orc_core.infra.telemetry.spans import traced
 
 RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from core.errors import OrcError
 from orc.graphs.models import Deps, PageReference, ToolResult
 from orc.graphs.retrieval import RetrievalOutcome, call_tool, failed_step
 from orc.lookups import LookupStep
 from orc.tools.ports import GET_PAGE, SEARCH_PAGES
+from orc_core.errors import OrcError
 
 Texts = dict[tuple[str, int], str]
 """Full pages by document id and number."""

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from core.grounding.citations import WITHOUT_SOURCE
-from core.grounding.word_lists import ALL_NEGATORS, CARDINALS
-from core.text.terms import STOP_WORDS
+from orc_core.grounding.citations import WITHOUT_SOURCE
+from orc_core.grounding.word_lists import ALL_NEGATORS, CARDINALS
+from orc_core.text.terms import STOP_WORDS
 
 _OF_LISTS = frozenset(
     "following document documents file files pdf called named uploaded attached available one list"

@@ -6,18 +6,6 @@ from typing import Any
 from langgraph.runtime import Runtime
 from pydantic import ValidationError
 
-from core.errors import DependencyDown
-from core.mcp_contract import (
-    CAP_META_KEY,
-    HISTORY_META_KEY,
-    IMAGES_META_KEY,
-    MAX_QUERY_CHARACTERS,
-    MAX_WISHES,
-    MODEL_META_KEY,
-    WHOLE_META_KEY,
-    WISHES_META_KEY,
-    DocumentChatResult,
-)
 from orc.events import Tool, whole_text
 from orc.graphs.lazy_retrieval import read_in_full, summarized
 from orc.graphs.models import ConversationState, Deps, ToolResult
@@ -30,6 +18,18 @@ from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
 from orc.tools.ports import DOCUMENT_CHAT, GET_PAGE, LOOKS_FURTHER, WEB_SEARCH
 from orc.tools.schemas import function_definitions
+from orc_core.errors import DependencyDown
+from orc_core.mcp_contract import (
+    CAP_META_KEY,
+    HISTORY_META_KEY,
+    IMAGES_META_KEY,
+    MAX_QUERY_CHARACTERS,
+    MAX_WISHES,
+    MODEL_META_KEY,
+    WHOLE_META_KEY,
+    WISHES_META_KEY,
+    DocumentChatResult,
+)
 
 TOOLS_SERVER = "tools"
 """Replaces the name of a tool in events and results if the server does not answer."""

@@ -6,18 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from core.documents.image_limits import ImageCounts
-from core.documents.not_searched import NotSearched
-from core.documents.page_images import PageImage
-from core.documents.unknown_files import UnknownFile
-from core.grounding.models import Citation, Grounding
-from core.grounding.rectangles import ReadBoxes
-from core.grounding.sources import Source
-from core.llm.chat_model import CallBudget
-from core.llm.factory import ChatModels
-from core.llm.tokens import TokenCounter
-from core.mcp_contract import DocumentChatResult, FileStatus
-from core.models import FileRef, Record, RetrievalStep
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage
 from orc.events import Critique, DocumentCounts, Event, Plan, RetrievalMode, Route
@@ -29,6 +17,18 @@ from orc.lookups import LookupStep
 from orc.memory.models import Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
+from orc_core.documents.image_limits import ImageCounts
+from orc_core.documents.not_searched import NotSearched
+from orc_core.documents.page_images import PageImage
+from orc_core.documents.unknown_files import UnknownFile
+from orc_core.grounding.models import Citation, Grounding
+from orc_core.grounding.rectangles import ReadBoxes
+from orc_core.grounding.sources import Source
+from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.factory import ChatModels
+from orc_core.llm.tokens import TokenCounter
+from orc_core.mcp_contract import DocumentChatResult, FileStatus
+from orc_core.models import FileRef, Record, RetrievalStep
 
 
 class ToolResult(Record):

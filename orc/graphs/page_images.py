@@ -5,23 +5,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.documents.image_limits import ImageCounts, ImageLimits
-from core.documents.page_images import (
+from orc.graphs.origins import Origins
+from orc.lookups import LookupStep
+from orc_core.documents.image_limits import ImageCounts, ImageLimits
+from orc_core.documents.page_images import (
     PageImage,
     WantedPage,
     draw_pages,
     names_document,
     pages_without_text,
 )
-from core.documents.pictures import PagePictures, has_pictures
-from core.documents.places import Accessible
-from core.documents.service import DocumentService
-from core.errors import OrcError
-from core.grounding.sources import Found, Source, pictured_sources
-from core.llm.model_catalog import ModelCatalogue
-from core.models import Document, Record
-from orc.graphs.origins import Origins
-from orc.lookups import LookupStep
+from orc_core.documents.pictures import PagePictures, has_pictures
+from orc_core.documents.places import Accessible
+from orc_core.documents.service import DocumentService
+from orc_core.errors import OrcError
+from orc_core.grounding.sources import Found, Source, pictured_sources
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import Document, Record
 
 MOST_LISTED = 200
 """Accessible documents among which those with pages without text are looked for."""

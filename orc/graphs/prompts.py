@@ -5,15 +5,15 @@ from typing import Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from core.grounding.sources import Source, picture_parts
-from core.llm.messages import QuestionMessage, contexts_message, memory_message
-from core.llm.model_catalog import REPLY
-from core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.tool_context import notes_of, with_sources
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
+from orc_core.grounding.sources import Source, picture_parts
+from orc_core.llm.messages import QuestionMessage, contexts_message, memory_message
+from orc_core.llm.model_catalog import REPLY
+from orc_core.llm.tokens import TokenCounter, message_tokens, take_first_fitting, truncate
 
 MALFORMED = "The arguments were not valid JSON."
 MALFORMED_TOKENS = 20

@@ -11,13 +11,6 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, create_model
 
-from core.errors import DependencyDown, OrcError
-from core.llm.errors import ModelOutputInvalid
-from core.llm.messages import QuestionMessage, memory_message
-from core.llm.tokens import BEFORE_THE_REPLY, TokenCounter, message_tokens, take_last_fitting, tools_tokens
-from core.markdown.brackets import visible_name
-from core.mcp_contract import MAX_QUESTION_CHARACTERS
-from core.text.terms import detect_language, words
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
 from orc.graphs.models import ConversationState, Deps
@@ -39,6 +32,19 @@ from orc.memory.models import Recalled
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
 from orc.tools.ports import FINDS_DOCUMENTS, WEB_SEARCH
+from orc_core.errors import DependencyDown, OrcError
+from orc_core.llm.errors import ModelOutputInvalid
+from orc_core.llm.messages import QuestionMessage, memory_message
+from orc_core.llm.tokens import (
+    BEFORE_THE_REPLY,
+    TokenCounter,
+    message_tokens,
+    take_last_fitting,
+    tools_tokens,
+)
+from orc_core.markdown.brackets import visible_name
+from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
+from orc_core.text.terms import detect_language, words
 
 logger = logging.getLogger(__name__)
 

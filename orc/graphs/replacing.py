@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 
-from core.grounding.citations import CUT_NOTE, checked, marker
-from core.grounding.claims import BULLET, Claim, Claims, covered_by_marker
-from core.grounding.models import (
+from orc.graphs.undecided import JUDGED, SecondReading
+from orc_core.grounding.citations import CUT_NOTE, checked, marker
+from orc_core.grounding.claims import BULLET, Claim, Claims, covered_by_marker
+from orc_core.grounding.models import (
     REFUTED,
     Citation,
     Grounding,
@@ -16,8 +17,7 @@ from core.grounding.models import (
     WrittenMark,
     written_marks,
 )
-from core.grounding.sources import Source
-from orc.graphs.undecided import JUDGED, SecondReading
+from orc_core.grounding.sources import Source
 
 FIRST_NUMBER = 9000
 """Of the sources of an answer that is checked again: a number that no answer has in brackets."""

@@ -14,17 +14,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from core.documents.places import ALL, FOCUS, OTHERS
-from core.errors import INTERNAL, DependencyDown, OrcError
-from core.markdown.brackets import visible_name
-from core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
-from core.models import Record, Usage
 from orc.events import CitationMarked, Event, Plan, Reset, Token, Tool
 from orc.graphs.context_choice import names_other_context
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep, ReasonCode
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
+from orc_core.documents.places import ALL, FOCUS, OTHERS
+from orc_core.errors import INTERNAL, DependencyDown, OrcError
+from orc_core.markdown.brackets import visible_name
+from orc_core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
+from orc_core.models import Record, Usage
 
 logger = logging.getLogger(__name__)
 

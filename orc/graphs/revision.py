@@ -6,11 +6,11 @@ from typing import Any
 
 from langgraph.errors import NodeError
 
-from core.errors import OrcError
-from core.grounding.models import Grounding, Objection
 from orc.events import Critique, Reset, whole_text
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.utils import changes
+from orc_core.errors import OrcError
+from orc_core.grounding.models import Grounding, Objection
 
 logger = logging.getLogger(__name__)
 

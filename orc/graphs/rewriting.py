@@ -8,11 +8,6 @@ from xml.sax.saxutils import escape
 from langchain_core.messages import BaseMessage, SystemMessage
 from langgraph.runtime import Runtime
 
-from core.errors import OrcError
-from core.grounding.models import are_not_there
-from core.grounding.rectangles import with_rectangles
-from core.grounding.sources import Source, fence, without_markers
-from core.llm.messages import QuestionMessage
 from orc.events import Correction, Revised
 from orc.graphs.cited_pages import around_quotes, cited_pages, key_of
 from orc.graphs.models import ConversationState, Deps
@@ -30,6 +25,11 @@ from orc.graphs.replacing import (
 )
 from orc.graphs.revision import revision_deadline
 from orc.graphs.utils import changes, writer_of
+from orc_core.errors import OrcError
+from orc_core.grounding.models import are_not_there
+from orc_core.grounding.rectangles import with_rectangles
+from orc_core.grounding.sources import Source, fence, without_markers
+from orc_core.llm.messages import QuestionMessage
 
 MOST_STATEMENTS = 20
 """What is asked for in one call; the rest of an answer with more keeps its marks."""

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from core.errors import BudgetExceeded, DeadlineExceeded, OrcError
-from core.grounding.checks import Page
-from core.llm.tokens import take_first_fitting
 from orc.graphs.cited_pages import cited_texts, key_of
 from orc.graphs.models import Attempt, ConversationState, Deps
 from orc.graphs.undecided import SecondReading, Stated
 from orc.judges.ports import Judgement, SupportJudge, confirmed
+from orc_core.errors import BudgetExceeded, DeadlineExceeded, OrcError
+from orc_core.grounding.checks import Page
+from orc_core.llm.tokens import take_first_fitting
 
 logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from core.grounding.sources import Source
-from core.markdown.brackets import visible_name
-from core.models import Page
+from orc_core.grounding.sources import Source
+from orc_core.markdown.brackets import visible_name
+from orc_core.models import Page
 
 PageText = Callable[[str, int], Awaitable[str]]
 """The full text of a page, by document id and number; empty if the page no longer exists."""

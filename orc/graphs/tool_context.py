@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from core.errors import OrcError
-from core.grounding.sources import Source, fence, inert_json
-from core.llm.tokens import longest_fitting
-from core.models import RetrievalStep
 from orc.graphs.models import ConversationState, Deps, ToolResult
 from orc.graphs.sources import QUOTING, SourceRegistry
 from orc.lookups import LookupStep
 from orc.tools.schemas import Handles
+from orc_core.errors import OrcError
+from orc_core.grounding.sources import Source, fence, inert_json
+from orc_core.llm.tokens import longest_fitting
+from orc_core.models import RetrievalStep
 
 FRAME_TOKENS = 16
 """Upper bound for what surrounds a result in the prompt: the name of its tool and the message frame."""

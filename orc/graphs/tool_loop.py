@@ -7,9 +7,6 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 
-from core.documents.places import ALL, FOCUS
-from core.errors import OrcError
-from core.grounding.sources import Source
 from orc.events import Event, Reset
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Deps, ToolResult
@@ -21,6 +18,9 @@ from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep
 from orc.tools.ports import WEB_SEARCH
 from orc.tools.schemas import CONTEXT
+from orc_core.documents.places import ALL, FOCUS
+from orc_core.errors import OrcError
+from orc_core.grounding.sources import Source
 
 MAX_CONCURRENT_CALLS = 8
 TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."

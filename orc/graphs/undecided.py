@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from core.grounding.checks import Page
-from core.grounding.claims import Claim, Claims, covered_by_marker
-from core.grounding.models import (
+from orc.judges.ports import UNKNOWN, Pair, Verdict
+from orc_core.grounding.checks import Page
+from orc_core.grounding.claims import Claim, Claims, covered_by_marker
+from orc_core.grounding.models import (
     REFUTED,
     Citation,
     CitationCheck,
@@ -18,8 +19,7 @@ from core.grounding.models import (
     WrittenMark,
     written_marks,
 )
-from core.grounding.units import around
-from orc.judges.ports import UNKNOWN, Pair, Verdict
+from orc_core.grounding.units import around
 
 JUDGED = frozenset(("supported", "unsupported"))
 """The checks of a citation that a judge has read."""

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from core.grounding.models import Citation
-from core.grounding.sources import Source
-from core.llm.chat_model import ChatModel
 from orc.contexts.turn_scope import TurnScope
 from orc.events import Contexts, DocumentCounts
 from orc.graphs.models import ConversationState, Deps
 from orc.tools.ports import ToolSchema
+from orc_core.grounding.models import Citation
+from orc_core.grounding.sources import Source
+from orc_core.llm.chat_model import ChatModel
 
 
 def cited_first(sources: Sequence[Source], citations: Sequence[Citation]) -> list[Source]:

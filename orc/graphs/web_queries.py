@@ -2,9 +2,9 @@
 
 import re
 
-from core.mcp_contract import MAX_QUERY_CHARACTERS
-from core.text.terms import detect_language, stems, words
 from orc.graphs.models import ConversationState
+from orc_core.mcp_contract import MAX_QUERY_CHARACTERS
+from orc_core.text.terms import detect_language, stems, words
 
 _ONLY_WORDS = re.compile(r"[\w\s.,;:?!'\"’()/%&€$+-]*")
 _CITES_A_DOCUMENT = ' of Document "'

@@ -8,11 +8,11 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from core.errors import DependencyDown, OrcError
-from core.infra.azure import RETRYABLE_STATUS, Credentials, DependencyMisconfigured
-from core.infra.resilience import CircuitBreaker
-from core.llm.chat_model import CallBudget
 from orc.judges.ports import UNKNOWN, Judgement, Pair, Verdict
+from orc_core.errors import DependencyDown, OrcError
+from orc_core.infra.azure import RETRYABLE_STATUS, Credentials, DependencyMisconfigured
+from orc_core.infra.resilience import CircuitBreaker
+from orc_core.llm.chat_model import CallBudget
 
 NAME = "azure-content-safety"
 API_VERSION = "2024-09-15-preview"

@@ -4,17 +4,17 @@ import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from core.errors import InvalidInput
-from core.infra.azure import Credentials
-from core.llm.chat_model import ChatModel
-from core.llm.factory import build_chat_model
-from core.llm.model_catalog import ModelCatalogue
-from core.llm.provider import open_provider
-from core.llm.tokens import TiktokenCounter
 from orc.judges.measured import read_measured, why_not
 from orc.judges.model import ModelJudge
 from orc.judges.ports import SupportJudge
 from orc.settings import Settings
+from orc_core.errors import InvalidInput
+from orc_core.infra.azure import Credentials
+from orc_core.llm.chat_model import ChatModel
+from orc_core.llm.factory import build_chat_model
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.llm.provider import open_provider
+from orc_core.llm.tokens import TiktokenCounter
 
 log = logging.getLogger(__name__)
 

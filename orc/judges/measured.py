@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from core.llm.model_catalog import ModelCatalogue
-from core.models import Record
 from orc.judges.ports import SupportJudge
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import Record
 
 log = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
-from core.errors import InvalidInput
-from core.infra.slices import slices
-from core.llm.chat_model import CallBudget
-from core.llm.errors import ContentFiltered, ModelOutputInvalid, ModelRefused, ReplyCut
-from core.models import Record
 from orc.judges.measured import Accuracy
 from orc.judges.ports import UNKNOWN, Pair, SupportJudge, Verdict, confirmed
+from orc_core.errors import InvalidInput
+from orc_core.infra.slices import slices
+from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.errors import ContentFiltered, ModelOutputInvalid, ModelRefused, ReplyCut
+from orc_core.models import Record
 
 Line = Mapping[str, Any]
 Half = Literal["tuning", "report"]

@@ -11,9 +11,9 @@ from xml.sax.saxutils import escape
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from core.grounding.sources import without_markers
-from core.llm.chat_model import CallBudget, ChatModel
 from orc.judges.ports import UNKNOWN, JudgedAction, Judgement, Pair, Verdict
+from orc_core.grounding.sources import without_markers
+from orc_core.llm.chat_model import CallBudget, ChatModel
 
 MAX_QUERY_CHARACTERS = 500
 

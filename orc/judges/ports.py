@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from core.llm.chat_model import CallBudget
-from core.models import Record
+from orc_core.llm.chat_model import CallBudget
+from orc_core.models import Record
 
 JudgedAction = Literal["accept", "revise", "retrieve"]
 LONGEST_REASON = 200

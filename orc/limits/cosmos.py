@@ -4,8 +4,8 @@ import time
 import uuid
 from collections.abc import Callable
 
-from core.storage.cosmos.client import ETAG, Container, Item, unraced
 from orc.limits.window import Counts, Taken, Window, give_back, take
+from orc_core.storage.cosmos.client import ETAG, Container, Item, unraced
 
 KEPT_SECONDS = 24 * 60 * 60
 """How long an item outlives its window."""

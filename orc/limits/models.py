@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from core.errors import TooMany
 from orc.identity import Principal
 from orc.limits.window import Taken, Window
+from orc_core.errors import TooMany
 
 MESSAGES, UPLOADS = "messages", "uploads"
 

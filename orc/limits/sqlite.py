@@ -5,8 +5,8 @@ import sqlite3
 import time
 from collections.abc import Callable
 
-from core.infra.sqlite import Database
 from orc.limits.window import Counts, Taken, Window, give_back, take
+from orc_core.infra.sqlite import Database
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS rate_limits (

@@ -6,7 +6,7 @@ from orc.limits.models import LimitStore
 from orc.limits.sqlite import SCHEMA, SqliteLimitStore
 
 if TYPE_CHECKING:
-    from core.storage.factory import StorageClients
+    from orc_core.storage.factory import StorageClients
 
 
 async def open_limit_store(clients: "StorageClients") -> LimitStore:

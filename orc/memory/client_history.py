@@ -3,9 +3,9 @@
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from core.mcp_contract import MAX_QUESTION_CHARACTERS
-from core.text.normal_forms import normalized
 from orc.conversations.models import ChatMessage
+from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
+from orc_core.text.normal_forms import normalized
 
 CUT, CUT_BEFORE = " …", "… "
 _KEPT_CONTROLS = "\n\t"

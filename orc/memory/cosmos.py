@@ -1,8 +1,8 @@
 """Memories in Cosmos DB: one item per conversation, in the partition of its owner."""
 
-from core.names import Owner
-from core.storage.cosmos.client import ETAG, Container, Item, unraced
 from orc.memory.models import Memory, memory_from
+from orc_core.names import Owner
+from orc_core.storage.cosmos.client import ETAG, Container, Item, unraced
 
 MEMORY = "memory"
 

@@ -8,10 +8,10 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field, JsonValue, ValidationError
 
-from core.models import Record
-from core.names import Owner
 from orc.conversations.models import Head, Turn
 from orc.conversations.session_contexts import Range
+from orc_core.models import Record
+from orc_core.names import Owner
 
 logger = logging.getLogger(__name__)
 

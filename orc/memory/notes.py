@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from core.search.bm25 import QuestionTerms, idf
-from core.text.numbers import find_dates
-from core.text.sentences import sentences
-from core.text.terms import base_stems, detect_language, has_digit, words
-from core.text.wording import is_small_talk
 from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind
+from orc_core.search.bm25 import QuestionTerms, idf
+from orc_core.text.numbers import find_dates
+from orc_core.text.sentences import sentences
+from orc_core.text.terms import base_stems, detect_language, has_digit, words
+from orc_core.text.wording import is_small_talk
 
 MAX_NOTES = 256
 NOTES_PER_TURN = 8

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 from typing import NamedTuple, TypeAlias
 
-from core.documents.ports import Embedder
-from core.errors import OrcError
-from core.grounding.citations import as_said
-from core.grounding.sources import without_markers
-from core.llm.messages import (
+from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint, TextSimilarity
+from orc.memory.notes import Asked, forget_texts, freshness, terms_in
+from orc_core.documents.ports import Embedder
+from orc_core.errors import OrcError
+from orc_core.grounding.citations import as_said
+from orc_core.grounding.sources import without_markers
+from orc_core.llm.messages import (
     ANSWERED,
     NOT_FOUND_BEFORE,
     USER_SAID,
@@ -22,10 +24,8 @@ from core.llm.messages import (
     fence_remembered,
     remembered_line,
 )
-from core.llm.tokens import TokenCounter, take_each_fitting
-from core.search.bm25 import floored, idf_of_terms
-from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint, TextSimilarity
-from orc.memory.notes import Asked, forget_texts, freshness, terms_in
+from orc_core.llm.tokens import TokenCounter, take_each_fitting
+from orc_core.search.bm25 import floored, idf_of_terms
 
 logger = logging.getLogger(__name__)
 

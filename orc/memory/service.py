@@ -9,9 +9,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.errors import OrcError
-from core.llm.tokens import TokenCounter
-from core.names import Owner
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.session_contexts import Range, covers
 from orc.conversations.turn_log import TurnLog
@@ -21,6 +18,9 @@ from orc.memory.recall import Selection
 from orc.memory.replaced import gaps, without_replaced
 from orc.memory.summary import POINT_TOKENS, Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
+from orc_core.errors import OrcError
+from orc_core.llm.tokens import TokenCounter
+from orc_core.names import Owner
 
 RETRIED_TURNS = 8
 """A failed turn may be retried, under its own number, while it is one of the newest so many."""

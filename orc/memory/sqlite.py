@@ -3,9 +3,9 @@
 import json
 import sqlite3
 
-from core.infra.sqlite import Database
-from core.names import Owner
 from orc.memory.models import Memory, memory_from
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation_memories (

@@ -13,15 +13,6 @@ from typing import Literal, NamedTuple
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from core.errors import OrcError
-from core.grounding.sources import without_markers
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.messages import OFFLINE_INTRODUCTION
-from core.llm.tokens import TokenCounter, truncate_words
-from core.search.bm25 import floored, idf_of_terms
-from core.text.sentences import sentences
-from core.text.terms import has_digit
-from core.text.wording import is_small_talk
 from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind, SummaryPoint
 from orc.memory.notes import (
@@ -35,6 +26,15 @@ from orc.memory.notes import (
     shows_passages,
     terms_in,
 )
+from orc_core.errors import OrcError
+from orc_core.grounding.sources import without_markers
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.messages import OFFLINE_INTRODUCTION
+from orc_core.llm.tokens import TokenCounter, truncate_words
+from orc_core.search.bm25 import floored, idf_of_terms
+from orc_core.text.sentences import sentences
+from orc_core.text.terms import has_digit
+from orc_core.text.wording import is_small_talk
 
 logger = logging.getLogger(__name__)
 

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from typing import Literal
 
-from core.documents.scope import Scope, ScopeTokens
-from core.errors import OrcError
-from core.models import Record
 from orc.tools.ports import ToolGateway
+from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.errors import OrcError
+from orc_core.models import Record
 
 LISTING_SECONDS = 2.0
 """A page does not wait longer for a tools server that is away: its tools are then not available."""

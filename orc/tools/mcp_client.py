@@ -14,10 +14,6 @@ from typing import Any, TypeVar
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
-from core.errors import DependencyDown, InvalidInput, OrcError, error_named
-from core.infra.resilience import CircuitBreaker, CircuitOpen
-from core.infra.telemetry.calls import tool_step
-from core.mcp_contract import STREAM_META_KEY, ToolFailure, tool_progress
 from orc.tools.mcp_messages import (
     CallResult,
     ListedTool,
@@ -28,6 +24,10 @@ from orc.tools.mcp_messages import (
     messages_of,
 )
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
+from orc_core.errors import DependencyDown, InvalidInput, OrcError, error_named
+from orc_core.infra.resilience import CircuitBreaker, CircuitOpen
+from orc_core.infra.telemetry.calls import tool_step
+from orc_core.mcp_contract import STREAM_META_KEY, ToolFailure, tool_progress
 
 logger = logging.getLogger(__name__)
 

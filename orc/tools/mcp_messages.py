@@ -16,7 +16,7 @@ import httpx2
 from opentelemetry.propagate import inject
 from pydantic import BaseModel, Field
 
-from core import __version__
+from orc_core import __version__
 
 PROTOCOL = "2026-07-28"
 PROGRESS = "notifications/progress"

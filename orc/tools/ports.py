@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from core.mcp_contract import Progress
-from core.models import Record
+from orc_core.mcp_contract import Progress
+from orc_core.models import Record
 
 DOCUMENT_CHAT = "document_chat"
 LISTING = "documents_list"
@@ -50,6 +50,6 @@ class ToolGateway(Protocol):
 
         `on_progress` requests streaming. A broken call of a tool that only reads is repeated once:
         `on_restart` receives the reason, and text that was streamed before is void. `meta` goes into the
-        call's `_meta`, see core/mcp_contract.py. A failure that the tool reports is raised as the error that
-        it names.
+        call's `_meta`, see orc_core/mcp_contract.py. A failure that the tool reports is raised as the
+        error that it names.
         """

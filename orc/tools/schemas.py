@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from core.errors import NotFound
 from orc.tools.ports import DOCUMENT_CHAT, LISTING, ToolSchema
+from orc_core.errors import NotFound
 
 SUPPLIED_BY_SCOPE = frozenset(
     {

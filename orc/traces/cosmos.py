@@ -3,8 +3,6 @@
 import asyncio
 from datetime import date, timedelta
 
-from core.names import Owner
-from core.storage.cosmos.client import Container
 from orc.conversations.listing import first_page, read_cursor, sortable
 from orc.traces.models import (
     DayTotals,
@@ -17,6 +15,8 @@ from orc.traces.models import (
     stored_fields,
     totals_of,
 )
+from orc_core.names import Owner
+from orc_core.storage.cosmos.client import Container
 
 DAYS_AT_ONCE = 8
 # The key's beginning is repeated: a query over several partitions is not bound to it by that alone.

@@ -10,13 +10,13 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints
 
-from core.documents.image_limits import ImageCounts
-from core.models import Record, Usage
-from core.names import Owner
 from orc.conversations.listing import timestamp
 from orc.conversations.models import FeedbackReason, Rating
 from orc.events import CriticAction, LazyCounts, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
+from orc_core.documents.image_limits import ImageCounts
+from orc_core.models import Record, Usage
+from orc_core.names import Owner
 
 Status = Literal["done", "failed", "stopped"]
 Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
-from core.infra.sqlite import Database, Statement
-from core.names import Owner
 from orc.conversations.listing import first_page, read_cursor, timestamp
 from orc.conversations.models import utc_now
 from orc.traces.models import DayTotals, TraceFilter, TurnTrace, before, earliest, place_of, stored_fields
+from orc_core.infra.sqlite import Database, Statement
+from orc_core.names import Owner
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS turn_traces (

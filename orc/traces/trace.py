@@ -14,10 +14,6 @@ from typing import NamedTuple, TypeVar, get_args
 
 from pydantic import JsonValue
 
-from core.llm.chat_model import CallBudget
-from core.llm.model_catalog import ModelCatalogue
-from core.mcp_contract import TOOLS
-from core.models import Usage
 from orc.conversations.models import utc_now
 from orc.events import (
     CitationMarked,
@@ -48,6 +44,10 @@ from orc.traces.models import (
     TurnTrace,
     VerdictTrace,
 )
+from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.mcp_contract import TOOLS
+from orc_core.models import Usage
 
 MOST_ENTRIES = 200
 """Of one kind in a trace: a model may ask for any number of tools at once."""

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import NamedTuple, get_args
 
-from core.grounding.models import Citation, CitationCheck
 from orc.trial.outcomes import Outcome
+from orc_core.grounding.models import Citation, CitationCheck
 
 CHECKS: tuple[CitationCheck, ...] = get_args(CitationCheck)
 

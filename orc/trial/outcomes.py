@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from core.grounding.citations import NO_SUCH_SOURCE
-from core.grounding.models import Citation
-from core.models import Record, Usage
 from orc.events import AnswerKind
 from orc.trial.questions import Question, has_texts
+from orc_core.grounding.citations import NO_SUCH_SOURCE
+from orc_core.grounding.models import Citation
+from orc_core.models import Record, Usage
 
 _LIKE_A_CITATION = re.compile(
     r"[\[【［〔]\s*(?:[^\W\d_]+\.?\s*)?\d[^\[\]【】]{0,60}[\]】］〕](?!\()|\((?:source|s|quelle|fuente)\s*\d[^()]{0,20}\)",

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from core.errors import InvalidInput
-from core.models import Record
+from orc_core.errors import InvalidInput
+from orc_core.models import Record
 
 
 class ExpectedPage(Record):

@@ -5,10 +5,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
-from core.grounding.models import Citation, CitationCheck
 from orc.check_words import check_words
 from orc.trial.figures import CHECKS, Figure, by_label
 from orc.trial.outcomes import Outcome
+from orc_core.grounding.models import Citation, CitationCheck
 
 COLOURS: Mapping[CitationCheck, str] = {
     "quoted": "#2e7d4f",

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from core.names import Owner
+from orc_core.names import Owner
 
 
 class Changes:

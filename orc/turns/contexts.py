@@ -2,15 +2,6 @@
 
 from collections.abc import Sequence
 
-from core.documents.places import Accessible, PlaceType
-from core.documents.scope import Scope, ScopeTokens
-from core.documents.service import DocumentService
-from core.documents.unknown_files import is_name_or_its_end
-from core.errors import InvalidInput, OrcError
-from core.grounding.models import Citation
-from core.llm.tokens import TokenCounter
-from core.models import Document
-from core.names import Owner
 from orc.contexts.block import SESSION, Counts, DocumentCount, context_block
 from orc.contexts.models import TurnContexts, UsedContext
 from orc.contexts.turn_scope import TurnScope
@@ -22,6 +13,15 @@ from orc.graphs.origins import Origins
 from orc.memory.models import Recalled
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of
+from orc_core.documents.places import Accessible, PlaceType
+from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.documents.service import DocumentService
+from orc_core.documents.unknown_files import is_name_or_its_end
+from orc_core.errors import InvalidInput, OrcError
+from orc_core.grounding.models import Citation
+from orc_core.llm.tokens import TokenCounter
+from orc_core.models import Document
+from orc_core.names import Owner
 
 MOST_COMPARED = 100
 """Documents of contexts whose names are compared with that of a file in the question."""

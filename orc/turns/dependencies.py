@@ -2,12 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from core.documents.pictures import PagePictures
-from core.documents.scope import ScopeTokens
-from core.documents.service import DocumentService
-from core.llm.factory import ChatModels
-from core.llm.model_catalog import ModelCatalogue
-from core.llm.tokens import TokenCounter
 from orc.contexts.turn_scope import TurnScopes
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
@@ -21,6 +15,12 @@ from orc.tools.ports import ToolGateway
 from orc.traces.models import NoTraces, TraceSink
 from orc.turns.stopping import POLL_SECONDS
 from orc.turns.suggestions import Suggestions
+from orc_core.documents.pictures import PagePictures
+from orc_core.documents.scope import ScopeTokens
+from orc_core.documents.service import DocumentService
+from orc_core.llm.factory import ChatModels
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.llm.tokens import TokenCounter
 
 COMMIT_SECONDS = 10.0
 """The time limit for storing an answer."""

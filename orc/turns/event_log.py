@@ -5,9 +5,9 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
-from core.names import Owner
 from orc.events import Event
 from orc.limits.window import Taken
+from orc_core.names import Owner
 
 MAX_LOGS = 200
 JOINED_SECONDS = 0.01

@@ -3,12 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from core.documents.not_searched import NotSearched
-from core.documents.scope import Scope
-from core.documents.unknown_files import unknown_files
-from core.grounding.citations import as_said
-from core.llm.model_catalog import REPLY
-from core.models import Document
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.page_images import PageImages
@@ -21,6 +15,12 @@ from orc.turns import contexts
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.named_documents import name_for
 from orc.turns.running_turn import RunningTurn
+from orc_core.documents.not_searched import NotSearched
+from orc_core.documents.scope import Scope
+from orc_core.documents.unknown_files import unknown_files
+from orc_core.grounding.citations import as_said
+from orc_core.llm.model_catalog import REPLY
+from orc_core.models import Document
 
 TOKEN_GRACE_SECONDS = 60
 MOST_NAMED = 20

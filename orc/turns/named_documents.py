@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from core.documents.service import DocumentService
-from core.models import Document
-from core.names import BlobPath, Owner, missing_document, path_named
 from orc.contexts.ids import is_context_id
 from orc.contexts.models import ContextType
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import TurnContext
 from orc.turns.contexts import scope_of
 from orc.turns.requests import TurnRequest
+from orc_core.documents.service import DocumentService
+from orc_core.models import Document
+from orc_core.names import BlobPath, Owner, missing_document, path_named
 
 
 def name_for(document: Document, owner: Owner) -> str:

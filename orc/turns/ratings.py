@@ -4,12 +4,12 @@ import logging
 
 from opentelemetry import metrics
 
-from core.errors import OrcError
-from core.infra.telemetry.spans import SCOPE
-from core.names import Owner
 from orc.conversations.models import Feedback, Turn
 from orc.conversations.turn_log import TurnLog
 from orc.traces.models import TraceFilter, TraceStore
+from orc_core.errors import OrcError
+from orc_core.infra.telemetry.spans import SCOPE
+from orc_core.names import Owner
 
 logger = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ import uuid
 
 from pydantic import ConfigDict, Field, StrictBool
 
-from core.errors import Conflict
-from core.models import Record
-from core.names import Owner
 from orc.conversations.models import ChatMessage, NewTurn, Retry, Turn, TurnChoices, TurnContext
 from orc.graphs.plan_rules import searched_by_model
 from orc.settings import CriticSetting, TurnSettings
+from orc_core.errors import Conflict
+from orc_core.models import Record
+from orc_core.names import Owner
 
 _TURN_NAMESPACE = uuid.UUID("0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4")
 

@@ -5,10 +5,6 @@ from itertools import groupby
 
 from pydantic import JsonValue
 
-from core.documents.not_searched import NotSearched
-from core.errors import OrcError, TurnInFlight, Unavailable, kind_named
-from core.grounding.models import Grounding
-from core.models import Usage
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome, TurnStatus
 from orc.events import (
     AnswerKind,
@@ -35,6 +31,10 @@ from orc.problems import problem_of
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.steps import last_of, shown_citations, shown_text, steps_of
+from orc_core.documents.not_searched import NotSearched
+from orc_core.errors import OrcError, TurnInFlight, Unavailable, kind_named
+from orc_core.grounding.models import Grounding
+from orc_core.models import Usage
 
 STOPPED_ANSWER = (
     "(The user stopped this answer. What there was of it was not checked and is not repeated here.)"

@@ -10,11 +10,6 @@ from functools import partial
 
 from opentelemetry.trace import Span
 
-from core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
-from core.infra.exhaustion import exhausted
-from core.infra.resilience import held
-from core.llm.chat_model import CallBudget
-from core.names import Owner
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Started, Turn, TurnOutcome
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
@@ -34,6 +29,11 @@ from orc.turns.spans import observe
 from orc.turns.stopping import StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS
 from orc.turns.titles import WAIT_SECONDS, Titles
+from orc_core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
+from orc_core.infra.exhaustion import exhausted
+from orc_core.infra.resilience import held
+from orc_core.llm.chat_model import CallBudget
+from orc_core.names import Owner
 
 logger = logging.getLogger(__name__)
 

@@ -7,10 +7,6 @@ from typing import Any, Self, TypeVar
 
 from opentelemetry.trace import INVALID_SPAN, Span, use_span
 
-from core.infra.telemetry.spans import fail
-from core.llm.chat_model import CallBudget
-from core.models import Document
-from core.names import Owner
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import NewTurn, Started, Turn
 from orc.conversations.session_contexts import Range
@@ -24,6 +20,10 @@ from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.spans import begin_turn_span
 from orc.turns.stopping import Stop
+from orc_core.infra.telemetry.spans import fail
+from orc_core.llm.chat_model import CallBudget
+from orc_core.models import Document
+from orc_core.names import Owner
 
 Result = TypeVar("Result")
 

@@ -9,9 +9,6 @@ from typing import Any
 
 from opentelemetry.trace import Span
 
-from core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
-from core.models import Document
-from core.names import Owner
 from orc.contexts.ids import is_context_id
 from orc.contexts.turn_scope import TurnScope
 from orc.contexts.withholding import WITHHELD
@@ -30,6 +27,9 @@ from orc.turns.running_turn import Asked, Preparation, RunningTurn
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
 from orc.user_limits import UserLimit
+from orc_core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
+from orc_core.models import Document
+from orc_core.names import Owner
 
 logger = logging.getLogger(__name__)
 

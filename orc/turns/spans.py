@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Iterator
 from opentelemetry import metrics
 from opentelemetry.trace import Span, StatusCode
 
-from core.documents.image_limits import ImageCounts
-from core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_span, within
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, Stopped, TurnMetadata
+from orc_core.documents.image_limits import ImageCounts
+from orc_core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_span, within
 
 INTERRUPTED = "interrupted"
 _METER = metrics.get_meter(SCOPE)

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from core.grounding.models import Citation
 from orc.events import CitationMarked, Correction, Critique, Event, Reset, Revised, Token, Tool, ToolStep
+from orc_core.grounding.models import Citation
 
 Kind = TypeVar("Kind", bound=Event)
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from core.errors import Unavailable
-from core.infra.resilience import repeated
+from orc_core.errors import Unavailable
+from orc_core.infra.resilience import repeated
 
 logger = logging.getLogger(__name__)
 

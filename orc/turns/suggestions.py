@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from core.analysis.models import AnalysisStore, PageAnalysis
-from core.documents.ports import Retriever
-from core.documents.service import DocumentService
-from core.errors import NotFound
-from core.grounding.models import Citation
-from core.markdown.brackets import visible_name
-from core.models import Document
-from core.names import Owner
-from core.text.terms import detect_language, words
 from orc.conversations.models import Turn
 from orc.conversations.turn_log import TurnLog
+from orc_core.analysis.models import AnalysisStore, PageAnalysis
+from orc_core.documents.ports import Retriever
+from orc_core.documents.service import DocumentService
+from orc_core.errors import NotFound
+from orc_core.grounding.models import Citation
+from orc_core.markdown.brackets import visible_name
+from orc_core.models import Document
+from orc_core.names import Owner
+from orc_core.text.terms import detect_language, words
 
 MOST = 3
 MOST_HEADINGS = 12

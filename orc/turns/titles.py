@@ -13,14 +13,14 @@ from xml.sax.saxutils import escape
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import BaseModel, Field
 
-from core.errors import OrcError
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.factory import ChatModels
-from core.llm.tokens import TokenCounter, truncate
-from core.names import Owner
 from orc.conversations.models import Head, Started, TitleBy, Turn
 from orc.conversations.turn_log import TurnLog
 from orc.events import Event, TitleUpdated
+from orc_core.errors import OrcError
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.factory import ChatModels
+from orc_core.llm.tokens import TokenCounter, truncate
+from orc_core.names import Owner
 
 PROMPT = Path(__file__).parents[1] / "prompts" / "chat_session_title.md"
 QUESTION_TOKENS = 500

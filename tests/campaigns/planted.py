@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 from zlib import crc32
 
-from core.errors import DependencyDown
-from core.names import Owner
 from orc.conversations import sqlite, transitions
 from orc.conversations.models import Begun, NewTurn, Started, Turn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
@@ -19,6 +17,8 @@ from orc.identity import Principal
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
+from orc_core.errors import DependencyDown
+from orc_core.names import Owner
 from resilience import instance
 
 begin, commit, follow, start = SqliteTurnLog.begin, SqliteTurnLog.commit, EventLog.follow, TurnService.start

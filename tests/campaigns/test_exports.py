@@ -8,10 +8,10 @@ import psutil
 import pypdfium2
 import pytest
 
-from core.infra.sandbox import Sandbox
 from orc.exports.rendering import PdfRenderer
 from orc.exports.service import MOST_PDF_TURNS
 from orc.exports.tree import CitedSource, Entry, Heading
+from orc_core.infra.sandbox import Sandbox
 
 SMALL = 20
 SECONDS = 10.0

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from core.grounding.models import Citation, Mark, Rectangle
-from core.names import Owner
 from devkit.pausing_api import PausingApi
 from orc.bootstrap import App
 from orc.conversations.models import NewTurn, TurnOutcome
+from orc_core.grounding.models import Citation, Mark, Rectangle
+from orc_core.names import Owner
 
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 OWNER = Owner("acme", "ann", CONVERSATION)

@@ -13,15 +13,15 @@ import numpy.typing
 import pypdfium2
 from PIL import Image
 
-from core.errors import OrcError
-from core.extraction import pdf as reader
-from core.extraction.drawing import draw_pdf_page
-from core.extraction.pictures import PageDrawer
-from core.grounding.models import Rectangle
-from core.grounding.rectangles import rectangles
-from core.grounding.units import located
-from core.infra.sandbox import Sandbox
 from devkit.shared_data import SHARED, needs_shared
+from orc_core.errors import OrcError
+from orc_core.extraction import pdf as reader
+from orc_core.extraction.drawing import draw_pdf_page
+from orc_core.extraction.pictures import PageDrawer
+from orc_core.grounding.models import Rectangle
+from orc_core.grounding.rectangles import rectangles
+from orc_core.grounding.units import located
+from orc_core.infra.sandbox import Sandbox
 
 DOCUMENTS = SHARED / "data" / "open" / "docs"
 NASTY = SHARED / "data" / "nasty"

@@ -18,14 +18,14 @@ from typing import Any
 import httpx
 import pytest
 
-from core.bootstrap import Documents, open_documents
-from core.documents.places import Accessible
-from core.infra.settings import CoreSettings
-from core.names import Owner
 from devkit.system import System, principal_headers, running
 from orc.contexts.models import Action, AuditEntry, Context, ContextType, State
 from orc.contexts.store import open_context_store
 from orc.conversations.models import utc_now
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.documents.places import Accessible
+from orc_core.infra.settings import CoreSettings
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.campaign
 
@@ -42,8 +42,8 @@ EASYAUTH = {
 }
 SWEEPING = """
 import asyncio, os, sys
-from core.bootstrap import open_documents
-from core.infra.settings import CoreSettings
+from orc_core.bootstrap import open_documents
+from orc_core.infra.settings import CoreSettings
 from orc.contexts.store import open_context_store
 from orc.contexts.sweep import sweep
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.fakes import WordCounter
 from orc.conversations import sqlite
 from orc.conversations.models import NewTurn, Started, TitleBy
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.events import Event
 from orc.turns.titles import Titles
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 from tests.unit.orc.turns.test_titles import QUESTION, Titler, models_with
 
 SMALL, FULL = 20, 1000

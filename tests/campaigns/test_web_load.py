@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.doubles.openai_double import Script
 from devkit.long_report import long_report
 from devkit.page_scenes import HOTEL
@@ -23,6 +21,8 @@ from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 TURNS = 5000
 STREAM_SECONDS, TOKENS_PER_SECOND = (10, 60), 200

@@ -14,11 +14,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from core.bootstrap import Documents, open_documents
-from core.infra.settings import CoreSettings
-from core.models import Document, DocumentStatus
-from core.names import BlobPath, Owner
 from devkit.shared_data import HANDBOOK
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.infra.settings import CoreSettings
+from orc_core.models import Document, DocumentStatus
+from orc_core.names import BlobPath, Owner
 
 KILLS, FULL_KILLS = 5, 50
 LOT = 20
@@ -31,9 +31,9 @@ SUBJECTS = ("quay", "crane", "pilot", "tug", "beacon")
 TABLES = ("search_terms", "search_passages")
 FORKING = """
 import asyncio, os, sys
-from core.infra.settings import CoreSettings
+from orc_core.infra.settings import CoreSettings
 from orc.cli.worker import work
-import core.bootstrap, core.extraction.extractor
+import orc_core.bootstrap, orc_core.extraction.extractor
 for _ in sys.stdin:
     child = os.fork()
     if child == 0:

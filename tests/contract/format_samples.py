@@ -10,8 +10,8 @@ import openpyxl
 import pptx
 from PIL import Image
 
-from tests.unit.core.extraction import test_email, test_epub, test_odf, test_rtf, test_xls
-from tests.unit.core.extraction.samples import pdf
+from tests.unit.orc_core.extraction import test_email, test_epub, test_odf, test_rtf, test_xls
+from tests.unit.orc_core.extraction.samples import pdf
 
 SENTENCE = "The quay opens at seven."
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from core.analysis.models import AnalysisStore, Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
-from core.infra.sqlite import Database
-from core.storage.cosmos.analyses import CosmosAnalysisStore
-from core.storage.sqlite.documents import ANALYSES_SCHEMA as SCHEMA
-from core.storage.sqlite.documents import SqliteAnalysisStore
 from devkit.azure.targets import Target
-from tests.unit.core.storage.cosmos_containers import fresh_database, opened
+from orc_core.analysis.models import AnalysisStore, Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
+from orc_core.infra.sqlite import Database
+from orc_core.storage.cosmos.analyses import CosmosAnalysisStore
+from orc_core.storage.sqlite.documents import ANALYSES_SCHEMA as SCHEMA
+from orc_core.storage.sqlite.documents import SqliteAnalysisStore
+from tests.unit.orc_core.storage.cosmos_containers import fresh_database, opened
 
 pytestmark = pytest.mark.contract("analyses")
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.ports import BlobStore
-from core.errors import NotFound
-from core.names import BlobPath, Owner
-from core.storage.blob.documents import AzureBlobStore
-from core.storage.folder import FolderBlobStore
 from devkit.azure.storage import fresh_container
 from devkit.azure.targets import Target
 from devkit.blob_steps import content, source_in
+from orc_core.documents.ports import BlobStore
+from orc_core.errors import NotFound
+from orc_core.names import BlobPath, Owner
+from orc_core.storage.blob.documents import AzureBlobStore
+from orc_core.storage.folder import FolderBlobStore
 
 pytestmark = pytest.mark.contract("blob store")
 

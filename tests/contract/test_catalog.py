@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from core.documents.places import Accessible, Place, PlaceCount, PlaceType, session_place
-from core.documents.ports import Catalog
-from core.errors import DependencyDown, InvalidInput
-from core.infra.sqlite import Database
-from core.models import BlobProperties, Document, DocumentStatus, StoredFile, UnwantedFile
-from core.names import BlobPath, Owner
-from core.storage.cosmos.catalog import CosmosCatalog
-from core.storage.sqlite.documents import CATALOG_SCHEMA as SCHEMA
-from core.storage.sqlite.documents import SqliteCatalog
 from devkit.azure.targets import Target
-from tests.unit.core.storage.cosmos_containers import fresh_database, opened
+from orc_core.documents.places import Accessible, Place, PlaceCount, PlaceType, session_place
+from orc_core.documents.ports import Catalog
+from orc_core.errors import DependencyDown, InvalidInput
+from orc_core.infra.sqlite import Database
+from orc_core.models import BlobProperties, Document, DocumentStatus, StoredFile, UnwantedFile
+from orc_core.names import BlobPath, Owner
+from orc_core.storage.cosmos.catalog import CosmosCatalog
+from orc_core.storage.sqlite.documents import CATALOG_SCHEMA as SCHEMA
+from orc_core.storage.sqlite.documents import SqliteCatalog
+from tests.unit.orc_core.storage.cosmos_containers import fresh_database, opened
 
 pytestmark = pytest.mark.contract("catalog")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import ChangedMeanwhile
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.store_pairs import StorePair
@@ -28,6 +27,7 @@ from orc.contexts.models import (
     member_key,
 )
 from orc.contexts.sqlite import SCHEMA, SqliteContextStore
+from orc_core.errors import ChangedMeanwhile
 
 pytestmark = pytest.mark.contract("context store")
 

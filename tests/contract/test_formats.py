@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from core.errors import DocumentRejected, UnreadableDocument
-from core.extraction.extractor import PRELOADED, Extraction, Extractor
-from core.extraction.sniffing import KNOWN, TEXTS, Format, hinted_format
-from core.infra.sandbox import Sandbox
 from devkit.shared_data import ROOT
+from orc_core.errors import DocumentRejected, UnreadableDocument
+from orc_core.extraction.extractor import PRELOADED, Extraction, Extractor
+from orc_core.extraction.sniffing import KNOWN, TEXTS, Format, hinted_format
+from orc_core.infra.sandbox import Sandbox
 from tests.contract.format_samples import DOCUMENTS, IMAGES, OTHER_SENTENCES, SENTENCE
 
 ALL = DOCUMENTS | IMAGES

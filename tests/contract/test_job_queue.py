@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.ports import JobQueue
-from core.errors import LeaseLost
-from core.infra.sqlite import Database
-from core.models import BlobProperties, Document, Job, JobKind, JobProgress
-from core.names import BlobPath, Owner
-from core.storage.sqlite import queue as sqlite_queue
-from core.storage.sqlite.queue import SqliteJobQueue
 from devkit.azure.queues import fresh_place
 from devkit.azure.storage import opened
 from devkit.azure.targets import Target
 from devkit.fakes_documents import FakeClock
+from orc_core.documents.ports import JobQueue
+from orc_core.errors import LeaseLost
+from orc_core.infra.sqlite import Database
+from orc_core.models import BlobProperties, Document, Job, JobKind, JobProgress
+from orc_core.names import BlobPath, Owner
+from orc_core.storage.sqlite import queue as sqlite_queue
+from orc_core.storage.sqlite.queue import SqliteJobQueue
 
 pytestmark = pytest.mark.contract("job queue")
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.sqlite import Database
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from orc.limits.cosmos import CosmosLimitStore
 from orc.limits.models import LimitStore
 from orc.limits.sqlite import SCHEMA, SqliteLimitStore
 from orc.limits.window import Window
+from orc_core.infra.sqlite import Database
 
 pytestmark = pytest.mark.contract("limit store")
 

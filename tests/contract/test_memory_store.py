@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from core.names import Owner
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER
@@ -15,6 +14,7 @@ from devkit.store_pairs import StorePair
 from orc.memory.cosmos import CosmosMemoryStore
 from orc.memory.models import UNKNOWN_FORM, Memory, MemoryStore, Note, NoteKind, SummaryPoint
 from orc.memory.sqlite import SCHEMA, SqliteMemoryStore
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.contract("memory store")
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from core.documents.ports import PageStore
-from core.infra.sqlite import Database
-from core.models import Page
-from core.storage.blob.documents import BlobPageStore
-from core.storage.sqlite.documents import PAGES_SCHEMA as SCHEMA
-from core.storage.sqlite.documents import SqlitePageStore
 from devkit.azure.storage import fresh_container, opened
 from devkit.azure.targets import Target
+from orc_core.documents.ports import PageStore
+from orc_core.infra.sqlite import Database
+from orc_core.models import Page
+from orc_core.storage.blob.documents import BlobPageStore
+from orc_core.storage.sqlite.documents import PAGES_SCHEMA as SCHEMA
+from orc_core.storage.sqlite.documents import SqlitePageStore
 
 pytestmark = pytest.mark.contract("page store")
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.documents.passages import split_pages
-from core.documents.ports import PassageIndex
-from core.infra.sqlite import Database
-from core.models import Hit, Page, Passage
-from core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 from devkit.azure.targets import Target
 from devkit.ranked_pages import rank_pages
+from orc_core.documents.passages import split_pages
+from orc_core.documents.ports import PassageIndex
+from orc_core.infra.sqlite import Database
+from orc_core.models import Hit, Page, Passage
+from orc_core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 
 pytestmark = pytest.mark.contract("passage index")
 
@@ -41,8 +41,8 @@ async def open_sqlite(folder: Path) -> AsyncIterator[PassageIndex]:
 
 @asynccontextmanager
 async def open_azure(target: Target) -> AsyncIterator[PassageIndex]:
-    from core.storage.ai_search.passages import AzurePassageIndex
     from devkit.azure.search import connect, open_index
+    from orc_core.storage.ai_search.passages import AzurePassageIndex
 
     async with open_index(target) as name, connect(target, name) as search:
         yield AzurePassageIndex(search)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
-from core.models import Usage
-from core.names import Owner
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
 from devkit.store_pairs import StorePair
 from orc.traces.cosmos import CosmosTraceStore
 from orc.traces.models import TraceFilter, TraceStore
 from orc.traces.sqlite import SCHEMA, SqliteTraceStore
+from orc_core.errors import InvalidInput
+from orc_core.models import Usage
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.contract("trace store")
 

@@ -11,12 +11,6 @@ from typing import TypeVar
 import pytest
 from pydantic import JsonValue
 
-from core.errors import Conflict, DependencyDown, InvalidInput, KeyReused, NotFound, TurnInFlight
-from core.grounding.models import Citation
-from core.infra.sqlite import Database
-from core.models import FileRef
-from core.names import Owner
-from core.storage.cosmos.client import RACING_SECONDS
 from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from orc.conversations.cosmos import CosmosTurnLog
@@ -40,6 +34,12 @@ from orc.conversations.models import (
 from orc.conversations.search import wanted
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
 from orc.conversations.turn_log import TurnLog
+from orc_core.errors import Conflict, DependencyDown, InvalidInput, KeyReused, NotFound, TurnInFlight
+from orc_core.grounding.models import Citation
+from orc_core.infra.sqlite import Database
+from orc_core.models import FileRef
+from orc_core.names import Owner
+from orc_core.storage.cosmos.client import RACING_SECONDS
 
 pytestmark = pytest.mark.contract("turn log")
 

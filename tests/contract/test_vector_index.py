@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.documents.ports import Neighbour, VectorIndex
-from core.infra.sqlite import Database
-from core.storage.sqlite.vectors import SCHEMA, SqliteVectorIndex
 from devkit.azure.targets import Target
 from devkit.shared_data import ROOT
+from orc_core.documents.ports import Neighbour, VectorIndex
+from orc_core.infra.sqlite import Database
+from orc_core.storage.sqlite.vectors import SCHEMA, SqliteVectorIndex
 
 pytestmark = [pytest.mark.contract("vector index"), pytest.mark.slow]
 
@@ -42,8 +42,8 @@ async def open_sqlite(folder: Path, embedder: str) -> AsyncIterator[VectorIndex]
 
 @asynccontextmanager
 async def open_azure(target: Target, name: str, embedder: str) -> AsyncIterator[VectorIndex]:
-    from core.storage.ai_search.vectors import AzureVectorIndex
     from devkit.azure.search import connect
+    from orc_core.storage.ai_search.vectors import AzureVectorIndex
 
     async with connect(target, name) as search:
         yield AzureVectorIndex(search, embedder)
@@ -51,8 +51,8 @@ async def open_azure(target: Target, name: str, embedder: str) -> AsyncIterator[
 
 @asynccontextmanager
 async def open_upstash(target: Target, namespace: str, embedder: str) -> AsyncIterator[VectorIndex]:
-    from core.storage.upstash.client import UpstashVector
-    from core.storage.upstash.vectors import UpstashVectorIndex
+    from orc_core.storage.upstash.client import UpstashVector
+    from orc_core.storage.upstash.vectors import UpstashVectorIndex
 
     async with httpx2.AsyncClient() as http:
         yield UpstashVectorIndex(UpstashVector(http, target.url, target.key or "", namespace), embedder)
@@ -76,8 +76,8 @@ async def opened(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -
             f"{target.url}/delete-namespace/{namespace}", headers={"Authorization": f"Bearer {target.key}"}
         ).raise_for_status()
         return
-    from core.storage.ai_search.index import Embedding
     from devkit.azure.search import open_index
+    from orc_core.storage.ai_search.index import Embedding
 
     target = request.getfixturevalue("search_target")
     embeddings = [Embedding(embedder, dimension) for embedder in EMBEDDERS for dimension in DIMENSIONS]
@@ -288,17 +288,17 @@ async def test_of_equal_vectors_sqlite_gives_those_that_come_first(tmp_path: Pat
 PROGRAM = """
 import asyncio, sys
 from pathlib import Path
-from core.storage.sqlite import passages as passage_table, vectors as vector_table
-from core.models import Page
-from core.documents.passages import split_pages
-from core.search.hybrid import HybridRetriever
-from core.storage.sqlite.passages import SqlitePassageIndex
-from core.storage.sqlite.vectors import SqliteVectorIndex
-from core.llm.embeddings import build_embedder
-from core.llm.provider import open_provider
-from core.llm.tokens import TiktokenCounter
-from core.infra.settings import CoreSettings
-from core.infra.sqlite import Database
+from orc_core.storage.sqlite import passages as passage_table, vectors as vector_table
+from orc_core.models import Page
+from orc_core.documents.passages import split_pages
+from orc_core.search.hybrid import HybridRetriever
+from orc_core.storage.sqlite.passages import SqlitePassageIndex
+from orc_core.storage.sqlite.vectors import SqliteVectorIndex
+from orc_core.llm.embeddings import build_embedder
+from orc_core.llm.provider import open_provider
+from orc_core.llm.tokens import TiktokenCounter
+from orc_core.infra.settings import CoreSettings
+from orc_core.infra.sqlite import Database
 
 async def main():
     database = Database(Path(sys.argv[1]))

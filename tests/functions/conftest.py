@@ -16,14 +16,14 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from core.infra.settings import CoreSettings
-from core.storage.factory import provision
 from devkit.azure.targets import Target
 from devkit.doubles.openai_double import OpenAIDouble, Script, serving
 from devkit.shared_data import ROOT
 from devkit.system import upload
 from orc.cli.ports import free_port
 from orc.cli.worker import WorkerProvider
+from orc_core.infra.settings import CoreSettings
+from orc_core.storage.factory import provision
 from tests.functions.host import LOCAL, HostTransport
 from tests.functions.worker import Worker, running_worker
 

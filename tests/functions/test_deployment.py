@@ -15,12 +15,12 @@ from azurefunctions.extensions.http import fastapi
 from pydantic import AliasChoices
 from pydantic.fields import FieldInfo
 
-from core.extraction.extractor import LIMITS
-from core.infra.setting_names import deprecation_warnings
-from core.llm.factory import describe
-from core.ocr.service import OCR_SECONDS
 from devkit.shared_data import ROOT
 from orc.settings import AuthMode, Settings
+from orc_core.extraction.extractor import LIMITS
+from orc_core.infra.setting_names import deprecation_warnings
+from orc_core.llm.factory import describe
+from orc_core.ocr.service import OCR_SECONDS
 
 AZURE_URL_SECONDS = 230
 SETTINGS_OF_THE_HOST = {
@@ -51,7 +51,7 @@ def load(name: str) -> dict[str, Any]:
 
 def test_only_what_the_api_needs_is_deployed() -> None:
     top = {name.partition("/")[0] for name in deployed_files()}
-    assert top == {"function_app.py", "host.json", "requirements.txt", "orc", "core"}
+    assert top == {"function_app.py", "host.json", "requirements.txt", "orc", "orc_core"}
 
 
 def test_what_is_deployed_builds_the_api_without_the_rest(tmp_path: Path) -> None:

@@ -14,17 +14,17 @@ import httpx
 import pytest
 from azure.storage.queue import QueueClient
 
-from core.bootstrap import Documents, open_documents
-from core.documents.jobs import Notice
-from core.infra.settings import CoreSettings
-from core.models import Job, JobKind
-from core.names import BlobPath, Owner
-from core.storage.blob.account import queue_address
-from core.storage.queue import queue_names
 from devkit.azure.targets import Target
 from devkit.shared_data import ROOT
 from devkit.system import upload
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
+from orc_core.bootstrap import Documents, open_documents
+from orc_core.documents.jobs import Notice
+from orc_core.infra.settings import CoreSettings
+from orc_core.models import Job, JobKind
+from orc_core.names import BlobPath, Owner
+from orc_core.storage.blob.account import queue_address
+from orc_core.storage.queue import queue_names
 from tests.functions.worker import Worker, WorkerError
 
 TIMER = json.dumps({"IsPastDue": False, "Schedule": {}, "ScheduleStatus": None})

@@ -13,9 +13,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from core.documents.scope import Scope, ScopeTokens
-from core.names import BlobPath, Owner
 from devkit.system import Event, System, read_events, upload
+from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.names import BlobPath, Owner
 
 QUAY = "The quay opens at seven. The harbour master keeps the key."
 UPLOAD_LIMIT = 200_000

@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from core.bootstrap import open_documents
-from core.infra.settings import CoreSettings
-from core.models import DocumentStatus
 from devkit.shared_data import HANDBOOK
 from devkit.system import System, read_events, upload
 from devkit.system_here import system_here
+from orc_core.bootstrap import open_documents
+from orc_core.infra.settings import CoreSettings
+from orc_core.models import DocumentStatus
 from tests.system.steps import answered, ask, new_id, wait_until
 
 LONG = "".join(f"Rule {n}. The crane of berth {n} lifts {n} tons at most.\n\f" for n in range(1, 900))

@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from core.names import BlobPath, Owner
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall
 from devkit.system import Event, System, ask_streaming
 from orc.tools.mcp_client import McpToolGateway
 from orc.tools.schemas import function_definitions
+from orc_core.names import BlobPath, Owner
 from tests.system.conftest import MakeClient
 from tests.system.steps import (
     Json,

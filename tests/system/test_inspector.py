@@ -10,12 +10,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from core.mcp_contract import DocumentChatResult, DocumentsListResult
-from core.names import BlobPath, Owner, page_id
 from devkit.doubles.openai_double import OpenAIDouble
 from devkit.node import from_npm
 from devkit.shared_data import ROOT
 from devkit.system import System
+from orc_core.mcp_contract import DocumentChatResult, DocumentsListResult
+from orc_core.names import BlobPath, Owner, page_id
 from tests.system.steps import Json, call_tool, conversation_with, scope_over, wait_until
 from tests.unit.mcp_server.test_tools_over_mcp import CALLS as OVER_MCP
 

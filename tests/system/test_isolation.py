@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from core.names import BlobPath, Owner
 from devkit.system import System, principal_headers, upload
 from orc.contexts.ids import new_id as new_context_id
+from orc_core.names import BlobPath, Owner
 from scripts.api_snapshot import OPENAPI as SNAPSHOT
 from scripts.api_snapshot import snapshot
 from tests.system.conftest import MakeClient

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from core.documents.scope import Scope
-from core.mcp_contract import (
+from devkit.doubles.openai_double import OpenAIDouble, Script
+from devkit.system import System
+from orc_core.documents.scope import Scope
+from orc_core.mcp_contract import (
     STREAM_META_KEY,
     TOOLS,
     DocumentChatResult,
@@ -17,9 +19,7 @@ from core.mcp_contract import (
     ToolFailure,
     tool_progress,
 )
-from core.names import BlobPath, Owner
-from devkit.doubles.openai_double import OpenAIDouble, Script
-from devkit.system import System
+from orc_core.names import BlobPath, Owner
 from tests.system.conftest import MakeClient
 from tests.system.steps import (
     Json,

@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from core.infra.model_settings import DEFAULT_CHAT_MODEL
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.doubles.openai_window import Window
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.shared_data import HANDBOOK
 from devkit.system import upload
+from orc_core.infra.model_settings import DEFAULT_CHAT_MODEL
 from tests.system.permutations import Model, Talk
 from tests.system.steps import answered, new_id
 

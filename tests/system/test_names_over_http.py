@@ -7,12 +7,12 @@ from typing import Any
 import httpx
 import pytest
 
-from core.documents.service import DocumentService
-from core.documents.stores import Stores
-from core.errors import NotFound, UnsafeName
-from core.names import Owner
 from devkit.doubles.openai_double import OpenAIDouble
 from devkit.system import System
+from orc_core.documents.service import DocumentService
+from orc_core.documents.stores import Stores
+from orc_core.errors import NotFound, UnsafeName
+from orc_core.names import Owner
 from tests.system.conftest import MakeClient
 from tests.system.steps import (
     answered,

@@ -7,7 +7,7 @@ import pytest
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.system import principal_headers, upload
 from tests.system.steps import new_id
-from tests.unit.core.extraction.samples import pdf
+from tests.unit.orc_core.extraction.samples import pdf
 
 ORGANIZATION = "acme"
 QUESTION = "When does the quay open?"

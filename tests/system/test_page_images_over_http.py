@@ -9,13 +9,13 @@ import httpx
 import pytest
 from PIL import Image
 
-from core.grounding.sources import READ_PICTURES
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.doubles.openai_talk import ImagePart
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.system import principal_headers, upload
+from orc_core.grounding.sources import READ_PICTURES
 from tests.system.steps import Json, answered, new_id
-from tests.unit.core.extraction.samples import pdf
+from tests.unit.orc_core.extraction.samples import pdf
 
 TENANT = "acme"
 RED, GREEN, BLUE, GOLD = (200, 30, 30), (30, 160, 30), (40, 60, 200), (220, 180, 40)

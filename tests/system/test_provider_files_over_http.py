@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from core.grounding.citations import WITHOUT_SOURCE
 from devkit.doubles.openai_double import OpenAIDouble, Reply, ToolCall
 from devkit.stream_to_json import shown_text
 from devkit.system import System, ask_streaming, upload
 from devkit.system_here import system_here
+from orc_core.grounding.citations import WITHOUT_SOURCE
 from tests.system.steps import QUAY, Json, answered, ask, conversation_with, new_id
 from tests.system.test_reuse_over_http import let_expire, refs, statuses
-from tests.unit.core.extraction.samples import pdf
+from tests.unit.orc_core.extraction.samples import pdf
 
 THREE = ["one.pdf", "two.pdf", "three.pdf"]
 FOUR = [*THREE, "four.pdf"]

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from core.names import Owner
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.system import System, upload
+from orc_core.names import Owner
 from tests.system.conftest import MakeClient
 from tests.system.steps import QUAY, Json, answered, ask, conversation, conversation_with, new_id
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from core.documents.places import Place, PlaceType, session_place
-from core.documents.scope import Scope
-from core.names import Owner
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.system import ask_streaming, principal_headers, upload
 from orc.tools.mcp_client import McpToolGateway
+from orc_core.documents.places import Place, PlaceType, session_place
+from orc_core.documents.scope import Scope
+from orc_core.names import Owner
 from tests.system.steps import Json, new_id
 
 TITLE_MODEL = "gpt-4.1-nano"

@@ -8,9 +8,9 @@ import httpx
 import jwt
 import pytest
 
-from core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens
-from core.names import Owner
 from devkit.system import System
+from orc_core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens
+from orc_core.names import Owner
 from tests.system.steps import new_id, scope_over, scope_tokens
 
 Claims = dict[str, Any]

@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from core.infra.forks import ForkServer
-from core.infra.sandbox import Sandbox
 from devkit.fork_servers import Forked, ForkServers, importing_once
+from orc_core.infra.forks import ForkServer
+from orc_core.infra.sandbox import Sandbox
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from devkit.page_scenes import HOTEL, another_version
 from devkit.shared_data import HANDBOOK
 from devkit.system import upload
 from devkit.visits import ANSWERED, Visit
-from tests.unit.core.extraction.samples import pdf
+from tests.unit.orc_core.extraction.samples import pdf
 
 LEAVE = "Every employee of the harbour has 28 days of annual leave."
 QUAY = "The quay opens at seven in the morning."

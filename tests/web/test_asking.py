@@ -9,7 +9,7 @@ import pytest
 
 from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.visits import ANSWERED, Visit
-from tests.unit.core.extraction.samples import pdf
+from tests.unit.orc_core.extraction.samples import pdf
 
 BOX = "document.getElementById('question').value"
 KEPT_QUESTIONS = "Object.keys(sessionStorage).filter((each) => each.includes('asking.'))"

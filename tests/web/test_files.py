@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from core.models import JobProgress
-from core.names import Owner
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
-from tests.unit.core.extraction.samples import pdf
+from orc_core.models import JobProgress
+from orc_core.names import Owner
+from tests.unit.orc_core.extraction.samples import pdf
 from tests.web.test_asking import BOX, refuse
 
 QUESTION = "How many days of leave does an employee of the harbour get?"

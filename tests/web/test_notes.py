@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script, ToolCall
 from devkit.doubles.openai_talk import default_reply
 from devkit.page_scenes import FALSE, LEAVE, WRONG_NUMBER, corrects, quoting
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
-from tests.unit.core.extraction.samples import pdf
+from orc_core.grounding.closest import NOT_FOUND_ANSWER, closest_label
+from tests.unit.orc_core.extraction.samples import pdf
 from tests.web.test_files import attach_all
 
 GERMAN = (

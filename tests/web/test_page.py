@@ -14,7 +14,7 @@ from devkit.node import from_npm
 from devkit.page_scenes import FALSE
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
-from tests.unit.core.extraction.samples import pdf
+from tests.unit.orc_core.extraction.samples import pdf
 
 AXE = "axe-core/axe.min.js"
 QUESTION = "How many days of annual leave does a new employee get?"

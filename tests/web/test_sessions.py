@@ -5,14 +5,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.browser import Program, browsing
 from devkit.doubles.openai_double import ChatRequest, Reply, Script, default_reply
 from devkit.visits import ANSWERED, Visit
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
-from tests.unit.core.extraction.samples import pdf
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
+from tests.unit.orc_core.extraction.samples import pdf
 
 MANY = 1000
 NOTICED_SECONDS = 2.0

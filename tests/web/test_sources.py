@@ -9,12 +9,12 @@ from typing import get_args
 
 import pytest
 
-from core.extraction.pages import REASONS as UNREADABLE
-from core.grounding.models import Objection, ObjectionCode
 from devkit.node import from_npm, node
 from devkit.shared_data import ROOT
 from orc.api.web import FOLDER
 from orc.lookups import ReasonCode
+from orc_core.extraction.pages import REASONS as UNREADABLE
+from orc_core.grounding.models import Objection, ObjectionCode
 from scripts.describe_web_types import TARGET, written
 
 MODULES = sorted(FOLDER.glob("*.js"))

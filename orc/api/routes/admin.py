@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator
 
-from core.errors import Forbidden, InvalidInput, NotFound
 from orc.api.dependencies import DIGITS, AppDep, PrincipalDep
 from orc.api.responses import responses
 from orc.api.schemas import DaysResponse, TelemetryResponse, TraceResponse, TurnSummary
 from orc.conversations.models import utc_now
 from orc.traces.models import MAX_DAYS, Status, TraceFilter
+from orc_core.errors import Forbidden, InvalidInput, NotFound
 
 USUAL_DAYS = 30
 MOST_TURNS = 200

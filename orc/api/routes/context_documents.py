@@ -4,10 +4,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from core.documents.places import Accessible
-from core.errors import Forbidden, NotFound
-from core.models import DocumentStatus
-from core.names import Owner
 from orc.api.context_schemas import ContextDocumentsResponse, ContextUploadResponse
 from orc.api.dependencies import (
     DIGITS,
@@ -26,6 +22,10 @@ from orc.bootstrap import App
 from orc.contexts.models import from_cursor, to_cursor
 from orc.contexts.rights import Right
 from orc.contexts.service import Caller
+from orc_core.documents.places import Accessible
+from orc_core.errors import Forbidden, NotFound
+from orc_core.models import DocumentStatus
+from orc_core.names import Owner
 
 router = APIRouter(prefix="/contexts/{context_id}/documents", tags=["contexts"])
 

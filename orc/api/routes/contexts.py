@@ -5,7 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Response
 
-from core.errors import InvalidInput
 from orc.api.context_schemas import (
     AuditResponse,
     AuditView,
@@ -22,6 +21,7 @@ from orc.api.dependencies import DIGITS, AppDep, CallerDep, ContextId
 from orc.api.responses import IdempotencyKey, responses
 from orc.contexts.models import EVERYONE, State
 from orc.contexts.service import ReadableContext
+from orc_core.errors import InvalidInput
 
 router = APIRouter(tags=["contexts"])
 

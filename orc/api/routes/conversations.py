@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from core.errors import InvalidInput, NotFound, Unavailable
 from orc.api.conversation_events import ConversationReader, Seen, follow_conversation
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.downloads import content_disposition
@@ -26,6 +25,7 @@ from orc.conversations.search import wanted
 from orc.events import Event
 from orc.exports.service import MEDIA_TYPES, ExportFormat
 from orc.identity import Principal
+from orc_core.errors import InvalidInput, NotFound, Unavailable
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 

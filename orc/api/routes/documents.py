@@ -15,12 +15,6 @@ from fastapi.responses import FileResponse
 from pydantic import WithJsonSchema
 from starlette.background import BackgroundTask
 
-from core.documents.service import DocumentService
-from core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
-from core.infra.exhaustion import TEMPORARY, naming_the_disk
-from core.infra.temporary_folders import temporary_folder
-from core.models import Document, JobProgress
-from core.names import Owner, name_for_upload
 from orc.api.dependencies import AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.errors import log_cause, render
 from orc.api.responses import EVENTS, responses, stream
@@ -29,6 +23,12 @@ from orc.bootstrap import App
 from orc.events import Event, Failed
 from orc.identity import Principal
 from orc.problems import FieldProblem, problem, problem_of
+from orc_core.documents.service import DocumentService
+from orc_core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
+from orc_core.infra.exhaustion import TEMPORARY, naming_the_disk
+from orc_core.infra.temporary_folders import temporary_folder
+from orc_core.models import Document, JobProgress
+from orc_core.names import Owner, name_for_upload
 
 FIRST_LOOK_SECONDS, LONGEST_LOOK_SECONDS = 0.2, 2.0
 """If services keep documents, each look costs a few requests: after a while without news there are fewer."""

@@ -6,8 +6,6 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter
 
-from core.extraction.sniffing import EXTENSIONS
-from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc import __version__
 from orc.api.dependencies import AppDep, CallerDep
 from orc.api.me_schemas import Can, LimitsView, Me, ModelView, SignIn, ToolView, WindowView
@@ -15,6 +13,8 @@ from orc.api.responses import responses
 from orc.api.routes.documents import MAX_FILES_PER_UPLOAD
 from orc.bootstrap import App
 from orc.contexts.models import ContextType
+from orc_core.extraction.sniffing import EXTENSIONS
+from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
 
 router = APIRouter(tags=["contexts"])
 

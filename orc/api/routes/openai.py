@@ -16,12 +16,6 @@ from langchain_core.messages import HumanMessage
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
-from core.infra.exhaustion import TEMPORARY, naming_the_disk
-from core.infra.temporary_folders import temporary_folder
-from core.llm.chat_model import CallBudget
-from core.markdown.safe_markdown import made_safe
-from core.names import Owner, name_for_upload
 from orc.api.completions import (
     MODEL,
     WITH_SOURCES,
@@ -54,6 +48,12 @@ from orc.identity import Principal
 from orc.problems import problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
+from orc_core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
+from orc_core.infra.exhaustion import TEMPORARY, naming_the_disk
+from orc_core.infra.temporary_folders import temporary_folder
+from orc_core.llm.chat_model import CallBudget
+from orc_core.markdown.safe_markdown import made_safe
+from orc_core.names import Owner, name_for_upload
 
 router = APIRouter(tags=["openai"])
 logger = logging.getLogger(__name__)

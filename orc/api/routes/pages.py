@@ -4,15 +4,15 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
-from core.documents.pictures import PictureKey, has_pictures, other_version, webp_size
-from core.errors import Conflict, InvalidInput, NotFound, OrcError
-from core.extraction.word_boxes import SCALE, unpack
-from core.models import Document
-from core.names import Owner
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, ReaderOwnerDep
 from orc.api.page_schemas import PageCard, PageCardsResponse, PageView, WordBox
 from orc.api.responses import responses
 from orc.bootstrap import App
+from orc_core.documents.pictures import PictureKey, has_pictures, other_version, webp_size
+from orc_core.errors import Conflict, InvalidInput, NotFound, OrcError
+from orc_core.extraction.word_boxes import SCALE, unpack
+from orc_core.models import Document
+from orc_core.names import Owner
 
 _OWNER = "orc.owner"
 MOST_CARDS = 100

@@ -5,8 +5,6 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 
-from core.errors import NotFound
-from core.names import Owner
 from orc.api.dependencies import AppDep, CallerDep, ContextId, TraceIdDep
 from orc.api.downloads import content_disposition
 from orc.api.responses import (
@@ -40,6 +38,8 @@ from orc.conversations.models import Head, TurnContext
 from orc.events import TurnResult
 from orc.exports.service import ExportFormat
 from orc.turns.requests import TurnRequest
+from orc_core.errors import NotFound
+from orc_core.names import Owner
 
 router = APIRouter(prefix="/workspaces/{context_id}", tags=["workspaces"])
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from core.infra.sqlite import SCHEMA_VERSION
-from core.storage.folder import FolderBlobStore
-from core.storage.inspection import inspect_database, inspect_documents
 from devkit.in_process import InProcess, Variant, running_here
+from orc_core.infra.sqlite import SCHEMA_VERSION
+from orc_core.storage.folder import FolderBlobStore
+from orc_core.storage.inspection import inspect_database, inspect_documents
 from scripts.api_snapshot import differences
 from tests.system.documented import misfits
 from tests.system.old_data.data_directory import EXPECTED, unpack

@@ -6,7 +6,7 @@ import pytest
 from pypdf import PdfReader
 
 from bench.annual_report import COMPANY, FACTS, make_report
-from core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TiktokenCounter
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import pytest
 
 from bench.annual_report import FACTS, QUESTION
 from bench.long_document import check_citations, cited_answer
-from core.grounding.sources import FencedSource
+from orc_core.grounding.sources import FencedSource
 
 GOOD = {"verified": True, "rectangles": [{"left": 0, "top": 0, "right": 1, "bottom": 0.1}]}
 

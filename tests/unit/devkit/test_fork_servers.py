@@ -5,10 +5,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from core.extraction.extractor import Extractor
-from core.infra.forks import ForkServer
-from core.infra.sandbox import Sandbox
 from devkit.fork_servers import Forked, ForkServers
+from orc_core.extraction.extractor import Extractor
+from orc_core.infra.forks import ForkServer
+from orc_core.infra.sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(not ForkServer.is_possible(), reason="needs Linux")
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from core.extraction import pdf
 from devkit.long_report import fact, long_report
+from orc_core.extraction import pdf
 
 
 def test_the_report_is_the_same_each_time() -> None:

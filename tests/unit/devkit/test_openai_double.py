@@ -9,10 +9,10 @@ import time
 import httpx2
 import pytest
 
-from core.grounding.citations import marker
-from core.grounding.sources import AttachedFile, Source, fence, label
 from devkit.doubles.openai_double import OpenAIDouble, Reply, serving
-from tests.unit.core.extraction.samples import pdf
+from orc_core.grounding.citations import marker
+from orc_core.grounding.sources import AttachedFile, Source, fence, label
+from tests.unit.orc_core.extraction.samples import pdf
 
 ASKED = [{"role": "user", "content": "Hello there"}]
 TEXT = "The fee is $5 a month. It is due on Monday."

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from core.grounding.models import Citation
 from devkit.shared_data import HANDBOOK
 from evals.asking import Shown
 from evals.corpus import Gold, Question, find_documents, read_questions
 from evals.page_texts import PageTexts
 from evals.passages import SETS, Checked, Results, main, markdown
 from orc.events import AnswerKind
+from orc_core.grounding.models import Citation
 
 QUESTION = Question(id="q1", question="How long?", files=["a.pdf"], gold=[Gold(file="a.pdf", page=3)])
 UNSEEN = [path for path in SETS if path.parent.parent.name == "unseen"]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from core.search.ranking import Weights
 from devkit.shared_data import ROOT
 from evals import report
 from evals.ablation import EVERYTHING, INGREDIENTS, Figures, additions, removals, score
 from evals.corpus import Gold, Question
 from evals.retrieval import RankedPage
+from orc_core.search.ranking import Weights
 
 CELL = r"[01]\.\d{3} / [01]\.\d{3} / [01]\.\d{3}"
 

@@ -3,7 +3,6 @@
 import zipfile
 from pathlib import Path
 
-from core.models import Page
 from evals.corpus import Gold, Question
 from evals.variations import (
     PLANS,
@@ -17,6 +16,7 @@ from evals.variations import (
     periods,
     places,
 )
+from orc_core.models import Page
 
 PLAN, OTHER_PLAN = PLANS
 

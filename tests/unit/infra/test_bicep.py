@@ -9,14 +9,14 @@ import yaml
 
 import mcp_server.settings
 import orc.settings
-from core.infra.settings import CoreSettings
-from core.storage.cosmos.containers import (
+from devkit.shared_data import ROOT
+from orc_core.infra.settings import CoreSettings
+from orc_core.storage.cosmos.containers import (
     CONTAINERS,
     EXPIRING_WHERE_ITEMS_SAY_SO,
     OWNER_KEY,
     ContainerDefinition,
 )
-from devkit.shared_data import ROOT
 from scripts.describe_settings import variables
 from tests.unit.infra.bicep import find, keys, outputs, parameters, parse, text, value
 

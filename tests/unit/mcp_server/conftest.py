@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.sqlite import Database
-from core.storage.sqlite import documents as sqlite_documents
+from orc_core.infra.sqlite import Database
+from orc_core.storage.sqlite import documents as sqlite_documents
 from tests.unit.mcp_server.stand_ins import Analyses, FakeLibrary
 
 

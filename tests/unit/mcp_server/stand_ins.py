@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
-from core.documents.passages import split_pages
-from core.documents.places import Accessible, DocumentsPage, PlaceCount, Portion, read_page
-from core.documents.scope import Scope
-from core.documents.service import DocumentService
-from core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
-from core.names import BlobPath, Owner
-from core.storage.sqlite.documents import SqliteAnalysisStore
+from orc_core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
+from orc_core.documents.passages import split_pages
+from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount, Portion, read_page
+from orc_core.documents.scope import Scope
+from orc_core.documents.service import DocumentService
+from orc_core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
+from orc_core.names import BlobPath, Owner
+from orc_core.storage.sqlite.documents import SqliteAnalysisStore
 
 ANN = Owner("acme", "ann", "c-1")
 BOB = Owner("acme", "bob", "c-2")

@@ -6,13 +6,13 @@ from typing import Literal
 import pytest
 from pydantic import SecretStr
 
-from core.errors import InvalidInput
-from core.mcp_contract import WebSearchResult
 from devkit.opened_app import in_new_process
 from mcp_server.bootstrap import open_app
 from mcp_server.settings import Settings
 from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.ports import WebPage
+from orc_core.errors import InvalidInput
+from orc_core.mcp_contract import WebSearchResult
 
 
 class OnePage:

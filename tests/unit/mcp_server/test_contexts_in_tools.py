@@ -11,15 +11,15 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent
 
-from core.bootstrap import open_documents
-from core.documents.places import Access, Place, PlaceType, session_place
-from core.documents.scope import Scope
-from core.names import Owner
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.registration import offer
 from orc.graphs.origins import Origins
+from orc_core.bootstrap import open_documents
+from orc_core.documents.places import Access, Place, PlaceType, session_place
+from orc_core.documents.scope import Scope
+from orc_core.names import Owner
 from tests.unit.mcp_server.stand_ins import ANN
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

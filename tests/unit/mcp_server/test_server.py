@@ -13,13 +13,13 @@ import pytest
 from mcp.server import MCPServer
 from pydantic import Field
 
-from core import __version__
-from core.documents.scope import Scope, ScopeTokens
-from core.names import Owner
 from mcp_server.bootstrap import open_app
 from mcp_server.server import ToolServer, build_http_app
 from mcp_server.settings import Settings
 from mcp_server.tools.documents_analyze import DocumentsAnalyze
+from orc_core import __version__
+from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.names import Owner
 from tests.unit.mcp_server.stand_ins import ANN, BOB
 
 pytestmark = pytest.mark.slow

@@ -13,16 +13,16 @@ from mcp.server import MCPServer
 from mcp_types import CallToolResult, TextContent
 
 import mcp_server
-from core.analysis.models import Entity, PageAnalysis
-from core.bootstrap import open_documents
-from core.documents.scope import Scope
-from core.mcp_contract import TOOLS
-from core.models import Document
-from core.names import BlobPath, Owner, page_id
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.registration import ERRORS_META_KEY
+from orc_core.analysis.models import Entity, PageAnalysis
+from orc_core.bootstrap import open_documents
+from orc_core.documents.scope import Scope
+from orc_core.mcp_contract import TOOLS
+from orc_core.models import Document
+from orc_core.names import BlobPath, Owner, page_id
 from scripts.describe_tools import live_tools
 from tests.unit.mcp_server.stand_ins import store_model_analysis
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from mcp_types import Tool
 
-from core.mcp_contract import TOOLS
 from orc.tools.ports import DOCUMENT_CHAT, ToolSchema
 from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, function_definitions
+from orc_core.mcp_contract import TOOLS
 from scripts.describe_tools import TARGET, describe, live_tools
 
 pytestmark = pytest.mark.slow

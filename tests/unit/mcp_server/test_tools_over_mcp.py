@@ -12,15 +12,15 @@ from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import TextContent
 
-from core.analysis.models import Entity, PageAnalysis
-from core.bootstrap import open_documents
-from core.documents.scope import Scope
-from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WISHES_META_KEY
-from core.models import Document
-from core.names import page_id
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
+from orc_core.analysis.models import Entity, PageAnalysis
+from orc_core.bootstrap import open_documents
+from orc_core.documents.scope import Scope
+from orc_core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WISHES_META_KEY
+from orc_core.models import Document
+from orc_core.names import page_id
 from tests.unit.mcp_server.stand_ins import ANN, store_model_analysis
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.forks import ForkServer
-from core.infra.sandbox import SERVER
 from devkit.doubles.upstash_double import UpstashDouble, serving
 from devkit.opened_app import in_new_process
 from orc.bootstrap import open_app
@@ -14,6 +12,8 @@ from orc.conversations.sqlite import SqliteTurnLog
 from orc.settings import Settings
 from orc.traces.cosmos import CosmosTraceStore
 from orc.traces.sqlite import SqliteTraceStore
+from orc_core.infra.forks import ForkServer
+from orc_core.infra.sandbox import SERVER
 
 COSMOS = {"azure_cosmos_endpoint": "https://x.test/", "azure_cosmos_key": "a2V5"}
 SEARCH = {"azure_search_endpoint": "https://x.test/", "azure_search_key": "key"}

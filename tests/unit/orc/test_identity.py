@@ -5,8 +5,8 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.scope import ScopeTokens
 from orc.identity import Principal, SessionIds
+from orc_core.documents.scope import ScopeTokens
 
 SESSIONS = SessionIds(ScopeTokens("k" * 48).sub_key("sessions"))
 ELSEWHERE = SessionIds(ScopeTokens("l" * 48).sub_key("sessions"))

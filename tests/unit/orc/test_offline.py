@@ -7,7 +7,6 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 import orc
-from core.llm.chat_model import CallBudget, ChatModel
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import Turn
 from orc.bootstrap import load_prompts
@@ -17,6 +16,7 @@ from orc.graphs.plan_rules import AvailableSources, intents_of
 from orc.graphs.query_planner import TurnPlan, planning_prompt
 from orc.offline import build_offline_model
 from orc.settings import TurnSettings
+from orc_core.llm.chat_model import CallBudget, ChatModel
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """Which part of a dependency's state is public, and which only the operator sees."""
 
-from core.errors import DependencyDown
 from orc.api.schemas import DependencyView
 from orc.readiness import check
+from orc_core.errors import DependencyDown
 
 
 async def answers() -> None:

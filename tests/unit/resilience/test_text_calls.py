@@ -14,7 +14,7 @@ from devkit.shared_data import ROOT
 from resilience.text_call_list import CALLS, EXCUSED, WITHOUT_TEXT
 from resilience.text_calls import PAGE
 
-PACKAGES = ("core", "orc", "mcp_server")
+PACKAGES = ("orc_core", "orc", "mcp_server")
 TEXTS = {
     *("str", "Page", "Passage", "Piece", "Source", "FencedSource", "Token", "Clause", "Heading", "Candidate"),
     *("Note", "Turn", "Memory", "Hit", "PageAnalysis", "ChatMessage", "Match", "Question", "Statement"),

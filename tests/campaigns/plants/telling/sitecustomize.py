@@ -3,10 +3,10 @@
 import logging
 from typing import Any
 
-from core.names import Owner
 from orc.conversations.models import NewTurn
 from orc.conversations.sqlite import SqliteTurnLog
 from orc.settings import load
+from orc_core.names import Owner
 from resilience.verbose_logging import log_everything
 
 log = logging.getLogger("orc.conversations")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from core.errors import DependencyDown
 from orc.tools import mcp_client as mcp_gateway
 from orc.tools.mcp_client import McpToolGateway
+from orc_core.errors import DependencyDown
 
 call = McpToolGateway.call
 

@@ -13,21 +13,6 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from core.documents.ports import Attachment
-from core.documents.scope import Scope
-from core.errors import DependencyDown, NoReadableDocument
-from core.extraction.collecting import OnPage
-from core.extraction.extractor import Extraction
-from core.grounding.models import WrittenMark
-from core.infra.settings import CoreSettings
-from core.llm.chat_model import CallBudget, ChatModel, Prompt
-from core.llm.errors import ModelMisconfigured
-from core.llm.factory import build_chat_model
-from core.llm.provider import Provider, open_provider
-from core.llm.tokens import TiktokenCounter
-from core.mcp_contract import DocumentChatResult
-from core.models import Document, Page, Progress, Retrieval
-from core.storage.attachments import LocalProviderFiles, build_provider_files
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor, open_document_side
@@ -35,8 +20,23 @@ from mcp_server.bootstrap import read_prompt
 from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions
 from mcp_server.tools.document_chat import REQUEST_SECONDS, DocumentChat
 from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimits
-from tests.unit.core.extraction.samples import pdf
+from orc_core.documents.ports import Attachment
+from orc_core.documents.scope import Scope
+from orc_core.errors import DependencyDown, NoReadableDocument
+from orc_core.extraction.collecting import OnPage
+from orc_core.extraction.extractor import Extraction
+from orc_core.grounding.models import WrittenMark
+from orc_core.infra.settings import CoreSettings
+from orc_core.llm.chat_model import CallBudget, ChatModel, Prompt
+from orc_core.llm.errors import ModelMisconfigured
+from orc_core.llm.factory import build_chat_model
+from orc_core.llm.provider import Provider, open_provider
+from orc_core.llm.tokens import TiktokenCounter
+from orc_core.mcp_contract import DocumentChatResult
+from orc_core.models import Document, Page, Progress, Retrieval
+from orc_core.storage.attachments import LocalProviderFiles, build_provider_files
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
+from tests.unit.orc_core.extraction.samples import pdf
 
 pytestmark = pytest.mark.slow
 

@@ -10,16 +10,16 @@ from langchain_core.messages import AIMessage, BaseMessage
 from mcp import Client
 from mcp.server import MCPServer
 
-from core.bootstrap import open_documents
-from core.documents.scope import Scope
-from core.grounding.citations import WITHOUT_SOURCE
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.llm.chat_model import ChatModel
-from core.mcp_contract import HISTORY_META_KEY, WISHES_META_KEY
 from devkit.fakes import ScriptedModel, models_of, scripted
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
+from orc_core.bootstrap import open_documents
+from orc_core.documents.scope import Scope
+from orc_core.grounding.citations import WITHOUT_SOURCE
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
+from orc_core.llm.chat_model import ChatModel
+from orc_core.mcp_contract import HISTORY_META_KEY, WISHES_META_KEY
 from tests.unit.mcp_server.stand_ins import ANN
 
 pytestmark = pytest.mark.slow

@@ -9,15 +9,6 @@ import pytest
 from langchain_core.messages import AIMessage
 from PIL import Image
 
-from core.documents.image_limits import ImageCounts, ImageLimits
-from core.documents.scope import Scope
-from core.errors import InvalidInput, NoReadableDocument, UnsupportedDocument
-from core.infra.model_settings import ModelFacts
-from core.infra.settings import CoreSettings
-from core.llm.model_catalog import ModelCatalogue
-from core.mcp_contract import DocumentChatResult
-from core.models import Document
-from core.storage.attachments import build_provider_files
 from devkit.fakes import ScriptedModel, WordCounter, scripted
 from devkit.fakes_documents import DocumentSide, open_document_side
 from mcp_server.bootstrap import read_prompt
@@ -25,6 +16,15 @@ from mcp_server.tools.call_options import CallOptions
 from mcp_server.tools.document_chat import DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits
 from mcp_server.tools.page_images import DocumentImages
+from orc_core.documents.image_limits import ImageCounts, ImageLimits
+from orc_core.documents.scope import Scope
+from orc_core.errors import InvalidInput, NoReadableDocument, UnsupportedDocument
+from orc_core.infra.model_settings import ModelFacts
+from orc_core.infra.settings import CoreSettings
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.mcp_contract import DocumentChatResult
+from orc_core.models import Document
+from orc_core.storage.attachments import build_provider_files
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 from tests.unit.mcp_server.tools.test_document_chat_files import Listener
 

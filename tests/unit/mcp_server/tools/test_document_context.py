@@ -5,13 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from core.bootstrap import open_documents
-from core.documents.scope import Scope
-from core.grounding.models import WrittenMark
-from core.grounding.sources import Source
-from core.llm.model_catalog import REPLY
-from core.models import Retrieval, RetrievalStep
-from core.search.whole_scope import NAMED
 from devkit.fakes import WordCounter
 from mcp_server.bootstrap import open_app
 from mcp_server.settings import Settings
@@ -26,6 +19,13 @@ from mcp_server.tools.document_context import (
     plan_reading,
     tokens_for_text,
 )
+from orc_core.bootstrap import open_documents
+from orc_core.documents.scope import Scope
+from orc_core.grounding.models import WrittenMark
+from orc_core.grounding.sources import Source
+from orc_core.llm.model_catalog import REPLY
+from orc_core.models import Retrieval, RetrievalStep
+from orc_core.search.whole_scope import NAMED
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 
 pytestmark = pytest.mark.slow

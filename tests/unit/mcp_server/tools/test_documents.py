@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.analysis.models import AnalysisStatus, DocumentAnalysis
-from core.errors import NoReadableDocument, NotFound, OrcError
-from core.models import Document, DocumentStatus
 from mcp_server.tools.documents import NOT_READY, SUMMARY_FAILED, DocumentContents, content_as_text
+from orc_core.analysis.models import AnalysisStatus, DocumentAnalysis
+from orc_core.errors import NoReadableDocument, NotFound, OrcError
+from orc_core.models import Document, DocumentStatus
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of, unheard
 
 LONG = "word " * 40

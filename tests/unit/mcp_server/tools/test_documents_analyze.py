@@ -5,20 +5,20 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import pytest
 
-from core.errors import DependencyDown, NoReadableDocument, NotFound
-from core.grounding.citations import marker
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.sources import Source
-from core.infra.settings import CoreSettings
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.factory import build_chat_model
-from core.llm.provider import open_provider
-from core.llm.tokens import TiktokenCounter
-from core.models import Document, DocumentStatus
-from core.offline.model import OfflineModel
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, Script, serving
 from mcp_server.tools.documents_analyze import AT_ONCE, DocumentsAnalyze, Limits
 from mcp_server.tools.parts import BestMatches, NoteTaker, PartReader
+from orc_core.errors import DependencyDown, NoReadableDocument, NotFound
+from orc_core.grounding.citations import marker
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
+from orc_core.grounding.sources import Source
+from orc_core.infra.settings import CoreSettings
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.factory import build_chat_model
+from orc_core.llm.provider import open_provider
+from orc_core.llm.tokens import TiktokenCounter
+from orc_core.models import Document, DocumentStatus
+from orc_core.offline.model import OfflineModel
 from tests.unit.mcp_server.stand_ins import BOB, FakeLibrary, WordRetriever, scope_of, unheard
 
 FILLER = "Nothing of note happened in the harbour on that day, and the gulls were quiet as always. " * 12

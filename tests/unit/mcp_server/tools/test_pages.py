@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.analysis.models import PageAnalysis
-from core.errors import InvalidInput, NoReadableDocument, NotFound
-from core.models import Document, DocumentStatus
-from core.names import page_id
 from mcp_server.tools.pages import Pages, page_reference
+from orc_core.analysis.models import PageAnalysis
+from orc_core.errors import InvalidInput, NoReadableDocument, NotFound
+from orc_core.models import Document, DocumentStatus
+from orc_core.names import page_id
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of, unheard
 
 

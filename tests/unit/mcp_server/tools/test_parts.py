@@ -4,9 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.sources import Source
-from core.llm.chat_model import CallBudget
-from core.models import Hit, Page, Passage
 from mcp_server.tools.parts import (
     BEST_OF_PART,
     BestMatches,
@@ -20,6 +17,9 @@ from mcp_server.tools.parts import (
     thin_out,
     total,
 )
+from orc_core.grounding.sources import Source
+from orc_core.llm.chat_model import CallBudget
+from orc_core.models import Hit, Page, Passage
 from tests.unit.mcp_server.stand_ins import FakeLibrary
 
 pytestmark = pytest.mark.slow

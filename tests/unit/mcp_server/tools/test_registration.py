@@ -10,8 +10,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 
-from core.mcp_contract import STREAM_META_KEY, StatusLine, tool_progress
 from mcp_server.tools.registration import SILENT_SECONDS, STATUS_SECONDS, CallProgress, offer
+from orc_core.mcp_contract import STREAM_META_KEY, StatusLine, tool_progress
 
 
 class Heard:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from core.analysis.models import EXTRACTIVE, Entity, PageAnalysis, Relation
-from core.analysis.relations import Direction
-from core.llm.errors import ModelMisconfigured
-from core.models import Document
 from mcp_server.tools.relations import MAX_CONNECTIONS, Relations
+from orc_core.analysis.models import EXTRACTIVE, Entity, PageAnalysis, Relation
+from orc_core.analysis.relations import Direction
+from orc_core.llm.errors import ModelMisconfigured
+from orc_core.models import Document
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of
 
 TEXT = "Gulls are loud. Harbour Ltd owns\nthe Old Quay. The Old Quay is long."

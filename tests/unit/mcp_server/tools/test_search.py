@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.analysis.models import PageAnalysis
-from core.models import Document, DocumentStatus
-from core.names import page_id
 from mcp_server.tools.search import MATCHES_PER_PAGE, DocumentSearch
+from orc_core.analysis.models import PageAnalysis
+from orc_core.models import Document, DocumentStatus
+from orc_core.names import page_id
 from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, WordRetriever, scope_of, unheard
 
 QUAY = "The quay opens at seven.\n\nThe harbour master keeps the key of the quay.\n\nGulls are loud."

@@ -11,15 +11,15 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, TextContent, Tool
 
-from core.documents.scope import Scope
-from core.errors import NotAuthenticated
-from core.mcp_contract import TOOLS
 from devkit.doubles.web_search_double import Failure, WebSearchDouble, WebSearchTarget, serving
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.web_search import LONGEST_TEXT, LONGEST_TITLE
 from mcp_server.web.ports import MOST_WORDS, WebPage
+from orc_core.documents.scope import Scope
+from orc_core.errors import NotAuthenticated
+from orc_core.mcp_contract import TOOLS
 from tests.unit.mcp_server.stand_ins import ANN
 
 pytestmark = pytest.mark.slow

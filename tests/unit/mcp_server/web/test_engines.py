@@ -11,8 +11,6 @@ import httpx2
 import pytest
 from pydantic import SecretStr
 
-from core.errors import DependencyDown
-from core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
 from devkit.doubles.web_search_double import (
     ENGINE_ID,
     KEY,
@@ -27,6 +25,8 @@ from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.engines import BraveSearch, GoogleSearch
 from mcp_server.web.http import MOST_BYTES
 from mcp_server.web.ports import MOST_CHARACTERS, MOST_PAGES, WebPage, WebSearch
+from orc_core.errors import DependencyDown
+from orc_core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
 
 SECONDS = 5.0
 PAGES = [

@@ -14,11 +14,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from fastapi import Request
 
-from core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated
 from devkit.system import principal_headers
 from orc.api.auth import BearerTokens, EasyAuth, LocalUser, build_authenticator
 from orc.cli.ports import free_port
 from orc.settings import AuthMode, Settings
+from orc_core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated
 
 ISSUER, AUDIENCE = "https://login.example.com/t/v2.0", "api://orc"
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from core.errors import InvalidInput
-from core.grounding.models import Citation, Mark
 from orc.api.completions import Completion, CompletionRequest, numbered, without_sources
 from orc.events import TurnMetadata, TurnResult
+from orc_core.errors import InvalidInput
+from orc_core.grounding.models import Citation, Mark
 
 BASE = "https://orc.example/api"
 

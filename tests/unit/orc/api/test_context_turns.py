@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from core.errors import DependencyDown
 from devkit.context_chat import EASYAUTH, Chat, Json, chatting
 from orc.contexts.ids import new_id
 from orc.contexts.models import ContextStore
 from orc.settings import Settings
 from orc.turns.contexts import NOT_SHOWN
+from orc_core.errors import DependencyDown
 
 pytestmark = pytest.mark.slow
 

@@ -14,8 +14,6 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
-from core.models import DocumentStatus
-from core.names import Owner
 from devkit.system import principal_headers
 from orc.api import conversation_events
 from orc.api.app import create_app
@@ -31,6 +29,8 @@ from orc.api.schemas import DocumentView
 from orc.bootstrap import App, AppProvider
 from orc.conversations.models import Head, NewTurn, Retry, Started, Turn, TurnOutcome, TurnStatus
 from orc.settings import AuthMode, Settings
+from orc_core.models import DocumentStatus
+from orc_core.names import Owner
 
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 OWNER = Owner("acme", "ann", CONVERSATION)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from core.infra.resilience import pauses
-from core.names import Owner
 from devkit.pausing_api import PausingApi
 from devkit.recorded_telemetry import Recorded
 from orc.bootstrap import App
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.traces.models import TraceFilter, TurnTrace
+from orc_core.infra.resilience import pauses
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-from core.errors import NotFound
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.fakes import FakeTools
 from devkit.graph_turns import says
 from devkit.remembered_turns import OWNER, ask, memory_service_of
@@ -23,6 +20,9 @@ from orc.memory import sqlite
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.traces.models import NoTraces
 from orc.turns.changes import Changes
+from orc_core.errors import NotFound
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 
 class EmptyLibrary:

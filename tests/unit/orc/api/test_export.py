@@ -6,12 +6,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from core.names import Owner
 from devkit.remembered_turns import CITED, ask
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.api.downloads import content_disposition
 from orc.settings import AuthMode, Settings
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,6 @@ import httpx
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.models import BlobProperties, Document, Page
-from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
@@ -21,6 +19,8 @@ from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.requests import FeatureFlags, TurnRequest
+from orc_core.models import BlobProperties, Document, Page
+from orc_core.names import BlobPath, Owner
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import pytest
 from fastapi import Request
 
-from core.errors import DependencyDown, NotAuthenticated
 from devkit.issuer import AUDIENCE, NAME, Issuer, issuing
 from orc.api.auth import BearerTokens
 from orc.settings import AuthMode, Settings
+from orc_core.errors import DependencyDown, NotAuthenticated
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from core.errors import DependencyDown
-from core.mcp_contract import TOOLS
 from devkit.fakes import FakeTools
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
+from orc_core.errors import DependencyDown
+from orc_core.mcp_contract import TOOLS
 from scripts.describe_tools import live_tools
 
 pytestmark = pytest.mark.slow

@@ -11,18 +11,18 @@ from typing import Any
 import httpx
 import pytest
 
-from core.documents.ingestion import Ingestion
-from core.documents.ports import BlobStore
-from core.documents.service import DocumentService
-from core.documents.text_extraction import TextExtraction
-from core.documents.worker import Worker
-from core.storage.blob.documents import AzureBlobStore
 from devkit.azure.storage import fresh_container
 from devkit.azure.targets import Target
 from devkit.fakes_documents import DocumentSide, open_document_side
 from orc.api.app import create_app
 from orc.bootstrap import App, AppProvider, open_app
 from orc.settings import Settings
+from orc_core.documents.ingestion import Ingestion
+from orc_core.documents.ports import BlobStore
+from orc_core.documents.service import DocumentService
+from orc_core.documents.text_extraction import TextExtraction
+from orc_core.documents.worker import Worker
+from orc_core.storage.blob.documents import AzureBlobStore
 
 LIMIT = 1000
 

@@ -10,11 +10,11 @@ import httpx
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from core.names import Owner
 from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi, events_of
 from devkit.stream_to_json import shown_text
 from orc.exports.transcript import STOPPED
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

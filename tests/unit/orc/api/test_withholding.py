@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from core.names import Owner
 from devkit.context_chat import EASYAUTH, Chat, chatting
 from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import Turn, TurnOutcome
 from orc.settings import Settings
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

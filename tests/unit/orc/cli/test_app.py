@@ -19,16 +19,16 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from core.bootstrap import open_documents
-from core.infra.data_directory import announced
-from core.infra.sqlite import SCHEMA_VERSION
-from core.names import Owner
 from orc import __version__
 from orc.cli.app import app
 from orc.cli.greeting import SAMPLE, greet
 from orc.cli.ports import free_port, port_is_free
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings
+from orc_core.bootstrap import open_documents
+from orc_core.infra.data_directory import announced
+from orc_core.infra.sqlite import SCHEMA_VERSION
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.settings import CoreSettings
-from core.llm.chat_model import ChatModel
-from core.llm.factory import build_chat_model
-from core.llm.provider import open_provider
-from core.llm.served_models import found_here
 from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, serving
 from devkit.fakes import WordCounter
 from orc.cli.model_trial import report_model
+from orc_core.infra.settings import CoreSettings
+from orc_core.llm.chat_model import ChatModel
+from orc_core.llm.factory import build_chat_model
+from orc_core.llm.provider import open_provider
+from orc_core.llm.served_models import found_here
 
 
 @pytest.fixture

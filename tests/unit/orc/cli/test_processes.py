@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DependencyDown
 from orc.cli import processes
 from orc.cli.ports import free_port, port_is_free
 from orc.cli.processes import keep_running, tools_server
 from orc.settings import Settings
+from orc_core.errors import DependencyDown
 
 
 async def test_a_server_that_cannot_be_started_is_not_up(
@@ -42,7 +42,7 @@ async def test_a_started_server_is_up_while_the_context_is_open(tmp_path: Path) 
 
 CHILD = """
 import asyncio, os, re, signal, socket, sys
-from core.infra.lifeline import hold_on
+from orc_core.infra.lifeline import hold_on
 
 async def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # processes in the background of a shell ignore it

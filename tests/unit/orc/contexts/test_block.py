@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.documents.places import Place, PlaceType
-from core.llm.tokens import TiktokenCounter
 from orc.contexts.block import MOST_TOKENS, SESSION, DocumentCount, context_block
 from orc.contexts.models import LeftOut, ReadableRef
 from orc.contexts.turn_scope import TurnScope
 from orc.graphs.context_choice import names_other_context
+from orc_core.documents.places import Place, PlaceType
+from orc_core.llm.tokens import TiktokenCounter
 
 pytestmark = pytest.mark.slow
 

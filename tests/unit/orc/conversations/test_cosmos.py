@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from core.errors import DependencyDown, NotFound, OrcError, TurnInFlight
-from core.grounding.models import Citation, Rectangle
-from core.infra.resilience import ATTEMPTS
-from core.models import FileRef
-from core.names import Owner
-from core.storage.cosmos.client import Container
 from devkit.azure.cosmos import FaultyTransport, Request, database
 from devkit.azure.targets import Target
 from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import NewTurn, Replayed, Started, Turn, TurnOutcome, TurnStatus
 from orc.events import TurnMetadata, TurnResult
+from orc_core.errors import DependencyDown, NotFound, OrcError, TurnInFlight
+from orc_core.grounding.models import Citation, Rectangle
+from orc_core.infra.resilience import ATTEMPTS
+from orc_core.models import FileRef
+from orc_core.names import Owner
+from orc_core.storage.cosmos.client import Container
 
 LEASE = 60.0
 OWNER = Owner("acme", "ada", "c-1")

@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime
 
-from core.grounding.models import Citation
-from core.models import FileRef
-from core.names import Owner
 from orc.conversations.listing import history_view
 from orc.conversations.models import Failure, Head, NewTurn, Turn, TurnOutcome
 from orc.conversations.transitions import commit_turn, fail_turn, first_head, open_turn
+from orc_core.grounding.models import Citation
+from orc_core.models import FileRef
+from orc_core.names import Owner
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 CITATION = Citation(

@@ -4,10 +4,10 @@ import json
 import sqlite3
 from pathlib import Path
 
-from core.infra.sqlite import Database
-from core.names import Owner
 from orc.conversations.search import MOST_STEMS, searchable, wanted
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 OWNER = Owner("acme", "ada", "c-1")
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.names import Owner
 from orc.conversations.models import TurnContext
 from orc.conversations.session_contexts import (
     MOST_CONTEXTS,
@@ -18,6 +17,7 @@ from orc.conversations.session_contexts import (
     with_used,
 )
 from orc.conversations.transitions import first_head
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from core.errors import DependencyDown
-from core.infra.sqlite import Database, Result, Work
-from core.names import Owner
 from orc.conversations import sqlite as adapter
 from orc.conversations.models import NewTurn, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.search import wanted
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from orc_core.errors import DependencyDown
+from orc_core.infra.sqlite import Database, Result, Work
+from orc_core.names import Owner
 
 ROOT = Path(__file__).resolve().parents[4]
 OWNER = Owner("acme", "ada", "c-1")
@@ -26,8 +26,8 @@ ANSWERS_BEFORE_KILL = (3, 7, 12, 20, 31)
 CHILD = """
 import asyncio, sys
 from pathlib import Path
-from core.names import Owner
-from core.infra.sqlite import Database
+from orc_core.names import Owner
+from orc_core.infra.sqlite import Database
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.sqlite import SqliteTurnLog
 

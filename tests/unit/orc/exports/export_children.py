@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.infra.sandbox_child import ChildMessage
+from orc_core.infra.sandbox_child import ChildMessage
 
 Entries = list[str]
 

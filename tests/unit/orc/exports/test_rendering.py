@@ -8,11 +8,11 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from core.errors import OrcError, Unavailable
-from core.infra.sandbox import Sandbox
 from orc.exports.rendering import WRITE, PdfRenderer, TooMuch, to_json
 from orc.exports.tree import CitedSource, Entry, Heading
-from tests.unit.core.infra.test_landlock import needs_landlock
+from orc_core.errors import OrcError, Unavailable
+from orc_core.infra.sandbox import Sandbox
+from tests.unit.orc_core.infra.test_landlock import needs_landlock
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import Conflict, NotFound, TooMany
-from core.infra.sandbox import Sandbox
-from core.infra.sqlite import Database
 from devkit.remembered_turns import CITED, OWNER, ask, begin
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
@@ -17,6 +14,9 @@ from orc.exports.rendering import PdfRenderer, TooMuch
 from orc.exports.service import MOST_PDF_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat
 from orc.exports.tree import Entry, Heading
 from orc.identity import Principal
+from orc_core.errors import Conflict, NotFound, TooMany
+from orc_core.infra.sandbox import Sandbox
+from orc_core.infra.sqlite import Database
 from tests.unit.orc.exports.read_markdown import read_turns
 
 ADA = Principal(OWNER.organization_id, OWNER.user_id)

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from core.grounding.models import Mark
 from devkit.remembered_turns import BEGUN, answered, citation
 from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
 from orc.exports.transcript import PENDING, REPLACED, STOPPED, Transcript, numbered
+from orc_core.grounding.models import Mark
 
 PAGE_5 = '[Page 5 of Document "handbook.pdf"]'
 PAGE_6 = '[Page 6 of Document "handbook.pdf", not verified]'

@@ -5,10 +5,6 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from core.errors import DependencyDown, ToolFailed
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.models import Grounding
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import (
     CHAT_TOOL,
@@ -26,6 +22,10 @@ from orc.graphs.critic import with_coverage_gaps
 from orc.graphs.graph import run_graph
 from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.tool_context import TOO_LONG
+from orc_core.errors import DependencyDown, ToolFailed
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
+from orc_core.grounding.models import Grounding
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
 
 FOUND = {"passages": [passage("secret-id", 5, "The fee is 10.")], "steps": []}
 SEARCHED = {"filename": "a.pdf", "searched": True, "reason": None}

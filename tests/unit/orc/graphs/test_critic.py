@@ -13,14 +13,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatResult
 
-from core.errors import DependencyDown, OrcError, ToolFailed
-from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, checked
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.sources import Source
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.structured_outputs import Abilities
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from core.models import Usage
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
 from orc.events import CitationMarked, Citations, Context, Critique, Reset, Revised, Token, without_rectangles
@@ -31,6 +23,14 @@ from orc.tools.ports import ToolSchema
 from orc.turns.results import critic_summary_of
 from orc.turns.steps import shown_citations
 from orc.turns.steps import shown_text as shown
+from orc_core.errors import DependencyDown, OrcError, ToolFailed
+from orc_core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, checked
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
+from orc_core.grounding.sources import Source
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.structured_outputs import Abilities
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from orc_core.models import Usage
 
 REWORDED = "You pay 10. [S1]"
 GOOD, BETTER = "The fee is 10. [S1]", "The fee is 10. [S1] Families pay 15. [S2]"

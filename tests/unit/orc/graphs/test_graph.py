@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from core.errors import DependencyDown
-from core.mcp_contract import WISHES_META_KEY
 from devkit.fakes import FakeTools
 from devkit.graph_turns import (
     CHAT_TOOL,
@@ -22,6 +20,8 @@ from devkit.graph_turns import (
 from orc.conversations.models import ChatMessage
 from orc.events import Context, Route, Tool
 from orc.memory.models import Memory, Note, NoteKind, Recalled
+from orc_core.errors import DependencyDown
+from orc_core.mcp_contract import WISHES_META_KEY
 
 SIX_TURNS = [
     ChatMessage.model_validate({"role": role, "content": f"w{n} " * 5})

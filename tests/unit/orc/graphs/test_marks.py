@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from core.grounding.models import Citation
-from core.grounding.sources import Source
 from orc.events import CitationMarked, Critique, Event, Reset, Token, whole_text
 from orc.graphs.answer_stream import AnswerStream
 from orc.turns.steps import shown_citations
+from orc_core.grounding.models import Citation
+from orc_core.grounding.sources import Source
 
 ANSWERS = 500
 FACTS = ["days of leave", "berths for ships", "cranes at the quay", "metres of depth", "pilots on duty"]

@@ -10,13 +10,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.runtime import Runtime
 from PIL import Image
 
-from core.documents.image_limits import ImageCounts, ImageLimits
-from core.documents.places import Accessible, DocumentsPage
-from core.errors import DependencyDown, UnsupportedDocument
-from core.infra.model_settings import ModelFacts
-from core.llm.model_catalog import ModelCatalogue
-from core.models import BlobProperties, Document, Page
-from core.names import BlobPath, Owner
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import GRAPH, SEARCH_TOOL, Turn, passage, reasons
 from orc.events import Context
@@ -25,6 +18,13 @@ from orc.graphs.graph import run_graph
 from orc.graphs.models import ConversationState
 from orc.graphs.page_images import UNFORESEEN, PageImages
 from orc.tools.ports import FINDS_DOCUMENTS, ToolSchema
+from orc_core.documents.image_limits import ImageCounts, ImageLimits
+from orc_core.documents.places import Accessible, DocumentsPage
+from orc_core.errors import DependencyDown, UnsupportedDocument
+from orc_core.infra.model_settings import ModelFacts
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import BlobProperties, Document, Page
+from orc_core.names import BlobPath, Owner
 
 OWNER = Owner("o", "u", "c")
 Messages = list[BaseMessage]

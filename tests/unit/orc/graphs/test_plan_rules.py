@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from core.errors import InvalidInput
 from devkit.fakes import models_of, scripted
 from devkit.graph_turns import says
 from orc.graphs.plan_rules import check_intents, intent_by_keyword, intents_of
 from orc.intents import Intent
 from orc.settings import TurnSettings, load
+from orc_core.errors import InvalidInput
 
 MODEL, _ = scripted(says("x"))
 

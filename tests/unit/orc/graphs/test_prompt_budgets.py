@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
 
-from core.llm.messages import MemoryMessage
-from core.llm.model_catalog import REPLY
-from core.llm.tokens import TiktokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
 from devkit.doubles.openai_window import Window
 from devkit.fakes import WordCounter
 from orc.graphs.prompts import (
@@ -21,6 +18,9 @@ from orc.graphs.prompts import (
     shrink_to_window,
 )
 from orc.settings import TurnSettings
+from orc_core.llm.messages import MemoryMessage
+from orc_core.llm.model_catalog import REPLY
+from orc_core.llm.tokens import TiktokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=80)
 SEARCH: dict[str, Any] = {

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from core.grounding.sources import Source
-from core.llm.messages import MemoryMessage
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import HISTORY, Turn
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.prompts import newest_messages, sources_prompt
 from orc.memory.models import Recalled, SummaryPoint
+from orc_core.grounding.sources import Source
+from orc_core.llm.messages import MemoryMessage
 
 COUNTER = WordCounter()
 

@@ -11,10 +11,6 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.runtime import Runtime
 
-from core.errors import DependencyDown, InvalidInput
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.messages import MemoryMessage
-from core.llm.tokens import TiktokenCounter
 from devkit.doubles.openai_talk import example as filled_in
 from devkit.fakes import FakeTools, Script, WordCounter, models_of, scripted
 from devkit.graph_turns import HISTORY, LIST_TOOL, SEARCH_TOOL, Turn, document_chat_result, ref, says
@@ -28,6 +24,10 @@ from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.offline import build_offline_model
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
+from orc_core.errors import DependencyDown, InvalidInput
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.messages import MemoryMessage
+from orc_core.llm.tokens import TiktokenCounter
 
 WEB_TOOL = ToolSchema(name="web_search", description="searches", input_schema={"type": "object"})
 State = dict[str, Any]

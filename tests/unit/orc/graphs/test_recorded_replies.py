@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from core.grounding.models import Citation, Mark
-from core.grounding.sources import Source
 from orc.events import CitationMarked, Event, Token
 from orc.graphs.answer_stream import AnswerStream
 from orc.trial.questions import has_texts
+from orc_core.grounding.models import Citation, Mark
+from orc_core.grounding.sources import Source
 
 FOLDER = Path(__file__).parent / "recorded_replies"
 BY_HAND, STYLES = "large, by hand", "other styles, by hand"

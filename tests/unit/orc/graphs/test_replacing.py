@@ -5,10 +5,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.grounding.citations import CUT_NOTE, CitationWriter
-from core.grounding.models import Citation, Grounding, written_marks
-from core.grounding.sources import Source
 from orc.graphs.replacing import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
+from orc_core.grounding.citations import CUT_NOTE, CitationWriter
+from orc_core.grounding.models import Citation, Grounding, written_marks
+from orc_core.grounding.sources import Source
 
 PAGES = ["The fee is 10. Families pay 15.", "Dogs are welcome. Cats pay 3."]
 SOURCES = [

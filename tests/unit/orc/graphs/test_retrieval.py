@@ -7,10 +7,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.graph import END, START, StateGraph
 
-from core.errors import DependencyDown, NotFound
-from core.grounding.citations import WITHOUT_SOURCE
-from core.llm.chat_model import CallBudget, ChatModel
-from core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WHOLE_META_KEY
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
 from devkit.graph_turns import GRAPH as WHOLE_GRAPH
 from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, reasons, ref, says
@@ -22,6 +18,10 @@ from orc.graphs.mcp_executor import call_tools
 from orc.graphs.models import Attempt, ConversationState, Deps, PageReference
 from orc.intents import Retriever, Step
 from orc.tools.ports import ToolSchema
+from orc_core.errors import DependencyDown, NotFound
+from orc_core.grounding.citations import WITHOUT_SOURCE
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WHOLE_META_KEY
 
 NOTHING = {"type": "object", "properties": {}}
 SEARCH, PAGE_SEARCH, GET_PAGE, WEB = (

@@ -2,10 +2,10 @@
 
 import pytest
 
-from core.grounding.citations import CitationWriter
-from core.grounding.models import Grounding
-from core.grounding.sources import Source
 from orc.graphs.revision import is_proven_wrong, is_worse
+from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.models import Grounding
+from orc_core.grounding.sources import Source
 
 PAGE = "Annual leave is 25 days. The fee is 10."
 

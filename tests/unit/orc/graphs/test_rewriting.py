@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.errors import DependencyDown
-from core.grounding.citations import CitationWriter
-from core.grounding.sources import Source
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from core.models import Usage
 from devkit.fakes import FakeTools
 from devkit.graph_turns import CHAT_TOOL, PAGES, SEARCH_TOOL, Turn, passage
 from orc.events import Citations, Critique, Reset, Revised, Token
 from orc.graphs.models import ConversationState
 from orc.graphs.rewriting import numbered
 from orc.turns.steps import shown_citations, shown_text, steps_of
+from orc_core.errors import DependencyDown
+from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.sources import Source
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult
+from orc_core.models import Usage
 
 FOUND = [passage("secret-id", 5, "The fee is 10."), passage("other-id", 1, "Dogs are welcome.")]
 FEE, DOGS = '[Page 5 of Document "a.pdf"]', '[Page 1 of Document "a.pdf"]'

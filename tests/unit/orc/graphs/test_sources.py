@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from core.errors import DependencyDown
-from core.grounding.sources import read_fenced
-from core.models import Page
 from devkit.fakes import FakeTools
 from devkit.graph_turns import LIST_TOOL, Turn
 from orc.events import Citations
 from orc.graphs.sources import PageTexts, SourceRegistry
 from orc.tools.ports import WEB_SEARCH, ToolSchema
 from orc.tools.schemas import Handles
+from orc_core.errors import DependencyDown
+from orc_core.grounding.sources import read_fenced
+from orc_core.models import Page
 
 
 async def test_a_page_is_read_once_in_a_turn_and_again_after_a_failure() -> None:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from core.grounding.citations import WITHOUT_SOURCE
 from devkit.fakes import FakeTools
 from devkit.graph_turns import GRAPH, HISTORY, PAGES, SEARCH_TOOL, Turn, passage, says
 from orc.events import Critique
 from orc.graphs.graph import run_graph
 from orc.graphs.models import ConversationState
+from orc_core.grounding.citations import WITHOUT_SOURCE
 
 FOUND = {"passages": [passage("secret-id", 5, PAGES["secret-id", 5])], "steps": []}
 FIRST_MESSAGES = [

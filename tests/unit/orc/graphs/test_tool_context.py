@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from core.grounding.sources import Source, read_fenced
-from core.llm.tokens import message_tokens
-from core.markdown.brackets import cited_numbers
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
 from orc.graphs.models import Deps, ToolResult
 from orc.graphs.tool_context import EVICTED, TOO_LONG, ToolContext
+from orc_core.grounding.sources import Source, read_fenced
+from orc_core.llm.tokens import message_tokens
+from orc_core.markdown.brackets import cited_numbers
 
 
 def deps() -> Deps:

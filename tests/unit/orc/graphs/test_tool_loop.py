@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from core.documents.places import Place, PlaceType
-from core.errors import DependencyDown, NotFound
-from core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE
-from core.models import Usage
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage, reasons
 from orc.contexts.turn_scope import TurnScope
 from orc.events import Critique, Reset, Token, Tool
 from orc.graphs.tool_loop import TOO_MANY
 from orc.settings import TurnSettings
+from orc_core.documents.places import Place, PlaceType
+from orc_core.errors import DependencyDown, NotFound
+from orc_core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE
+from orc_core.models import Usage
 
 
 def choosing(tools: FakeTools, script: Script | None = None, **more: Any) -> Turn:

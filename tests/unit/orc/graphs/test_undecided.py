@@ -2,12 +2,12 @@
 
 import pytest
 
-from core.grounding.checks import Page
-from core.grounding.citations import CitationWriter
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.grounding.sources import Source
 from orc.graphs.undecided import SecondReading
 from orc.judges.ports import Verdict
+from orc_core.grounding.checks import Page
+from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
+from orc_core.grounding.sources import Source
 
 TEXT = (
     "# Fees\n\nThe club was founded in 1902. "

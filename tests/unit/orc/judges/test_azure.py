@@ -8,12 +8,12 @@ import httpx2
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from core.errors import DependencyDown
-from core.infra.azure import Credentials, DependencyMisconfigured
-from core.llm.chat_model import CallBudget
 from devkit.doubles.content_safety import KEY, TOKEN, ContentSafetyDouble
 from orc.judges.azure import LONGEST_SOURCE, LONGEST_TEXT, GroundednessDetection
 from orc.judges.ports import Pair, confirmed
+from orc_core.errors import DependencyDown
+from orc_core.infra.azure import Credentials, DependencyMisconfigured
+from orc_core.llm.chat_model import CallBudget
 
 RIGHT = Pair(sentence="The fee is 10.", evidence="The fee is 10. Families pay 15.")
 WRONG = Pair(sentence="The fee is 12.", evidence="The fee is 10. Families pay 15.")

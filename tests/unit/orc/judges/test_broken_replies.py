@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from starlette.responses import Response
 
-from core.infra.azure import Credentials
-from core.infra.settings import CoreSettings
-from core.llm.chat_model import ChatModel
-from core.llm.factory import build_chat_model
-from core.llm.provider import open_provider
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall, serving
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import PAGES, SEARCH_TOOL, Turn, passage, says
 from orc.events import Critique
 from orc.judges.model import ModelJudge
+from orc_core.infra.azure import Credentials
+from orc_core.infra.settings import CoreSettings
+from orc_core.llm.chat_model import ChatModel
+from orc_core.llm.factory import build_chat_model
+from orc_core.llm.provider import open_provider
 from resilience.broken_reply_kinds import KINDS
 
 REWORDED = "You pay 10. [S1]"

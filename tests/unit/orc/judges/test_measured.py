@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput
-from core.infra.azure import Credentials
-from core.infra.model_settings import ModelFacts
-from core.llm.model_catalog import ModelCatalogue
 from devkit.fakes import scripted
 from devkit.graph_turns import says
 from orc.judges.azure import GroundednessDetection
@@ -18,6 +14,10 @@ from orc.judges.building import build_judge, trusted
 from orc.judges.measured import FILE, Accuracy, keep_measured, read_measured
 from orc.judges.model import ModelJudge
 from orc.settings import Settings
+from orc_core.errors import InvalidInput
+from orc_core.infra.azure import Credentials
+from orc_core.infra.model_settings import ModelFacts
+from orc_core.llm.model_catalog import ModelCatalogue
 
 MODEL, _ = scripted(says("x"))
 JUDGE = ModelJudge(MODEL, "Judge.")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import DependencyDown, InvalidInput
-from core.llm.chat_model import CallBudget
-from core.llm.errors import ModelOutputInvalid
 from orc.judges.measuring import MOST_TOGETHER, accuracy_of, judge_claims, read_claims
 from orc.judges.ports import Judgement, Pair, Verdict
+from orc_core.errors import DependencyDown, InvalidInput
+from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.errors import ModelOutputInvalid
 
 LINES = [
     {"id": 1, "text": "The fee is 10.", "claim": "The fee is 10.", "supported": True},

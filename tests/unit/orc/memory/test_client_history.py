@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc.conversations.models import ChatMessage
 from orc.memory.client_history import cleaned, first_words, latest_turns, question_and_history
+from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
 
 TEXTS = st.one_of(st.sampled_from(["Yes.", "yes. ", "", " \x07 ", "e\u0301\r\n"]), st.text(max_size=20))
 CHATS = st.lists(

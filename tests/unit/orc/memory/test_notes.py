@@ -2,7 +2,6 @@
 
 import pytest
 
-from core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from devkit.remembered_turns import CITED, answered
 from orc.memory.models import Note, NoteKind
 from orc.memory.notes import (
@@ -16,6 +15,7 @@ from orc.memory.notes import (
     is_grounded,
     notes_in,
 )
+from orc_core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 
 FACT, WISH, QUESTION = NoteKind.FACT, NoteKind.PREFERENCE, NoteKind.QUESTION
 

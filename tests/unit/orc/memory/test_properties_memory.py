@@ -10,8 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.fakes import WordCounter
 from devkit.remembered_turns import CITED, answered, ask, begin, commit, memory_service_of
 from orc.conversations import sqlite as turn_log_sqlite
@@ -22,6 +20,8 @@ from orc.memory.models import Memory, Note
 from orc.memory.recall import remembered
 from orc.memory.service import MemoryService, add_turns
 from orc.memory.sqlite import SqliteMemoryStore
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from core.errors import DependencyDown
-from core.grounding.citations import CitationWriter
-from core.grounding.sources import read_fenced
-from core.llm.messages import HEADING, USER_SAID, memory_message, read_remembered
-from core.offline.model import Conversation, OfflineModel
 from devkit.fakes import WordCounter
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.notes import notes_in
 from orc.memory.recall import MOST_POINTS, MOST_WISHES, Selection, remembered
+from orc_core.errors import DependencyDown
+from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.sources import read_fenced
+from orc_core.llm.messages import HEADING, USER_SAID, memory_message, read_remembered
+from orc_core.offline.model import Conversation, OfflineModel
 
 COUNTER = WordCounter()
 

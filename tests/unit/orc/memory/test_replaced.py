@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from core.infra.sqlite import Database
 from devkit.remembered_turns import CITED, OWNER, begin, commit, memory_service_of
 from orc.conversations import sqlite as turns
 from orc.conversations.models import Head, Started, Turn
@@ -16,6 +15,7 @@ from orc.memory.models import Memory, Note, NoteKind, SummaryPoint
 from orc.memory.replaced import gaps, without_replaced
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import Condensed, Summarizer
+from orc_core.infra.sqlite import Database
 
 
 @pytest.fixture

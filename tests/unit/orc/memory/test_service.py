@@ -12,9 +12,6 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import tool_call
 
-from core.errors import DependencyDown
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, memory_service_of
 from orc.conversations import sqlite as turn_log_sqlite
@@ -26,6 +23,9 @@ from orc.memory.notes import MAX_NOTES
 from orc.memory.service import LATE_AT_ONCE, RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import MAX_POINTS, Summarizer
+from orc_core.errors import DependencyDown
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

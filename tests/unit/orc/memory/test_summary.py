@@ -9,14 +9,14 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import tool_call
 
-from core.errors import DependencyDown
-from core.grounding.closest import NOT_FOUND_ANSWER
-from core.llm.messages import OFFLINE_INTRODUCTION
-from core.llm.tokens import TiktokenCounter
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, answered
 from orc.memory.models import NoteKind, SummaryPoint
 from orc.memory.summary import MAX_POINTS, NEVER_MERGED, POINT_TOKENS, Summarizer, bounded, point_of
+from orc_core.errors import DependencyDown
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
+from orc_core.llm.messages import OFFLINE_INTRODUCTION
+from orc_core.llm.tokens import TiktokenCounter
 
 COUNTER = WordCounter()
 PLACE = '[Page 5 of Document "handbook.pdf"]'

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from core.errors import DependencyDown, OrcError
 from orc.memory.recall import TextVectors
+from orc_core.errors import DependencyDown, OrcError
 
 
 class Embedder:

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 import uvloop
 
-from core.errors import DependencyDown
 from devkit.reset_server import BACKLOG, resetting
 from orc.tools.mcp_client import McpToolGateway
+from orc_core.errors import DependencyDown
 
 ROUNDS = 20
 

@@ -19,13 +19,13 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from core.errors import DependencyDown, InvalidInput
-from core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
-from core.mcp_contract import MODEL_META_KEY, STREAM_META_KEY, Progress, TextDelta
 from orc.cli.ports import free_port
 from orc.tools import mcp_client
 from orc.tools.mcp_client import KEPT_OPEN_SECONDS, RESTART_SECONDS, McpToolGateway
 from orc.tools.ports import OnProgress
+from orc_core.errors import DependencyDown, InvalidInput
+from orc_core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen
+from orc_core.mcp_contract import MODEL_META_KEY, STREAM_META_KEY, Progress, TextDelta
 
 pytestmark = pytest.mark.slow
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from core.errors import NotFound
 from devkit.fakes import FakeTools
 from devkit.graph_turns import CHAT_TOOL, Turn
 from orc.graphs.utils import available_tools
 from orc.tools.ports import ToolSchema
 from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, Handles, function_definitions
+from orc_core.errors import NotFound
 
 FILTER = {
     "type": "object",

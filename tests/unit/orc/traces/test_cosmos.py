@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from core.storage.cosmos.client import Container
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
 from orc.traces.cosmos import CosmosTraceStore
 from orc.traces.models import TraceFilter
+from orc_core.storage.cosmos.client import Container
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.errors import DependencyDown, OrcError
-from core.grounding.models import Citation, Grounding
-from core.llm.errors import ContentFiltered
-from core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
-from core.models import FileRef, RetrievalStep, Usage
 from devkit.fakes import FakeTools, Script
 from devkit.sample_traces import detailed
 from devkit.traced_turns import Kept, api
 from orc.tools.ports import ToolSchema
 from orc.traces.models import TurnTrace
+from orc_core.errors import DependencyDown, OrcError
+from orc_core.grounding.models import Citation, Grounding
+from orc_core.llm.errors import ContentFiltered
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult, FileStatus
+from orc_core.models import FileRef, RetrievalStep, Usage
 
 pytestmark = pytest.mark.slow
 

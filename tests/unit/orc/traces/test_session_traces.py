@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from core.errors import DependencyDown
 from devkit.fakes import FakeTools
 from devkit.graph_turns import says
 from devkit.traced_turns import Kept, api
@@ -18,6 +17,7 @@ from orc.conversations.models import Head
 from orc.conversations.session_contexts import Range
 from orc.memory.models import ConversationMemory
 from orc.traces.models import NoTraces, TraceSink, TurnTrace
+from orc_core.errors import DependencyDown
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.sqlite import Database
 from devkit.sample_traces import NOON, ORGANIZATION, trace
 from orc.traces import sqlite as adapter
 from orc.traces.models import TraceFilter
 from orc.traces.sqlite import SCHEMA, SqliteTraceStore
+from orc_core.infra.sqlite import Database
 
 EVERY = TraceFilter()
 

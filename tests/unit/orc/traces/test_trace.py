@@ -6,10 +6,6 @@ from typing import Any, Literal
 
 import pytest
 
-from core.infra.model_settings import ModelFacts
-from core.llm.chat_model import CallBudget, ModelCall
-from core.llm.model_catalog import ModelCatalogue
-from core.models import Usage
 from orc.events import (
     Context,
     Critique,
@@ -30,6 +26,10 @@ from orc.events import (
 from orc.problems import Problem
 from orc.traces.models import TurnIds, TurnTrace
 from orc.traces.trace import SHOWN_TOOLS, TurnRecorder
+from orc_core.infra.model_settings import ModelFacts
+from orc_core.llm.chat_model import CallBudget, ModelCall
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import Usage
 from scripts.describe_tools import live_tools
 
 IDS = TurnIds(

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import InvalidInput
-from core.grounding.citations import NO_SUCH_SOURCE
-from core.grounding.models import Citation, CitationCheck, Mark, Rectangle
-from core.models import Usage
 from devkit.shared_data import ROOT
 from orc.trial.figures import by_label, figures
 from orc.trial.outcomes import Outcome, append, latest, read_outcomes, to_ask
 from orc.trial.questions import ExpectedPage, Question, read_questions
 from orc.trial.report import as_html, as_json
+from orc_core.errors import InvalidInput
+from orc_core.grounding.citations import NO_SUCH_SOURCE
+from orc_core.grounding.models import Citation, CitationCheck, Mark, Rectangle
+from orc_core.models import Usage
 
 LEAVE = Question(
     id="leave",

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from core.infra.sqlite import Database
 from devkit.held_turns import OWNER, Log, SlowTools
 from orc.conversations import sqlite
 from orc.limits import sqlite as limits_sqlite
+from orc_core.infra.sqlite import Database
 
 
 @pytest.fixture

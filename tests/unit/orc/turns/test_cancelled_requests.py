@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from core.errors import TooMany
-from core.infra.sqlite import Database
-from core.names import Owner
 from devkit.held_turns import (
     CALLER,
     ELSEWHERE,
@@ -31,6 +28,9 @@ from orc.limits.sqlite import SqliteLimitStore
 from orc.limits.window import Window
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
+from orc_core.errors import TooMany
+from orc_core.infra.sqlite import Database
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from core.names import Owner
 from devkit.fakes import collect
 from orc.events import Event, Failed, Reset, Token
 from orc.problems import problem
 from orc.turns.event_log import JOINED_SECONDS, MAX_LOGS, EventLog, RecentTurns
+from orc_core.names import Owner
 
 END = Failed(problem=problem(503, "no", "trace"))
 

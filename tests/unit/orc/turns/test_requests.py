@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from core.errors import Conflict
 from devkit.remembered_turns import answered
 from orc.api.turn_schemas import TurnView
 from orc.conversations.models import ChatMessage, Turn, TurnChoices, TurnContext
 from orc.turns.requests import TurnRequest
+from orc_core.errors import Conflict
 
 ASKED = TurnRequest(question="When?", conversation_id="c", tools={"web_search": False}, trace_id="t")
 BEFORE_CHATS: dict[str, object] = {

@@ -4,9 +4,9 @@ from typing import get_args
 
 import pytest
 
-from core.grounding.models import Grounding
 from orc.lookups import LookupStep, ReasonCode
 from orc.turns.results import answer_kind_of, explain
+from orc_core.grounding.models import Grounding
 
 
 def step(reason_code: ReasonCode, tool: str = "semantic_search", **fields: object) -> LookupStep:

@@ -8,13 +8,6 @@ import pytest
 from langchain_core.messages import AIMessage
 from pydantic import ValidationError
 
-from core.errors import DependencyDown, NotFound, OrcError, TooMany
-from core.infra.model_settings import ModelFacts
-from core.infra.sqlite import Database
-from core.infra.telemetry.spans import span
-from core.llm.model_catalog import ModelCatalogue
-from core.models import Document, Page
-from core.names import Owner
 from devkit.fakes import FakeTools, scripted
 from devkit.held_turns import (
     CALLER,
@@ -43,6 +36,13 @@ from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
+from orc_core.errors import DependencyDown, NotFound, OrcError, TooMany
+from orc_core.infra.model_settings import ModelFacts
+from orc_core.infra.sqlite import Database
+from orc_core.infra.telemetry.spans import span
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.models import Document, Page
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from core.errors import DeadlineExceeded
-from core.models import Usage
 from devkit.recorded_telemetry import Recorded
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, LazyCounts, TurnMetadata, TurnResult
 from orc.problems import problem_of
 from orc.turns.spans import INTERRUPTED, begin_turn_span, observe
+from orc_core.errors import DeadlineExceeded
+from orc_core.models import Usage
 
 TURN = Turn(
     turn_id="t1", conversation_id="c1", seq=1, attempt="a", request_hash="h", question="Where is the quokka?",

@@ -9,11 +9,6 @@ import httpx
 import pytest
 from langgraph.types import GraphOutput
 
-from core.bootstrap import open_documents
-from core.documents.ports import Retriever
-from core.grounding.models import Citation
-from core.models import Retrieval
-from core.names import Owner
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import App, AppProvider
@@ -24,6 +19,11 @@ from orc.identity import Principal
 from orc.settings import AuthMode, Settings
 from orc.turns.requests import TurnRequest
 from orc.turns.suggestions import Suggestions, subject_of
+from orc_core.bootstrap import open_documents
+from orc_core.documents.ports import Retriever
+from orc_core.grounding.models import Citation
+from orc_core.models import Retrieval
+from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,6 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.types import GraphOutput
 
-from core.documents.scope import ScopeTokens
-from core.errors import DependencyDown
-from core.infra.sqlite import Database
-from core.llm.chat_model import CallBudget, ChatModel
-from core.llm.factory import ChatModels
-from core.llm.model_catalog import ModelCatalogue
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from devkit.held_turns import FakeLibrary
 from orc.bootstrap import load_prompts
@@ -33,6 +27,12 @@ from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
 from orc.turns.titles import Title, accepted
+from orc_core.documents.scope import ScopeTokens
+from orc_core.errors import DependencyDown
+from orc_core.infra.sqlite import Database
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.factory import ChatModels
+from orc_core.llm.model_catalog import ModelCatalogue
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"

@@ -1,0 +1,107 @@
+"""Text of Office files outside of paragraphs: fractions, charts and descriptions of pictures."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, time, timedelta
+
+from lxml.etree import _Element
+
+from orc_core.extraction.packages import attribute
+
+MATHS = {"sup": "^", "sub": "_"}
+"""The signs of exponents and indices of equations."""
+_ONE_TERM = re.compile("\\(?[\\w.,%′°∘\u2061-\u2064]*\\)?")
+_SIGNED = re.compile(r"[+\u2212-]\w+")
+_FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|https?:\S+", re.IGNORECASE)
+_GENERATED = re.compile(
+    r"\s*(?:Description|Beschreibung) automatically generated.*|\s*AI-generated content.*", re.DOTALL
+)
+_DATE_FORMAT = re.compile(r"[dmy]{1,4}[-/. \\]", re.IGNORECASE)
+_DAY_ZERO = datetime(1899, 12, 30)
+_LAST_DAY = 2_958_465
+"""The last day of the year 9999, as Excel counts."""
+
+
+def fraction(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
+    """A fraction (`m:f`) as a/b, in brackets if a part has several terms; None if the element is none."""
+    parts = [node.find(f"{{*}}{name}") for name in ("num", "den")]
+    kind = node.find("{*}fPr/{*}type")
+    if None in parts or (kind is not None and attribute(kind, "val") == "noBar"):
+        return None
+    return "/".join(_term(text_of(part)) for part in parts if part is not None)
+
+
+def _term(text: str) -> str:
+    text = text.strip()
+    return text if _ONE_TERM.fullmatch(text) else f"({text})"
+
+
+def script(sign: str, text: str) -> str:
+    """An exponent or index of an equation behind its sign: `^2`, `_(n+1)`."""
+    text = text.strip()
+    if not any(map(str.isalnum, text)):  # a prime, or the circle of degrees
+        return text
+    return f"{sign}{text if _SIGNED.fullmatch(text) else _term(text)}"
+
+
+def description(properties: _Element) -> str:
+    """The description of a picture (`descr`); "" if a program wrote a file name there."""
+    text = _GENERATED.sub("", " ".join((attribute(properties, "descr") or "").split()))
+    return "" if _FILE_NAME.fullmatch(text) else text
+
+
+def chart_lines(root: _Element) -> Iterator[str]:
+    """The titles of a chart, and a line for each category with the values that the file last showed."""
+    for paragraph in root.iter("{*}p"):
+        if text := "".join(node.text or "" for node in paragraph.iter("{*}t")).strip():
+            yield text
+    for plot in root.iterfind(".//{*}plotArea/*"):
+        yield from _rows(plot.findall("{*}ser"))
+
+
+def _rows(series: list[_Element]) -> Iterator[str]:
+    """`Category | Name: value | Name: value` for each category of some series."""
+    names = [" ".join(_points(each, "tx").values()) for each in series]
+    columns = [_points(each, "val", "yVal") for each in series]
+    categories: dict[int, str] = {}
+    for each in series:
+        categories = _points(each, "cat", "xVal") | categories
+    for index in sorted(categories.keys() | {index for column in columns for index in column}):
+        pairs = zip(names, columns, strict=True)
+        values = (
+            f"{name}: {column[index]}" if name else column[index] for name, column in pairs if index in column
+        )
+        yield " | ".join(filter(None, [categories.get(index, ""), *values]))
+
+
+def _points(series: _Element, *names: str) -> dict[int, str]:
+    """The cached values of the first of these parts that a series has, by their index."""
+    part = next((found for name in names if (found := series.find(f"{{*}}{name}")) is not None), None)
+    if part is None:
+        return {}
+    if (plain := part.find("{*}v")) is not None:
+        return {0: plain.text or ""}
+    code = next((node.text or "" for node in part.iter("{*}formatCode")), "")
+    found = ((attribute(point, "idx") or "", point.findtext("{*}v") or "") for point in part.iter("{*}pt"))
+    return {int(index): _shown(value, code) for index, value in found if index.isdecimal()}
+
+
+def _shown(value: str, code: str) -> str:
+    """A number in the form of its format code; other text as it is."""
+    try:
+        number = float(value)
+    except ValueError:
+        return value
+    if _DATE_FORMAT.search(code) and 0 < number < _LAST_DAY:
+        return show_moment(_DAY_ZERO + timedelta(days=number))
+    return show_number(number, is_share="%" in code)
+
+
+def show_number(value: float, *, is_share: bool = False) -> str:
+    """The number without rounding errors; a share as a percentage."""
+    return f"{value * 100:.10g}%" if is_share else f"{value:.15g}"
+
+
+def show_moment(value: datetime) -> str:
+    """ISO form, without the time if it is midnight."""
+    return value.date().isoformat() if value.time() == time.min else value.isoformat(" ")

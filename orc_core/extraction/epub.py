@@ -1,0 +1,101 @@
+"""EPUB: one unit for each chapter file in reading order, or several if it is long."""
+
+import posixpath
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote
+
+from lxml.etree import XMLSyntaxError, _Element
+
+from orc_core.errors import UnsupportedDocument
+from orc_core.extraction.html import parse
+from orc_core.extraction.packages import Package, attribute, local
+from orc_core.extraction.pages import Unit, UnitStream, fit, unreadable
+from orc_core.extraction.text import decode
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_MARKUP = frozenset({"application/xhtml+xml", "text/html", "application/xml", "text/xml"})
+_CONTENTS = "application/x-dtbncx+xml"
+_LONGEST_TITLE = 200
+
+
+def read(source: Path, memory_bytes: int) -> UnitStream:
+    """The chapters, labelled by the table of contents or their own headings."""
+    book = _Book(Package(source, memory_bytes))
+    return UnitStream(part for chapter in book.chapters for part in fit(book.unit(chapter)))
+
+
+class _Book:
+    """The package document: the parts, their order and their titles."""
+
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        place, root = self._package_document()
+        self._folder = posixpath.dirname(place)
+        items = [item for item in root.iterfind("{*}manifest/{*}item") if item.get("href")]
+        self._parts = {item.get("id", ""): self._resolve(item.get("href", "")) for item in items}
+        self._types = {self._parts[item.get("id", "")]: item.get("media-type", "") for item in items}
+        spine = (item.get("idref", "") for item in root.iterfind("{*}spine/{*}itemref"))
+        self.chapters = [self._parts[item] for item in spine if item in self._parts]
+        if not self.chapters:
+            raise unreadable("empty")
+        self._refuse_locked()
+        self._titles = self._read_titles(items)
+
+    def unit(self, part: str) -> Unit:
+        """A chapter's text; empty if the part is missing or an image."""
+        content = self._package.content(part) if self._types[part] in _MARKUP else None
+        try:
+            blocks, title = parse(decode(content or b""))
+        except UnsupportedDocument:  # one damaged chapter does not make the others unreadable
+            return Unit("", self._titles.get(part, ""))
+        chapter = list(blocks)
+        heading = next((block.heading for block in chapter if block.heading), "")
+        return Unit("\n".join(block.text for block in chapter), self._titles.get(part) or heading or title)
+
+    def _package_document(self) -> tuple[str, _Element]:
+        container = self._package.root(_CONTAINER)
+        file = None if container is None else container.find(".//{*}rootfile")
+        place = "" if file is None else file.get("full-path", "")
+        root = self._package.root(place)
+        if root is None:
+            raise unreadable("corrupt")
+        return place, root
+
+    def _resolve(self, link: str, folder: str | None = None) -> str:
+        """The name of the part that a link points to."""
+        path = unquote(link.partition("#")[0])
+        where = posixpath.join("/", self._folder if folder is None else folder, path)
+        return posixpath.normpath(where).lstrip("/")
+
+    def _refuse_locked(self) -> None:
+        """Copy protection encrypts chapters. A book with only encrypted fonts can be read."""
+        encryption = self._package.root(_ENCRYPTION)
+        links = [] if encryption is None else encryption.iter("{*}CipherReference")
+        locked = {self._resolve(link.get("URI", ""), folder="") for link in links}
+        if locked & set(self.chapters):
+            raise unreadable("encrypted")
+
+    def _read_titles(self, items: list[_Element]) -> dict[str, str]:
+        titles: dict[str, str] = {}
+        for item in items:
+            if "nav" in item.get("properties", "").split() or item.get("media-type") == _CONTENTS:
+                part = self._parts[item.get("id", "")]
+                with suppress(XMLSyntaxError):  # the chapters' own headings are used instead
+                    for link, title in _entries(self._package.root(part)):
+                        titles.setdefault(self._resolve(link, posixpath.dirname(part)), title)
+        return titles
+
+
+def _entries(contents: _Element | None) -> Iterator[tuple[str, str]]:
+    """Links and titles of a table of contents, in the form of EPUB 3 (`a`) or 2 (`navPoint`)."""
+    for node in [] if contents is None else contents.iter("{*}a", "{*}navPoint"):
+        if local(node) == "a":
+            link, label = attribute(node, "href"), node
+        else:
+            target, label = node.find("{*}content"), node.find("{*}navLabel")
+            link = None if target is None else target.get("src")
+        if link and label is not None and (title := " ".join("".join(label.itertext()).split())):
+            yield link, title[:_LONGEST_TITLE]

@@ -1,0 +1,263 @@
+"""The text of a PDF page in reading order, with the positions of its words."""
+
+import re
+from collections.abc import Callable, Iterator
+from ctypes import c_double
+from itertools import pairwise
+from math import pi
+from typing import NamedTuple
+
+import pypdfium2
+from pypdfium2 import raw
+
+from orc_core.extraction.doubled_words import without_doubles
+from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
+from orc_core.extraction.pdf_tables import with_empty_cells
+from orc_core.extraction.pdf_word_boxes import (
+    HYPHENS,
+    Places,
+    Range,
+    find_words,
+    four_numbers,
+    get_character_box,
+    handle_of,
+    match,
+    measure,
+)
+from orc_core.extraction.raised import raised, set_apart
+from orc_core.extraction.reading_order import Layout, in_reading_order, is_scrambled, packed
+from orc_core.extraction.word_boxes import MAX_BOXES, WORD
+
+Tidy = Callable[[str], str]
+
+_FROM_DIGIT = re.compile(r"\d[^\s\x00-\x1f\ufffe]{4,}")
+"""The end of a word from its first digit; two numbers have at least five characters, and years have fewer."""
+_DIGIT = re.compile(r"\d")
+_GLUED = re.compile(r"[^\s\x00-\x1f\ufffe]{2,}")
+_BEGIN = re.compile(r"[^\W_]|[($€£¥+−–-]")
+"""Accents stand away from the letters before them, too."""
+_FRACTION = re.compile(r"\d+[/⁄∕]")
+_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n ")
+"""PDFium ends a line behind a raised figure, and begins the next one with the blank."""
+_ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
+_LEAST_RISE = 0.15
+"""Of a raised figure, as a share of the height of the font."""
+_WIDEST_GAP = 0.5
+_HIGHEST_RISE = 0.6
+"""Between letters of a word, as shares of the height of the font."""
+
+
+class _Letter(NamedTuple):
+    """Where a character begins and ends on its line, and between which heights."""
+
+    start: float
+    end: float
+    low: float
+    high: float
+
+
+# Which lines are put in order, and why no others: docs/decisions/reading-pdfs.md.
+def laid_out(
+    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str, tidy: Tidy, additions: Additions
+) -> tuple[str, bytes]:
+    """The text of a page in reading order, and the boxes (see word_boxes.py) of its words.
+
+    `text` is that inside the page box, and `tidy` cleans what PDFium returns. If the words cannot be found on
+    the page, or if they are too many, then the text has the order in which it was drawn, and no boxes. The
+    `additions` are in their places, or else at its end.
+    """
+    text = tidy(text)
+    added = as_lines(additions)
+    unplaced = "\n".join([text, *added]) if added else text
+    found = find_words(page, drawn, text)
+    if found is None:
+        return unplaced, b""
+    characters, places = found
+    try:
+        if (apart := _with_blanks(text, characters, places)) != text:
+            text, places = apart, match(apart, characters) or places
+        marked = _with_ligatures(drawn, _with_raised(drawn, characters))
+        text = _rewritten(text, places, characters, marked)
+        layout = without_doubles(Layout(text, measure(page, drawn, places)), page.get_size())
+        turns = _turns(page, drawn, places.pieces[len(places.pieces) // 2][0])
+        is_upright = turns == page.get_rotation() == 0
+        if (
+            is_scrambled(layout, turns)
+            or (not is_upright and _lacks_line_ends(characters, places))
+            or _has_glued_numbers(drawn, characters, is_upright=is_upright)
+        ):
+            layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
+    except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
+        return unplaced, b""
+    layout = with_additions(with_empty_cells(layout, page.get_size()), additions)
+    if len(layout.boxes) > MAX_BOXES:
+        return unplaced, b""
+    return set_apart(layout.text, keep_words=True), packed(layout.boxes)
+
+
+def _with_raised(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
+    """The characters with the raised figures of words as `¹²³`; a fraction at the start of a word is none."""
+    box, edges = four_numbers()
+    handle = handle_of(drawn)
+    marked = list(characters)
+    for found in _GLUED.finditer(characters):
+        if not _DIGIT.search(found[0]):
+            continue
+        lows, highs = [], []
+        for at in range(*found.span()):
+            get_character_box(handle, at, *edges)
+            lows.append(box[2])
+            highs.append(box[3])
+        if max(lows) - min(lows) > _LEAST_RISE * (max(highs) - min(lows)):
+            for at in _raised_figures(drawn, characters, found.span()):
+                marked[at] = raised(characters[at])
+    return "".join(marked)
+
+
+def _with_ligatures(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
+    """The characters with lam before alef where both are one sign: PDFium takes it apart backwards."""
+
+    def in_order(found: re.Match[str]) -> str:
+        boxes = [drawn.get_charbox(at) for at in range(*found.span())]
+        return found[0][::-1] if boxes[0] == boxes[1] else found[0]
+
+    return _ALEF_LAM.sub(in_order, characters)
+
+
+def _raised_figures(drawn: pypdfium2.PdfTextPage, characters: str, span: Range) -> Iterator[int]:
+    if _FRACTION.match(characters, span[0]):
+        return
+    letters = [_letter(drawn, at) for at in range(*span)]
+    baselines = [_baseline(drawn, at) for at in range(*span)]
+    heights = [letter.high - letter.low for letter in letters]
+    tallest = heights.index(max(heights))
+    for at in range(*span):
+        rise = baselines[at - span[0]] - baselines[tallest]
+        if characters[at].isdecimal() and rise > _LEAST_RISE * heights[tallest]:
+            yield at
+
+
+def _baseline(drawn: pypdfium2.PdfTextPage, character: int) -> float:
+    """How high the character is, in the direction of its line."""
+    x, y = c_double(), c_double()
+    raw.FPDFText_GetCharOrigin(drawn.raw, character, x, y)
+    turns = round(_angle(drawn, character)) % 4
+    return (y.value, -x.value, -y.value, x.value)[turns]
+
+
+def _with_blanks(text: str, characters: str, places: Places) -> str:
+    """The text with a blank where PDFium left out a line end: it takes cells of one character for lines."""
+    if not places.broken:
+        return text
+    pieces, done = [], 0
+    for word, piece in zip(WORD.finditer(text), places.words(), strict=True):
+        parts = places.pieces[piece : piece + places.broken.get(piece, 1)]
+        for (start, end), (after, _) in pairwise(parts):
+            if _is_line_end(characters, start, end, after) and _BEGIN.match(characters, after):
+                cut = word.start() + sum(last - first for first, last in parts if last <= end)
+                pieces += [text[done:cut], " "]
+                done = cut
+    return "".join([*pieces, text[done:]])
+
+
+def _is_line_end(characters: str, start: int, end: int, after: int) -> bool:
+    """Whether a line ends between two parts of a word, without a hyphen."""
+    return "\n" in characters[end:after] and characters[start:end][-1:] not in HYPHENS
+
+
+def _rewritten(text: str, places: Places, characters: str, marked: str) -> str:
+    """The text with those words as they are in `marked`."""
+    if marked == characters:
+        return text
+    pieces, done = [], 0
+    for word, piece in zip(WORD.finditer(text), places.words(), strict=True):
+        parts = [slice(*part) for part in places.pieces[piece : piece + places.broken.get(piece, 1)]]
+        if "".join(characters[part] for part in parts) == word[0]:
+            pieces += [text[done : word.start()], *(marked[part] for part in parts)]
+            done = word.end()
+    return _LINE_OF_RAISED.sub(" ", "".join([*pieces, text[done:]]))
+
+
+def _unscrambled(
+    page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, characters: str, tidy: Tidy, turns: int
+) -> Layout | None:
+    """The page in reading order; None if its words cannot be found.
+
+    Its text is made from the characters: PDFium leaves out line ends between scrambled lines.
+    """
+    ends = [0, *_cuts(drawn, characters), len(characters)]
+    text = tidy(" ".join(characters[start:end] for start, end in pairwise(ends)))
+    places = match(text, characters)
+    if places is None:
+        return None
+    layout = without_doubles(Layout(text, measure(page, drawn, places)), page.get_size())
+    return in_reading_order(layout, turns)
+
+
+def _turns(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, character: int) -> int:
+    """By how many quarter turns counterclockwise the line of the character is displayed."""
+    return round(_angle(drawn, character) - float(page.get_rotation()) / 90) % 4
+
+
+def _angle(drawn: pypdfium2.PdfTextPage, character: int) -> float:
+    """The direction of the character's line on the unrotated page, in quarter turns counterclockwise."""
+    return -float(raw.FPDFText_GetCharAngle(drawn.raw, character)) * 2 / pi
+
+
+def _lacks_line_ends(characters: str, places: Places) -> bool:
+    """Whether PDFium joined two lines without a hyphen, as it does on rotated pages."""
+    for piece, count in places.broken.items():
+        for (start, end), (after, _) in pairwise(places.pieces[piece : piece + count]):
+            if _is_line_end(characters, start, end, after):
+                return True
+    return False
+
+
+def _has_glued_numbers(drawn: pypdfium2.PdfTextPage, characters: str, *, is_upright: bool) -> bool:
+    """Whether a number has other words behind it without a blank.
+
+    PDFium adds a blank between numbers only if the second one is drawn at a distance behind the first one.
+    """
+    box, edges = four_numbers()
+    handle = handle_of(drawn)
+    for found in _FROM_DIGIT.finditer(characters):
+        get_character_box(handle, found.start(), *edges)
+        end = box[1]
+        get_character_box(handle, found.end() - 1, *edges)
+        if (box[0] < end or not is_upright) and _cuts_of(drawn, characters, found.span()):
+            return True
+    return False
+
+
+def _cuts(drawn: pypdfium2.PdfTextPage, characters: str) -> Iterator[int]:
+    """The characters of words with figures that begin another word, although there is no blank."""
+    for found in _GLUED.finditer(characters):
+        if _DIGIT.search(found[0]):
+            yield from _cuts_of(drawn, characters, found.span())
+
+
+def _cuts_of(drawn: pypdfium2.PdfTextPage, characters: str, span: tuple[int, int]) -> list[int]:
+    letters = pairwise((at, _letter(drawn, at)) for at in range(*span))
+    return [at for (_, one), (at, other) in letters if _BEGIN.match(characters, at) and _is_apart(one, other)]
+
+
+def _is_apart(one: _Letter, other: _Letter) -> bool:
+    """Whether a character is before another one, at a distance behind it, or on another line."""
+    height = max(one.high - one.low, other.high - other.low)
+    rise = abs(one.high + one.low - other.high - other.low) / 2
+    return (
+        other.end <= one.start
+        or other.start > one.end + _WIDEST_GAP * height
+        or rise > _HIGHEST_RISE * height
+    )
+
+
+def _letter(drawn: pypdfium2.PdfTextPage, character: int) -> _Letter:
+    left, bottom, right, top = drawn.get_charbox(character, loose=True)
+    turns = round(_angle(drawn, character)) % 4
+    return (
+        _Letter(left, right, bottom, top),
+        _Letter(bottom, top, -right, -left),
+        _Letter(-right, -left, -top, -bottom),
+        _Letter(-top, -bottom, left, right),
+    )[turns]

@@ -1,0 +1,125 @@
+"""PPTX: one unit for each slide."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lxml.etree import _Element
+
+from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
+from orc_core.extraction.looks import Look
+from orc_core.extraction.packages import Package, attribute, local
+from orc_core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
+from orc_core.extraction.tables import Cell, grid, render_rows, span
+
+_TITLES = frozenset({"title", "ctrTitle"})
+_ON = frozenset({"1", "true"})
+_UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
+
+
+def read(source: Path, memory_bytes: int) -> UnitStream:
+    """The slides in order, each with its tables, diagrams, charts, descriptions and speaker notes."""
+    package = Package(source, memory_bytes)
+    main = package.main_part("ppt/presentation.xml")
+    parts = _slide_parts(package, main)
+    if not parts:
+        raise unreadable("empty")
+    return UnitStream(numbered_pages(_slide(package, part) for part in parts), len(parts))
+
+
+def _slide_parts(package: Package, main: str) -> list[str]:
+    presentation = package.root(main)
+    if presentation is None:
+        raise unreadable("corrupt")
+    links = package.relations(main)
+    slides = presentation.iterfind(".//{*}sldIdLst/{*}sldId")
+    # `r:id`: the attribute `id` without prefix is another number.
+    ids = [next((str(slide.get(key)) for key in slide.attrib if key.endswith("}id")), "") for slide in slides]
+    return [links[slide].part for slide in ids if slide in links]
+
+
+def _slide(package: Package, part: str) -> Unit:
+    """The slide's text; a slide whose part is missing has none."""
+    root = package.root(part)
+    if root is None:
+        return Unit("")
+    lines = ["(hidden slide)"] if root.get("show") in {"0", "false"} else []
+    lines += _lines(root)
+    for diagram in package.related(part, "diagramData"):
+        lines += _lines(diagram)
+    for chart in package.related(part, "chart"):
+        lines += chart_lines(chart)
+    for comments in package.related(part, "comments"):
+        texts = (" ".join("".join(said.itertext()).split()) for said in comments.iter("{*}text", "{*}txBody"))
+        lines += [f"Comment: {text}" for text in texts if text]
+    for notes in package.related(part, "notesSlide"):
+        if said := "\n".join(_lines(notes)):
+            lines.append(f"Notes: {said}")
+    titles = (shape for shape in root.iterfind(".//{*}sp") if _placeholder(shape) in _TITLES)
+    title = next((" ".join(_lines(shape)) for shape in titles), "")
+    return Unit("\n".join(lines), " ".join(title.split()))
+
+
+def _lines(node: _Element) -> Iterator[str]:
+    """Paragraphs and table rows below a node, in file order."""
+    for child in node:
+        name = local(child)
+        if name == "p":
+            if (text := _text(child)).strip():
+                yield text
+        elif name == "cNvPr":
+            if said := description(child):
+                yield said
+        elif name == "tbl":
+            yield from filter(None, render_rows(grid(_rows(child))))
+        elif name == "sp" and _placeholder(child) in _UNSEEN:
+            continue
+        elif name != "Fallback":
+            yield from _lines(child)
+
+
+def _rows(table: _Element) -> Iterator[list[Cell]]:
+    """The cells of each row without those that another one covers."""
+    for row in table.iterfind("{*}tr"):
+        cells = [cell for cell in row.iterfind("{*}tc") if not {cell.get("hMerge"), cell.get("vMerge")} & _ON]
+        yield [
+            Cell("\n".join(_lines(cell)), span(cell.get("gridSpan")), span(cell.get("rowSpan")))
+            for cell in cells
+        ]
+
+
+def _text(node: _Element) -> str:
+    """The text below a node, with line breaks and fractions, without what is struck."""
+    pieces = []
+    for child in node:
+        name = local(child)
+        if name == "r":
+            pieces.append(_run(child))
+        elif name == "t":
+            pieces.append(child.text or "")
+        elif name == "br":
+            pieces.append("\n")
+        elif name == "f" and (quotient := fraction(child, _text)) is not None:
+            pieces.append(quotient)
+        elif name in MATHS:
+            pieces.append(script(MATHS[name], _text(child)))
+        elif name != "Fallback":
+            pieces.append(_text(child))
+    return "".join(pieces)
+
+
+def _run(run: _Element) -> str:
+    """The text of a run; "" if it is struck."""
+    properties = run.find("{*}rPr")
+    if properties is None:
+        return _text(run)
+    if properties.get("strike", "noStrike") != "noStrike":
+        return ""
+    font, rise = properties.find("{*}sym"), properties.get("baseline", "0").rstrip("%")
+    direction = 0 if rise in {"", "0"} else -1 if rise.startswith("-") else 1
+    return Look(direction, font="" if font is None else font.get("typeface") or "").shown(_text(run))
+
+
+def _placeholder(shape: _Element) -> str:
+    """The type of a placeholder (`title`, `body`, `sldNum`), or ""."""
+    holder = shape.find("./{*}nvSpPr/{*}nvPr/{*}ph")
+    return "" if holder is None else attribute(holder, "type") or "body"

@@ -1,0 +1,213 @@
+"""XLSX: one unit for each sheet, or several with the sheet's name if it is long.
+
+The parts are read here, because openpyxl refuses many workbooks that Excel opens, and drops the looks of
+text; python-calamine, which opens them, has no formats, notes or looks.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+
+from lxml.etree import LxmlError, _Element
+
+from orc_core.errors import UnreadableDocument
+from orc_core.extraction.docx_styles import is_on, value
+from orc_core.extraction.drawings import chart_lines, show_moment
+from orc_core.extraction.number_formats import show_dated
+from orc_core.extraction.packages import Package, attribute, local
+from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
+from orc_core.extraction.raised import lowered, raised
+from orc_core.extraction.sheets import Merged, sheet_units, with_merged
+
+MAX_COLUMNS = 16_384
+"""The limit of Excel itself."""
+MAX_ROWS = 1_048_576
+_AREA = rb'mergeCell\s[^>]{0,300}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"'
+_MERGED = re.compile(_AREA)
+_COLUMN = re.compile("[A-Z]{1,3}")
+_RISES = {"superscript": raised, "subscript": lowered}
+_ON = frozenset({"1", "true"})
+
+
+def read(source: Path, memory_bytes: int) -> UnitStream:
+    """The values that the file last showed, not formulas. Notes, shapes and charts follow the sheets."""
+    package = Package(source, memory_bytes)
+    main = package.main_part("xl/workbook.xml")
+    root = package.root(main)
+    if root is None:
+        raise unreadable("corrupt")
+    links = package.relations(main)
+    sheets = [
+        (sheet, link.part)
+        for sheet in root.iterfind("{*}sheets/{*}sheet")
+        if (link := links.get(_link(sheet))) is not None and link.purpose == "worksheet"
+    ]
+    if root.find("{*}sheets/{*}sheet") is None:
+        raise unreadable("empty")
+    book = _Book(package, main, root)
+    units = (unit for sheet, part in sheets for unit in book.units(sheet, part))
+    return UnitStream(chain(units, _additions(package)))
+
+
+def _link(element: _Element) -> str:
+    """The attribute `r:id`; `id` without a prefix would be another."""
+    return next((str(given) for key, given in element.attrib.items() if str(key).endswith("}id")), "")
+
+
+class _Book:
+    """The shared texts and the looks of the cells of a workbook."""
+
+    def __init__(self, package: Package, main: str, root: _Element) -> None:
+        self._package = package
+        properties = root.find("{*}workbookPr")
+        self._since_1904 = properties is not None and properties.get("date1904") in _ON
+        tables = [link.part for link in package.relations(main).values() if link.purpose == "sharedStrings"]
+        self._texts = [_rich(text) for table in tables for text in package.elements(table, "si")]
+        styles = next(package.related(main, "styles"), None)
+        self._looks = [] if styles is None else list(_looks(styles))
+
+    def units(self, sheet: _Element, part: str) -> Iterator[Unit]:
+        hidden: tuple[set[int], set[int]] = (set(), set())
+        merged: list[Merged] = []
+        with suppress(UnreadableDocument):  # too large to look at twice
+            merged = list(_merged(self._package.content(part) or b""))
+        yield from sheet_units(
+            with_merged(self._rows(part, *hidden), merged),
+            sheet.get("name") or "",
+            is_hidden=sheet.get("state", "visible") != "visible",
+            hidden_rows=hidden[0],
+            hidden_columns=hidden[1],
+        )
+
+    def _rows(self, part: str, hidden_rows: set[int], hidden_columns: set[int]) -> Iterator[list[str]]:
+        """The rows, with empty ones for those that are left out; the numbers of hidden ones are added."""
+        number = 0
+        for element in self._package.elements(part, "row", "col"):
+            is_hidden = element.get("hidden") in _ON
+            if local(element) == "col":
+                first, last = (_integer(element.get(edge), 0) for edge in ("min", "max"))
+                hidden_columns |= set(range(first - 1, min(last, MAX_COLUMNS)) if is_hidden and first else ())
+                continue
+            place = _integer(element.get("r"), number + 1) - 1
+            while number < min(place, MAX_ROWS):
+                number += 1
+                yield []
+            hidden_rows |= {number} if is_hidden else set()
+            number += 1
+            yield self._cells(element)
+
+    def _cells(self, row: _Element) -> list[str]:
+        cells: list[str] = []
+        for cell in row.iterfind("{*}c"):
+            name = _COLUMN.match(cell.get("r") or "")
+            column = _column(name[0]) if name else len(cells)
+            if len(cells) <= column < MAX_COLUMNS:
+                cells += [""] * (column - len(cells)) + [self._value(cell)]
+        return cells
+
+    def _value(self, cell: _Element) -> str:
+        """The value as people see it; "" if it is struck. A formula without a result is shown as such."""
+        kind, given = cell.get("t") or "n", cell.findtext("{*}v") or ""
+        look = _integer(cell.get("s"), 0)
+        code, is_struck = self._looks[look] if look < len(self._looks) else ("", False)
+        if is_struck:
+            return ""
+        if kind == "inlineStr":
+            return "".join(map(_rich, cell.iterfind("{*}is")))
+        if not given:
+            formula = cell.findtext("{*}f")
+            return f"={formula}" if formula else ""
+        if kind == "s":
+            place = _integer(given, len(self._texts))
+            return self._texts[place] if place < len(self._texts) else ""
+        with suppress(ValueError, OverflowError):
+            if kind == "b":
+                return "TRUE" if given in _ON else "FALSE"
+            if kind == "d":
+                return show_moment(datetime.fromisoformat(given).replace(tzinfo=None))
+            if kind == "n":
+                return show_dated(float(given), code, since_1904=self._since_1904)
+        return given
+
+
+def _looks(styles: _Element) -> Iterator[tuple[str, bool]]:
+    """The number format of each look of cells, and whether it strikes them out."""
+    from xlrd.formatting import std_format_strings
+
+    own = {
+        each.get("numFmtId"): each.get("formatCode") or "" for each in styles.iterfind("{*}numFmts/{*}numFmt")
+    }
+    struck = [
+        (line := font.find("{*}strike")) is not None and is_on(line)
+        for font in styles.iterfind("{*}fonts/{*}font")
+    ]
+    for look in styles.iterfind("{*}cellXfs/{*}xf"):
+        number, font = look.get("numFmtId"), _integer(look.get("fontId"), 0)
+        code = own.get(number) or std_format_strings.get(_integer(number, 0), "")
+        yield code, font < len(struck) and struck[font]
+
+
+def _rich(text: _Element) -> str:
+    """The text without its struck runs and its pronunciation, with raised figures as such."""
+    shown = ""
+    for child in text:
+        if local(child) == "t":
+            shown += child.text or ""
+        elif local(child) == "r":
+            line = child.find("{*}rPr/{*}strike")
+            change = _RISES.get(value(child, "{*}rPr/{*}vertAlign") or "", str)
+            shown += "" if line is not None and is_on(line) else change(child.findtext("{*}t") or "")
+    return shown
+
+
+def _merged(content: bytes) -> Iterator[Merged]:
+    """The merged cells, which a sheet lists behind its rows."""
+    for left, top, right, bottom in _MERGED.findall(content, max(content.rfind(b"sheetData>"), 0)):
+        first, last = _column(left.decode()), _column(right.decode())
+        if int(top) and first <= last < MAX_COLUMNS:
+            yield Merged(int(top) - 1, first, int(bottom), last + 1)
+
+
+def _column(name: str) -> int:
+    """The place of a column from its letters: `A` is 0."""
+    place = 0
+    for letter in name:
+        place = place * 26 + ord(letter) - ord("A") + 1
+    return place - 1
+
+
+def _integer(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 9 else default
+
+
+def _additions(package: Package) -> Iterator[Unit]:
+    """Notes on cells, texts of shapes, and charts, whose values can come from another file."""
+    workbook = package.main_part("xl/workbook.xml")
+    sheets = [link.part for link in package.relations(workbook).values() if link.purpose.endswith("sheet")]
+    notes: list[str] = []
+    charts: list[str] = []
+    # A damaged chart, or one too large to parse, is no reason to refuse the sheets.
+    with suppress(LxmlError, UnreadableDocument):
+        for sheet in sheets:
+            for comments in package.related(sheet, "comments"):
+                notes += map(_note, comments.iterfind(".//{*}comment"))
+            for link in package.relations(sheet).values():
+                if link.purpose == "drawing" and (drawing := package.root(link.part)) is not None:
+                    notes += filter(None, map(_text, drawing.iterfind(".//{*}txBody")))
+                    for chart in package.related(link.part, "chart"):
+                        charts += chart_lines(chart)
+    yield from pack(notes, "Comments and shapes")
+    yield from pack(charts, "Charts")
+
+
+def _note(comment: _Element) -> str:
+    said = " ".join("".join(node.text or "" for node in comment.iter("{*}t")).split())
+    return f"Comment on {attribute(comment, 'ref')}: {said}"
+
+
+def _text(body: _Element) -> str:
+    lines = ("".join(node.text or "" for node in line.iter("{*}t")) for line in body.iterfind("{*}p"))
+    return "\n".join(filter(str.strip, lines))

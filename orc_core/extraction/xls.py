@@ -1,0 +1,101 @@
+"""XLS: one unit for each sheet, or several with the sheet's name if it is long."""
+
+from collections.abc import Iterator
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orc_core.extraction import xml_sheets
+from orc_core.extraction.number_formats import show_dated, show_formatted
+from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
+from orc_core.extraction.raised import lowered, raised
+from orc_core.extraction.sheets import Merged, sheet_units, with_merged
+
+# Imported by the reader only.
+if TYPE_CHECKING:
+    from xlrd.book import Book
+    from xlrd.formatting import Font
+    from xlrd.sheet import Cell, Sheet
+
+COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_RISES = {1: raised, 2: lowered}
+
+
+def read(source: Path) -> UnitStream:
+    """The values that the file last showed: results, not formulas."""
+    import xlrd
+    from xlrd.biffh import XLRDError
+
+    with source.open("rb") as file:
+        if file.read(len(COMPOUND)) != COMPOUND:
+            return xml_sheets.read(source)
+    try:
+        book = xlrd.open_workbook(str(source), formatting_info=True, ragged_rows=True, on_demand=True)
+    except XLRDError as error:
+        raise unreadable("encrypted" if "encrypted" in str(error) else "corrupt") from error
+    if not book.nsheets:
+        raise unreadable("empty")
+    return UnitStream(chain.from_iterable(_units(book, index) for index in range(book.nsheets)))
+
+
+def _units(book: "Book", index: int) -> Iterator[Unit]:
+    sheet = book.sheet_by_index(index)
+    rows = (
+        [_value(book, sheet, row, column, cell) for column, cell in enumerate(sheet.row(row))]
+        for row in range(sheet.nrows)
+    )
+    merged = (Merged(top, left, bottom, right) for top, bottom, left, right in sheet.merged_cells)
+    hidden = {row for row, info in sheet.rowinfo_map.items() if info.hidden}
+    columns = {column for column, info in sheet.colinfo_map.items() if info.hidden}
+    name, is_hidden = sheet.name, sheet.visibility > 0
+    yield from sheet_units(
+        with_merged(rows, merged), name, is_hidden=is_hidden, hidden_rows=hidden, hidden_columns=columns
+    )
+    notes = sorted(sheet.cell_note_map.items())
+    yield from pack((f"Comment: {' '.join(note.text.split())}" for _, note in notes), f"{name} (comments)")
+    book.unload_sheet(index)
+
+
+def _value(book: "Book", sheet: "Sheet", row: int, column: int, cell: "Cell") -> str:
+    """The value as people see it; "" if it is struck."""
+    import xlrd
+
+    value, font = cell.value, _font(book, cell)
+    if font is not None and font.struck_out:
+        return ""
+    if not isinstance(value, int | float):
+        runs = sheet.rich_text_runlist_map.get((row, column))
+        return _rich(str(value), runs, book) if runs else str(value)
+    if cell.ctype == xlrd.XL_CELL_DATE:
+        return show_dated(value, _format(book, cell), since_1904=bool(book.datemode))
+    if cell.ctype == xlrd.XL_CELL_NUMBER:
+        return show_formatted(value, _format(book, cell))
+    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+        return str(bool(value)).upper()
+    return xlrd.error_text_from_code.get(int(value), "#ERROR")
+
+
+def _rich(text: str, runs: list[tuple[int, int]], book: "Book") -> str:
+    """The text of a cell without its struck runs, with raised figures as such."""
+    starts = [(0, -1), *runs, (len(text), -1)]
+    shown = ""
+    for (start, number), (end, _) in pairwise(starts):
+        font = book.font_list[number] if 0 <= number < len(book.font_list) else None
+        if font is None or not font.struck_out:
+            piece = text[start:end]
+            shown += _RISES.get(font.escapement, str)(piece) if font else piece
+    return shown
+
+
+def _font(book: "Book", cell: "Cell") -> "Font | None":
+    if cell.xf_index is None or cell.xf_index >= len(book.xf_list):
+        return None
+    number = book.xf_list[cell.xf_index].font_index
+    return book.font_list[number] if number < len(book.font_list) else None
+
+
+def _format(book: "Book", cell: "Cell") -> str:
+    if cell.xf_index is None or cell.xf_index >= len(book.xf_list):
+        return ""
+    number_format = book.format_map.get(book.xf_list[cell.xf_index].format_key)
+    return number_format.format_str if number_format else ""

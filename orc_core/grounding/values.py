@@ -1,0 +1,210 @@
+"""The numbers, dates and amounts of a text as values, whatever their writing: `1.084,00` is 1084."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise, permutations
+from typing import NamedTuple
+
+from orc_core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
+from orc_core.text.normal_forms import normalized
+from orc_core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES
+
+LONGEST_NUMBER = 30
+"""Digits and marks of a number; a longer run of digits is a code, and has no value."""
+MOST_CALCULATED = 8
+"""Numbers of a sentence that are looked for among the results of calculations."""
+MOST_OPERANDS = 40
+"""Values of the units; two of more than these give almost any number."""
+EXACT = 1e-9
+ROUGHLY = 0.1
+"""Shares of a value by which another one may differ from it."""
+NUMBER = re.compile(r"\d(?:\d{0,2}(?: \d{3})+(?!\d)|\d*(?:[.,'’]\d+)*)")
+"""It begins with a single set of characters, as a search for those is several times faster."""
+_FIGURE = re.compile(rf"({NUMBER.pattern})(?: ?([^\W\d_]+|%))?")
+_TOKEN = re.compile(rf"([^\w%~≈]*+)({NUMBER.pattern}|[^\W\d_]+|[%~≈]|_|\Z)")
+"""With what is between it and the one before. Something always follows that, so it is read once."""
+_WORD = re.compile(r"[^\W\d_]+")
+_MARK = re.compile(r"[.,'’ ]")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_OF_YEARS = frozenset("-/\u2010\u2011\u2012\u2013")
+"""Between the years of a span: `2018-19`."""
+_ROMAN = re.compile(r"(?<![^\W_])[IVX]{1,5}(?![^\W_])")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
+_TENS = frozenset(range(20, 91, 10))
+_COMPOUND = re.compile(
+    rf"\b({'|'.join(word for word, value in ALL_CARDINALS.items() if value in _TENS)})[- ]([^\W\d_]+)"
+)
+_PERCENT = {name for name, code in CURRENCIES.items() if code == "%"} | {"per", "por", "pour", "procent"}
+
+
+class Number(NamedTuple):
+    """A number as it is written, and every value that it can have, the usual one first."""
+
+    written: str
+    figure: str
+    values: Sequence[float]
+    is_about: bool = False
+    is_percent: bool = False
+
+    @property
+    def step(self) -> float:
+        """Half of a unit of its last figure."""
+        *before, last = _MARK.split(self.figure)
+        return 10.0 ** -(len(last) if before and len(last) != 3 else 0) / 2
+
+
+class Values:
+    """The values of a text, which is read when they are first needed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def all(self) -> frozenset[float]:
+        """Every value that the text has in some way of writing and reading it."""
+        found = {value for figure in self._figures for value in _values(*figure)}
+        dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
+        found.update(float(part) for figure in dates for part in _MARK.split(figure))
+        found.update(map(_roman, set(_ROMAN.findall(self._text))))
+        found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
+        found.update(MONTHS[word] for word in self._words & MONTHS.keys())
+        return frozenset(found.union(self._spelled))
+
+    @cached_property
+    def operands(self) -> list[float]:
+        """What can be calculated with: the usual value of each number, but zero."""
+        usual = (next(iter(_values(*figure)), 0.0) for figure in self._figures)
+        return sorted({*usual, *self._spelled} - {0})
+
+    @cached_property
+    def _folded(self) -> str:
+        return normalized("NFKC", self._text).casefold()
+
+    @cached_property
+    def _figures(self) -> set[tuple[str, str]]:
+        """The numbers in figures, each with the word behind it if that is a scale."""
+        return {
+            (figure, behind if behind in SCALES else "") for figure, behind in _FIGURE.findall(self._folded)
+        }
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return set(_WORD.findall(self._folded))
+
+    @cached_property
+    def _spelled(self) -> set[float]:
+        values = ALL_CARDINALS
+        found = {values[word] for word in self._words & values.keys()}
+        if found & _TENS:
+            compounds = set(_COMPOUND.findall(self._folded))
+            found |= {values[tens] + values[ones] for tens, ones in compounds if ones in values}
+        return set(map(float, found))
+
+    @cached_property
+    def _ascending(self) -> Sequence[float]:
+        return sorted(self.all)
+
+    def have(self, number: Number) -> bool:
+        """Whether a value of the number is here, or one that it rounds, if it says so."""
+        if not self.all.isdisjoint(number.values):
+            return True
+        return number.is_about and any(map(self._have_near, number.values))
+
+    def _have_near(self, value: float) -> bool:
+        at = bisect_left(self._ascending, value * (1 - ROUGHLY))
+        return at < len(self._ascending) and self._ascending[at] <= value * (1 + ROUGHLY)
+
+
+def missing(
+    sentence: str, language: str, everywhere: Sequence[Values], operands: Sequence[float]
+) -> list[str]:
+    """The numbers of a sentence that are nowhere, and that no two of the operands give."""
+    found = [each for each in numbers_of(sentence, language) if not any(v.have(each) for v in everywhere)]
+    calculated = {each.written for each in found[:MOST_CALCULATED] if _is_calculated(each, operands)}
+    return [written for written in dict.fromkeys(each.written for each in found) if written not in calculated]
+
+
+def numbers_of(sentence: str, language: str) -> Iterator[Number]:
+    """The numbers that a sentence states, in its order; words only in a language with number words.
+
+    What is said twice between the same words is read once.
+    """
+    cardinals = CARDINALS.get(language, {})
+    gaps, written = zip(("", ""), *_TOKEN.findall(normalized("NFKC", sentence)), ("", ""), strict=True)
+    tokens = list(map(str.casefold, written))
+    before_each: Iterator[str] = accumulate(tokens, lambda last, each: last if each in CURRENCIES else each)
+    contexts = zip(before_each, gaps[1:], written[1:], gaps[2:], written[2:], strict=False)
+    for before, gap, number, space, following in dict.fromkeys(contexts):
+        token, behind = number.casefold(), following.casefold()
+        tens = cardinals.get(before, 0)
+        scale = behind if behind in SCALES else ""
+        if token in cardinals:
+            value = float(cardinals[token])
+            values = [tens + value, value] if tens in _TENS and value < 10 else [value]
+        else:
+            values = _values(token, scale)
+        if gap in _OF_YEARS and _YEAR.fullmatch(before) and token.isdecimal() and len(token) == 2:
+            values = [float(f"{before[:2]}{token}"), *values]
+        if values:
+            shown = f"{number}{space}{following}" if scale else number
+            yield Number(shown, token, values, before in ABOUT, behind in _PERCENT)
+
+
+def plain(number: str) -> str:
+    """`1,234.5`, `1.234,5` and `1 234,5` as `1234.5`; a date or a list stays as it is."""
+    if number.isdecimal():
+        return number.lstrip("0") or "0"
+    marks = _MARK.findall(number)
+    *leading, last = _MARK.split(number)
+    if len(marks) > 1 and marks[-1] not in marks[:-1] and len(set(marks)) == 2:
+        return f"{''.join(leading)}.{last}"
+    if all(len(group) == 3 for group in (*leading[1:], last)) and len(set(marks)) == 1 and leading[0] != "0":
+        return "".join((*leading, last))
+    return f"{leading[0]}.{last}" if len(marks) == 1 else number
+
+
+def _values(figure: str, scale: str) -> list[float]:
+    """The values that figures can have, the usual one first: `1,084` is 1084 or 1.084, by language.
+
+    A table may have `1,084` in thousands or millions where a sentence has `1.1 billion`.
+    """
+    if not figure[:1].isdecimal() or len(figure) > LONGEST_NUMBER:
+        return []
+    if figure.isdecimal():
+        found = [float(figure)]
+    else:
+        parts, usual = _MARK.split(figure), plain(figure)
+        found = [float(usual)] if usual.replace(".", "", 1).isdecimal() else [*map(float, parts)]
+        found += [float(".".join(parts))] if len(parts) == 2 else []
+        found += [float("".join(parts))] if len(parts[-1]) == 3 else []
+    if not scale:
+        return found
+    factor = SCALE_VALUES[SCALES[scale]]
+    factors = [factor, 1.0, *(factor / less for less in (1e3, 1e6) if factor > less)]
+    return [value * each for each in factors for value in found]
+
+
+def _roman(written: str) -> float:
+    values = [*map(_ROMAN_VALUES.__getitem__, written), 0]
+    return float(sum(-one if one < following else one for one, following in pairwise(values)))
+
+
+def _is_calculated(number: Number, operands: Sequence[float]) -> bool:
+    """Whether it is a sum, difference, product, ratio or percentage of two of the operands."""
+    if len(operands) > MOST_OPERANDS:
+        return False
+    pairs = list(permutations(operands, 2))
+    return any(_is_result(value, number, pairs) for value in number.values if value)
+
+
+def _is_result(value: float, number: Number, pairs: Sequence[tuple[float, float]]) -> bool:
+    if number.is_percent:
+        wanted = (value / 100, 1 + value / 100, 1 - value / 100)
+        return any(abs(one / other - each) <= number.step / 100 for one, other in pairs for each in wanted)
+    results = ((one + other, one - other, one * other) for one, other in pairs)
+    if any(abs(result - value) <= EXACT * value for three in results for result in three):
+        return True
+    least = EXACT if value.is_integer() else number.step
+    return any(abs(one / other - value) <= least for one, other in pairs)

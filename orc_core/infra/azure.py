@@ -1,0 +1,67 @@
+"""The credential of this process on Azure, and Azure's failures as errors of this project.
+
+The SDK is imported on first use: a process without Azure does without it.
+"""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from orc_core.errors import DependencyDown, OrcError
+
+if TYPE_CHECKING:
+    from azure.core.credentials_async import AsyncTokenCredential
+
+RETRYABLE_STATUS = frozenset({408, 410, 429, 449, 500, 502, 503, 504})
+"""After these statuses the same request may work."""
+
+
+class Credentials:
+    """Opens DefaultAzureCredential on first use: a managed identity on Azure, `az login` on a desktop."""
+
+    @cached_property
+    def default(self) -> "AsyncTokenCredential":
+        """The credential of every service for which no key is set."""
+        from azure.identity.aio import DefaultAzureCredential
+
+        return DefaultAzureCredential()
+
+    async def close(self) -> None:
+        """Close the credential's connections, if it was used."""
+        if "default" in vars(self):
+            await self.default.close()
+
+
+class DependencyMisconfigured(DependencyDown):
+    """The service will refuse every request until a setting, a role or a firewall rule is changed."""
+
+    code = "dependency_misconfigured"
+    retryable = False
+
+
+def error_translator(dependency: str, name: str) -> Callable[[Exception], OrcError | None]:
+    """Returns a function that translates exceptions of this dependency; `name` is the service's name."""
+    return partial(_translate, dependency, name)
+
+
+def _translate(dependency: str, name: str, exc: Exception) -> OrcError | None:
+    from aiohttp import ClientError
+    from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+
+    status = getattr(exc, "status_code", None)
+    brief = status is None or status in RETRYABLE_STATUS
+    down = partial(DependencyDown, dependency=dependency)
+    misconfigured = partial(DependencyMisconfigured, dependency=dependency)
+    if isinstance(exc, ClientAuthenticationError) and brief:
+        # The token service was unreachable or busy.
+        return down(f"No token could be obtained for {name}. Try again shortly.")
+    if isinstance(exc, ClientAuthenticationError) or status in {401, 403}:
+        advice = "check its role assignments, its firewall and the key."
+        return misconfigured(f"{name} refused our identity: {advice}")
+    if isinstance(exc, HttpResponseError) and not brief:
+        return misconfigured(f"{name} refused a request with status {status}.", code="dependency_refused")
+    if isinstance(exc, AzureError | ClientError):
+        return down(f"{name} does not answer. Try again shortly.")
+    if isinstance(exc, TimeoutError | ConnectionError):
+        return down(f"{name} did not answer in time. Try again shortly.")
+    return None

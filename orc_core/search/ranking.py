@@ -1,0 +1,250 @@
+"""Ranks the passages of several documents by a question; all statistics are those of these documents."""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import NamedTuple
+
+from orc_core.search.bm25 import Counts, Scores, bm25, relative_scores
+from orc_core.search.document_match import reported_periods, score_names, score_periods
+from orc_core.search.expansion import MIN_FIT, figure_share, score_expansions
+from orc_core.search.mentions import by_document, documents_meant, naming_words, only_names
+from orc_core.search.postings import (
+    DocumentIndex,
+    collect_terms,
+    missing_words,
+    with_repaired_spelling,
+    with_similar_words,
+)
+from orc_core.search.query import Question
+from orc_core.search.statistics import ScopeStatistics
+from orc_core.text.terms import has_digit
+
+BRIEF_WORDS, BRIEF_PASSAGES, BRIEF_PLACES = 30, 1000, 5000
+"""The most words of a question, passages, and places of its words that are ranked on the event loop. A word
+that no document has is compared with many terms.
+"""
+FULL_PAGE_TERMS = 30
+NAME_SHARE = 0.3
+"""The weight of words that only say which document is meant, so that its first page does not come first."""
+
+
+# Why not FTS5, and what each ingredient is worth: docs/decisions/search.md.
+@dataclass(frozen=True)
+class Weights:
+    """The weight of each ingredient of a page's score, the question's own words being 1; 0 leaves it out.
+
+    `instructions` removes instructions on how to answer from the question, `spelling` repairs its words;
+    `named` is the weight of words that only say which document is meant. `several`: if a question compares
+    documents, each is ranked as if it were alone.
+    """
+
+    pairs: float = 0.4
+    passage: float = 0.3
+    headings: float = 0.15
+    figures: float = 0.6
+    covers: float = 0.15
+    names: float = 0.5
+    periods: float = 0.8
+    concepts: float = 0.9
+    kinds: float = 0.6
+    measures: float = 0.6
+    places: float = 0.8
+    named: float = 0.6
+    several: bool = True
+    instructions: bool = True
+    spelling: bool = True
+
+
+DEFAULT_WEIGHTS = Weights()
+
+
+class Match(NamedTuple):
+    """A passage that matches: the index of its document, its own index in it, and its score."""
+
+    document: int
+    passage: int
+    score: float
+
+
+def rank_passages(
+    question: Question,
+    documents: Sequence[DocumentIndex],
+    top_k: int,
+    weights: Weights = DEFAULT_WEIGHTS,
+    *,
+    widened: bool = False,
+) -> list[Match]:
+    """The best matching passages, best first; their distinct pages in this order rank the pages.
+
+    `widened` also takes words that resemble those of the question.
+    """
+    terms = collect_terms(question, documents)
+    if widened:
+        terms = with_similar_words(question, terms)
+    elif weights.spelling:
+        terms = with_repaired_spelling(question, terms)
+    return rank_scope(question, ScopeStatistics(terms), top_k, weights)
+
+
+def rank_briefly(
+    question: Question, documents: Sequence[DocumentIndex], top_k: int, weights: Weights = DEFAULT_WEIGHTS
+) -> list[Match] | None:
+    """As `rank_passages`, on the event loop; None, without ranking, if there is too much to rank."""
+    passages = sum(len(document.layout.pages) for document in documents)
+    if question.expansions or len(question.words) > BRIEF_WORDS or passages > BRIEF_PASSAGES:
+        return None
+    terms = collect_terms(question, documents)
+    places = sum(len(found) for document in terms for found in document.positions.values())
+    if places > BRIEF_PLACES or missing_words(question, terms):
+        return None
+    return rank_scope(question, ScopeStatistics(terms), top_k, weights)
+
+
+def rank_scope(
+    question: Question, scope: ScopeStatistics, top_k: int, weights: Weights = DEFAULT_WEIGHTS
+) -> list[Match]:
+    """As `rank_passages`, over documents in which the question's words were looked up."""
+    return _Ranking(question, scope, weights).best(top_k)
+
+
+class _Ranking:
+    """The scores of all pages and passages of a scope."""
+
+    def __init__(self, question: Question, scope: ScopeStatistics, weights: Weights) -> None:
+        self._question = question
+        self._scope = scope
+        self._weights = weights
+        self._expanded = score_expansions(question, scope)
+        if not weights.measures:
+            self._expanded = self._expanded._replace(measures=frozenset())
+        years = {str(period.year) for period in question.periods}  # these have a separate score
+        named = [word for word in question.words if word not in years] if weights.named else []
+        self._naming = naming_words(named, scope) if len(scope.scope) > 1 else {}
+        names = only_names(question.words, self._naming, scope)
+        about_pages = [word for word in question.words if word not in names]
+        self._words = about_pages if scope.count_words(about_pages) else question.words
+        self._by_name = scope.count_words(sorted(names)) if self._words is about_pages else []
+        # The words that have to be looked for as they are.
+        self._literal = [word for word in self._words if word not in self._expanded.measures]
+        self._by_word = scope.count_words(self._literal)
+        self._places = self._score_places()
+
+    def best(self, top_k: int) -> list[Match]:
+        """The best passages; of equally good ones, the first in the scope."""
+        pages = self._lift(self._score_pages())
+        own = self._score_passages()
+        pointed_at = self._places.keys() | {p for p, fit in self._expanded.kinds.items() if fit >= MIN_FIT}
+        on_these = (passage for passage, page in enumerate(self._scope.page_of) if page in pointed_at)
+        page_of, weight = self._scope.page_of, self._weights.passage
+        scored = (
+            (-(pages[page_of[passage]] + weight * own.get(passage, 0.0)), passage)
+            for passage in own.keys() | set(on_these)
+        )
+        return [
+            Match(*self._scope.locate(passage), -negated)
+            for negated, passage in heapq.nsmallest(top_k, scored)
+        ]
+
+    def _lift(self, pages: Scores) -> Scores:
+        """The scores, with those of documents that the question compares raised to the same best one."""
+        mentions = by_document(self._naming, len(self._scope.scope))
+        meant = documents_meant(self._question.text, mentions) if self._weights.several else frozenset()
+        if not meant:
+            return pages
+        best: dict[int, float] = {}
+        for page, score in pages.items():
+            document = self._scope.document_of(page)
+            best[document] = max(score, best.get(document, score))
+        top = max((best[document] for document in meant if document in best), default=0.0)
+        raised = {document: top - best[document] for document in meant if document in best}
+        return {page: score + raised.get(self._scope.document_of(page), 0.0) for page, score in pages.items()}
+
+    def _score_pages(self) -> Scores:
+        """A score for every page that matches the question."""
+        weights, expanded, scope = self._weights, self._expanded, self._scope
+        headings = scope.count_headings(self._words)
+        parts = (
+            (1.0, self._score_text()),
+            (weights.headings, relative_scores(bm25(headings, [1] * len(scope.page_lengths)))),
+            (NAME_SHARE, relative_scores(self._by_page(self._by_name))),
+            (weights.concepts, expanded.concept_pages(scope)),
+            (weights.places, self._places),
+            (weights.kinds + (weights.measures if expanded.measures else 0.0), expanded.kinds),
+            (-weights.kinds, expanded.asides),
+        )
+        found = [(weight, part) for weight, part in parts if part]
+        documents = self._score_documents()
+        figures = weights.figures if self._question.is_numeric or expanded.is_numeric else 0.0
+        scores: Scores = dict.fromkeys(chain(*(part for _, part in found)), 0.0)
+        for weight, part in found:
+            for page, score in part.items():
+                scores[page] += weight * score
+        for page in scores:
+            scores[page] += documents[scope.document_of(page)]
+            scores[page] += figures * figure_share(scope, page, FULL_PAGE_TERMS)
+        return scores
+
+    def _score_passages(self) -> Scores:
+        """Passages by the question's words, and by the concepts of its expansions."""
+        lengths = self._scope.passage_lengths
+        scores: Scores = defaultdict(float, relative_scores(bm25(self._by_word, lengths)))
+        for passage, score in relative_scores(bm25(self._expanded.concepts, lengths)).items():
+            scores[passage] += self._weights.concepts * score
+        found = relative_scores(scores)
+        return {**dict.fromkeys(chain(*self._by_name), 0.0), **found}
+
+    def _score_text(self) -> Scores:
+        """Pages by the question's words and by neighbouring pairs of them.
+
+        Words that an expansion replaces are left out; the others count as much as they would with them.
+        """
+        words = self._words
+        scores = self._weigh(self._literal, self._by_word)
+        if self._literal == words:
+            return relative_scores(scores)
+        return relative_scores(scores, self._weigh(words, self._scope.count_words(words)))
+
+    def _weigh(self, words: Sequence[str], by_word: Sequence[Counts]) -> Scores:
+        scores = self._by_page(by_word)
+        if self._weights.pairs:
+            pairs = self._scope.count([pair] for pair in pairwise(words))
+            for page, score in self._by_page(pairs).items():
+                scores[page] += self._weights.pairs * score
+        return scores
+
+    def _by_page(self, counts: Sequence[Counts]) -> Scores:
+        return bm25(self._scope.by_page(counts), self._scope.page_lengths)
+
+    def _score_places(self) -> Scores:
+        """Pages whose number, table or section the question names."""
+        pages, numbers = self._question.pages, self._scope.page_numbers
+        scores: Scores = {page: 1.0 for page, number in enumerate(numbers) if number in pages}
+        for place in self._question.places:
+            for page, score in relative_scores(self._by_page(self._scope.count([[place]]))).items():
+                scores[page] = max(score, scores.get(page, 0.0))
+        return scores
+
+    def _score_documents(self) -> list[float]:
+        """Documents by how well their name, period and first page fit the question."""
+        documents = [terms.document for terms in self._scope.scope]
+        if len(documents) < 2:
+            return [0.0] * len(documents)
+        words = [word for word in self._question.words if not has_digit(word)]
+        covers = relative_scores(bm25(self._scope.count_openings(words), [1] * len(documents)))
+        names = score_names(self._question.text, [document.name for document in documents])
+        reported = [reported_periods(document.name, document.period) for document in documents]
+        periods = score_periods(self._question.periods, reported)
+        named = relative_scores(
+            bm25([dict.fromkeys(of, 1) for of in self._naming.values()], [1] * len(documents))
+        )
+        weights = self._weights
+        return [
+            weights.covers * covers.get(index, 0.0)
+            + weights.named * named.get(index, 0.0)
+            + weights.names * name
+            + weights.periods * period
+            for index, (name, period) in enumerate(zip(names, periods, strict=True))
+        ]

@@ -1,0 +1,108 @@
+"""Where the documents of the passage index are stored, and the first stage of a search over very many."""
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+from orc_core.documents.places import Accessible
+from orc_core.infra.sqlite import IN_LIST
+from orc_core.names import Owner
+from orc_core.search.candidates import best_documents, document_terms, question_terms
+from orc_core.search.query import Period, Question
+from orc_core.storage.sqlite.documents import within
+
+BATCH = 16
+"""Documents whose counts are stored together. With more, a save writes to more pages of the database; with
+fewer, a search reads more.
+"""
+# The first two tables are of a development version: its documents are placed, and counted, again.
+# The trigger also fires for an earlier version, which does not know these tables: a document that it indexes
+# again has no place, and is placed when this version starts.
+SCHEMA = f"""
+DROP TABLE IF EXISTS search_counts;
+DROP TABLE IF EXISTS search_places;
+CREATE TABLE IF NOT EXISTS search_owners (
+    organization_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    conversation_id TEXT NOT NULL,
+    document_id TEXT NOT NULL,
+    PRIMARY KEY (organization_id, user_id, conversation_id, document_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS search_batches (
+    batch INTEGER NOT NULL,
+    term TEXT NOT NULL,
+    document_key INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (batch, term, document_key)
+) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS search_document_deleted AFTER DELETE ON search_documents BEGIN
+    DELETE FROM search_batches WHERE batch = old.document_key / {BATCH} AND document_key = old.document_key;
+    DELETE FROM search_owners WHERE document_id = old.document_id;
+END
+"""
+_KEY = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
+_OF_DOCUMENT = f"DELETE FROM search_terms WHERE document_key = {_KEY} AND term GLOB char(1) || '*'"
+_ADD = "INSERT INTO search_terms VALUES (?, ?, x'', x'')"
+_NAMED = "SELECT document_key, name, year, quarter FROM search_documents WHERE document_id = ?"
+# A number takes four bytes; a term of a heading or of the document as a whole has no positions.
+_COUNT = f"""
+INSERT OR REPLACE INTO search_batches
+SELECT document_key / {BATCH}, term, document_key, max(1, length(positions) / 4)
+FROM search_terms WHERE document_key = {_KEY}
+"""
+_PLACE = "INSERT OR IGNORE INTO search_owners VALUES (?, ?, ?, ?)"
+_UNPLACED = """
+SELECT document_id FROM search_documents
+WHERE document_id NOT IN (SELECT document_id FROM search_owners) ORDER BY document_id
+"""
+_IN_PLACES = "SELECT document_id FROM search_owners WHERE {within}"
+_DOCUMENTS = (
+    "SELECT document_key, document_id, language FROM search_documents WHERE document_id IN ({places})"
+)
+# With "+" the counts are read by batch and term: by all columns there would be a seek for every document.
+_COUNTS = f"""
+SELECT term, document_key, count FROM search_batches
+WHERE batch {IN_LIST} AND term {IN_LIST} AND +document_key {IN_LIST}
+"""
+
+
+def place_document(connection: sqlite3.Connection, document_id: str, owner: Owner | None) -> None:
+    """Add the terms of the document as a whole, its counts, and where it is stored if that is known."""
+    key, name, year, quarter = connection.execute(_NAMED, (document_id,)).fetchone()
+    cover = None if year is None else Period(year, quarter)
+    connection.execute(_OF_DOCUMENT, (document_id,))
+    connection.executemany(_ADD, ((key, term) for term in document_terms(name, cover)))
+    connection.execute(_COUNT, (document_id,))
+    if owner is not None:
+        connection.execute(_PLACE, (*owner.key, document_id))
+
+
+def unplaced(connection: sqlite3.Connection) -> list[str]:
+    """The indexed documents whose place is not known."""
+    return [document_id for (document_id,) in connection.execute(_UNPLACED)]
+
+
+def candidates(
+    connection: sqlite3.Connection, question: Question, accessible: Accessible, most: int
+) -> list[str]:
+    """The ids of the accessible documents to rank: all of up to `most`, else the best by the question."""
+    documents = _documents_in(connection, accessible)
+    if len(documents) <= most:
+        return sorted(document_id for document_id, _ in documents.values())
+    asked = question_terms(question, {language for _, language in documents.values()})
+    batches = {key // BATCH for key in documents}
+    found = connection.execute(_COUNTS, [json.dumps(list(each)) for each in (batches, asked, documents)])
+    best = best_documents(found, asked, len(documents), most)
+    # If no document has a word of the question, it may be misspelled, which the ranking of passages repairs.
+    return sorted(documents[key][0] for key in best or sorted(documents)[:most])
+
+
+def _documents_in(connection: sqlite3.Connection, accessible: Accessible) -> dict[int, tuple[str, str]]:
+    """The id and the language of each accessible document by its key."""
+    found: dict[int, tuple[str, str]] = {}
+    for portion in accessible.portions:
+        condition, values = within(portion, accessible.document_ids)
+        query = _DOCUMENTS.format(places=_IN_PLACES.format(within=condition))
+        rows: Sequence[tuple[int, str, str]] = connection.execute(query, values).fetchall()
+        found |= {key: (document_id, language) for key, document_id, language in rows}
+    return found

@@ -1,0 +1,242 @@
+"""Scope tokens carry the accessible documents; any other token is refused."""
+
+import base64
+import json
+import os
+import stat
+import time
+import uuid
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jwt
+import pytest
+
+from orc_core.documents.places import Place, PlaceType, session_place
+from orc_core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens, load_or_create_key
+from orc_core.errors import InvalidInput, NotAuthenticated
+from orc_core.models import BlobProperties, Document
+from orc_core.names import BlobPath, Owner
+
+KEY = "k" * 64
+OWNER = Owner("acme", "ann", "c1")
+
+
+@pytest.fixture
+def tokens() -> ScopeTokens:
+    return ScopeTokens(KEY)
+
+
+def document(name: str) -> Document:
+    return Document.first_seen(BlobProperties(path=BlobPath(OWNER, name), etag="v1", size=3))
+
+
+def scope() -> Scope:
+    return Scope.of_session(OWNER, [document("a.pdf"), document("b.pdf")])
+
+
+def packed(**changes: object) -> dict[str, Any]:
+    """The claim `scope` as a token has it."""
+    token = ScopeTokens(KEY).mint(scope(), seconds=90)
+    return {**jwt.decode(token, options={"verify_signature": False})["scope"], **changes}
+
+
+def of_version_1(**changes: object) -> dict[str, Any]:
+    """The claim `scope` as the release before wrote it."""
+    ids = scope().document_ids or ()
+    documents = [{"document_id": each, "blob_name": "a.pdf", "etag": "v1"} for each in ids]
+    owner = {"organization_id": "acme", "user_id": "ann", "conversation_id": "c1"}
+    return {**owner, "documents": documents, **changes}
+
+
+def claims(**changes: object) -> dict[str, Any]:
+    now = int(time.time())
+    right = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 3600, "scope": packed()}
+    return {name: value for name, value in {**right, **changes}.items() if value is not None}
+
+
+def signed(key: str = KEY, algorithm: str = ALGORITHM, **changes: object) -> str:
+    return jwt.encode(claims(**changes), key, algorithm)
+
+
+def test_a_verified_token_gives_the_original_scope(tokens: ScopeTokens) -> None:
+    before = int(time.time())
+    verified, expires_at = tokens.verify(tokens.mint(scope(), seconds=90))
+    assert verified == scope()
+    assert verified.owner == OWNER
+    assert verified.document_ids == (document("a.pdf").document_id, document("b.pdf").document_id)
+    assert before + 90 <= expires_at <= int(time.time()) + 90
+
+
+def many(documents: int = 0, name: str = "運" * 40) -> Scope:
+    """The largest scope of a turn: the session, three contexts of the focus and 49 others."""
+    contexts = [
+        Place(
+            type=PlaceType.USECASE,
+            id="-".join([f"{number:016}"] * 3),
+            deep=number > 3,
+            near=number < 3,
+            name=name,
+        )
+        for number in range(52)
+    ]
+    ids = tuple(str(uuid.uuid4()) for _ in range(documents)) if documents else None
+    places = (session_place(OWNER), *contexts)
+    owner = {"organization_id": str(uuid.uuid4()), "user_id": str(uuid.uuid4())}
+    return Scope(
+        **owner, conversation_id=str(uuid.uuid4()), places=places, document_ids=ids, tools_off=("web_search",)
+    )
+
+
+@pytest.mark.parametrize(("documents", "most"), [(0, 12 * 1024), (50, 14 * 1024)])
+@pytest.mark.parametrize("name", ["x" * 72, "運" * 24, "é" * 36, "\U0001f600" * 18])
+def test_the_largest_scope_fits_into_a_header(
+    tokens: ScopeTokens, documents: int, most: int, name: str
+) -> None:
+    token = tokens.mint(many(documents, name), seconds=90)
+    assert len(token) <= most
+    assert tokens.verify(token)[0].places == many(documents, name).places
+
+
+def test_a_scope_that_is_too_large_for_a_header_is_not_minted(tokens: ScopeTokens) -> None:
+    with pytest.raises(InvalidInput, match="Too many"):
+        tokens.mint(many(documents=400), seconds=90)
+
+
+@pytest.mark.parametrize("scope", ["", "not base64", "eJwrSczNSVUoTi0qyywBAB1ABOA=", "bm8gemxpYg=="])
+def test_a_signed_text_that_is_no_scope_is_refused(tokens: ScopeTokens, scope: str) -> None:
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(signed(scope=scope))
+
+
+def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeTokens) -> None:
+    assert ScopeTokens(KEY).verify(tokens.mint(scope(), seconds=90))[0] == scope()
+    assert tokens.verify(signed())[0] == scope()
+
+
+def test_a_message_switches_tools_but_not_against_a_context() -> None:
+    switched = scope().model_copy(update={"tools_off": ("web_search",)})
+    switched = switched.switched({"web_search": True, "attach": True, "get_page": False})
+    assert (switched.tools_off, switched.tools_on) == (("get_page", "web_search"), ("attach",))
+    assert not switched.allows("web_search", only_reads=True)
+    assert not switched.allows("get_page", only_reads=True)
+    assert switched.allows("semantic_search", only_reads=True)
+    # The session is the caller's own.
+    assert switched.allows("attach", only_reads=False)
+    assert not switched.allows("rename", only_reads=False)
+
+
+@pytest.mark.parametrize("claim", [of_version_1(), of_version_1(role="viewer")])
+def test_a_token_of_the_release_before_is_valid(tokens: ScopeTokens, claim: dict[str, Any]) -> None:
+    """It had documents, or a compressed text of them, and at first a role that nothing read."""
+    assert tokens.verify(signed(scope=claim))[0] == scope()
+    compressed = base64.b64encode(zlib.compress(json.dumps(claim).encode())).decode()
+    assert tokens.verify(signed(scope=compressed))[0] == scope()
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("no.token.here", id="garbage"),
+        pytest.param(signed(key="x" * 64), id="other-key"),
+        pytest.param(signed(algorithm="HS512"), id="other-algorithm"),
+        pytest.param(signed(exp=int(time.time()) - 1), id="expired"),
+        pytest.param(signed(exp="soon"), id="expires-at-no-time"),
+        pytest.param(signed(exp=float("inf")), id="expires-at-infinity"),
+        pytest.param(signed(iat=float("-inf")), id="issued-at-infinity"),
+        pytest.param(signed(iat=int(time.time()) + 3600), id="issued-in-the-future"),
+        pytest.param(signed(nbf=int(time.time()) + 3600), id="not-yet-valid"),
+        pytest.param(jwt.api_jws.encode(b"[]", KEY, ALGORITHM), id="no-claims"),
+        pytest.param(jwt.api_jws.encode(b"{", KEY, ALGORITHM), id="no-json"),
+        pytest.param(signed(aud="elsewhere"), id="other-audience"),
+        pytest.param(signed(iss="another"), id="other-issuer"),
+        pytest.param(signed(exp=None), id="never-expires"),
+        pytest.param(signed(iat=None), id="undated"),
+        pytest.param(signed(aud=None), id="no-audience"),
+        pytest.param(signed(iss=None), id="no-issuer"),
+        pytest.param(signed(scope=None), id="no-scope"),
+        pytest.param(signed(scope="acme"), id="scope-of-another-shape"),
+        pytest.param(signed(scope=packed(admin=True)), id="unknown-field"),
+        pytest.param(signed(scope=of_version_1(role="none")), id="unknown-role"),
+        pytest.param(signed(scope=packed(version=3)), id="unknown-version"),
+        pytest.param(signed(scope=packed(places=[["x", "c1", 0, 1, "v", "", []]])), id="unknown-place"),
+        pytest.param(signed(scope=packed(places=[["s", "c1"]])), id="place-of-another-shape"),
+        pytest.param(signed(scope=packed(places=[["f", "a/b", 1, 1, "v", "", []]])), id="path-in-place"),
+        pytest.param(signed(scope=packed(user_id="..")), id="unsafe-owner"),
+        pytest.param(signed(scope=packed(organization_id="a/b")), id="path-in-owner"),
+    ],
+)
+def test_invalid_tokens_are_not_authenticated(tokens: ScopeTokens, token: str) -> None:
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(token)
+
+
+def test_an_unsigned_token_is_refused(tokens: ScopeTokens) -> None:
+    header = base64.urlsafe_b64encode(json.dumps({"alg": "none"}).encode()).rstrip(b"=").decode()
+    body = base64.urlsafe_b64encode(json.dumps(claims()).encode()).rstrip(b"=").decode()
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(f"{header}.{body}.")
+
+
+def test_a_token_whose_scope_was_widened_is_refused(tokens: ScopeTokens) -> None:
+    header, _, signature = tokens.mint(scope(), seconds=90).split(".")
+    wider = claims(scope=packed(organization_id="globex"))
+    body = base64.urlsafe_b64encode(json.dumps(wider).encode()).rstrip(b"=").decode()
+    with pytest.raises(NotAuthenticated):
+        tokens.verify(f"{header}.{body}.{signature}")
+
+
+def test_the_key_is_created_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "scope.key"
+    key = load_or_create_key(path)
+    assert len(key) >= 64
+    assert load_or_create_key(path) == key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert load_or_create_key(tmp_path / "other.key") != key
+
+
+def test_processes_that_start_together_use_one_key(tmp_path: Path) -> None:
+    for attempt in range(20):
+        path = tmp_path / str(attempt) / "scope.key"
+        with ThreadPoolExecutor(8) as pool:
+            keys = set(pool.map(load_or_create_key, [path] * 8))
+        assert len(keys) == 1
+        assert [left.name for left in path.parent.iterdir()] == ["scope.key"]
+
+
+@pytest.mark.parametrize("left", ["", "\n", "k" * 31, "k" * 31 + "\n"])
+def test_a_truncated_key_is_refused_and_not_changed(tmp_path: Path, left: str) -> None:
+    path = tmp_path / "scope.key"
+    path.write_text(left)
+    with pytest.raises(InvalidInput, match=r"scope\.key.* delete the file"):
+        load_or_create_key(path)
+    assert path.read_text() == left
+
+
+def test_a_trailing_line_end_is_not_part_of_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "scope.key"
+    key = load_or_create_key(path)
+    path.write_text(f"{key}\n")
+    assert load_or_create_key(path) == key
+
+
+def test_a_new_key_is_synced_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "scope.key"
+    synced: list[tuple[int, bool]] = []
+
+    def fsync(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_size, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    key = load_or_create_key(path)
+    assert synced == [(len(key), False)]
+
+
+def test_a_derived_key_is_deterministic_and_does_not_reveal_the_key() -> None:
+    secret = ScopeTokens(KEY).sub_key("sessions")
+    assert secret == ScopeTokens(KEY).sub_key("sessions")
+    assert len({secret, ScopeTokens(KEY).sub_key("other"), ScopeTokens("l" * 64).sub_key("sessions")}) == 3
+    assert KEY.encode() not in secret

@@ -1,0 +1,258 @@
+"""Which model the settings give."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import pytest
+from langchain_core.messages import HumanMessage
+from pydantic import BaseModel, Field
+
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
+from devkit.fakes import collect
+from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.embeddings import build_embedder
+from orc_core.llm.errors import ModelMisconfigured
+from orc_core.llm.factory import build_chat_model, build_chat_models, describe
+from orc_core.llm.provider import open_provider
+from orc_core.llm.tokens import TokenCounter
+from orc_core.offline.model import OfflineModel
+from tests.unit.orc_core.conftest import MakeSettings, OpenFor
+
+ASKED = [HumanMessage("Hello?")]
+
+
+def build_offline(counter: TokenCounter) -> OfflineModel:
+    return OfflineModel(counter=counter)
+
+
+async def test_without_a_key_the_offline_model_answers(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    models = build_chat_models(make_settings(), counter, None, offline=build_offline)
+    answer = await models.writer.complete(ASKED, budget=CallBudget(1))
+    assert "without a language model" in answer
+    assert models.writer.name == "extractive"
+
+
+@pytest.mark.slow
+def test_the_offline_model_imports_nothing_of_the_providers() -> None:
+    program = (
+        "import sys; from orc_core.llm.factory import build_chat_model;"
+        "from orc_core.llm.tokens import TiktokenCounter; from orc_core.infra.settings import CoreSettings; "
+        "from orc_core.offline.model import OfflineModel;"
+        "build = lambda counter: OfflineModel(counter=counter);"
+        "build_chat_model(CoreSettings(_env_file=None), 'writer', TiktokenCounter(), None, offline=build);"
+        "sys.exit(any(name in sys.modules for name in ('openai', 'langchain_openai', 'tiktoken')))"
+    )
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+
+
+async def test_a_model_whose_address_cannot_be_used_says_so_when_it_is_asked(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> None:
+    settings = make_settings(openai_base_url="http://model.example:port/v1")
+    model = build_chat_model(settings, "writer", counter, open_for(settings))
+    with pytest.raises(ModelMisconfigured, match="OPENAI_BASE_URL"):
+        await model.complete(ASKED, budget=CallBudget(1))
+
+
+def test_without_an_offline_model_a_missing_provider_is_an_error(
+    make_settings: MakeSettings, counter: TokenCounter
+) -> None:
+    with pytest.raises(ModelMisconfigured, match="OPENAI_API_KEY"):
+        build_chat_model(make_settings(), "writer", counter, None)
+
+
+async def test_roles_have_separate_models_on_one_connection_pool(
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+    base_url: str,
+) -> None:
+    settings = make_settings(openai_base_url=base_url, chat_model="big", planner_model="small")
+    provider = open_for(settings)
+    models = build_chat_models(settings, counter, provider)
+    await models.planner.complete(ASKED, budget=CallBudget(1))
+    await models.writer.complete(ASKED, budget=CallBudget(1))
+    assert [request.body["model"] for request in double.requests] == ["small", "big"]
+    await provider.aclose()
+    for model in (models.planner, models.writer):
+        with pytest.raises(RuntimeError, match="closed"):
+            await model.complete(ASKED, budget=CallBudget(1))
+
+
+async def test_azure_is_called_at_its_v1_path(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> None:
+    double = OpenAIDouble()
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(azure_openai_endpoint=f"{endpoint}/", azure_openai_api_key="secret")
+        model = build_chat_model(settings, "writer", counter, open_for(settings))
+        await model.complete(ASKED, budget=CallBudget(1))
+    assert double.requests[0].path == "/openai/v1/chat/completions"
+
+
+async def test_only_files_go_through_azures_responses_api(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> None:
+    double = OpenAIDouble()
+    file = {"type": "file", "base64": "", "mime_type": "application/pdf", "filename": "a.pdf"}
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="secret")
+        model = build_chat_model(settings, "writer", counter, open_for(settings))
+        await model.complete(ASKED, budget=CallBudget(1))
+        await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], budget=CallBudget(1))
+    paths = [request.path.rpartition("/v1/")[2] for request in double.requests]
+    assert paths == ["chat/completions", "responses"]
+
+
+async def test_the_responses_api_stores_nothing(
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+    double: OpenAIDouble,
+    base_url: str,
+) -> None:
+    settings = make_settings(openai_base_url=base_url, responses_api=True)
+    model = build_chat_model(settings, "writer", counter, open_for(settings))
+    await model.complete(ASKED, budget=CallBudget(1))
+    assert double.requests[0].path == "/v1/responses"
+    assert double.requests[0].body["store"] is False
+
+
+def test_azure_without_a_key_names_the_missing_setting(make_settings: MakeSettings) -> None:
+    settings = make_settings(azure_openai_endpoint="https://team.openai.azure.com")
+    with pytest.raises(ModelMisconfigured, match="AZURE_OPENAI_API_KEY"):
+        open_provider(settings)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "the offline extractive model"),
+        ({"openai_api_key": "sk-secret"}, "gpt-5.1 at api.openai.com"),
+        (
+            {"openai_base_url": "http://user:pw@localhost:1/v1", "chat_model": "a", "planner_model": "b"},
+            "a and b at localhost",
+        ),
+        (
+            {"azure_openai_endpoint": "https://x.openai.azure.com", "azure_openai_api_key": "secret"},
+            "gpt-5.1 at x.openai.azure.com",
+        ),
+    ],
+)
+def test_describe_names_the_models_and_no_secrets(
+    given: dict[str, str], expected: str, make_settings: MakeSettings
+) -> None:
+    described = describe(make_settings(**given))
+    assert described.startswith(expected)
+    assert "secret" not in described
+    assert "pw" not in described
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, None),
+        ({"openai_api_key": "sk"}, "text-embedding-3-small"),
+        ({"openai_api_key": "sk", "openai_base_url": "https://api.openai.com/v1"}, "text-embedding-3-small"),
+        ({"openai_api_key": "sk", "openai_base_url": "http://localhost:1/v1"}, None),
+        ({"openai_base_url": "http://localhost:1/v1", "embedding_model": "own"}, "own"),
+        ({"azure_openai_endpoint": "https://x.openai.azure.com", "azure_openai_api_key": "k"}, None),
+        ({"openai_api_key": "sk", "embedding_model": "off"}, None),
+        ({"openai_api_key": "sk", "embedding_model": ""}, None),
+    ],
+)
+def test_a_key_of_openai_alone_brings_vectors(
+    given: dict[str, str],
+    expected: str | None,
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    counter: TokenCounter,
+) -> None:
+    settings = make_settings(**given)
+    provider = open_for(settings) if settings.has_model else None
+    embedder = build_embedder(settings, counter, provider)
+    assert (embedder.name if embedder else None) == expected
+
+
+class Issue(BaseModel):
+    """What is wrong."""
+
+    text: str
+
+
+class Verdict(BaseModel):
+    """A verdict with all that schemas have."""
+
+    action: Literal["accept", "revise"]
+    coverage: float = Field(ge=0, le=1)
+    issues: list[Issue] = Field(default=[], max_length=3)
+    query: str | None = None
+
+
+AZURE_SETTINGS = {"azure_openai_api_key": "secret", "model_retries": 0}
+
+
+@pytest.mark.parametrize("responses", [False, True], ids=["chat completions", "responses"])
+async def test_a_reply_is_held_to_a_schema_where_the_provider_can_do_that(
+    responses: bool, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> None:
+    double = OpenAIDouble()
+    double.script.replies.append(
+        Reply(text='{"action": "revise", "coverage": 0.5, "issues": [{"text": "x"}]}')
+    )
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(azure_openai_endpoint=endpoint, responses_api=responses, **AZURE_SETTINGS)
+        model = build_chat_model(settings, "critic", counter, open_for(settings))
+        verdict = await model.structured(ASKED, Verdict, budget=CallBudget(1))
+    assert (verdict.action, verdict.issues[0].text, verdict.query) == ("revise", "x", None)
+    body = double.requests[0].body
+    form = body["text"]["format"] if responses else body["response_format"]["json_schema"]
+    assert form["strict"] is True
+    schema = form["schema"]
+    assert schema["required"] == ["action", "coverage", "issues", "query"]
+    assert (
+        schema["additionalProperties"]
+        is schema["properties"]["issues"]["items"]["additionalProperties"]
+        is False
+    )
+    assert not {"$ref", "$defs", "default", "minimum", "maxItems"} & set(_keys(schema))
+    assert "tools" not in body
+
+
+async def test_a_deployment_without_structured_outputs_is_asked_by_a_tool_call(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+) -> None:
+    double = OpenAIDouble()
+    double.script.failures.append(Failure(status=400))
+    with serving(double, prefix="") as endpoint:
+        settings = make_settings(azure_openai_endpoint=endpoint, **AZURE_SETTINGS)
+        model = build_chat_model(settings, "critic", counter, open_for(settings))
+        budget = CallBudget(5)
+        for _ in range(2):
+            assert (await model.structured(ASKED, Issue, budget=budget)).text == "Hello?"
+    assert ["tools" in request.body for request in double.requests] == [False, True, True]
+    assert budget.usage.model_calls == 3
+
+
+async def test_a_reasoning_model_gets_its_effort_and_no_temperature(
+    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter, double: OpenAIDouble, base_url: str
+) -> None:
+    settings = make_settings(openai_base_url=base_url, chat_model="gpt-5-mini")
+    model = build_chat_model(settings, "writer", counter, open_for(settings))
+    await collect(model.stream(ASKED, budget=CallBudget(1), max_tokens=300))
+    body = double.requests[0].body
+    assert (body["reasoning_effort"], body["max_completion_tokens"]) == ("minimal", 1300)
+    assert not {"temperature", "max_tokens"} & set(body)
+
+
+def _keys(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        yield from (key for key in schema if key != "properties")
+        for part in schema.values():
+            yield from _keys(part)

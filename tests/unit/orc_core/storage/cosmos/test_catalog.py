@@ -1,0 +1,162 @@
+"""The catalog in Cosmos DB where writes are lost, race or fail."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from orc_core.errors import DependencyDown
+from orc_core.models import BlobProperties, Document, StoredFile
+from orc_core.names import BlobPath, Owner
+from orc_core.storage.cosmos.catalog import CosmosCatalog
+from tests.unit.orc_core.storage.cosmos_containers import Way, pass_by, refusal
+
+OWNER = Owner("acme", "ann", "c1")
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+SEEN = Document.first_seen(BlobProperties(path=BlobPath(OWNER, "a.pdf"), etag="v1", size=3))
+READ = SEEN.model_copy(update={"pages": 3, "readable": True})
+AFRESH = SEEN.model_copy(update={"generation": "another"})
+
+
+def stored(file_id: str) -> StoredFile:
+    owned = SEEN.model_dump(include={"organization_id", "user_id", "conversation_id", "document_id", "etag"})
+    return StoredFile(file_id=file_id, blob_name="a.pdf", expires_at=NOW + timedelta(days=1), **owned)
+
+
+@pytest.fixture
+def catalog(documents: Way) -> CosmosCatalog:
+    return CosmosCatalog(documents.container, clock=lambda: NOW)
+
+
+async def test_an_advance_whose_answer_is_lost_is_a_success(documents: Way, catalog: CosmosCatalog) -> None:
+    await catalog.save(SEEN)
+    documents.losses = 1
+    assert await catalog.advance(READ)
+    assert documents.writes == ["upsert_item", "replace_item"]
+    assert await catalog.list_in(OWNER) == [READ]
+
+
+async def test_an_advance_that_meets_a_fresh_start_leaves_it(documents: Way, catalog: CosmosCatalog) -> None:
+    await catalog.save(SEEN)
+    documents.before_writes = [lambda: catalog.save(AFRESH)]
+    assert not await catalog.advance(READ)
+    assert await catalog.list_in(OWNER) == [AFRESH]
+
+
+async def test_an_advance_that_meets_a_deletion_brings_nothing_back(
+    documents: Way, catalog: CosmosCatalog
+) -> None:
+    await catalog.save(SEEN)
+    documents.before_writes = [lambda: catalog.delete(SEEN.path)]
+    assert not await catalog.advance(READ)
+    assert await catalog.list_in(OWNER) == []
+
+
+async def test_an_advance_that_meets_another_is_made_after_it(documents: Way, catalog: CosmosCatalog) -> None:
+    await catalog.save(SEEN)
+    documents.before_writes = [lambda: catalog.advance(SEEN.model_copy(update={"pages": 1}))]
+    assert await catalog.advance(READ)
+    assert await catalog.list_in(OWNER) == [READ]
+
+
+async def test_a_record_and_its_references_go_in_one_write(documents: Way, catalog: CosmosCatalog) -> None:
+    await catalog.save(SEEN)
+    await catalog.save_files([stored("file-1")])
+    documents.writes.clear()
+    documents.losses = 1
+    await catalog.delete(SEEN.path)
+    assert documents.writes == ["execute_item_batch"]
+    assert (await catalog.list_in(OWNER), await catalog.files_of(SEEN.path)) == ([], [])
+
+
+async def test_a_deletion_that_meets_another_is_no_error(documents: Way, catalog: CosmosCatalog) -> None:
+    await catalog.save(SEEN)
+    await catalog.save_files([stored("file-1")])
+    documents.before_writes = [lambda: catalog.drop_files([stored("file-1")]), pass_by]
+    await catalog.delete(SEEN.path)
+    assert await catalog.list_in(OWNER) == []
+
+
+async def test_a_reference_that_takes_the_place_of_a_dropped_one_stays(
+    documents: Way, catalog: CosmosCatalog
+) -> None:
+    await catalog.save_files([stored("file-1")])
+    documents.before_writes = [lambda: catalog.save_files([stored("file-2")])]
+    await catalog.drop_files([stored("file-1")])
+    assert await catalog.files_of(SEEN.path) == [stored("file-2")]
+
+
+async def test_dropping_a_reference_whose_answer_is_lost_is_no_error(
+    documents: Way, catalog: CosmosCatalog
+) -> None:
+    await catalog.save_files([stored("file-1")])
+    documents.losses = 1
+    await catalog.drop_files([stored("file-1")])
+    assert await catalog.files_of(SEEN.path) == []
+
+
+async def test_a_turn_asks_point_reads_of_one_partition(documents: Way, catalog: CosmosCatalog) -> None:
+    documents_of_a_turn = [SEEN, *(_named(f"{n}.pdf") for n in range(2))]
+    ids = [each.document_id for each in documents_of_a_turn]
+    for each in documents_of_a_turn:
+        await catalog.save(each)
+    assert await catalog.get(OWNER, ids) == documents_of_a_turn
+    await catalog.live_files(documents_of_a_turn)
+    assert documents.reads == ["read_item"] * 6
+    await catalog.list_in(OWNER)
+    await catalog.get(OWNER, [*ids, *map(str, range(20))])
+    assert documents.partitions == [["acme", "ann", "c1"]] * 2
+
+
+@pytest.mark.parametrize(
+    "hostile", ["x/../../../colls/conversations/docs/head", "x?y", "x#y", "x\\y", "x" * 2000, "x y", ""]
+)
+async def test_an_id_that_leads_elsewhere_is_not_asked_for(
+    documents: Way, catalog: CosmosCatalog, hostile: str
+) -> None:
+    assert await catalog.get(OWNER, [hostile]) == []
+    assert documents.reads == ([] if hostile else ["read_item"])
+
+
+Read = Callable[[CosmosCatalog], Awaitable[object]]
+READING: dict[str, Read] = {
+    "get": lambda catalog: catalog.get(OWNER, [SEEN.document_id]),
+    "get many": lambda catalog: catalog.get(OWNER, [SEEN.document_id, *map(str, range(20))]),
+    "list_in": lambda catalog: catalog.list_in(OWNER),
+    "advance": lambda catalog: catalog.advance(READ),
+    "duplicates": lambda catalog: catalog.duplicates(OWNER, "5"),
+    "stored_bytes": lambda catalog: catalog.stored_bytes("acme"),
+    "unfinished": lambda catalog: catalog.unfinished(),
+    "live_files": lambda catalog: catalog.live_files([SEEN]),
+    "files_of": lambda catalog: catalog.files_of(SEEN.path),
+    "drop_files": lambda catalog: catalog.drop_files([stored("file-1")]),
+    "delete": lambda catalog: catalog.delete(SEEN.path),
+    "ping": lambda catalog: catalog.ping(),
+}
+
+
+@pytest.mark.parametrize("read", READING.values(), ids=READING)
+async def test_a_read_that_fails_is_an_error(documents: Way, catalog: CosmosCatalog, read: Read) -> None:
+    documents.failure = refusal(403)
+    with pytest.raises(DependencyDown) as down:
+        await read(catalog)
+    assert down.value.dependency == "store"
+
+
+@pytest.mark.parametrize("status", [400, 408, 410, 429, 500, 503])
+async def test_however_a_read_fails_nothing_looks_absent(
+    documents: Way, catalog: CosmosCatalog, status: int
+) -> None:
+    documents.failure = refusal(status)
+    with pytest.raises(DependencyDown):
+        await catalog.get(OWNER, [SEEN.document_id])
+
+
+@pytest.mark.parametrize("read", READING.values(), ids=READING)
+async def test_a_container_that_is_not_there_is_an_error(nowhere: Way, read: Read) -> None:
+    with pytest.raises(DependencyDown):
+        await read(CosmosCatalog(nowhere.container))
+
+
+def _named(name: str) -> Document:
+    return Document.first_seen(BlobProperties(path=BlobPath(OWNER, name), etag="v1", size=3))

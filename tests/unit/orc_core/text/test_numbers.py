@@ -1,0 +1,68 @@
+"""Dates in different notations have one form."""
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orc_core.text.numbers import find_dates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2023-04-05",
+        "2023/4/5",
+        "05.04.2023",
+        "5. April 2023",
+        "5th of April 2023",
+        "April 5, 2023",
+        "Apr. 5 2023",
+        "5 avril 2023",
+        "5 de abril de 2023",
+        "2023年4月5日",
+        "on 5 April, 2023.",
+    ],
+)
+def test_dates_have_one_form(text: str) -> None:
+    assert find_dates(text) == ["2023-04-05"]
+
+
+def test_an_ambiguous_date_gives_both_readings() -> None:
+    assert find_dates("04/05/2023") == ["2023-05-04", "2023-04-05"]
+    assert find_dates("12/25/2023") == ["2023-12-25"]
+
+
+@pytest.mark.parametrize(
+    "text", ["1.2.2023.4", "2023", "5 apples 2023", "99/99/2023", "v1.10.2", "May 2023", ""]
+)
+def test_other_numbers_are_not_dates(text: str) -> None:
+    assert find_dates(text) == []
+
+
+@given(st.dates(datetime.date(1800, 1, 1), datetime.date(2099, 12, 31)))
+def test_generated_dates_are_found(date: datetime.date) -> None:
+    assert find_dates(f"on {date}") == [str(date)]
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "(April 5, 2023)",
+        "(5th of April., 2023)",
+        "5. April 2023",
+        "5 de abril del 2023",
+        "2023-04-05",
+        "05.04.2023",
+    ],
+)
+def test_a_date_is_found_among_the_years_of_a_table(date: str) -> None:
+    assert find_dates(f"Year 2021 2022 as of {date} 2023 2024 2025") == ["2023-04-05"]
+
+
+def test_dates_are_found_wherever_their_years_are() -> None:
+    filler = "no date here " * 20
+    text = f"5 April 2023 {filler} 2024-05-06 and 7.6.2024 {filler} April 5th, 2025"
+    found = ["2023-04-05", "2024-05-06", "2024-06-07", "2025-04-05"]
+    assert find_dates(text) == found

@@ -1,0 +1,99 @@
+"""Parts of a document that a question names: pages by number and label, sheets, clauses."""
+
+import pytest
+
+from orc_core.models import Page
+from orc_core.text.parts import MOST_NAMED, may_name_parts, named_parts, pages_named
+
+LEASE = [
+    Page(number=1, text="Contents\n3.3 Rent rises .... 2\n4 Deposit .... 3", label="i"),
+    Page(
+        number=2,
+        text="3 Rent\n3.2 The rent is due.\n3.3 The rent rises\nwithin 14 days.\n3.3.1 Not in May.",
+        label="1",
+    ),
+    Page(
+        number=3,
+        text="Nor in June.\nTable 2 and others.\n3.4 Other\n4. Deposit\nIt is 900.\n5. End\nArticle 12 Keys",
+        label="2",
+    ),
+    Page(number=4, text="Item | Price\nTable 2: Fees", label="Prices (hidden sheet)"),
+]
+
+
+def found(question: str) -> list[str]:
+    """The parts as their page and their text."""
+    parts = named_parts(question, LEASE)
+    return [f"{part.at + 1}: {LEASE[part.at].text[part.start : part.end].strip()}" for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("question", "pages"),
+    [
+        ("What is on page 4?", [4]),
+        ("Summarise page 2", [3, 2]),  # the printed number first
+        ("Was steht auf Seite i?", [1]),
+        ("And the last page?", [4]),
+        ("¿Qué dice la última página?", [4]),
+        ("La première page ?", [1]),
+        ("Pages 3-4", [3, 4]),
+        ("What is on sheet Prices?", [4]),
+        ('Which columns has the "Prices" sheet?', [4]),
+        ("slide 4", [4]),
+        ("What is on page ix?", []),
+        ("What are the prices?", []),
+    ],
+)
+def test_pages_are_found_by_number_label_and_place(question: str, pages: list[int]) -> None:
+    assert found(question) == [f"{page}: {LEASE[page - 1].text}" for page in pages]
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "What does clause 3.3 say?",
+            [
+                "2: 3.3 The rent rises\nwithin 14 days.\n3.3.1 Not in May.",
+                "3: Nor in June.\nTable 2 and others.",
+            ],
+        ),
+        ("3.3.1?", ["2: 3.3.1 Not in May.", "3: Nor in June.\nTable 2 and others."]),
+        ("Was regelt Ziffer 3.2?", ["2: 3.2 The rent is due."]),
+        ("How much is it by section 4?", ["3: 4. Deposit\nIt is 900."]),
+        ("What is article 12 about?", ["3: Article 12 Keys"]),
+        ("Is notice given within 14 days?", []),
+        ("What does table 2 show?", ["4: Item | Price\nTable 2: Fees"]),  # a table can be above its caption
+        ("Clause 9.9", []),
+    ],
+)
+def test_a_clause_ends_where_the_next_one_begins(question: str, parts: list[str]) -> None:
+    assert found(question) == parts
+
+
+def test_most_questions_name_no_part() -> None:
+    assert not may_name_parts("What was the revenue in Q2 2024, and who wrote it?")
+    assert may_name_parts("Read § 4") and may_name_parts("the final page")
+
+
+@pytest.mark.parametrize(
+    ("question", "pages"),
+    [
+        ("What is on page 7?", [7]),
+        ("Was steht auf Seite 12 und auf S. 3?", [12, 3]),
+        ("Compare pages 2-4", [2, 3, 4]),
+        ("pages 2 and 9", [2, 9]),
+        ("Qué dice la página 5", [5]),
+        ("Are there 7 pages?", []),
+        ("page 1-999999", list(range(1, 22))),
+        ("第3页", [3]),
+        ("on the 3rd page", [3]),
+    ],
+)
+def test_numbers_of_pages(question: str, pages: list[int]) -> None:
+    assert pages_named(question) == pages
+
+
+def test_a_question_can_name_so_many_pages_and_no_more() -> None:
+    question = " ".join(f"s.{number}-{number + 20}" for number in range(1000, 18_000, 21))
+    assert pages_named(question) == list(range(1000, 1000 + MOST_NAMED))
