@@ -1,5 +1,6 @@
 """The messages between the orchestrator and the tools server."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
@@ -10,13 +11,57 @@ from orc_core.documents.places import DocumentOrigin, PlaceType
 from orc_core.grounding.models import Citation, Grounding, WrittenMark
 from orc_core.models import FileRef, Record, RetrievalStep, Usage
 
-TEXT_TOOLS = frozenset(
-    "semantic_search search_pages get_page follow_relation documents_get_summary documents_get_content "
-    "documents_analyze".split()
-)
-"""The tools that search or read the text of documents: only they can show that the text lacks an answer."""
-TOOLS = TEXT_TOOLS | {"document_chat", "get_ontology", "documents_list", "web_search"}
-"""Every tool that a tools server can have, whether it is offered at present or not."""
+
+@dataclass(frozen=True)
+class ToolFacts:
+    """What is said of a tool everywhere: to models, to people, and in the settings of contexts."""
+
+    name: str
+    title: str
+    about: str
+    """For people. Models read the docstring of the tool."""
+    reads_text: bool = False
+    """Searches or reads the text of documents: only such a tool can show that the text lacks an answer."""
+    kind: Literal["read", "update"] = "read"
+    """One that updates has to be switched on for a message (Scope.allows). A broken call is not repeated."""
+    is_external: bool = False
+    """Sends its arguments to a service of others."""
+
+
+_LISTED = [
+    ToolFacts("document_chat", "Ask documents", "Answers from documents that the question names."),
+    ToolFacts(
+        "documents_analyze",
+        "Analyse a whole document",
+        "Reads a document from its first page to its last.",
+        reads_text=True,
+    ),
+    ToolFacts("documents_get_content", "Read a document", "Reads the text of a document.", reads_text=True),
+    ToolFacts(
+        "documents_get_summary", "Summarise a document", "Reads the summary of a document.", reads_text=True
+    ),
+    ToolFacts("documents_list", "List documents", "Lists the documents that can be read."),
+    ToolFacts(
+        "follow_relation",
+        "Follow a relation",
+        "Finds pages by the names that they have in common.",
+        reads_text=True,
+    ),
+    ToolFacts("get_ontology", "Show the vocabulary", "Lists the names and terms that the documents use."),
+    ToolFacts("get_page", "Read a page", "Reads the text of one page.", reads_text=True),
+    ToolFacts("search_pages", "Search pages", "Finds pages by their summaries and topics.", reads_text=True),
+    ToolFacts("semantic_search", "Search passages", "Finds passages by words and meaning.", reads_text=True),
+    ToolFacts(
+        "web_search",
+        "Search the web",
+        "Asks a search engine of the web, in the words of the question.",
+        is_external=True,
+    ),
+]
+TOOL_FACTS = {tool.name: tool for tool in _LISTED}
+"""Every tool that a tools server can have, whether it is offered at present or not, by its name."""
+TOOLS = frozenset(TOOL_FACTS)
+TEXT_TOOLS = frozenset(tool.name for tool in _LISTED if tool.reads_text)
 MAX_QUESTION_CHARACTERS = 10_000
 MAX_QUERY_CHARACTERS = 2000
 STREAM_META_KEY = "orc/stream"

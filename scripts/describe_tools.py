@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +73,7 @@ def describe(tools: list[Tool]) -> str:
     """The text of docs/tools.md: all tools in one table, then each by itself."""
     shown = _shown_to_models(tools)
     rows = [OVERVIEW, *(_row(tool, shown.get(tool.name)) for tool in tools), ""]
-    return "\n".join([HEAD, *rows, *map(_section, tools)])
+    return "\n".join([HEAD, *rows, *map(_section, tools), *_types(tools)])
 
 
 def _row(tool: Tool, shown: list[str] | None) -> str:
@@ -139,6 +140,19 @@ def _fields(schema: Json) -> Iterator[str]:
         yield f"| `{name}` | {_type(part, schema)} | {part.get('description', '')} |"
         for inner, inside in _inside(part, schema).get("properties", {}).items():
             yield f"| `{name}.{inner}` | {_type(inside, schema)} | {inside.get('description', '')} |"
+
+
+def _types(tools: list[Tool]) -> Iterator[str]:
+    """The types that are within those of a result, each once."""
+    schemas = {
+        name: part for tool in tools for name, part in (tool.output_schema or {}).get("$defs", {}).items()
+    }
+    inner = {name for part in schemas.values() for name in re.findall(r'"#/\$defs/(\w+)"', json.dumps(part))}
+    yield from ["## Types within results", "", "| field | type | meaning |", "| --- | --- | --- |"]
+    for name in sorted(inner):
+        for field, part in schemas[name].get("properties", {}).items():
+            yield f"| `{name}.{field}` | {_type(part, {'$defs': schemas})} | {part.get('description', '')} |"
+    yield ""
 
 
 def _inside(part: Json, schema: Json) -> Json:

@@ -297,7 +297,7 @@ async def _send(text: str, writer: CitationWriter, work: _ChatCall) -> None:
 def register(server: MCPServer[None], chat: DocumentChat, scope: CallScope) -> None:
     """Registers the tool."""
 
-    @offer(server, "Ask documents", NotFound.code, UnsafeName.code, NoReadableDocument.code)
+    @offer(server, NotFound.code, UnsafeName.code, NoReadableDocument.code)
     async def document_chat(
         question: Question,
         document_names: Annotated[

@@ -198,7 +198,7 @@ def content_as_text(content: ContentResult) -> str:
 def register(server: MCPServer[None], contents: DocumentContents, scope: CallScope) -> None:
     """Registers the tools."""
 
-    @offer(server, "List documents")
+    @offer(server)
     async def documents_list(
         context: ContextName = ALL,
         status: DocumentStatus | None = None,
@@ -220,15 +220,13 @@ def register(server: MCPServer[None], contents: DocumentContents, scope: CallSco
 
     if contents.has_analysis:
 
-        @offer(
-            server, "Summarise a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code
-        )
+        @offer(server, NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
         async def documents_get_summary(document_id: DocumentId) -> Annotated[CallToolResult, SummaryResult]:
             """Get the summary of one document, once its status is `completed`."""
             result = await contents.summary(scope(), document_id)
             return success(result, f"{document_line(result.filename, result.document_id)}: {result.summary}")
 
-    @offer(server, "Read a document", NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
+    @offer(server, NotFound.code, NOT_READY, SUMMARY_FAILED, NoReadableDocument.code)
     async def documents_get_content(
         document_id: DocumentId,
         ctx: Context[None],

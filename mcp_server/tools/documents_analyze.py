@@ -226,7 +226,7 @@ def _reason(chosen: int, pages: int, failed: int, plan: PartsPlan, run: _Run) ->
 def register(server: MCPServer[None], analyze: DocumentsAnalyze, scope: CallScope) -> None:
     """Registers the tool."""
 
-    @offer(server, "Analyse a whole document", NotFound.code, NoReadableDocument.code)
+    @offer(server, NotFound.code, NoReadableDocument.code)
     async def documents_analyze(
         document_id: DocumentId, question: Question, ctx: Context[None]
     ) -> Annotated[CallToolResult, DocumentsAnalyzeResult]:

@@ -81,7 +81,7 @@ def page_reference(page: str | None, document_id: str | None, number: int | None
 def register(server: MCPServer[None], pages: Pages, scope: CallScope) -> None:
     """Registers the tool."""
 
-    @offer(server, "Read a page", NotFound.code, NoReadableDocument.code)
+    @offer(server, NotFound.code, NoReadableDocument.code)
     async def get_page(
         ctx: Context[None],
         page_id: PageId | None = None,

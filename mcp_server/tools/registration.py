@@ -9,7 +9,7 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Literal, ParamSpec, Protocol
+from typing import Annotated, ParamSpec, Protocol
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -26,10 +26,12 @@ from orc_core.mcp_contract import (
     MAX_QUERY_CHARACTERS,
     MAX_QUESTION_CHARACTERS,
     STREAM_META_KEY,
+    TOOL_FACTS,
     MarkDelta,
     Progress,
     StatusLine,
     TextDelta,
+    ToolFacts,
     ToolFailure,
     tool_progress,
     without_nulls,
@@ -152,9 +154,6 @@ class CallProgress:
 
 ERRORS_META_KEY = "orc/errors"
 """Key in a tool's `_meta`: the error codes of this tool, besides those of every tool."""
-READ_ONLY = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
 
 CallScope = Callable[[], Scope]
 """Returns the scope of the current call."""
@@ -163,26 +162,32 @@ Tool = Callable[Arguments, Awaitable[CallToolResult]]
 
 
 def offer(
-    server: MCPServer[None],
-    title: str,
-    *errors: str,
-    open_world: bool = False,
-    access: Literal["read", "update"] = "read",
+    server: MCPServer[None], *errors: str, facts: ToolFacts | None = None
 ) -> Callable[[Tool[Arguments]], Tool[Arguments]]:
-    """Register a function as a tool under its own name; its docstring is the description.
+    """Registers a function as the tool of its name, with the title and kind of TOOL_FACTS.
 
-    `open_world`: it sends its arguments to an external service. A tool with the `access` `update` changes
-    something: it has to be switched on for a message, see Scope.allows, and a broken call is not repeated.
+    Its docstring is the description for models, `errors` are its additional error codes. `facts` replace
+    those of TOOL_FACTS.
     """
 
-    only_reads = access == "read"
-    hints = {"open_world_hint": open_world, "read_only_hint": only_reads, "idempotent_hint": only_reads}
-    annotations = READ_ONLY.model_copy(update=hints)
-    meta = {ERRORS_META_KEY: sorted(errors)}
-    # Below Python 3.13 a docstring has the indentation of its source.
-    return lambda tool: server.tool(
-        title=title, description=inspect.getdoc(tool), annotations=annotations, meta=meta
-    )(reports_failures(tool))
+    def register(tool: Tool[Arguments]) -> Tool[Arguments]:
+        known = facts or TOOL_FACTS[tool.__name__]
+        only_reads = known.kind == "read"
+        annotations = ToolAnnotations(
+            read_only_hint=only_reads,
+            destructive_hint=False,
+            idempotent_hint=only_reads,
+            open_world_hint=known.is_external,
+        )
+        # Below Python 3.13 a docstring has the indentation of its source.
+        return server.tool(
+            title=known.title,
+            description=inspect.getdoc(tool),
+            annotations=annotations,
+            meta={ERRORS_META_KEY: sorted(errors)},
+        )(reports_failures(tool))
+
+    return register
 
 
 ContextName = Annotated[

@@ -122,7 +122,7 @@ def register(server: MCPServer[None], relations: Relations | None, scope: CallSc
     if relations is None:
         return
 
-    @offer(server, "Follow a relation")
+    @offer(server)
     async def follow_relation(
         entity_value: Annotated[
             str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS, description="an entity's name")
@@ -147,7 +147,7 @@ def register(server: MCPServer[None], relations: Relations | None, scope: CallSc
             lines.append(f"{page_line(page.blob_name, page.page_number, page.page_id)}: {says}")
         return success(result, "\n".join(lines) or "No page was found.")
 
-    @offer(server, "Show the vocabulary")
+    @offer(server)
     async def get_ontology(context: ContextName = ALL) -> Annotated[CallToolResult, GetOntologyResult]:
         """List the types of entities and relations in the documents, and the aliases of entities.
 

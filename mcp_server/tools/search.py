@@ -200,7 +200,7 @@ def _page(document: Document, hits: Sequence[Hit], analysis: PageAnalysis | None
 def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) -> None:
     """Registers the tools."""
 
-    @offer(server, "Search passages")
+    @offer(server)
     async def semantic_search(
         query: Query,
         ctx: Context[None],
@@ -216,7 +216,7 @@ def register(server: MCPServer[None], search: DocumentSearch, scope: CallScope) 
         found = [f"{page_line(p.blob_name, p.page, p.page_id)}: {p.text}" for p in result.passages]
         return success(result, _as_text(found, result.documents, result.counts))
 
-    @offer(server, "Search pages")
+    @offer(server)
     async def search_pages(
         query: Query,
         ctx: Context[None],

@@ -60,7 +60,7 @@ def register(server: MCPServer[None], web: WebSearchTool | None, scope: CallScop
     if web is None:
         return
 
-    @offer(server, "Search the web", AUTH, QUOTA, REFUSED, NOT_IN_PLAN, BUSY, open_world=True)
+    @offer(server, AUTH, QUOTA, REFUSED, NOT_IN_PLAN, BUSY)
     async def web_search(
         query: Query,
         ctx: Context[None],

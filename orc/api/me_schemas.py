@@ -4,10 +4,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from orc.api.schemas import View, example
+from orc.api.schemas import example
 from orc.contexts.models import ContextType
 from orc.limits.window import Window
 from orc.settings import AuthMode, Settings
+from orc.tools.catalogue import OfferedTool
 
 SIGN_IN, SIGN_OUT = "/.auth/login/aad", "/.auth/logout"
 """Where Azure's authentication signs a browser in and out."""
@@ -71,7 +72,7 @@ class ModelView(BaseModel):
     images: bool = Field(description="reads pictures")
 
 
-class ToolView(View):
+class ToolView(BaseModel):
     """A tool. A request switches it off by `tools: {name: false}`."""
 
     name: str
@@ -79,6 +80,17 @@ class ToolView(View):
     description: str
     available: bool = Field(description="the tools server offers it now")
     kind: Literal["read", "update"]
+
+    @classmethod
+    def of(cls, tool: OfferedTool) -> "ToolView":
+        facts = tool.facts
+        return cls(
+            name=facts.name,
+            title=facts.title,
+            description=facts.about,
+            available=tool.available,
+            kind=facts.kind,
+        )
 
 
 class Me(BaseModel):

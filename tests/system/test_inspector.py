@@ -17,7 +17,6 @@ from devkit.system import System
 from orc_core.mcp_contract import DocumentChatResult, DocumentsListResult
 from orc_core.names import BlobPath, Owner, page_id
 from tests.system.steps import Json, call_tool, conversation_with, scope_over, wait_until
-from tests.unit.mcp_server.test_tools_over_mcp import CALLS as OVER_MCP
 
 INSPECTOR = ".bin/mcp-inspector"
 SECONDS = 60
@@ -27,7 +26,10 @@ PATIENT = ("--connect-timeout", str(1000 * SECONDS))
 """A busy machine starts a server in more than the 15 s that the inspector waits by itself."""
 QUESTION = "When does the quay open?"
 CALLS: dict[str, Json] = {
-    **OVER_MCP,
+    "documents_list": {},
+    "documents_analyze": {"document_id": "DOCUMENT", "question": QUESTION},
+    "get_page": {"page_id": "PAGE"},
+    "get_ontology": {},
     "document_chat": {"question": QUESTION, "document_names": ["a.txt"]},
     "documents_get_summary": {"document_id": "DOCUMENT"},
     "documents_get_content": {"document_id": "DOCUMENT", "max_chars": 5000},

@@ -11,7 +11,6 @@ import pytest
 from devkit.system import System, principal_headers, upload
 from orc.contexts.ids import new_id as new_context_id
 from orc_core.names import BlobPath, Owner
-from scripts.api_snapshot import OPENAPI as SNAPSHOT
 from scripts.api_snapshot import snapshot
 from tests.system.conftest import MakeClient
 from tests.system.steps import Json, answered, ask, conversation, conversation_with, new_id
@@ -56,7 +55,7 @@ HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label"
 HARMLESS |= {"number", "numbers", "width", "v", "boxes", "download", "if-none-match"}
 SECRET = "The canary sings at noon."
 
-OPENAPI: Json = snapshot()[SNAPSHOT]
+OPENAPI: Json = snapshot()
 """The document as it was written: every process of pytest would have to make it again.
 
 tests/unit/scripts compares it with the code."""

@@ -8,15 +8,12 @@ import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.system import ask_streaming, read_events
-from scripts.api_snapshot import OPENAPI as SNAPSHOT
 from scripts.api_snapshot import snapshot
 from tests.system.documented import misfits, openapi
 from tests.system.steps import PROBLEM, Json, answered, ask, conversation, conversation_with
 
 NAMES = [
-    f"{method.upper()} {path}"
-    for path, operations in snapshot()[SNAPSHOT]["paths"].items()
-    for method in operations
+    f"{method.upper()} {path}" for path, operations in snapshot()["paths"].items() for method in operations
 ]
 """From the snapshot, which has no prose: to make the document takes a second, in every process of pytest."""
 

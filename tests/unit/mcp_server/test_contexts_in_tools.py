@@ -19,6 +19,7 @@ from orc.graphs.origins import Origins
 from orc_core.bootstrap import open_documents
 from orc_core.documents.places import Access, Place, PlaceType, session_place
 from orc_core.documents.scope import Scope
+from orc_core.mcp_contract import ToolFacts
 from orc_core.names import Owner
 from tests.unit.mcp_server.stand_ins import ANN
 
@@ -104,7 +105,10 @@ async def opened(ids: dict[str, str], folder: Path) -> AsyncIterator[Calls]:
     async with open_app(Settings(data_dir=folder)) as services:
         calls.server = build_stdio_server(services, lambda: calls.scope)
 
-        @offer(calls.server, "Change something", access="update")
+        @offer(
+            calls.server,
+            facts=ToolFacts("change_something", "Change something", "Changes it.", kind="update"),
+        )
         async def change_something() -> CallToolResult:
             """Changes something."""
             calls.changed.append("once")

@@ -4,7 +4,6 @@ import ast
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -20,46 +19,16 @@ from mcp_server.tools.registration import ERRORS_META_KEY
 from orc_core.analysis.models import Entity, PageAnalysis
 from orc_core.bootstrap import open_documents
 from orc_core.documents.scope import Scope
-from orc_core.mcp_contract import TOOLS
 from orc_core.models import Document
-from orc_core.names import BlobPath, Owner, page_id
+from orc_core.names import BlobPath, Owner
 from scripts.describe_tools import live_tools
 from tests.unit.mcp_server.stand_ins import store_model_analysis
+from tests.unit.mcp_server.tool_calls import HARMLESS, IDENTIFIERS, LOCAL, Arguments, calls_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 ANN, BOB = Owner("acme", "ann", "c-1"), Owner("acme", "bob", "c-2")
 SECRET = "The canary sings at noon."
-IDENTIFIERS = {"document_id", "page_id"}
-HARMLESS = {
-    "query",
-    "top_k",
-    "limit",
-    "page_number",
-    "entity_value",
-    "relation_type",
-    "direction",
-    "question",
-}
-HARMLESS |= {"context", "status", "name", "cursor"}
-"""`context` selects among the places of the token, see test_places.py."""
-HARMLESS |= {"max_chars", "document_names", "cached_file_info", "look_for"}
-Arguments = dict[str, Any]
-
-CALLS: dict[str, list[Arguments]] = {
-    "get_page": [{"document_id": "DOCUMENT", "page_number": 1}, {"page_id": "PAGE"}],
-    "documents_get_summary": [{"document_id": "DOCUMENT"}],
-    "documents_get_content": [{"document_id": "DOCUMENT"}],
-    "documents_analyze": [{"document_id": "DOCUMENT", "question": "When does the canary sing?"}],
-}
-"""How to call each tool that takes an identifier: once for each way of giving it."""
-SEARCHES: dict[str, Arguments] = {
-    "semantic_search": {"query": "canary noon"},
-    "search_pages": {"query": "canary noon"},
-    "follow_relation": {"entity_value": "canary"},
-    "get_ontology": {},
-    "documents_list": {},
-}
 
 
 def methods_used_of_the_library() -> dict[str, set[str]]:
@@ -77,10 +46,6 @@ def methods_used_of_the_library() -> dict[str, set[str]]:
 async def test_no_tool_asks_for_the_documents_of_an_owner() -> None:
     """Every document comes from what the token makes accessible; none from an owner or a list of blobs."""
     assert methods_used_of_the_library().keys() == {"page", "find_accessible", "count", "readable", "text"}
-
-
-async def test_these_tests_call_every_tool_that_reads_documents() -> None:
-    assert {*CALLS, *SEARCHES, "document_chat", "web_search"} == TOOLS
 
 
 @pytest.fixture(scope="module")
@@ -121,9 +86,11 @@ async def call(server: MCPServer[None], name: str, arguments: Arguments) -> Call
         return await client.call_tool(name, arguments)
 
 
-def filled(arguments: Arguments, document_id: str) -> Arguments:
-    values = {"DOCUMENT": document_id, "PAGE": page_id(document_id, 1)}
-    return {name: values.get(value, value) for name, value in arguments.items()}
+async def calls_with(server: MCPServer[None], name: str, document: str) -> list[Arguments]:
+    """The calls of a tool that identify a document, with this text as its id."""
+    [tool] = [each for each in await server.list_tools() if each.name == name]
+    calls = calls_of(tool, "When does the canary sing?", document)
+    return [each for each in calls if IDENTIFIERS & each.keys()]
 
 
 def failure(result: CallToolResult) -> Arguments:
@@ -136,13 +103,11 @@ def failure(result: CallToolResult) -> Arguments:
 
 async def test_every_argument_of_every_tool_is_known_to_these_tests() -> None:
     for tool in await live_tools():
-        names = set(tool.input_schema["properties"])
-        assert names - IDENTIFIERS <= HARMLESS, f"{tool.name}: an argument that may name something"
-        ways = [name for arguments in CALLS.get(tool.name, []) for name in arguments]
-        assert names & IDENTIFIERS <= set(ways), f"teach CALLS about {tool.name}"
+        unknown = set(tool.input_schema["properties"]) - IDENTIFIERS - HARMLESS
+        assert not unknown, f"{tool.name}: an argument that may name something"
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", LOCAL)
 async def test_foreign_out_of_scope_and_absent_ids_are_refused_alike(
     name: str, server: MCPServer[None]
 ) -> None:
@@ -155,39 +120,37 @@ async def test_foreign_out_of_scope_and_absent_ids_are_refused_alike(
         "../own.txt",
         str(BlobPath(BOB, "own.txt")),
     ]
-    for arguments in CALLS[name]:
-        shown = [failure(await call(server, name, filled(arguments, each))) for each in elsewhere]
+    for calls in zip(*[await calls_with(server, name, each) for each in elsewhere], strict=True):
+        shown = [failure(await call(server, name, each)) for each in calls]
         assert (shown[0]["code"], shown[0]["retryable"]) == ("not_found", False)
         assert shown == [shown[0]] * len(elsewhere)
 
 
-@pytest.mark.parametrize("name", CALLS)
-async def test_ids_in_scope_are_accepted(name: str, server: MCPServer[None], own: Document) -> None:
-    for arguments in CALLS[name]:
-        result = await call(server, name, filled(arguments, own.document_id))
-        assert not result.is_error or failure(result)["code"] == "not_ready"
-
-
-@pytest.mark.parametrize("name", CALLS)
-async def test_a_name_means_the_document_of_the_conversation_and_no_other_of_this_name(
+@pytest.mark.parametrize("name", LOCAL)
+async def test_ids_in_scope_are_accepted_and_a_name_means_the_document_of_the_conversation(
     name: str, server: MCPServer[None], own: Document
 ) -> None:
-    for arguments in CALLS[name]:
-        named, identified = [
-            await call(server, name, filled(arguments, each)) for each in (own.blob_name, own.document_id)
-        ]
+    """Ann has no other document in scope, and Bob one of the same name."""
+    by_id, by_name = [await calls_with(server, name, each) for each in (own.document_id, own.blob_name)]
+    for pair in zip(by_id, by_name, strict=True):
+        identified, named = [await call(server, name, each) for each in pair]
+        assert not identified.is_error or failure(identified)["code"] == "not_ready"
         assert named == identified
         assert "canary sings" not in named.model_dump_json()
 
 
-@pytest.mark.parametrize("name", SEARCHES)
-async def test_a_search_never_leaves_the_scope(name: str, server: MCPServer[None]) -> None:
-    result = await call(server, name, SEARCHES[name])
-    assert not result.is_error
-    shown = result.model_dump_json()
-    assert "canary sings" not in shown
-    assert "more.txt" not in shown
-    assert BlobPath(BOB, "own.txt").document_id not in shown
+@pytest.mark.parametrize("name", LOCAL)
+async def test_no_tool_shows_anything_outside_its_scope(
+    name: str, server: MCPServer[None], own: Document
+) -> None:
+    [tool] = [each for each in await server.list_tools() if each.name == name]
+    for arguments in calls_of(tool, "canary", own.document_id, own.blob_name):
+        result = await call(server, name, arguments)
+        assert not result.is_error or failure(result)["code"] == "not_ready"
+        shown = result.model_dump_json()
+        assert "canary sings" not in shown
+        assert "more.txt" not in shown
+        assert BlobPath(BOB, "own.txt").document_id not in shown
 
 
 @pytest.mark.parametrize(

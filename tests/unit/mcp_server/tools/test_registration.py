@@ -11,7 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 
 from mcp_server.tools.registration import SILENT_SECONDS, STATUS_SECONDS, CallProgress, offer
-from orc_core.mcp_contract import STREAM_META_KEY, StatusLine, tool_progress
+from orc_core.mcp_contract import STREAM_META_KEY, StatusLine, ToolFacts, tool_progress
 
 
 class Heard:
@@ -47,7 +47,7 @@ async def test_a_description_has_no_indentation_of_its_source() -> None:
 
     search.__doc__ = "Find pages.\n\n        Best first.\n        "
     server = MCPServer[None]("test")
-    offer(server, "Search")(search)
+    offer(server, facts=ToolFacts("search", "Search", "Searches."))(search)
     async with Client(server) as client:
         (tool,) = (await client.list_tools()).tools
     assert tool.description == "Find pages.\n\nBest first."

@@ -16,7 +16,6 @@ from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
 from orc_core.errors import DependencyDown
 from orc_core.mcp_contract import TOOLS
-from scripts.describe_tools import live_tools
 
 pytestmark = pytest.mark.slow
 
@@ -106,12 +105,11 @@ async def test_tools_are_available_if_the_tools_server_offers_them(show: Asks) -
     gateway = FakeTools()
     gateway.schemas = [
         ToolSchema(name="web_search", description="", input_schema={}),
-        ToolSchema(name="get_page", description="", input_schema={}, only_reads=False),
+        ToolSchema(name="get_page", description="", input_schema={}),
     ]
     tools = {each["name"]: each for each in (await show(tools=gateway))["tools"]}
     assert tools.keys() == TOOLS
     assert {name for name, each in tools.items() if each["available"]} == {"web_search", "get_page"}
-    assert {name for name, each in tools.items() if each["kind"] == "update"} == {"get_page"}
 
 
 async def test_a_tools_server_that_is_away_hides_no_page(show: Asks) -> None:
@@ -119,8 +117,3 @@ async def test_a_tools_server_that_is_away_hides_no_page(show: Asks) -> None:
     gateway.down = DependencyDown("away", dependency="mcp_server")
     me = await show(tools=gateway)
     assert me["tools"] and not any(each["available"] for each in me["tools"])
-
-
-async def test_tools_have_the_titles_of_the_tools_server(show: Asks) -> None:
-    titles = {tool["name"]: tool["title"] for tool in (await show())["tools"]}
-    assert titles == {tool.name: tool.title for tool in await live_tools()}
