@@ -21,9 +21,9 @@ from rich.console import Console
 
 from bench.client import Advance
 from bench.deployment import MIB, clean_surroundings
+from bench.made_texts import Texts
 from bench.plan import FULL, Plan
 from bench.report import as_table
-from bench.searching import Texts
 from bench.statistics import Figure, percentile, summary
 from devkit.reports import Target
 from mcp_server.tools.documents import DocumentContents

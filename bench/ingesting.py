@@ -1,19 +1,15 @@
-"""Pages per second of uploads and of the page analysis, and the processor time that a page takes."""
+"""Pages per second of uploads and of the page analysis."""
 
 import asyncio
 import time
 import uuid
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import cycle, islice, pairwise, product
+from itertools import cycle, islice
 from pathlib import Path
-
-import psutil
 
 from bench.client import Advance, until_searchable, upload
 from bench.connection import connected
-from bench.deployment import HANDBOOK, ROOT, Stage, used_ms
-from bench.long_document import Case, make_cases
+from bench.deployment import HANDBOOK, ROOT, Stage
 from bench.plan import Plan
 from bench.statistics import Figure, summary
 from devkit.reports import Target
@@ -73,37 +69,6 @@ async def measure_analysis(folder: Path, plan: Plan, advance: Advance) -> Figure
         seconds = time.perf_counter() - started
     advance()
     return Figure("Page analysis", f"{len(files)} files, without a model", pages / seconds, "pages/s", 1)
-
-
-async def measure_stages(folder: Path, plan: Plan, advance: Advance) -> list[Figure]:
-    """Processor time of a page of the handbook and of the report, by the stage that takes it.
-
-    A worker in this process does one stage after the other; children count, too.
-    """
-    settings = CoreSettings(data_dir=folder / "pages", page_analysis="extractive")
-    used: dict[str, list[float]] = defaultdict(list)
-    async with open_documents(settings, analyser=True) as documents:
-        for number, case in product(range(1 + plan.report_uploads), make_cases(plan)):
-            for stage, ms in await _stages(documents, folder / case.name, case):
-                if number:  # the first round warms up
-                    used[f"{case.what}, {stage}"].append(ms)
-    advance()
-    return [summary("Processor time of a page", name, values) for name, values in used.items()]
-
-
-async def _stages(documents: Documents, source: Path, case: Case) -> list[tuple[str, float]]:
-    """The stages of a file that is uploaded, each with its processor time in ms for each page."""
-    await asyncio.to_thread(source.write_bytes, case.unique())
-    me = psutil.Process()
-    begin = used_ms(me)
-    document = await documents.library.upload(OWNER, source.name, source)
-    readable = used_ms(me)
-    await documents.worker.work_once()
-    searchable = used_ms(me)
-    await documents.worker.drain()
-    times = pairwise((begin, readable, searchable, used_ms(me)))
-    names = "upload to readable", "readable to searchable", "searchable to analysed"
-    return [(name, (end - start) / document.pages) for name, (start, end) in zip(names, times, strict=True)]
 
 
 async def _make_searchable(documents: Documents, source: Path, content: bytes) -> int:

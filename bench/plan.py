@@ -3,18 +3,13 @@
 from dataclasses import dataclass
 
 CONCURRENT = 16
-CLIENTS = 8
-"""So many ask while documents are uploaded."""
 EARLY_TURN = 10
 EARLY_CONVERSATIONS = 2
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Sample counts; `crowd_turns` are those of each client while nothing else goes on.
-
-    Rounds repeat everything that is compared, so that a drift of the machine cancels.
-    """
+    """Sample counts. Rounds repeat everything that is compared, so that a drift of the machine cancels."""
 
     rounds: int
     turns_per_round: int
@@ -25,11 +20,6 @@ class Plan:
     growth_window: int
     ingestion_rounds: int
     ingested_files: int
-    crowd_rounds: int
-    crowd_turns: int
-    crowd_uploads: int
-    searched_documents: int
-    searches: int
     drawn_documents: int
     opened_turns: int
     context_documents: int
@@ -37,9 +27,6 @@ class Plan:
     context_searches: int
     context_searches_for_memory: int
     context_calls: int
-    azure_turns_per_round: int
-    telling_turns_per_round: int
-    costed_turns: int
     report_pages: int
     report_uploads: int
     report_turns_per_round: int
@@ -58,11 +45,6 @@ class Plan:
         return self.busy_rounds * self.busy_turns
 
     @property
-    def azure_questions(self) -> int:
-        """The same for turns that are held against those on Azure's stores."""
-        return self.rounds * self.azure_turns_per_round
-
-    @property
     def report_questions(self) -> int:
         """Conversations that turns about the long document need, and as many with the handbook: one shows the
         prompt, one is searched, and a round warms up."""
@@ -74,16 +56,6 @@ class Plan:
         return 2 * (self.report_uploads + self.report_questions + 2 * (1 + self.rounds))
 
     @property
-    def azure_steps(self) -> int:
-        """Parts of the measurements there: conversations, rounds, turns."""
-        return self.azure_questions + 1 + self.rounds + self.costed_turns
-
-    @property
-    def telling_steps(self) -> int:
-        """Parts of the measurements with and without telemetry: conversations of three products, rounds."""
-        return 3 * (self.rounds * self.telling_turns_per_round + 3) + self.rounds
-
-    @property
     def growth_turns(self) -> int:
         """All turns of the long conversation and of the short ones that are held against it."""
         short = EARLY_CONVERSATIONS * (EARLY_TURN + self.growth_window)
@@ -92,7 +64,7 @@ class Plan:
     @property
     def conversations(self) -> int:
         """Conversations that need their own document."""
-        apart = self.azure_questions + self.streams + 1 + EARLY_CONVERSATIONS + CLIENTS
+        apart = self.streams + 1 + EARLY_CONVERSATIONS
         return self.first_questions + self.busy_questions + apart
 
 
@@ -106,11 +78,6 @@ FULL = Plan(
     growth_window=5,
     ingestion_rounds=2,
     ingested_files=20,
-    crowd_rounds=3,
-    crowd_turns=10,
-    crowd_uploads=10,
-    searched_documents=2000,
-    searches=400,
     drawn_documents=12,
     opened_turns=1000,
     context_documents=10_000,
@@ -118,9 +85,6 @@ FULL = Plan(
     context_searches=200,
     context_searches_for_memory=1000,
     context_calls=200,
-    azure_turns_per_round=4,
-    telling_turns_per_round=6,
-    costed_turns=500,
     report_pages=160,
     report_uploads=3,
     report_turns_per_round=4,
@@ -138,11 +102,6 @@ QUICK = Plan(
     growth_window=3,
     ingestion_rounds=1,
     ingested_files=9,
-    crowd_rounds=1,
-    crowd_turns=8,
-    crowd_uploads=10,
-    searched_documents=400,
-    searches=150,
     drawn_documents=3,
     opened_turns=200,
     context_documents=1_000,
@@ -150,9 +109,6 @@ QUICK = Plan(
     context_searches=40,
     context_searches_for_memory=40,
     context_calls=40,
-    azure_turns_per_round=3,
-    telling_turns_per_round=4,
-    costed_turns=60,
     report_pages=160,
     report_uploads=1,
     report_turns_per_round=2,

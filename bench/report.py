@@ -1,4 +1,4 @@
-"""The report: a table for people, JSON for programs, and a plot of the long conversation."""
+"""The report: a table for people, and JSON for programs."""
 
 import json
 import os
@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from statistics import median
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -16,8 +15,6 @@ from rich.table import Table
 from bench.statistics import Figure
 
 BUSY_LOAD_PER_CORE = 0.5
-SMOOTHED_TURNS = 11
-WIDTH, HEIGHT, MARGIN = 800, 300, 40
 
 
 @dataclass(frozen=True)
@@ -85,37 +82,9 @@ def busy_warning(load: float) -> str | None:
 
 
 def write(report: Report, path: Path) -> None:
-    """Write the JSON to `path`, and the plot next to it."""
+    """Write the JSON to `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(report.as_json(), encoding="utf-8")
-    if report.turn_times:
-        path.with_suffix(".svg").write_text(plot(report.turn_times), encoding="utf-8")
-
-
-def plot(times: Sequence[float]) -> str:
-    """Turn times of a conversation as SVG: every turn as a dot, and their running median as a line."""
-    top = 1.1 * max(times)
-
-    def place(turn: float, milliseconds: float) -> tuple[float, float]:
-        x = MARGIN + (WIDTH - 2 * MARGIN) * turn / len(times)
-        return round(x, 1), round(HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * milliseconds / top, 1)
-
-    dots = (place(turn, each) for turn, each in enumerate(times, 1))
-    line = (place(turn, each) for turn, each in enumerate(_running_median(times), 1))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif">'
-        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>'
-        f'<text x="{MARGIN}" y="24">Document turns of one conversation: ms (top: {top:.0f}) by turn '
-        f"(right: {len(times)})</text>"
-        f'<path d="M{MARGIN},{MARGIN} V{HEIGHT - MARGIN} H{WIDTH - MARGIN}" fill="none" stroke="black"/>'
-        + "".join(f'<circle cx="{x}" cy="{y}" r="1.5" fill="silver"/>' for x, y in dots)
-        + f'<polyline points="{" ".join(f"{x},{y}" for x, y in line)}" fill="none" stroke="navy"/></svg>\n'
-    )
-
-
-def _running_median(times: Sequence[float]) -> list[float]:
-    reach = SMOOTHED_TURNS // 2
-    return [median(times[max(0, turn - reach) : turn + reach + 1]) for turn in range(len(times))]
 
 
 def _cells(figure: Figure) -> tuple[str, ...]:

@@ -13,21 +13,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bench.azure import measure_azure
 from bench.client import Advance, bare_model, prepare_conversations
-from bench.contention import measure_crowd
 from bench.contexts import measure_contexts
 from bench.deployment import Stage, clean_surroundings, set_up
-from bench.ingesting import measure_analysis, measure_ingestion, measure_stages
+from bench.ingesting import measure_analysis, measure_ingestion
 from bench.latency import measure_first_token, measure_growth
 from bench.long_document import measure_long_document
 from bench.pages import measure_pages
-from bench.plan import CLIENTS, EARLY_CONVERSATIONS, Plan
+from bench.plan import EARLY_CONVERSATIONS, Plan
 from bench.report import Report, as_table
-from bench.searching import measure_search
 from bench.startup import measure_import, start_and_stop, starts
 from bench.statistics import Figure, summary
-from bench.telemetry_overhead import measure_telemetry
 from bench.turns import measure_latency, measure_throughput
 from devkit.errors import NotInstalled
 
@@ -65,11 +61,8 @@ def _measure(run: "Run", plan: Plan, folder: Path) -> None:
         part.add(_memory(stage, "after the run"))
     with run.part("Starts", plan.starts) as part:
         part.add([starts(start_and_stop(folder, plan.starts, part.advance))])
-    with run.part("Page analysis", 2) as part:
+    with run.part("Page analysis", 1) as part:
         part.add([asyncio.run(measure_analysis(folder, plan, part.advance))])
-        part.add(asyncio.run(measure_stages(folder, plan, part.advance)))
-    with run.part("Search", plan.searched_documents) as part:
-        part.add(asyncio.run(measure_search(folder, plan, part.advance)))
     with run.part("Contexts", plan.context_documents) as part:
         part.add(asyncio.run(measure_contexts(folder, plan, part.advance)))
 
@@ -92,17 +85,10 @@ async def _measure_running(run: "Run", stage: Stage, plan: Plan, folder: Path) -
             part.add(await measure_first_token(stage, bare, take(plan.streams), part.advance))
         with run.part("A long document", plan.report_steps) as part:
             part.add(await measure_long_document(stage, bare, plan, part.advance))
-        with run.part("Turns on Azure's emulators", plan.azure_steps) as part:
-            azure = take(plan.azure_questions)
-            part.add(await measure_azure(stage, bare, plan, folder, azure, part.advance))
-        with run.part("Turns with telemetry", plan.telling_steps) as part:
-            part.add(await measure_telemetry(stage, plan, folder, part.advance))
     (long,), short = take(1), take(EARLY_CONVERSATIONS)
     with run.part("A long conversation", plan.growth_turns) as part:
         growth, run.turn_times = await measure_growth(stage, plan, long, short, part.advance)
         part.add(growth)
-    with run.part("Turns during uploads", 2 * plan.crowd_rounds) as part:
-        part.add(await measure_crowd(stage, plan, take(CLIENTS), part.advance))
 
 
 def _memory(stage: Stage, when: str) -> list[Figure]:

@@ -1,8 +1,8 @@
 """`python -m resilience.broken_replies`: every broken reply of a model has one typed end.
 
 Each kind of broken reply answers every call of a turn: as JSON and as a stream, with and without named
-documents, and at other endpoints. No turn may end in an unforeseen error or wait for its deadline, and the
-next turn works.
+documents. No turn may end in an unforeseen error or wait for its deadline, and the next turn works. That all
+endpoints show the same end: tests/system/test_permutations_over_http.py.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from devkit.in_process import Variant, running_here
 from devkit.stream_to_json import shown_text
 from devkit.system import interrupted_by_sigterm, read_events, upload
 from orc_core.grounding.citations import CUT_NOTE
-from resilience.broken_reply_endpoints import Endpoint, Visitor
 from resilience.broken_reply_kinds import CUT, KINDS, LONG_WAIT, LONG_WAITS, REFUSAL, REFUSED, SURROGATES
 from resilience.checks import Tally
 from resilience.report import Advance, Verdict, conclude, steps, wide_console
@@ -62,18 +61,6 @@ class Way:
         return f"{'stream' if self.streams else 'JSON'}, {'named' if self.names else 'all documents'}"
 
 
-@dataclass(frozen=True)
-class Through:
-    """How a turn is asked at another endpoint."""
-
-    endpoint: Endpoint
-    streams: bool
-
-    def __str__(self) -> str:
-        return f"{self.endpoint}, {'stream' if self.streams else 'JSON'}"
-
-
-ENDPOINTS = tuple(Through(endpoint, streams) for endpoint in Endpoint for streams in (False, True))
 WAYS = tuple(Way(streams, names) for streams in (False, True) for names in ((DOCUMENT,), ()))
 
 
@@ -128,8 +115,6 @@ class Campaign:
         uploaded = upload(client, CONVERSATION, (DOCUMENT, TEXT.encode()))
         uploaded.raise_for_status()
         self._answers: list[str] = []
-        self._visitor = Visitor(client, (DOCUMENT, TEXT.encode()), model.broken)
-        self._visitor.prepare()
 
     def run(self, kind: str, way: Way) -> None:
         """One turn with broken replies, and one after it."""
@@ -138,15 +123,6 @@ class Campaign:
             outcome = self._ask(way)
         self._check(kind, outcome, what)
         after = self._ask(way)
-        self._tally.expect(NEXT, after.worked, f"{what}: {after.ends} {after.body}")
-
-    def visit(self, kind: str, through: Through) -> None:
-        """One turn with broken replies at another endpoint, and one after it."""
-        what, begun = f"{kind} ({through})", time.monotonic()
-        ending = self._visitor.ask(through.endpoint, kind, stream=through.streams)
-        seconds = time.monotonic() - begun
-        self._check_end(ending.ends, ending.body, seconds, f"{what}: {ending.ends} {str(ending.body)[:300]}")
-        after = self._visitor.ask_next(through.endpoint)
         self._tally.expect(NEXT, after.worked, f"{what}: {after.ends} {after.body}")
 
     def check_stored(self) -> None:
@@ -206,12 +182,11 @@ def json_of(response: httpx.Response) -> Json:
 def campaign(
     folder: Path,
     runs: Sequence[tuple[str, Way]],
-    visits: Sequence[tuple[str, Through]],
     *,
     retries: int,
     advance: Advance,
 ) -> Verdict:
-    """Every run and visit: a kind of broken reply, and how the turn is asked."""
+    """Every run: a kind of broken reply, and how the turn is asked."""
     tally, model = Tally(CHECKS), BreakableModel()
     with ExitStack() as stack:
         common = {
@@ -220,20 +195,15 @@ def campaign(
             "model_retries": retries,
             "model_timeout_seconds": SILENCE_SECONDS,
         }
-        api = {"": Variant({"turn_deadline_seconds": DEADLINE_SECONDS, "context_creators": "everyone"})}
+        api = {"": Variant({"turn_deadline_seconds": DEADLINE_SECONDS})}
         here = stack.enter_context(running_here(folder, api, common=common, tools={}))
         asking = Campaign(stack.enter_context(here.client("", "org")), model, tally)
         for kind, way in runs:
             asking.run(kind, way)
             advance()
-        for kind, through in visits:
-            asking.visit(kind, through)
-            advance()
         asking.check_stored()
-    figures = [
-        ("kinds of broken replies", str(len({kind for kind, _ in runs}))),
-        ("turns", str(2 * (len(runs) + len(visits)))),
-    ]
+    kinds = {kind for kind, _ in runs}
+    figures = [("kinds of broken replies", str(len(kinds))), ("turns", str(2 * len(runs)))]
     return Verdict("Broken replies of the model", tally.checks(), figures)
 
 
@@ -249,17 +219,6 @@ def some_runs() -> list[tuple[str, Way]]:
     return [(kind, WAYS[at % len(WAYS)]) for at, kind in enumerate(kinds)]
 
 
-def every_visit() -> list[tuple[str, Through]]:
-    """Every kind at every other endpoint."""
-    return [(kind, through) for kind in KINDS for through in ENDPOINTS]
-
-
-def some_visits() -> list[tuple[str, Through]]:
-    """As many kinds as there are other endpoints and ways, one at each."""
-    apart = len(KINDS) // len(ENDPOINTS)
-    return [(kind, ENDPOINTS[at]) for at, kind in enumerate(list(KINDS)[:: apart or 1][: len(ENDPOINTS)])]
-
-
 @interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit code is the verdict."""
@@ -268,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     console = wide_console()
     with tempfile.TemporaryDirectory() as folder:
-        verdict = run(Path(folder), every_run(), console, retries=given.retries, visits=every_visit())
+        verdict = run(Path(folder), every_run(), console, retries=given.retries)
     return conclude(verdict, console)
 
 
@@ -278,12 +237,11 @@ def run(
     console: Console,
     *,
     retries: int,
-    visits: Sequence[tuple[str, Through]] = (),
 ) -> Verdict:
     """The campaign with a progress bar."""
     with steps(console) as steps_of:
-        advance = steps_of("broken replies", len(runs) + len(visits))
-        return campaign(folder, runs, visits, retries=retries, advance=advance)
+        advance = steps_of("broken replies", len(runs))
+        return campaign(folder, runs, retries=retries, advance=advance)
 
 
 if __name__ == "__main__":

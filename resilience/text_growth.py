@@ -1,6 +1,6 @@
 """`python -m resilience.text_growth`: measures how the time of text functions grows with the text.
 
-Every call of `text_call_list` reads repeated units of a few characters. Four times the text may take at most
+Every call of `text_calls` reads repeated units of a few characters. Four times the text may take at most
 six times as long, and 100,000 characters half a second of processor time; two seconds in separate processes
 with a time limit.
 
@@ -24,8 +24,7 @@ from rich.console import Console
 from devkit.system import interrupted_by_sigterm
 from resilience.checks import Tally
 from resilience.report import Verdict, conclude, steps, wide_console
-from resilience.text_call_list import CALLS, IN_CHILDREN
-from resilience.text_calls import Call
+from resilience.text_calls import CALLS, IN_CHILDREN, Call
 
 TOKENS = (
     *"a A 1 0 . , - ' ( ) [ ] $ % | : = ? ! # _ * / @ < & \" “ 界 ー é \u0301 \u0323 \u200b".split(" "),

@@ -1,12 +1,11 @@
-"""What the report says, in each of its three forms."""
+"""What the report says, in both of its forms."""
 
 import json
 import os
-import xml.etree.ElementTree as ET
 
 from rich.console import Console
 
-from bench.report import Report, busy_warning, plot
+from bench.report import Report, busy_warning
 from bench.statistics import Figure, summary
 from devkit.reports import Target
 
@@ -41,14 +40,6 @@ def test_the_json_holds_figures_verdicts_and_the_machine() -> None:
     assert written["long_conversation_ms"] == [10, 12, 11]
     (figure,) = written["figures"]
     assert (figure["name"], figure["value"], figure["target"]["bound"], figure["ok"]) == ("chat", 5, 8, True)
-
-
-def test_the_plot_is_svg_with_a_dot_for_every_turn() -> None:
-    image = ET.fromstring(plot([10.0, 30.0, 20.0]))
-    dots = [element for element in image.iter() if element.tag.endswith("circle")]
-    heights = [float(dot.attrib["cy"]) for dot in dots]
-    assert len(dots) == 3
-    assert heights[1] < heights[2] < heights[0]
 
 
 def test_a_busy_machine_is_pointed_out() -> None:
