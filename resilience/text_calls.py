@@ -99,7 +99,7 @@ from orc_core.offline.material import headers, is_quotable
 from orc_core.offline.model import Conversation, says_nothing_to_find
 from orc_core.offline.passages import closest_passages
 from orc_core.offline.remembered import recall
-from orc_core.search.bm25 import Candidate, QuestionTerms, TextRanking, has_subject
+from orc_core.search.bm25 import Candidate, QuestionTerms, TextRanking
 from orc_core.search.candidates import question_terms
 from orc_core.search.document_match import name_parts, reported_periods, score_names
 from orc_core.search.fuzzy import edits, misspelling_of, resembles
@@ -115,7 +115,7 @@ from orc_core.text.parts import may_name_parts, named_parts, pages_named, withou
 from orc_core.text.quotes import QuoteFinder, locate
 from orc_core.text.sentences import Piece, sentences, split_pieces
 from orc_core.text.terms import detect_language, is_stop_word, question_words, stems, words
-from orc_core.text.wording import is_small_talk, is_statement, names_documents
+from orc_core.text.wording import has_subject, is_small_talk, is_statement, names_documents
 
 Call = Callable[[str], object]
 
