@@ -116,6 +116,10 @@ def in_order_of(document_ids: Iterable[str], documents: Iterable[Document]) -> l
     return [by_id[wanted] for wanted in dict.fromkeys(document_ids) if wanted in by_id]
 
 
+PROPERTIES = "Properties of the file"
+"""The label of what a file says of itself: its title, its author and the number of its pages."""
+
+
 class Page(Record):
     """The text of one page, slide, sheet or section. `number` counts from 1."""
 
@@ -126,6 +130,11 @@ class Page(Record):
     boxes: bytes = Field(
         default=b"", repr=False, description="word positions, see word_boxes.py; b'' if unknown"
     )
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether it is no page of the file: it has what the file says of itself, behind the last page."""
+        return self.label == PROPERTIES
 
 
 class JobKind(StrEnum):

@@ -12,8 +12,8 @@ from orc_core.grounding.sources import AttachedFile, Source
 from orc_core.llm.model_catalog import REPLY
 from orc_core.llm.tokens import TokenCounter, take_first_fitting, truncate
 from orc_core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
-from orc_core.search.bm25 import has_subject
 from orc_core.search.whole_scope import NAMED
+from orc_core.text.wording import has_subject
 
 INSTRUCTIONS = 800
 AROUND_A_SOURCE = 40

@@ -14,7 +14,7 @@ from orc_core.grounding.citations import CitationWriter
 from orc_core.grounding.models import Grounding
 from orc_core.grounding.sources import Source
 from orc_core.llm.errors import ReplyCut, empty_reply
-from orc_core.search.bm25 import has_subject
+from orc_core.text.wording import has_subject
 
 _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 

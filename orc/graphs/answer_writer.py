@@ -46,11 +46,18 @@ async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str,
     return answer_fields(stream, results, state)
 
 
+def _note(state: ConversationState) -> str:
+    """What code says behind the answer of the files that the question names, and of those not searched."""
+    looked_up = state.plan is not None and state.plan.looks_up
+    said = state.not_searched.sentences(state.question, is_found=bool(state.attempt.citations))
+    missing = unknown_files_note(state.unknown_files, state.question)
+    return " ".join(filter(None, [missing, *(said if looked_up else ())]))
+
+
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Say which files of the question are not there, and emit the citations with their places on the page."""
+    """Say which files were missing or not searched, and emit the citations with their places on the page."""
     deps, attempt = runtime.context, state.attempt
-    if state.unknown_files:
-        note = unknown_files_note(state.unknown_files, state.question)
+    if note := _note(state):
         # Names of files come from users: they neither link nor imitate a citation.
         note = f"\n\n{made_safe(without_markers(note))}"
         attempt = attempt.model_copy(update={"answer": f"{attempt.answer}{note}"})

@@ -9,9 +9,8 @@ from orc.intents import Intent, Retriever, Step
 from orc.settings import TurnSettings
 from orc_core.errors import InvalidInput
 from orc_core.llm.factory import ChatModels
-from orc_core.search.bm25 import has_subject
 from orc_core.text.terms import STOP_WORDS, detect_language, words
-from orc_core.text.wording import is_small_talk, names_documents
+from orc_core.text.wording import has_subject, is_small_talk, names_documents
 
 FACTUAL, FAQ, RESEARCH, CONVERSATIONAL = "factual_lookup", "faq", "research", "conversational"
 

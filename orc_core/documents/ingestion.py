@@ -249,6 +249,7 @@ class Ingestion:
             return
         if not await self._copy_analysis(document):
             pages = await self._stores.pages.get(document.document_id)
+            pages = [page for page in pages if not page.is_of_file]
             await self._analyser.analyse(document, pages, progress)
 
     async def _copy_analysis(self, document: Document) -> bool:

@@ -159,8 +159,10 @@ class PagePictures:
             raise Unavailable(f'"{document.blob_name}" is still being read. Try again in a moment.')
         if not has_pictures(document):
             raise no_picture("Only pages of PDFs and images are drawn.")
-        if document.pages and page > document.pages:
+        if document.pages and page > document.pages + 1:
             raise NotFound("There is no such page in this document.")
+        if document.pages and page > document.pages:
+            raise no_picture("It has what the file says of itself.")
         key = PictureKey(document.document_id, document.version, page, width)
         if picture := await self._kept.get(key):
             return picture

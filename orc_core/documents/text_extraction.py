@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from orc_core.documents.stores import Stores
 from orc_core.errors import DependencyDown
-from orc_core.models import BlobProperties, Document, DocumentStatus, Page, Progress
+from orc_core.models import PROPERTIES, BlobProperties, Document, DocumentStatus, Page, Progress
 from orc_core.names import BlobPath
 from orc_core.ocr.ports import Ocr
 from orc_core.ocr.service import OcrOutcome, add_ocr
@@ -101,7 +101,7 @@ class TextExtraction:
 
         Stored pages have no version: a process that works on earlier bytes may have written last.
         """
-        counted = len(pages), sum(page.tokens for page in pages)
+        counted = sum(not page.is_of_file for page in pages), sum(page.tokens for page in pages)
         return counted == (document.pages, document.tokens)
 
     async def duplicates(self, path: BlobPath, sha256: str) -> list[Document]:
@@ -161,6 +161,10 @@ class TextExtraction:
         }
         if not extraction.has_text and not (may_improve and self._ocr):
             facts.update(failure(NO_TEXT, _no_text_reason(len(pages), outcome.reason)))
+        if extraction.has_text and (said := extraction.properties):
+            tokens = self._counter.count(said)
+            pages.append(Page(number=len(pages) + 1, text=said, label=PROPERTIES, tokens=tokens))
+            facts["tokens"] = sum(page.tokens for page in pages)
         return ExtractedText(facts, pages)
 
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from itertools import count
 
-from orc_core.extraction.pages import unreadable
+from orc_core.extraction.pages import LONGEST_PAGE, unreadable
 from orc_core.extraction.reading import MAX_CHARACTERS
 from orc_core.extraction.word_boxes import BOX_BYTES, MAX_BOXES
 from orc_core.infra.sandbox_child import ChildMessage
@@ -37,6 +37,7 @@ class Collector:
     def __init__(self, progress: Progress | None, on_page: OnPage | None = None) -> None:
         self.pages: list[Page] = []
         self.media_type = ""
+        self.properties = ""
         self._progress = progress
         self._on_page = on_page
         self._total = 0
@@ -55,6 +56,7 @@ class Collector:
         if "opened" in fields:
             total = fields.get("total")
             self.media_type, self._total = str(fields["opened"]), total if isinstance(total, int) else 0
+            self.properties = str(fields.get("properties", ""))[:LONGEST_PAGE]
             return
         text, boxes = _text_and_boxes(message)
         self._count(len(text))

@@ -19,6 +19,7 @@ from orc_core.extraction.pages import (
     running_units,
     unreadable,
 )
+from orc_core.extraction.properties import of_office, pages_when_saved
 from orc_core.extraction.symbols import symbol
 from orc_core.extraction.tables import ACROSS, repeated, table_blocks
 
@@ -50,7 +51,10 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
         raise unreadable("corrupt")
     document = _Document(package, main)
     pages = paged_units(list(document.blocks(body)))
-    return UnitStream(chain(pages, running_units(document.running_texts())))
+    said = next(package.related("", "extended-properties"), None)
+    counted = pages_when_saved(None if said is None else said.findtext("{*}Pages"))
+    properties = of_office(package, counted)
+    return UnitStream(chain(pages, running_units(document.running_texts())), properties=properties)
 
 
 class _Document:

@@ -12,6 +12,7 @@ from orc_core.errors import UnsupportedDocument
 from orc_core.extraction.html import parse
 from orc_core.extraction.packages import Package, attribute, local
 from orc_core.extraction.pages import Unit, UnitStream, fit, unreadable
+from orc_core.extraction.properties import of_elements
 from orc_core.extraction.text import decode
 
 _CONTAINER = "META-INF/container.xml"
@@ -24,7 +25,8 @@ _LONGEST_TITLE = 200
 def read(source: Path, memory_bytes: int) -> UnitStream:
     """The chapters, labelled by the table of contents or their own headings."""
     book = _Book(Package(source, memory_bytes))
-    return UnitStream(part for chapter in book.chapters for part in fit(book.unit(chapter)))
+    parts = (part for chapter in book.chapters for part in fit(book.unit(chapter)))
+    return UnitStream(parts, properties=book.properties)
 
 
 class _Book:
@@ -33,6 +35,7 @@ class _Book:
     def __init__(self, package: Package) -> None:
         self._package = package
         place, root = self._package_document()
+        self.properties = of_elements(root.find("{*}metadata"), "")
         self._folder = posixpath.dirname(place)
         items = [item for item in root.iterfind("{*}manifest/{*}item") if item.get("href")]
         self._parts = {item.get("id", ""): self._resolve(item.get("href", "")) for item in items}
@@ -48,7 +51,7 @@ class _Book:
         """A chapter's text; empty if the part is missing or an image."""
         content = self._package.content(part) if self._types[part] in _MARKUP else None
         try:
-            blocks, title = parse(decode(content or b""))
+            blocks, title, _ = parse(decode(content or b""))
         except UnsupportedDocument:  # one damaged chapter does not make the others unreadable
             return Unit("", self._titles.get(part, ""))
         chapter = list(blocks)

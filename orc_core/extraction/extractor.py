@@ -9,6 +9,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import Field
+
 from orc_core.errors import OrcError
 from orc_core.extraction.collecting import PDF, Collector, OnPage, counted
 from orc_core.extraction.pages import count_letters
@@ -47,6 +49,7 @@ class Extraction(Record):
 
     pages: list[Page]
     media_type: str
+    properties: str = Field(default="", description="what the file says of itself, as a sentence")
 
     @property
     def pages_without_text(self) -> int:
@@ -155,7 +158,9 @@ class Extractor:
             if half is not None and is_taken_over:
                 collector.complete(await half.result(), half.first)
             collector.end()
-            return Extraction(pages=collector.pages, media_type=collector.media_type)
+            return Extraction(
+                pages=collector.pages, media_type=collector.media_type, properties=collector.properties
+            )
         finally:
             if half is not None:
                 await half.end()

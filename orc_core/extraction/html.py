@@ -8,6 +8,7 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
 
 from orc_core.extraction.pages import Block, UnitStream, by_heading
+from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.raised import lowered, raised
 from orc_core.extraction.tables import Cell, grid, render_rows, span
 from orc_core.extraction.text import load
@@ -24,23 +25,26 @@ _TYPED = frozenset({"", "text", "number", "date", "time", "email", "tel", "url",
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 MAX_RAISED = 40
 _SPACE = re.compile(r"\s+")
+_AUTHOR = re.compile(r"author\Z", re.IGNORECASE)
 
 
 def read(source: Path) -> UnitStream:
     """One unit for each heading; text before the first is labelled with the page's title."""
-    return UnitStream(by_heading(*parse(load(source))))
+    blocks, title, author = parse(load(source))
+    return UnitStream(by_heading(blocks, title), properties=sentence_of(title, author))
 
 
 def to_text(markup: str) -> str:
     """All text of a page, in one piece."""
-    blocks, _ = parse(markup)
+    blocks, *_ = parse(markup)
     return "\n".join(block.text for block in blocks)
 
 
-def parse(markup: str) -> tuple[Iterator[Block], str]:
-    """The blocks of a page, and its title."""
+def parse(markup: str) -> tuple[Iterator[Block], str, str]:
+    """The blocks of a page, its title and its author."""
     soup = BeautifulSoup(f"{markup}\n", "html.parser")  # one line without markup could be taken for a URL
     title = soup.title.get_text() if soup.title else ""
+    author = soup.find("meta", attrs={"name": _AUTHOR})
     for element in soup.find_all(_is_unseen):
         element.extract()
     for element in soup(["sup", "sub"]):
@@ -51,7 +55,8 @@ def parse(markup: str) -> tuple[Iterator[Block], str]:
         if table.find("table") is None:  # otherwise it is layout
             lines = "\n".join(filter(None, render_rows(grid(_rows(table)), header=_count_headers(table))))
             table.replace_with(soup.new_tag("pre", string=lines))
-    return _blocks(soup), " ".join(title.split())
+    said = str(author.get("content") or "") if isinstance(author, Tag) else ""
+    return _blocks(soup), " ".join(title.split()), said
 
 
 def _is_unseen(element: Tag) -> bool:

@@ -5,6 +5,7 @@ from itertools import repeat
 from pathlib import Path
 
 from orc_core.extraction.pages import Unit, UnitStream
+from orc_core.extraction.properties import count_of, sentence_of
 
 MAX_FRAMES = 10_000
 MAX_IMAGE_PIXELS = 100_000_000
@@ -28,4 +29,4 @@ def read_tiff(source: Path) -> UnitStream:
         while frames < MAX_FRAMES:
             image.seek(frames)  # EOFError after the last frame; the others if its header is cut off
             frames += 1
-    return UnitStream(repeat(Unit(""), frames), frames)
+    return UnitStream(repeat(Unit(""), frames), frames, sentence_of(counted=count_of(frames, "page")))

@@ -22,11 +22,12 @@ from orc_core.extraction.pages import (
     running_units,
     unreadable,
 )
+from orc_core.extraction.properties import count_of, of_elements, pages_when_saved
 from orc_core.extraction.sheets import sheet_units
 from orc_core.extraction.spreadsheets import MAX_COLUMNS as MAX_SHEET_COLUMNS
 from orc_core.extraction.tables import Cell, grid, span, table_blocks
 
-CONTENT, STYLES = "content.xml", "styles.xml"
+CONTENT, STYLES, META = "content.xml", "styles.xml", "meta.xml"
 MAX_HEADING = 200
 MAX_TABLE_COLUMNS = 63
 MAX_SPACES = 1000
@@ -260,7 +261,11 @@ def read_odt(source: Path, memory_bytes: int) -> UnitStream:
     text = Body(package.root(CONTENT), styles)
     running = [] if styles is None else styles.iterfind("{*}master-styles/{*}master-page/{*}*")
     pages = paged_units(list(text.blocks(body)))
-    return UnitStream(chain(pages, running_units(map(text.plain, running))))
+    statistic = None if (meta := package.root(META)) is None else meta.find(".//{*}document-statistic")
+    counted = pages_when_saved(None if statistic is None else attribute(statistic, "page-count"))
+    return UnitStream(
+        chain(pages, running_units(map(text.plain, running))), properties=of_elements(meta, counted)
+    )
 
 
 def read_odp(source: Path, memory_bytes: int) -> UnitStream:
@@ -270,7 +275,8 @@ def read_odp(source: Path, memory_bytes: int) -> UnitStream:
     if not slides:
         raise unreadable("empty")
     body = Body(package.root(CONTENT), package.root(STYLES))
-    return UnitStream(numbered_pages(_slide(slide, body) for slide in slides), len(slides))
+    properties = of_elements(package.root(META), count_of(len(slides), "slide"))
+    return UnitStream(numbered_pages(_slide(slide, body) for slide in slides), len(slides), properties)
 
 
 def _slide(slide: _Element, body: Body) -> Unit:
@@ -294,7 +300,8 @@ def read_ods(source: Path, memory_bytes: int) -> UnitStream:
     if not sheets:
         raise unreadable("empty")
     body = Body(package.root(CONTENT), package.root(STYLES))
-    return UnitStream(chain.from_iterable(_sheet(sheet, body) for sheet in sheets))
+    properties = of_elements(package.root(META), count_of(len(sheets), "sheet"))
+    return UnitStream(chain.from_iterable(_sheet(sheet, body) for sheet in sheets), properties=properties)
 
 
 def _sheet(sheet: _Element, body: Body) -> Iterator[Unit]:

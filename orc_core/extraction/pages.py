@@ -73,10 +73,11 @@ class Block(NamedTuple):
 
 
 class UnitStream(NamedTuple):
-    """The result of a reader: the units, and their number (0 if unknown)."""
+    """The result of a reader: the units, their number (0 if unknown), and what the file says of itself."""
 
     units: Iterator[Unit]
     total: int = 0
+    properties: str = ""
 
 
 def by_heading(blocks: Iterable[Block], label: str = "") -> Iterator[Unit]:

@@ -23,6 +23,7 @@ from orc_core.extraction.pdf_annotations import (
 from orc_core.extraction.pdf_layers import leave_out_hidden
 from orc_core.extraction.pdf_layout import laid_out
 from orc_core.extraction.pdf_word_boxes import text_inside
+from orc_core.extraction.properties import count_of, sentence_of
 
 ABSENT_PAGES = 100
 """More missing pages at the end are an error in the page count."""
@@ -99,7 +100,9 @@ def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> U
     if document.get_formtype():
         document.init_forms()
     hyphens = LineEndHyphens(_texts(document, first - 1) if with_earlier_words else ())
-    return UnitStream(numbered_pages(_pages(document, first, hyphens), first), len(document))
+    title, author = map(document.get_metadata_value, ("Title", "Author"))
+    properties = sentence_of(title, author, count_of(len(document), "page"))
+    return UnitStream(numbered_pages(_pages(document, first, hyphens), first), len(document), properties)
 
 
 def _texts(document: pypdfium2.PdfDocument, count: int) -> Iterator[str]:

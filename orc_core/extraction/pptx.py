@@ -9,6 +9,7 @@ from orc_core.extraction.drawings import MATHS, chart_lines, description, fracti
 from orc_core.extraction.looks import Look
 from orc_core.extraction.packages import Package, attribute, local
 from orc_core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
+from orc_core.extraction.properties import count_of, of_office
 from orc_core.extraction.tables import Cell, grid, render_rows, span
 
 _TITLES = frozenset({"title", "ctrTitle"})
@@ -23,7 +24,8 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     parts = _slide_parts(package, main)
     if not parts:
         raise unreadable("empty")
-    return UnitStream(numbered_pages(_slide(package, part) for part in parts), len(parts))
+    slides = numbered_pages(_slide(package, part) for part in parts)
+    return UnitStream(slides, len(parts), of_office(package, count_of(len(parts), "slide")))
 
 
 def _slide_parts(package: Package, main: str) -> list[str]:

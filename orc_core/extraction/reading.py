@@ -24,7 +24,8 @@ def read_file(
     source = Path(path)
     file_format = sniff(source, name, memory_bytes)
     stream = open_file(file_format, source, memory_bytes, first, with_earlier_words=with_earlier_words)
-    yield ChildMessage({"opened": file_format.value, "total": stream.total})
+    properties = set_apart(clean(stream.properties))
+    yield ChildMessage({"opened": file_format.value, "total": stream.total, "properties": properties})
     is_empty = first == 1
     for unit in stream.units:
         is_empty = False

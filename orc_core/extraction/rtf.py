@@ -7,6 +7,7 @@ from pathlib import Path
 from striprtf.striprtf import rtf_to_text
 
 from orc_core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
+from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.rtf_marks import MERGED, with_marks
 from orc_core.extraction.tables import ACROSS, render_rows, repeated
 
@@ -15,6 +16,7 @@ _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": 
 _MARKED = re.compile(r"(?<!\\)\\(page|cell|nestcell|row|nestrow)(?![a-z0-9-]) ?")
 _FLAG = re.compile(r"([VH])(\d{1,3})")
 _CELL, _ROW = "\x1f", "\x1e"
+_INFO = re.compile(r"\{\\(title|author) ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?){1,300}+)\}")
 _PICTURE = re.compile(r"(?:[0-9a-f]{64,}[\r\n]*)+", re.IGNORECASE)
 _HIGH = re.compile("[\x80-\xff]")
 
@@ -25,7 +27,9 @@ def read(source: Path) -> UnitStream:
     text = to_text(data)
     if not count_letters(text) and b"\\pict" not in data:
         raise unreadable("empty")
-    return UnitStream(part for page in text.split("\f") for part in fit(Unit(page)))
+    units = (part for page in text.split("\f") for part in fit(Unit(page)))
+    said = {name: _strip(f"{{\\rtf1 {text}}}") for name, text in _INFO.findall(data.decode("latin-1"))}
+    return UnitStream(units, properties=sentence_of(said.get("title", ""), said.get("author", "")))
 
 
 def to_text(data: bytes) -> str:

@@ -19,6 +19,7 @@ from orc_core.extraction.drawings import chart_lines, show_moment
 from orc_core.extraction.number_formats import show_dated
 from orc_core.extraction.packages import Package, attribute, local
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
+from orc_core.extraction.properties import count_of, of_office
 from orc_core.extraction.raised import lowered, raised
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
 
@@ -49,7 +50,8 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
         raise unreadable("empty")
     book = _Book(package, main, root)
     units = (unit for sheet, part in sheets for unit in book.units(sheet, part))
-    return UnitStream(chain(units, _additions(package)))
+    properties = of_office(package, count_of(len(sheets), "sheet"))
+    return UnitStream(chain(units, _additions(package)), properties=properties)
 
 
 def _link(element: _Element) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from orc_core.extraction import xml_sheets
 from orc_core.extraction.number_formats import show_dated, show_formatted
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
+from orc_core.extraction.properties import count_of, sentence_of
 from orc_core.extraction.raised import lowered, raised
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
 
@@ -35,7 +36,25 @@ def read(source: Path) -> UnitStream:
         raise unreadable("encrypted" if "encrypted" in str(error) else "corrupt") from error
     if not book.nsheets:
         raise unreadable("empty")
-    return UnitStream(chain.from_iterable(_units(book, index) for index in range(book.nsheets)))
+    units = chain.from_iterable(_units(book, index) for index in range(book.nsheets))
+    return UnitStream(units, properties=_properties(source, book.nsheets))
+
+
+def _properties(source: Path, sheets: int) -> str:
+    from olefile import OleFileIO
+
+    with OleFileIO(str(source)) as file:
+        summary = file.get_metadata()
+    code_page = getattr(summary, "codepage", None)
+    title, author = (_decoded(getattr(summary, name, None), code_page) for name in ("title", "author"))
+    return sentence_of(title, author, count_of(sheets, "sheet"))
+
+
+def _decoded(text: bytes | None, code_page: int | None) -> str:
+    try:
+        return (text or b"").decode(f"cp{code_page or 1252}", "replace")
+    except LookupError:
+        return (text or b"").decode("utf-8", "replace")
 
 
 def _units(book: "Book", index: int) -> Iterator[Unit]:

@@ -10,6 +10,7 @@ from lxml.etree import XMLParser, _Element, parse
 from orc_core.extraction.number_formats import show_formatted
 from orc_core.extraction.packages import SAFE, attribute
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
+from orc_core.extraction.properties import count_of, sentence_of
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
 from orc_core.extraction.spreadsheets import MAX_COLUMNS
 from orc_core.extraction.tables import span
@@ -28,7 +29,11 @@ def read(source: Path) -> UnitStream:
     sheets = root.findall("{*}Worksheet")
     if not sheets:
         raise unreadable("empty")
-    return UnitStream(chain.from_iterable(_units(sheet, formats) for sheet in sheets))
+    title, author = (
+        root.findtext(f"{{*}}DocumentProperties/{{*}}{name}") or "" for name in ("Title", "Author")
+    )
+    units = chain.from_iterable(_units(sheet, formats) for sheet in sheets)
+    return UnitStream(units, properties=sentence_of(title, author, count_of(len(sheets), "sheet")))
 
 
 def _units(sheet: _Element, formats: dict[str | None, str]) -> Iterator[Unit]:

@@ -35,8 +35,7 @@ from orc_core.llm.messages import (
 from orc_core.llm.tokens import TokenCounter
 from orc_core.offline.passages import closest_passages
 from orc_core.offline.remembered import recall
-from orc_core.search.bm25 import has_subject
-from orc_core.text.wording import is_small_talk, is_statement, names_documents
+from orc_core.text.wording import has_subject, is_small_talk, is_statement, names_documents
 
 SEARCH = "semantic_search"
 TALK = " [talk]"

@@ -7,13 +7,18 @@ from orc_core.grounding.closest import closest_label, not_found_answer
 from orc_core.grounding.sources import FencedSource
 from orc_core.models import Page
 from orc_core.offline.material import Material
-from orc_core.search.bm25 import Candidate, TextRanking, has_subject
+from orc_core.search.bm25 import Candidate, TextRanking
 from orc_core.text.file_names import without_names
-from orc_core.text.parts import named_parts
+from orc_core.text.parts import Find, named_parts, parts_of_file
+from orc_core.text.terms import words
+from orc_core.text.wording import has_subject
 
 MOST_PASSAGES, LEAST_PASSAGES = 5, 2
 SHARE_OF_BEST = 1 / 3
 """What a passage behind the least ones covers of the question, as a share of what the best of all covers."""
+
+SAME_STATEMENT = 0.5
+"""The share of equal words in two versions of a statement."""
 
 PageKey = tuple[str, int]
 """A document and the number of its page."""
@@ -28,24 +33,40 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
     """
     asked, named = without_names(question, {source.blob_name for source in sources})
     sources = [source for source in sources if source.blob_name in named] or sources
-    parts = list(_parts(asked, sources))
-    material = Material(parts or sources)
+    parts = list(_parts(asked, sources, named_parts))
+    of_file = [] if parts else list(_parts(asked, sources, parts_of_file))
+    material = Material(parts or sorted(sources, key=lambda source: source not in of_file))
     chosen = _matching(asked, material, are_found) if has_subject(asked) else _beginnings(material)
     if parts:
         chosen = list(dict.fromkeys([*chosen, *range(len(material.places))]))
     if not chosen:
         return not_found_answer(question)
+    chosen = list(_with_versions(chosen, material))
     shown = material.render(material.places[index] for index in chosen[:MOST_PASSAGES])
     return "\n\n".join([closest_label(question), *shown])
 
 
-def _parts(question: str, sources: Sequence[FencedSource]) -> Iterator[FencedSource]:
+def _parts(question: str, sources: Sequence[FencedSource], find: Find) -> Iterator[FencedSource]:
     """The sources of the parts that the question names, cut to them."""
     for name in dict.fromkeys(source.blob_name for source in sources):
         of_file = [source for source in sources if source.blob_name == name]
         pages = [Page(number=source.page, text=source.text, label=source.label) for source in of_file]
-        for at, start, end in named_parts(question, pages):
+        for at, start, end in find(question, pages):
             yield of_file[at].model_copy(update={"text": of_file[at].text[start:end]})
+
+
+def _with_versions(chosen: Sequence[int], material: Material) -> Iterator[int]:
+    """The places in their order, each followed by those of other documents that say almost the same."""
+    waiting = {index: frozenset(words(material.text_of(material.places[index]))) for index in chosen}
+    while waiting:
+        first = next(iter(waiting))
+        said, document = waiting.pop(first), material.page_of(material.places[first])[0]
+        yield first
+        for index, other in list(waiting.items()):
+            is_elsewhere = material.page_of(material.places[index])[0] != document
+            if is_elsewhere and len(said & other) >= SAME_STATEMENT * len(said | other):
+                del waiting[index]
+                yield index
 
 
 def _beginnings(material: Material) -> list[int]:

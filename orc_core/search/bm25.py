@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from orc_core.text.terms import base_stems, detect_language, is_stop_word, question_words, words
-from orc_core.text.wording import DOCUMENT_WORDS
+from orc_core.text.terms import base_stems, detect_language, question_words, words
+from orc_core.text.wording import GENERIC_WORDS
 
 K1 = 1.2
 B = 0.75
@@ -96,23 +96,7 @@ _STATED = re.compile(
 )
 """The thing that a sentence defines or describes: `The new rent is ...`."""
 _ONLY_KANA = re.compile("[\u3040-\u309f]+$")
-_GENERIC_WORDS = frozenset(
-    "also find get given go happen help just know let list make many me mean mention most much must my need "
-    "only other page part please provide regarding same say see show some such take tell too use used using "
-    "various want "
-    "bekomme bekommen bekommt darf dürfen gibt ich man mein meine mich mir muss müssen sein soll sollen wir "
-    "dois doit faut mon peut peux pouvons puis debe debo hay mi puede puedo".split()
-)
-
 Terms = frozenset[str]
-
-
-def has_subject(question: str) -> bool:
-    """Whether it has a word to search for, besides those for documents and for what one does with them."""
-    return any(
-        not (is_stop_word(word) or word in _GENERIC_WORDS or word in DOCUMENT_WORDS)
-        for word in words(question)
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +130,7 @@ class QuestionTerms:
         self.text = text
         self.language = detect_language(words(text))
         asked = question_words(text)
-        specific = [word for word in asked if word not in _GENERIC_WORDS and not _ONLY_KANA.match(word)]
+        specific = [word for word in asked if word not in GENERIC_WORDS and not _ONLY_KANA.match(word)]
         about = self._stems(specific)
         in_order = about or self._stems(asked)
         self.terms = tuple(dict.fromkeys(in_order))

@@ -13,13 +13,14 @@ from orc_core.documents.ports import PageStore, PassageIndex, PlaceRetriever
 from orc_core.errors import DependencyDown
 from orc_core.models import Hit, Page, Passage, Retrieval, RetrievalStep
 from orc_core.search.hybrid import followed_by, fuse_hits, search_pages
-from orc_core.text.parts import may_name_parts, named_parts
+from orc_core.text.parts import Find, may_name_parts, named_parts, parts_of_file
 
 log = logging.getLogger(__name__)
 
 MOST_LOOKED_UP = 20
 """Documents in which the parts that a question names are looked up."""
 NAMED = "The question names these parts."
+OF_FILE = "The question is about the file: this is what it says of itself."
 NOTE = "{} of {} documents are not indexed yet; their text was read through."
 DOWN_NOTE = "The search does not answer ({}); the text of the documents was read through instead."
 
@@ -42,12 +43,14 @@ class WholeScopeRetriever:
         if not may_name_parts(query) or len(scope) > MOST_LOOKED_UP or top_k < 1:
             return found
         pages = await self._read(scope)
-        named = await asyncio.to_thread(passages_named, query, pages)
+        named, note = await asyncio.to_thread(passages_named, query, pages), NAMED
+        if not named:
+            named, note = passages_named(query, pages, parts_of_file), OF_FILE
         if not named:
             return found
         best = found.hits[0].score if found.hits else 1.0
         leading = [Hit(passage=passage, score=best) for passage in named[:top_k]]
-        step = RetrievalStep(method="lexical", threshold=1.0, hits=len(named), served=True, note=NAMED)
+        step = RetrievalStep(method="lexical", threshold=1.0, hits=len(named), served=True, note=note)
         return Retrieval(hits=followed_by(leading, found.hits)[:top_k], steps=[step, *found.steps])
 
     async def _search(self, query: str, scope: list[str], top_k: int) -> Retrieval:
@@ -79,11 +82,13 @@ class WholeScopeRetriever:
         return {document_id: await self._pages.get(document_id) for document_id in document_ids}
 
 
-def passages_named(query: str, pages: Mapping[str, Sequence[Page]]) -> list[Passage]:
+def passages_named(
+    query: str, pages: Mapping[str, Sequence[Page]], find: Find = named_parts
+) -> list[Passage]:
     """The passages of the parts that a question names, document by document."""
     named: list[Passage] = []
     for document_id, of_document in pages.items():
-        parts = named_parts(query, of_document)
+        parts = find(query, of_document)
         if parts:
             passages = split_pages(document_id, of_document)
             named += (

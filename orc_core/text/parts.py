@@ -4,13 +4,13 @@ See docs/decisions/named-parts.md.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from orc_core.models import Page
 from orc_core.text.terms import words
-from orc_core.text.wording import DOCUMENT_WORDS
+from orc_core.text.wording import DOCUMENT_WORDS, has_subject
 
 LONGEST_RANGE = 20
 MOST_NAMED, MOST_CLAUSES = 200, 20
@@ -31,6 +31,7 @@ _EDGE = re.compile(
     re.IGNORECASE,
 )
 _PAGE_WORD = re.compile(rf"\b{_WORD}(?!\w)", re.IGNORECASE)
+_FILE_NAME = re.compile(r"[^\s\"'“”„‘’«»]+\.[^\W\d_]\w{1,7}\b")
 _QUOTES = "[ \"'“”„‘’«»‹›]{1,3}"
 _ASIDE = re.compile(r" \(hidden \w+\)\Z")
 _CLAUSE = re.compile(
@@ -48,6 +49,10 @@ class Part(NamedTuple):
     at: int
     start: int
     end: int
+
+
+Find = Callable[[str, Sequence[Page]], list[Part]]
+"""Finds the parts that a question means of a document with these pages."""
 
 
 def pages_named(question: str) -> list[int]:
@@ -74,7 +79,19 @@ def without_pages(question: str) -> str:
 def may_name_parts(question: str) -> bool:
     """Whether a document can have a part that the question names."""
     found = (_PAGE_WORD.search(question), _NUMBERS.search(question), next(_clauses(question), None))
-    return any(match is not None for match in found)
+    return any(match is not None for match in found) or is_about_file(question)
+
+
+def is_about_file(question: str) -> bool:
+    """Whether the question has no other subject than a file: who wrote it, how many pages it has."""
+    return not has_subject(_FILE_NAME.sub(" ", question))
+
+
+def parts_of_file(question: str, pages: Sequence[Page]) -> list[Part]:
+    """What the file says of itself, if the question is about the file."""
+    if not is_about_file(question):
+        return []
+    return [Part(at, 0, len(page.text)) for at, page in enumerate(pages) if page.is_of_file]
 
 
 def named_parts(question: str, pages: Sequence[Page]) -> list[Part]:
@@ -82,6 +99,12 @@ def named_parts(question: str, pages: Sequence[Page]) -> list[Part]:
 
     A page is found by the number that is printed on it, and by its place in the document.
     """
+    places = [at for at, page in enumerate(pages) if not page.is_of_file]
+    found = _named(question, [pages[at] for at in places])
+    return [part._replace(at=places[part.at]) for part in found]
+
+
+def _named(question: str, pages: Sequence[Page]) -> list[Part]:
     if not pages:
         return []
     numbers = set(pages_named(question))

@@ -7,7 +7,7 @@ as a question about the documents.
 import re
 
 from orc_core.text.normal_forms import normalized
-from orc_core.text.terms import words
+from orc_core.text.terms import is_stop_word, words
 
 DOCUMENT_WORDS = frozenset(
     "document documents file files page pages pdf pdfs attachment attachments upload uploads uploaded paper"
@@ -22,12 +22,23 @@ DOCUMENT_WORDS = frozenset(
     " documento documentos archivo archivos fichero página informe contrato capítulo cláusula según resumen"
     " resumir resume contenido trata habla tengo"
     " author authors wrote written published autor autoren verfasser geschrieben verfasst veröffentlicht"
-    " auteur auteurs écrit publié autores escrito publicado".split()
+    " auteur auteurs écrit publié autores escrito publicado title titel titre título"
+    " sheet sheets slide folie folien blatt blätter diapositives diapositivas feuilles hojas páginas".split()
 )
 """Words for documents, for parts of one, for an overview of one and for who wrote it.
 
 They say nothing to search for: a question that has no others is about documents as a whole.
 """
+
+GENERIC_WORDS = frozenset(
+    "also find get given go happen help just know let list make many me mean mention most much must my need "
+    "only other page part please provide regarding same say see show some such take tell too use used using "
+    "various want "
+    "bekomme bekommen bekommt darf dürfen gibt ich man mein meine mich mir muss müssen sein soll sollen wir "
+    "viele combien cuántos cuántas "
+    "dois doit faut mon peut peux pouvons puis debe debo hay mi puede puedo".split()
+)
+"""What one does with documents, and how much: words that are in every question."""
 
 _GREETINGS = frozenset(
     "hi hiya hello hey morning afternoon evening thanks thank thx cheers bye goodbye great perfect awesome"
@@ -73,3 +84,11 @@ def is_statement(text: str) -> bool:
 def names_documents(text: str) -> bool:
     """Whether it has a word for documents or a part of one."""
     return not DOCUMENT_WORDS.isdisjoint(words(text))
+
+
+def has_subject(question: str) -> bool:
+    """Whether it has a word to search for, besides those for documents and for what one does with them."""
+    return any(
+        not (is_stop_word(word) or word in GENERIC_WORDS or word in DOCUMENT_WORDS)
+        for word in words(question)
+    )

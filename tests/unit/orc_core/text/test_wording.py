@@ -2,8 +2,7 @@
 
 import pytest
 
-from orc_core.search.bm25 import has_subject
-from orc_core.text.wording import is_small_talk, is_statement, names_documents
+from orc_core.text.wording import has_subject, is_small_talk, is_statement, names_documents
 
 
 @pytest.mark.parametrize(
