@@ -20,8 +20,8 @@ _OF_OTHERS = re.compile(r"^\s*(?:>|\||[-*_]{3,}\s*$)|\t|^\s{4}")
 """A quoted line, a row of a table, a rule, or a line that is set off."""
 _LABELLED = re.compile(r"!?\[(?:[^\[\]\n]{0,300})\]\([^()\n]{0,300}\)")
 """A link or a picture of Markdown, with its text."""
-_PAIRS = {"“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "「": "」", "『": "』", "‘": "’", "‚": "‘’", '"': '"', "'": "'"}
-_OPENS = re.compile(r"(?<!\w)[“„«»‹「『‘‚\"']")
+_PAIRS = dict(zip("“„«»‹「『‘‚\"'", ("”", "“”", "»", "«", "›", "」", "』", "’", "‘’", '"', "'"), strict=True))
+_OPENS = re.compile(rf"(?<!\w)[{''.join(_PAIRS)}]")
 QUOTED_NAME_WORDS = 2
 """A name in quotation marks has at most so many words; what has more was said by somebody."""
 
