@@ -26,7 +26,7 @@ from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.judges.building import build_judge, trusted
 from orc.judges.ports import SupportJudge
-from orc.limits.models import MESSAGES, UPLOADS, LimitStore, RateLimit
+from orc.limits.models import MESSAGES, TASKS, UPLOADS, LimitStore, RateLimit
 from orc.limits.store import open_limit_store
 from orc.limits.window import Window
 from orc.memory import sqlite as memory_sqlite
@@ -45,6 +45,8 @@ from orc.traces.sqlite import SqliteTraceStore
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
+from orc.turns.tasks import PER_MESSAGE, Tasks
+from orc.user_limits import UserLimit, UserTurns
 from orc_core.analysis.models import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures
@@ -61,6 +63,8 @@ from orc_core.storage.factory import StorageClients
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+DRAWINGS_PER_USER = 2
+"""Pictures of pages that are drawn for one user at a time."""
 HOUR, DAY = 60 * 60, 24 * 60 * 60
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -91,9 +95,9 @@ class App:
     model_facts: ModelCatalogue
     tools: ToolCatalogue
     messages: RateLimit
-    task_model: ChatModel | None
-    """For short tasks of clients, such as titles; None without a provider."""
+    tasks: Tasks
     pictures: PagePictures
+    drawings: UserTurns
     analyses: AnalysisStore
     suggestions: Suggestions
 
@@ -176,8 +180,9 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             parts.catalogue,
             ToolCatalogue(parts.tools, documents.tokens),
             parts.messages,
-            None if documents.provider is None else parts.models.summariser,
+            _build_tasks(settings, documents, limits, parts),
             documents.pictures,
+            UserTurns(DRAWINGS_PER_USER),
             documents.analyses,
             suggestions,
         )
@@ -216,6 +221,15 @@ def _build_suggestions(documents: Documents, log: TurnLog) -> Suggestions:
     # By words alone: vectors would take a call of a model for each question.
     by_words = HybridRetriever(documents.stores.index)
     return Suggestions(documents.library, documents.analyses, by_words, log)
+
+
+def _build_tasks(
+    settings: Settings, documents: Documents, limits: LimitStore, parts: TurnDependencies
+) -> Tasks:
+    model = None if documents.provider is None else parts.models.summariser
+    limit = RateLimit(limits, TASKS, _window(PER_MESSAGE * settings.most_messages, HOUR))
+    at_a_time = UserLimit(settings.turns_per_user, "tasks")
+    return Tasks(model, limit, at_a_time, parts.traces, parts.catalogue)
 
 
 def _window(limit: int, seconds: int) -> Window | None:

@@ -1,8 +1,10 @@
 """How much one user may have under way at a time, so that no user takes the place of others."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
 from orc.identity import Principal
 from orc_core.errors import TooMany
@@ -39,3 +41,16 @@ class UserLimit:
             yield
         finally:
             self.leave(caller)
+
+
+class UserTurns:
+    """At most `most` of something at a time for each user: what is more waits, so that others do not."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of_users: WeakValueDictionary[tuple[str, str], asyncio.Semaphore] = WeakValueDictionary()
+
+    def of(self, caller: Principal) -> asyncio.Semaphore:
+        """Held while one of this user is under way."""
+        user = (caller.organization_id, caller.user_id)
+        return self._of_users.setdefault(user, asyncio.Semaphore(self._most))

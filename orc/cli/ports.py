@@ -10,8 +10,10 @@ from urllib.parse import SplitResult, urlsplit
 
 from orc.settings import Settings
 from orc_core.errors import InvalidInput
+from orc_core.infra.lifeline import STOP_SECONDS
 
-PORT_CHECKS, PORT_CHECK_SECONDS = 20, 0.1
+PORT_CHECKS, PORT_CHECK_SECONDS = 20 + int(STOP_SECONDS / 0.1), 0.1
+"""What a killed Orc leaves behind stops within the seconds of its lifeline."""
 NOT_ON_THIS_MACHINE = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
@@ -106,10 +108,7 @@ class _Listener:
 
 
 async def _problem_with(listener: _Listener) -> str:
-    """Why the server cannot listen, and what to do about it; "" if it can.
-
-    What a killed Orc leaves behind ends by itself within a second.
-    """
+    """Why the server cannot listen, and what to do about it; "" if it can soon."""
     what, host, port = listener.what, listener.host, listener.port
     for _ in range(PORT_CHECKS):
         if port_is_free(host, port):

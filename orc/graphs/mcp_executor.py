@@ -103,7 +103,8 @@ def _meta_of(state: ConversationState, deps: Deps) -> dict[str, Any]:
 def _wishes(state: ConversationState) -> list[str]:
     """How the user wants to be answered, from memory and from the history, oldest first: the newest ones."""
     said = [message.content for message in state.history if message.role == "user"]
-    notes = [*reversed(state.recalled.notes), *(note for text in said for note in notes_in(text, 1))]
+    recent = [note for text in said for note in notes_in(text, 1)]
+    notes = [*reversed(state.recalled.notes), *(n for n in recent if not state.memory.is_withdrawn(n))]
     wishes = dict.fromkeys(note.text for note in notes if note.kind is NoteKind.PREFERENCE)
     return list(wishes)[-MAX_WISHES:]
 

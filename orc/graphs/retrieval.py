@@ -99,10 +99,10 @@ def request_from(state: ConversationState, *, may_choose: bool = True) -> Retrie
     model_chooses = may_choose and retriever == "tools" and "both" not in steps
     return RetrievalRequest(
         query=state.query[:MAX_QUERY_CHARACTERS],
-        web_query=web_query(state.query, state),
+        web_query=(asked_of_web := web_query(state.query, state)),
         plan=state.plan,
         documents=state.has_documents and bool(steps & {"retrieve", "both"}) and not model_chooses,
-        web=bool(steps & {"web_search", "both"}),
+        web=bool(steps & {"web_search", "both"}) and bool(asked_of_web),
         has_documents=state.has_documents,
         contexts=order_of_contexts(state),
         summaries_first=retriever == "summaries",

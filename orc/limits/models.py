@@ -9,7 +9,7 @@ from orc.identity import Principal
 from orc.limits.window import Taken, Window
 from orc_core.errors import TooMany
 
-MESSAGES, UPLOADS = "messages", "uploads"
+MESSAGES, UPLOADS, TASKS = "messages", "uploads", "tasks"
 
 
 class RateLimited(TooMany):
@@ -94,4 +94,4 @@ class RateLimit:
             raise
 
 
-_UNITS = {MESSAGES: "messages", UPLOADS: "uploaded bytes"}
+_UNITS = {MESSAGES: "messages", UPLOADS: "uploaded bytes", TASKS: "tasks"}

@@ -38,7 +38,7 @@ def take(counts: Counts, amount: int, window: Window, now: float) -> tuple[Taken
     has more than the limit.
     """
     current = _slot(now, window)
-    recent = {slot: count for slot, count in counts.items() if _end(slot, window) > now}
+    recent = _recent(counts, window, now)
     used = sum(recent.values())
     if used + amount > window.limit:
         wait = _wait(recent, used + amount - window.limit, window, now)
@@ -49,12 +49,18 @@ def take(counts: Counts, amount: int, window: Window, now: float) -> tuple[Taken
 
 def give_back(counts: Counts, amount: int, window: Window, now: float) -> Counts:
     """The counts after `amount` was not used after all: taken from the latest slots."""
-    left, kept = amount, dict(counts)
+    left, kept = amount, _recent(counts, window, now)
     for slot in sorted(kept, reverse=True):
         used = min(left, kept[slot])
         kept[slot] -= used
         left -= used
-    return {slot: count for slot, count in kept.items() if count and _end(slot, window) > now}
+    return {slot: count for slot, count in kept.items() if count}
+
+
+def _recent(counts: Counts, window: Window, now: float) -> dict[int, int]:
+    """What is within the window. What a clock that was ahead has counted later than the next slot is not."""
+    latest = _slot(now, window) + 1  # the clocks of machines that share the counts differ a little
+    return {slot: n for slot, n in counts.items() if slot <= latest and _end(slot, window) > now}
 
 
 def _slot(now: float, window: Window) -> int:

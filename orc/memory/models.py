@@ -1,5 +1,6 @@
 """The memory of a conversation beyond its latest turns, and the part of it that one turn sees."""
 
+import hashlib
 import logging
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,11 +11,14 @@ from pydantic import Field, JsonValue, ValidationError
 
 from orc.conversations.models import Head, Turn
 from orc.conversations.session_contexts import Range
+from orc_core.errors import NotFound
 from orc_core.models import Record
 from orc_core.names import Owner
+from orc_core.text.terms import words
 
 logger = logging.getLogger(__name__)
 
+NO_SUCH_NOTE = "There is no such note in the memory of this conversation."
 UNKNOWN_FORM = "The stored memory of the conversation has a form that this version does not know."
 
 
@@ -36,6 +40,11 @@ class Note(Record):
     lasting: bool = Field(default=False, description="a name, or what the user asked to be remembered")
     first_seen: int = Field(ge=1)
     last_seen: int = Field(ge=1, description="when it was said last")
+
+    @property
+    def note_id(self) -> str:
+        """The same for all notes with the same words."""
+        return hashlib.sha256(" ".join(words(self.text)).encode()).hexdigest()[:16]
 
 
 class SummaryPoint(Record):
@@ -76,6 +85,13 @@ class Memory(Record):
     )
     summary: list[SummaryPoint] = []
     notes: list[Note] = []
+    withdrawn: dict[str, int] = Field(
+        default={}, description="ids of notes that their user has withdrawn, and the newest turn then"
+    )
+
+    def is_withdrawn(self, note: Note) -> bool:
+        """Whether the user has withdrawn the note, and has not said it again since."""
+        return note.last_seen <= self.withdrawn.get(note.note_id, 0)
 
     @property
     def latest_seq(self) -> int:
@@ -213,6 +229,14 @@ class ConversationMemory:
         `answered` is the turn that was just stored, and `known` the memory that it has read: with both, an
         update that has nothing to write yet reads nothing.
         """
+
+    async def notes(self, head: Head) -> list[Note]:  # noqa: ARG002
+        """What is remembered of what the user said, oldest first."""
+        return []
+
+    async def withdraw(self, head: Head, note_id: str) -> None:  # noqa: ARG002
+        """Forget a note until the user says it again. Raises NotFound."""
+        raise NotFound(NO_SUCH_NOTE)
 
     async def forget(self, owner: Owner) -> None:
         """Delete the memory of a conversation.

@@ -16,6 +16,7 @@ from orc.conversations.models import Turn
 from orc.memory.models import Note, NoteKind
 from orc_core.search.bm25 import QuestionTerms, idf
 from orc_core.text.numbers import find_dates
+from orc_core.text.provenance import own_words
 from orc_core.text.sentences import sentences
 from orc_core.text.terms import base_stems, detect_language, has_digit, words
 from orc_core.text.wording import is_small_talk
@@ -118,8 +119,9 @@ def forget_texts() -> None:
 
 
 def notes_in(message: str, seq: int) -> list[Note]:
-    """The statements and wishes in a user's message, in order."""
-    found = (_note_of(sentence, seq) for sentence in islice(_sentences(message), MAX_SENTENCES))
+    """The statements and wishes in what the user wrote of a message, in order."""
+    own = own_words(message, _REMEMBER)
+    found = (_note_of(sentence, seq) for sentence in islice(_sentences(own), MAX_SENTENCES))
     return list(islice(filter(None, found), NOTES_PER_TURN))
 
 
@@ -208,7 +210,7 @@ def _notes_of_turn(turn: Turn) -> list[Note]:
     notes = notes_in(turn.question, turn.seq)
     if not (is_grounded(turn) or says_not_found(turn) or shows_passages(turn)):
         return notes
-    said = list(_sentences(turn.question))
+    said = list(_sentences(own_words(turn.question, _REMEMBER)))
     if not said or any(map(is_question, said)):
         return notes
     request = shortened(said[-1])

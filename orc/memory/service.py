@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.session_contexts import Range, covers
 from orc.conversations.turn_log import TurnLog
-from orc.memory.models import ConversationMemory, Memory, MemoryStore, Recalled, SummaryPoint
+from orc.memory.models import (
+    NO_SUCH_NOTE,
+    ConversationMemory,
+    Memory,
+    MemoryStore,
+    Note,
+    NoteKind,
+    Recalled,
+    SummaryPoint,
+)
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
 from orc.memory.replaced import gaps, without_replaced
 from orc.memory.summary import POINT_TOKENS, Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
-from orc_core.errors import OrcError
+from orc_core.errors import NotFound, OrcError, Unavailable
 from orc_core.llm.tokens import TokenCounter
 from orc_core.names import Owner
 
@@ -43,10 +52,16 @@ def add_turns(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: T
         update={
             "noted_seq": settled_seq,
             "retried": [*memory.retried, *(seq for seq in late if seq <= settled_seq)],
-            "notes": bounded_notes(notes, max(newest_seq, memory.latest_seq)),
+            "notes": _wanted(notes, memory, newest_seq),
             "summary": bounded(points, settled_seq, counter),
         }
     )
+
+
+def _wanted(notes: Sequence[Note], memory: Memory, newest_seq: int = 0) -> list[Note]:
+    """As many of the notes as are kept, without those that the user has withdrawn."""
+    kept = [note for note in notes if not memory.is_withdrawn(note)]
+    return bounded_notes(kept, max(newest_seq, memory.latest_seq))
 
 
 def _is_remembered(turn: Turn) -> bool:
@@ -153,6 +168,23 @@ class MemoryService(ConversationMemory):
             # The outermost edge: an update runs in the background.
             logger.exception("a memory could not be updated")
 
+    async def notes(self, head: Head) -> list[Note]:
+        stored = await self._of_this_life(head)
+        said = (NoteKind.FACT, NoteKind.PREFERENCE)
+        return [note for note in stored.notes if note.kind in said] if stored else []
+
+    async def withdraw(self, head: Head, note_id: str) -> None:
+        for _ in range(RACES):
+            memory = await self._of_this_life(head) or Memory()
+            kept = [note for note in memory.notes if note.note_id != note_id]
+            if len(kept) == len(memory.notes):
+                raise NotFound(NO_SUCH_NOTE)
+            withdrawn = {**memory.withdrawn, note_id: max(head.turn_count, memory.latest_seq)}
+            changed = memory.model_copy(update={"notes": kept, "withdrawn": withdrawn})
+            if await self._write(head, changed) is not None:
+                return self.selection.forget_texts()
+        raise Unavailable("The memory is being written by others. Try again in a moment.")
+
     async def forget(self, owner: Owner) -> None:
         await self.store.delete(owner)
         self.selection.forget_texts()
@@ -223,7 +255,7 @@ class MemoryService(ConversationMemory):
         return memory.model_copy(
             update={
                 "retried": [*memory.retried, *added],
-                "notes": bounded_notes(notes, memory.latest_seq),
+                "notes": _wanted(notes, memory),
                 "summary": bounded(points, memory.noted_seq, self.counter),
             }
         )
@@ -271,7 +303,7 @@ class MemoryService(ConversationMemory):
                 notes = add_note(notes, note)
         reached = min(last, turns[-1].seq) if turns else last
         summary = bounded(points, memory.noted_seq, self.counter)
-        update = {"notes": bounded_notes(notes, memory.latest_seq), "summary": summary}
+        update = {"notes": _wanted(notes, memory), "summary": summary}
         return memory.model_copy(update={"summarised_seq": reached, **update})
 
     async def _of_this_life(self, head: Head) -> Memory | None:

@@ -32,6 +32,7 @@ from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.messages import OFFLINE_INTRODUCTION
 from orc_core.llm.tokens import TokenCounter, truncate_words
 from orc_core.search.bm25 import floored, idf_of_terms
+from orc_core.text.provenance import own_words
 from orc_core.text.sentences import sentences
 from orc_core.text.terms import has_digit
 from orc_core.text.wording import is_small_talk
@@ -287,8 +288,8 @@ def _cited_in(answers: str, text: str) -> str:
 
 
 def _notes(form: CondensedTurns, turns: Sequence[Turn]) -> list[Note]:
-    """The notes that quote the user's message of that turn word for word."""
-    said = {turn.seq: " ".join(turn.question.split()) for turn in turns}
+    """The notes that quote what the user wrote in that turn word for word."""
+    said = {turn.seq: " ".join(own_words(turn.question).split()) for turn in turns}
     found: list[Note] = []
     for made in form.notes[: NOTES_PER_TURN * len(turns)]:
         quote = " ".join(made.quote.split())

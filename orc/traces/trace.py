@@ -51,7 +51,7 @@ from orc_core.models import Usage
 
 MOST_ENTRIES = 200
 """Of one kind in a trace: a model may ask for any number of tools at once."""
-OTHER = "other"
+OTHER, TASK = "other", "task"
 NAME_CHARACTERS = 128
 SHOWN_TOOLS = TOOLS | {"tools"}
 """Names that a trace may contain; `tools` means all of them. A model may call a tool by any name."""
@@ -134,6 +134,21 @@ class TurnRecorder:
                 "verdicts": [_verdict(event) for _, event in seen if isinstance(event, Critique)],
                 "timeline": timeline[:MOST_ENTRIES],
                 "left_out": sum(max(0, len(entries) - MOST_ENTRIES) for entries in (tools, timeline)),
+            }
+        )
+
+    def finish_task(self, used: CallBudget, error_code: str) -> TurnTrace:
+        """The trace of a task, which is no turn and has no events."""
+        return TurnTrace.model_validate(
+            {
+                **self._ids.model_dump(),
+                "started_at": self._started_at,
+                "duration_ms": self._elapsed_ms(),
+                "status": "failed" if error_code else "done",
+                "error_code": _code(error_code or None),
+                "intent": TASK,
+                "model": _name(self._tools_model),
+                **self._spent(used, is_whole=not error_code),
             }
         )
 

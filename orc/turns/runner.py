@@ -150,19 +150,20 @@ class TurnRunner:
                 stored = running.answered = await self._commit(running, outcome)
             return await self._stored_end(running, stored) if outcome.stopped else end_of(result)
         except OrcError as exc:
-            place = getattr(exc, "dependency", "the turn")
-            logger.warning("turn %s failed: %s in %s", turn.turn_id, exc.code, place)
             error = exc
         except Exception as exc:
             if isinstance(exc, TimeoutError) and deadline.expired():
                 error = DeadlineExceeded(f"No answer within {settings.turn_deadline_seconds:.0f} s.")
             elif (known := exhausted(exc)) is not None:
-                logger.warning("turn %s failed: %s", turn.turn_id, known.code)
                 error = known
             else:
                 logger.exception("turn %s failed", turn.turn_id)
                 error = unexpected()
-        return await self._failure(running, error)
+        ending = await self._failure(running, error)
+        if isinstance(ending, Failed):
+            place = getattr(error, "dependency", "the turn")
+            logger.warning("turn %s failed: %s in %s", turn.turn_id, error.code, place)
+        return ending
 
     async def _answer_until_stopped(
         self, running: RunningTurn, deadline: asyncio.Timeout

@@ -76,6 +76,7 @@ class TurnService:
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
+        _unless_pending(turn)
         if turn.status.has_result and key is not None and turn.retry_key == key:
             return await self._shown(principal, owner, turn, 0, trace_id, self._in_memory(owner, turn))
         request = TurnRequest.again(turn, stream=stream, trace_id=trace_id)
@@ -294,13 +295,16 @@ class TurnService:
         await self._titles.close()
 
     async def _answered_before(self, request: TurnRequest, owner: Owner) -> Turn | None:
-        """The turn of the same request that has a result, which counts even if its documents were deleted."""
+        """The turn of the same request that has a result, which counts even if its documents were deleted.
+
+        One that is being answered is TurnInFlight here already: a retry does not count as a message.
+        """
         if request.idempotency_key is None:
             return None
         turn = await self._parts.log.turn(owner, request.turn_id(owner))
-        if turn is None or not turn.status.has_result:
+        if turn is None or turn.request_hash != request.content_hash:
             return None
-        return turn if turn.request_hash == request.content_hash else None
+        return _unless_pending(turn) if turn.status is not TurnStatus.FAILED else None
 
     async def _named_documents(
         self, request: TurnRequest, owner: Owner, scope: TurnScope | None
@@ -354,6 +358,12 @@ def _with_owner(request: TurnRequest, principal: Principal) -> tuple[TurnRequest
     """The request with the names of its documents resolved, and the owner of its conversation."""
     owner = principal.owner_of(request.conversation_for(principal.organization_id, principal.user_id))
     return with_named_documents(request, owner), owner
+
+
+def _unless_pending(turn: Turn) -> Turn:
+    if turn.status is TurnStatus.PENDING:
+        raise in_flight(turn)
+    return turn
 
 
 def _is_outdated(ending: Event | None) -> bool:

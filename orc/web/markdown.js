@@ -9,6 +9,11 @@ const CLOSE = "\uE001";
 const PLACE = /\uE000(\d+)\uE001/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])\s/;
+/** A line that is nested deeper than anybody reads; the lexer and the tree recurse with the depth. */
+const DEEP = /^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*){30}/m;
+const EMPHASIS = /[*_~]/;
+/** The lexer takes quadratic time for them. */
+const MOST_EMPHASIS = 2000;
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 /** They change the direction of text, or cannot be seen. */
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
@@ -90,19 +95,37 @@ export const blocks = (source, place, version = "") =>
 
 /**
  * One block, parsed again only if it has changed. (Nodes that are kept would keep all that was removed since.)
- * @extends {Component<{source: string, place: ChildAt, version: string}>}
+ * @extends {Component<{source: string, place: ChildAt, version: string}, {failed?: boolean}>}
  */
 class Block extends Component {
-  /** @param {{source: string, version: string}} next */
-  shouldComponentUpdate({ source, version }) {
-    return source !== this.props.source || (version !== this.props.version && source.includes(OPEN));
+  /** @param {{source: string, version: string}} next @param {{failed?: boolean}} state */
+  shouldComponentUpdate({ source, version }, { failed }) {
+    return failed !== this.state.failed || source !== this.props.source || (version !== this.props.version && source.includes(OPEN));
+  }
+
+  /** What cannot be shown as Markdown is shown as it is: one bad block takes no other with it. */
+  componentDidCatch() {
+    this.setState({ failed: true });
   }
 
   render() {
     const { source, place } = this.props;
-    return h("div", { class: "block" }, all(new Lexer({ gfm: true }).lex(source), place));
+    return h("div", { class: "block" }, this.state.failed ? plain(source, place) : formatted(source, place));
   }
 }
+
+/** @param {string} source @param {ChildAt} place @returns {Child[]} */
+function formatted(source, place) {
+  if (DEEP.test(source) || source.split(EMPHASIS, MOST_EMPHASIS + 1).length > MOST_EMPHASIS) return plain(source, place);
+  try {
+    return all(new Lexer({ gfm: true }).lex(source), place);
+  } catch {
+    return plain(source, place);
+  }
+}
+
+/** @param {string} source @param {ChildAt} place */
+const plain = (source, place) => [h("pre", { tabIndex: 0 }, text(source, place))];
 
 /** @param {Token[] | undefined} tokens @param {ChildAt} place @returns {Child[]} */
 const all = (tokens, place) => (tokens ?? []).map((token) => node(token, place));

@@ -260,6 +260,8 @@ class DocumentService:
             await self._erase(path)
 
     async def _erase(self, path: BlobPath) -> None:
+        # A database that cannot be written refuses here, before any byte is gone.
+        await self._stores.make_unsearchable(path.document_id)
         await self._stores.blobs.delete(path)
         await self._stores.forget(path)
 

@@ -25,7 +25,10 @@ def hold_on(stop: Callable[[], object], *, hang_seconds: float = HANG_SECONDS) -
     loop, source = asyncio.get_running_loop(), sys.stdin.fileno()
 
     def answer() -> None:
-        if asked := os.read(source, 1024):
+        asked = b""
+        with suppress(OSError):  # the parent was killed before it had read an answer
+            asked = os.read(source, 1024)
+        if asked:
             faulthandler.dump_traceback_later(hang_seconds, exit=True)
             with suppress(OSError):  # it has died just now
                 os.write(source, asked)

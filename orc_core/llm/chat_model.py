@@ -53,6 +53,11 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
+LONGEST_TOKENS = 25_000
+"""Of a reply without a limit."""
+LONGEST_CHARACTERS = 20
+"""Of a reply, for each token of its limit: some four times as many as there can be."""
+
 Output = TypeVar("Output", bound=BaseModel)
 Prompt = Sequence[BaseMessage]
 
@@ -289,6 +294,7 @@ class ChatModel:
         budget.begin_call()
         received: list[AIMessageChunk] = []
         repair = StreamRepair()
+        left = LONGEST_CHARACTERS * options.get("max_tokens", LONGEST_TOKENS)
         with self._telemetry.call(messages, options.get("max_tokens")) as call:
             try:
                 model = await self._model_for(messages)
@@ -301,6 +307,9 @@ class ChatModel:
                         while chunk is not None:
                             received.append(repair.feed(chunk))
                             yield received[-1]
+                            left -= len(reply_text(received[-1:]))
+                            if left < 0:  # the limit is the provider's to keep, and this one does not
+                                raise ReplyCut(at_limit=True, text=reply_text(received))
                             chunk = await anext(chunks, None)
                 if rest := repair.finish():
                     received.append(rest)

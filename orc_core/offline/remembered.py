@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from orc_core.search.bm25 import QuestionTerms, coverage, floored, idf_of_terms
+from orc_core.text.provenance import own_words
 from orc_core.text.sentences import sentences
 from orc_core.text.wording import is_statement
 
@@ -13,7 +14,8 @@ ENOUGH = 0.6
 def recall(question: str, earlier: Sequence[str]) -> str | None:
     """The latest of the earlier sentences that have most words of the question; None if all have few."""
     asked = QuestionTerms(question)
-    said = [each for text in earlier for each in sentences(" ".join(text.split())) if is_statement(each)]
+    own = (" ".join(own_words(text).split()) for text in earlier)
+    said = [each for text in own for each in sentences(text) if is_statement(each)]
     covered = [frozenset(asked.terms).intersection(asked.terms_of(each)) for each in said]
     weights = floored(idf_of_terms(asked.terms, covered))
     shares = [coverage(weights, terms) for terms in covered]

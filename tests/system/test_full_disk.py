@@ -85,3 +85,21 @@ def test_after_a_full_disk_has_space_again_the_server_answers_and_nothing_is_los
         # Neither the database's log nor the server's own takes the space that was freed.
         after = sum(file.stat().st_size for file in (disk / "data").rglob("*") if file.is_file())
         assert after < written + 4_000_000
+
+
+@pytest.mark.slow
+def test_a_document_is_deleted_whole_or_not_at_all(tmp_path: Path) -> None:
+    conversation = str(uuid.uuid4())
+    with small_disk(tmp_path / "disk") as disk, ready_system(disk) as system, system.client() as http:
+        uploaded = upload(http, conversation, ("quay.txt", QUAY)).raise_for_status().json()
+        path = f"/conversations/{conversation}/documents/{uploaded['documents'][0]['document_id']}"
+        deadline = time.monotonic() + RECOVERY_SECONDS
+        while http.get(path).json()["status"] != "completed" and time.monotonic() < deadline:
+            time.sleep(0.2)
+        filler = fill(disk)
+        refused = http.delete(path)
+        assert (refused.status_code, refused.json()["code"]) == (507, "disk_full")
+        assert http.get(f"{path}/content").content == QUAY
+        filler.unlink()
+        http.delete(path).raise_for_status()
+        assert http.get(path).status_code == 404

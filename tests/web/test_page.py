@@ -288,6 +288,31 @@ async def test_the_page_itself_makes_no_link_of_a_dangerous_address(visit: Visit
     assert "a (javascript:alert(1))" in text
 
 
+async def test_a_block_that_cannot_be_drawn_takes_no_other_with_it(visit: Visit) -> None:
+    drawn = """(async (sources) => {
+      const base = document.documentElement.dataset.base;
+      const [{ blocks }, { render }] = await Promise.all(
+        [import(base + "markdown.js"), import(base + "vendor/ui.js")]);
+      return sources.map((source) => {
+        const place = document.createElement("div");
+        const began = performance.now();
+        render(blocks(`Before.\\n\\n${source}\\n\\n**After.**`, () => null), place);
+        const [first, block, last] = place.children;
+        return [first.textContent, block.textContent.trim() === source.trim(), last.innerHTML,
+          performance.now() - began < 5000];
+      });
+    })(SOURCES)"""
+    hostile = [
+        "> " * 20_000 + "x",
+        "- " * 5_000 + "x",
+        "1. " * 5_000 + "x",
+        ">- " * 5_000 + "x",
+        "*a_" * 20_000,
+    ]
+    seen = await visit.page.value(drawn.replace("SOURCES", json.dumps(hostile)))
+    assert seen == [["Before.", True, "<p><strong>After.</strong></p>", True]] * len(hostile)
+
+
 async def test_the_menu_switches_tools_and_gives_the_focus_back(visit: Visit) -> None:
     page = visit.page
     await page.value("document.getElementById('plus').focus()")

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
@@ -16,6 +16,8 @@ from orc.api.schemas import (
     ConversationChange,
     ConversationsResponse,
     ConversationView,
+    MemoryResponse,
+    NoteView,
 )
 from orc.api.turn_schemas import ConversationResponse
 from orc.bootstrap import App
@@ -26,6 +28,7 @@ from orc.events import Event
 from orc.exports.service import MEDIA_TYPES, ExportFormat
 from orc.identity import Principal
 from orc_core.errors import InvalidInput, NotFound, Unavailable
+from orc_core.names import Owner
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
@@ -46,6 +49,7 @@ FormatParameter = Annotated[ExportFormat, Query(alias="format", description="of 
 _FOLLOWED = {"description": "The events, as they come.", "content": EVENTS}
 MAX_QUERY_CHARACTERS = 200
 _SEARCHED = "words of titles and questions; all have to fit, the beginning of the last one is enough"
+NoteId = Annotated[str, Path(max_length=64, description="of the memory")]
 Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
 
 
@@ -99,9 +103,7 @@ async def get_conversation(
         return await _shown(app, caller, page.head, page.turns, full=full)
     if before_seq is not None:
         raise InvalidInput("Pass before_seq or after_seq, not both.", field="after_seq")
-    head = await app.log.head(owner)
-    if head is None:
-        raise NotFound("There is no such conversation.")
+    head = await _head(app, owner)
     turns = await app.log.turns(owner, after_seq=after_seq, limit=limit + 1)
     return await _shown(app, caller, head, turns[:limit], full=full, more=len(turns) > limit)
 
@@ -161,6 +163,25 @@ async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: Ap
     head = await app.log.retitle(owner, body.title)
     app.turn_service.changes.happened(owner)
     return ConversationView.of(head)
+
+
+@router.get("/{conversation_id}/memory", response_model=MemoryResponse, responses=responses(404))
+async def read_memory(owner: OwnerDep, app: AppDep) -> MemoryResponse:
+    """What is remembered of what you said: wishes how to be answered, and statements, oldest first."""
+    notes = await app.memory.notes(await _head(app, owner))
+    return MemoryResponse(notes=[NoteView.model_validate(note, from_attributes=True) for note in notes])
+
+
+@router.delete("/{conversation_id}/memory/{note_id}", status_code=204, responses=responses(404))
+async def withdraw_note(owner: OwnerDep, note_id: NoteId, app: AppDep) -> None:
+    """Withdraw a wish or a statement: it is remembered again only if you say it again."""
+    await app.memory.withdraw(await _head(app, owner), note_id)
+
+
+async def _head(app: App, owner: Owner) -> Head:
+    if (head := await app.log.head(owner)) is None:
+        raise NotFound("There is no such conversation.")
+    return head
 
 
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))

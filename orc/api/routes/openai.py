@@ -12,7 +12,6 @@ from weakref import WeakValueDictionary
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
-from langchain_core.messages import HumanMessage
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
@@ -51,15 +50,12 @@ from orc.turns.requests import TurnRequest
 from orc_core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
 from orc_core.infra.exhaustion import TEMPORARY, naming_the_disk
 from orc_core.infra.temporary_folders import temporary_folder
-from orc_core.llm.chat_model import CallBudget
-from orc_core.markdown.safe_markdown import made_safe
+from orc_core.models import Usage
 from orc_core.names import Owner, name_for_upload
 
 router = APIRouter(tags=["openai"])
 logger = logging.getLogger(__name__)
 
-TASK_TOKENS = 1000
-"""The longest answer to a task of the client."""
 _CREATED = 1_763_769_600
 """Clients want a date of each model; this is that of the first version of this interface."""
 
@@ -153,7 +149,8 @@ async def chat_completions(
     if prompt is not None:
         if len(prompt) > MAX_MESSAGE_CHARACTERS:
             raise InvalidInput(f"A task may have {MAX_MESSAGE_CHARACTERS:,} characters.", field="messages")
-        return JSONResponse(await _task(body, prompt, app, trace))
+        text, usage = await app.tasks.answer(prompt, caller, max_tokens=body.max_tokens, trace_id=trace)
+        return JSONResponse(_task_completion(body, text, usage, trace))
     session = x_session_id or x_openwebui_chat_id or (body.metadata or {}).get("session_id") or None
     asked = _chat_request(body, session)
     turn = await chat_turn(asked, request, app, caller, trace, client_id, idempotency_key)
@@ -235,20 +232,11 @@ async def _store(content: bytes, name: str, owner: Owner, app: App) -> str:
         return (await app.library.upload(owner, name, copy)).blob_name
 
 
-async def _task(body: CompletionRequest, prompt: str, app: App, trace: str) -> Json:
-    """The model's reply to a task of the client, safe to render. It sees no documents, and is not stored.
-
-    Without a provider the reply is empty, and clients use the user's words.
-    """
-    budget, text = CallBudget(max_calls=1), ""
-    if app.task_model is not None:
-        limit = min(body.max_tokens or TASK_TOKENS, TASK_TOKENS)
-        reply = await app.task_model.complete([HumanMessage(prompt)], budget=budget, max_tokens=limit)
-        text = made_safe(reply)
+def _task_completion(body: CompletionRequest, text: str, usage: Usage, trace: str) -> Json:
     message = {"role": "assistant", "content": text, "refusal": None}
     return _envelope("chat.completion", trace, body.model) | {
         "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-        "usage": usage_of(budget.usage),
+        "usage": usage_of(usage),
     }
 
 

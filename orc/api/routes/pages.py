@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
-from orc.api.dependencies import DIGITS, AppDep, OwnerDep, ReaderOwnerDep
+from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, ReaderOwnerDep
 from orc.api.page_schemas import PageCard, PageCardsResponse, PageView, WordBox
 from orc.api.responses import responses
 from orc.bootstrap import App
@@ -87,6 +87,7 @@ async def page_image(
     number: PageNumber,
     owner: Reader,
     app: AppDep,
+    caller: PrincipalDep,
     width: Width = "1200",
     v: Version = None,
     if_none_match: Annotated[str | None, Header(max_length=500)] = None,
@@ -102,7 +103,8 @@ async def page_image(
     headers = {**_HEADERS, "etag": etag, "cache-control": FOREVER if v else ASK_AGAIN}
     if if_none_match is not None and etag in if_none_match:
         return Response(status_code=304, headers=headers)
-    picture = await app.pictures.get(document, number, int(width))
+    async with app.drawings.of(caller):
+        picture = await app.pictures.get(document, number, int(width))
     return Response(picture, media_type="image/webp", headers=headers)
 
 

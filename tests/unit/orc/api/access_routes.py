@@ -73,6 +73,10 @@ TABLE: dict[str, Entry] = {
     f"GET {CONVERSATION}/events": Entry(Of.OWNER, 200, CONVERSATION + "/events?follow=false"),
     f"GET {CONVERSATION}/export": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}/suggestions": Entry(Of.OWNER, 200),
+    f"GET {CONVERSATION}/memory": Entry(Of.OWNER, 200),
+    f"DELETE {CONVERSATION}/memory/{{note_id}}": Entry(
+        Of.OWNER, 404, CONVERSATION + "/memory/5d41402abc4b2a76"
+    ),
     f"GET {TURN}/events": Entry(Of.OWNER, 200),
     f"POST {TURN}/stop": Entry(Of.OWNER, 200),
     f"POST {TURN}/retry": Entry(Of.OWNER, 409),

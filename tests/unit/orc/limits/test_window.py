@@ -85,3 +85,20 @@ def test_only_slots_of_the_window_are_kept() -> None:
     for number in range(500):
         _, counts = take(counts, 1, Window(10_000, 3600), 60.0 * number)
     assert len(counts) <= 61
+
+
+@given(st.floats(120, 1e8), st.floats(0, 1e9))
+def test_what_a_clock_that_was_ahead_has_counted_locks_nobody_out(ahead: float, now: float) -> None:
+    counts: Counts = {}
+    for _ in range(20):
+        _, counts = take(counts, 1, HOUR, now + ahead)
+    taken, kept = take(counts, 1, HOUR, now)
+    assert (taken.is_allowed, taken.remaining, sum(kept.values())) == (True, 19, 1)
+    assert give_back(counts, 1, HOUR, now) == {}
+
+
+def test_the_clock_of_another_machine_may_be_a_little_ahead() -> None:
+    counts: Counts = {}
+    for _ in range(20):
+        _, counts = take(counts, 1, HOUR, 1000.0 + HOUR.slot_seconds)
+    assert not take(counts, 1, HOUR, 1000.0)[0].is_allowed

@@ -103,10 +103,10 @@ def test_note_is_the_users_own_sentence() -> None:
 
 
 def test_notes_of_one_message_are_bounded_in_number_and_length() -> None:
-    pasted = "\n".join(f"My item {n} is {'very ' * 80}heavy." for n in range(50))
-    notes = notes_in(pasted, 1)
-    assert len(notes) == NOTES_PER_TURN
-    assert all(len(note.text) <= NOTE_CHARACTERS for note in notes)
+    assert len(notes_in(" ".join(f"My item {n} is heavy." for n in range(15)), 1)) == NOTES_PER_TURN
+    (note,) = notes_in(f"My item is {'very ' * 70}heavy.", 1)
+    assert len(note.text) <= NOTE_CHARACTERS
+    assert notes_in("\n".join(f"My item {n} is heavy." for n in range(15)), 1) == [], "a list was pasted"
 
 
 def texts(notes: list[Note]) -> list[str]:

@@ -23,7 +23,7 @@ from orc.memory.notes import MAX_NOTES
 from orc.memory.service import LATE_AT_ONCE, RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
 from orc.memory.sqlite import SqliteMemoryStore
 from orc.memory.summary import MAX_POINTS, Summarizer
-from orc_core.errors import DependencyDown
+from orc_core.errors import DependencyDown, NotFound
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
 
@@ -100,6 +100,23 @@ async def test_what_a_user_says_is_recalled_in_later_turns(
         "What is our project called?", await memory_service.read(begun.head)
     )
     assert notes_of(recalled) == ["Our project is called Halberd."]
+
+
+async def test_a_withdrawn_wish_is_gone_until_it_is_said_again(
+    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+) -> None:
+    wish = "Please answer in German."
+    await memory_service.update(head := await ask(log, f"My name is Ada. {wish}"))
+    assert [note.text for note in await memory_service.notes(head)] == ["My name is Ada.", wish]
+    [wished] = [note for note in await memory_service.notes(head) if note.text == wish]
+    await memory_service.withdraw(head, wished.note_id)
+    with pytest.raises(NotFound):
+        await memory_service.withdraw(head, wished.note_id)
+    for question in ("We use SAP.", "We use Jira."):
+        await memory_service.update(await ask(log, question))
+    assert notes_of(await stored(store)) == ["My name is Ada.", "We use SAP.", "We use Jira."]
+    await memory_service.update(await ask(log, "please answer in German"))
+    assert notes_of(await stored(store))[-1] == "please answer in German"
 
 
 async def test_turns_without_statements_are_written_only_occasionally(

@@ -29,6 +29,7 @@ from orc.conversations.models import Turn, TurnStatus
 from orc.events import Done, Failed
 from orc.graphs.graph import TurnGraph
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
+from orc.identity import Principal
 from orc.limits.models import RateLimit
 from orc.limits.sqlite import SqliteLimitStore
 from orc.limits.window import Window
@@ -36,7 +37,7 @@ from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
-from orc_core.errors import DependencyDown, NotFound, OrcError, TooMany
+from orc_core.errors import DependencyDown, NotFound, OrcError, TooMany, TurnInFlight
 from orc_core.infra.model_settings import ModelFacts
 from orc_core.infra.sqlite import Database
 from orc_core.infra.telemetry.spans import span
@@ -191,6 +192,30 @@ async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
     assert len(shelf.asked) == len(set(shelf.asked))
 
 
+async def test_the_retry_of_a_turn_that_is_being_answered_does_not_count(log: Log, tools: SlowTools) -> None:
+    class Counting(RateLimit):
+        taken = 0
+
+        async def take(self, caller: Principal, amount: int = 1) -> None:
+            self.taken += amount
+
+    tools.may_answer.clear()
+    messages = Counting()
+    turns = TurnService(replace(turn_service(log, tools)._parts, messages=messages))
+    request = asking("a.pdf").model_copy(update={"idempotency_key": "key"})
+    events = await turns.start(request, CALLER)
+    [turn] = await log.turns(OWNER)
+    for _ in range(2):
+        with pytest.raises(TurnInFlight) as raised:
+            await turns.start(request, CALLER)
+        assert raised.value.turn_id == turn.turn_id
+        with pytest.raises(TurnInFlight):
+            await turns.retry(OWNER, turn.turn_id, CALLER, key=None, stream=False, trace_id="trace")
+    tools.may_answer.set()
+    assert isinstance(await ending(events), Done)
+    assert messages.taken == 1
+
+
 DOWN = DependencyDown("The database cannot be used.", dependency="store")
 
 
@@ -259,7 +284,7 @@ async def test_a_known_failure_is_one_line_of_the_log_and_a_bug_a_traceback(
     log.commit_error = log.fail_error = DOWN
     turns = turn_service(log, tools, commit_seconds=0.1)
     assert isinstance(await ending(await turns.start(asking("a.pdf"), CALLER)), Failed)
-    failed, unclosed = (record.getMessage() for record in caplog.records)
+    unclosed, failed = (record.getMessage() for record in caplog.records)
     assert failed.endswith("failed: dependency_down in store")
     assert unclosed.endswith("could not be closed: dependency_down")
     assert "Traceback" not in caplog.text

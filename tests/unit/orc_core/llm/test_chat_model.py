@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, ToolCall
 from devkit.fakes import ScriptedModel, WordCounter, collect
 from orc_core.errors import BudgetExceeded, DependencyDown, OrcError
+from orc_core.llm import chat_model
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.errors import (
     ContentFiltered,
@@ -307,6 +308,24 @@ async def test_an_answer_that_reached_its_limit_is_cut(model: ChatModel, double:
             await answer
         assert raised.value.code == "model_reply_cut"
         assert raised.value.at_limit
+
+
+@pytest.mark.parametrize("max_tokens", [10, None])
+async def test_a_reply_without_end_is_cut(
+    max_tokens: int | None,
+    model: ChatModel,
+    budget: CallBudget,
+    double: OpenAIDouble,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chat_model, "LONGEST_TOKENS", 20)
+    double.script.replies.append(Reply(text="The beta quay. " * 500))
+    read = 0
+    with pytest.raises(ReplyCut) as raised:
+        async for delta in model.stream([HumanMessage("Q")], budget=budget, max_tokens=max_tokens):
+            read += len(delta)
+    assert raised.value.is_kept
+    assert read < 5000
 
 
 async def test_our_own_exceptions_are_not_translated(model: ChatModel, budget: CallBudget) -> None:

@@ -1,0 +1,75 @@
+"""Tasks of clients, such as titles of their chats: one call of a model each, counted like any other."""
+
+import uuid
+from contextlib import suppress
+from dataclasses import asdict
+
+from langchain_core.messages import HumanMessage
+
+from orc.identity import Principal
+from orc.limits.models import RateLimit
+from orc.traces.models import TraceSink, TurnIds
+from orc.traces.trace import TurnRecorder
+from orc.user_limits import UserLimit
+from orc_core.errors import OrcError
+from orc_core.llm.chat_model import CallBudget, ChatModel
+from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.markdown.safe_markdown import made_safe
+from orc_core.models import Usage
+
+TASK_TOKENS = 1000
+"""The longest answer to a task."""
+PER_MESSAGE = 3
+"""Tasks that a user may ask for with each message: a title, tags and suggestions."""
+
+
+class Tasks:
+    """Answers tasks. Without a `model` the answers are empty, and clients use the user's words."""
+
+    def __init__(
+        self,
+        model: ChatModel | None,
+        limit: RateLimit,
+        at_a_time: UserLimit,
+        traces: TraceSink,
+        catalogue: ModelCatalogue,
+    ) -> None:
+        self._model = model
+        self._limit = limit
+        self._at_a_time = at_a_time
+        self._traces = traces
+        self._catalogue = catalogue
+
+    async def answer(
+        self, prompt: str, caller: Principal, *, max_tokens: int | None, trace_id: str
+    ) -> tuple[str, Usage]:
+        """The model's reply, safe to render, and its tokens. The model sees nothing but the prompt, and
+        nothing of it is stored but what it cost.
+
+        Raises TooMany beyond the limits of the user.
+        """
+        if self._model is None:
+            return "", Usage()
+        budget, code = CallBudget(max_calls=1), "interrupted"
+        with self._at_a_time.hold(caller):
+            async with self._limit.counted(caller):
+                recorder = self._recorder(caller, trace_id, self._model)
+                try:
+                    limit = min(max_tokens or TASK_TOKENS, TASK_TOKENS)
+                    reply = await self._model.complete(
+                        [HumanMessage(prompt)], budget=budget, max_tokens=limit
+                    )
+                    code = ""
+                except OrcError as exc:
+                    code = exc.code
+                    raise
+                finally:
+                    with suppress(OrcError):
+                        await self._traces.save(recorder.finish_task(budget, code))
+        return made_safe(reply), budget.usage
+
+    def _recorder(self, caller: Principal, trace_id: str, model: ChatModel) -> TurnRecorder:
+        task = str(uuid.uuid4())
+        owner = caller.owner_of(task)
+        ids = TurnIds(trace_id=trace_id, turn_id=task, attempt=task, **asdict(owner))
+        return TurnRecorder(lambda _: None, ids, catalogue=self._catalogue, tools_model=model.name)
