@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.conversations.session_contexts import Range, covers
 from orc.conversations.turn_log import TurnLog
-from orc.memory.models import ConversationMemory, Memory, MemoryStore, Recalled, SummaryPoint
+from orc.memory.models import ConversationMemory, Memory, Recalled, SummaryPoint
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
 from orc.memory.replaced import gaps, without_replaced
+from orc.memory.store import MemoryStore
 from orc.memory.summary import POINT_TOKENS, Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 from orc_core.errors import OrcError
