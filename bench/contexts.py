@@ -26,6 +26,7 @@ from bench.plan import FULL, Plan
 from bench.report import as_table
 from bench.statistics import Figure, percentile, summary
 from devkit.reports import Target
+from devkit.store_pairs import items_here
 from mcp_server.tools.documents import DocumentContents
 from mcp_server.tools.search import DocumentSearch
 from orc.contexts.block import context_block
@@ -36,23 +37,23 @@ from orc.contexts.models import (
     Action,
     AuditEntry,
     Context,
-    ContextStore,
     ContextType,
     Member,
     Role,
-    member_key,
 )
-from orc.contexts.sqlite import SCHEMA, SqliteContextStore
+from orc.contexts.store import ContextStore, _member_item
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import TurnContext
 from orc.identity import Principal
 from orc.turns.contexts import count_documents, mint_token, near_and_far, scope_of
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.scope import Scope
+from orc_core.infra.items import upsert
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import Database
 from orc_core.models import Document, DocumentStatus, Page
 from orc_core.names import BlobPath, Owner
+from orc_core.storage.sqlite.tables import TABLES
 
 PASSAGES = 10
 """Passages of each document."""
@@ -67,7 +68,6 @@ CROWD = 10_000
 SECONDS = 260
 TENANT, CALLER = "tenant", "ann"
 ONE, MANY, WHOLE = "1 context", f"{NAMED} contexts", "1 organization"
-_PUT_MEMBER = "INSERT INTO context_members VALUES (?, ?, ?, ?, ?, ?)"
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -75,10 +75,10 @@ async def measure_contexts(folder: Path, plan: Plan, advance: Advance) -> list[F
     """What contexts cost: searches, listings, the rights of a turn, and all that a turn does for them."""
     async with open_documents(CoreSettings(data_dir=folder / "contexts")) as documents:
         database = documents.clients.file
-        await database.migrate(SCHEMA)
+        await database.migrate(TABLES["contexts"].schema)
         world, texts = await _build(database, plan.grants), Texts(Random(1))
         await _fill(documents, world.usecases, texts, plan.context_documents, advance)
-        bench = _Bench(world, texts, documents, SqliteContextStore(database), plan)
+        bench = _Bench(world, texts, documents, ContextStore(items_here(database, "contexts")), plan)
         return [
             *await bench.search(),
             *await bench.listings(),
@@ -236,7 +236,8 @@ async def _build(database: Database, grants: int) -> _World:
     usecases = [new_id(new_id(organization)) for _ in range(NAMED)]
     tree = [organization, *filter(None, map(parent_of, usecases)), *usecases]
     others = [new_id() for _ in range((grants - CROWD) // MEMBERS)]
-    store = SqliteContextStore(database)
+    items = items_here(database, "contexts")
+    store = ContextStore(items)
     groups = [f"{number:08x}-6f4e-4c1e-9d2a-0f3b8a1c5e7d" for number in range(2 * GROUPS)]
     caller = Principal(TENANT, CALLER, groups=frozenset(groups[:GROUPS]))
     members = [(organization, f"{USER}someone-{number}") for number in range(CROWD)]
@@ -247,7 +248,7 @@ async def _build(database: Database, grants: int) -> _World:
         members += [(each, GROUP + group) for group in named]
     for each in [*tree, *others]:
         await store.create(_context(each), None, None, _entry(each))
-    await database.execute(*((_PUT_MEMBER, _row(*each)) for each in members))
+    await items.write([TENANT], *(upsert(_member_item(_member(*each))) for each in members))
     return _World(organization, usecases, caller)
 
 
@@ -270,8 +271,8 @@ def _entry(context_id: str) -> AuditEntry:
     )
 
 
-def _row(context_id: str, principal: str) -> tuple[str, ...]:
-    member = Member(
+def _member(context_id: str, principal: str) -> Member:
+    return Member(
         organization_id=TENANT,
         context_id=context_id,
         principal=principal,
@@ -279,7 +280,6 @@ def _row(context_id: str, principal: str) -> tuple[str, ...]:
         granted_by=CALLER,
         granted_at=_NOW,
     )
-    return TENANT, context_id, principal, member_key(member), member.role, member.model_dump_json()
 
 
 async def _fill(

@@ -20,9 +20,10 @@ from bench.report import as_table
 from bench.statistics import Figure, percentile, summary
 from devkit.reports import Target
 from devkit.shared_data import SHARED
+from devkit.store_pairs import items_here
 from devkit.system import System, running, upload
 from orc.conversations.models import NewTurn, TurnOutcome
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
@@ -109,7 +110,7 @@ def _open(http: httpx.Client, database: Path, turns: int) -> list[float]:
 async def _fill(path: Path, sample: dict[str, object], turns: int) -> None:
     """Add turns with the answer of the first one."""
     owner, database = Owner(LOCAL_ORGANIZATION, LOCAL_USER, CONVERSATION), Database(path)
-    log = SqliteTurnLog(database)
+    log = TurnLog(items_here(database, "conversations"))
     try:
         [first] = await log.turns(owner, after_seq=0, limit=1)
         assert first.assistant is not None

@@ -7,10 +7,11 @@ from langchain_core.messages import AIMessage
 from langgraph.types import GraphOutput
 
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
+from devkit.store_pairs import items_here
 from orc.bootstrap import load_prompts
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import Begun, NewTurn, Turn, TurnContext, TurnOutcome
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Failed
 from orc.graphs.graph import Channels, compile_graph
 from orc.graphs.models import Attempt, Deps
@@ -67,7 +68,7 @@ class FakeLibrary:
         return b""
 
 
-class Log(SqliteTurnLog):
+class Log(TurnLog):
     """A turn log that can fail writes and lose confirmations."""
 
     commit_error: Exception | None = None
@@ -76,7 +77,7 @@ class Log(SqliteTurnLog):
     begin_error: Exception | None = None
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        super().__init__(items_here(database, "conversations"))
         self.may_store, self.may_begin = asyncio.Event(), asyncio.Event()
         self.may_commit, self.may_fail = asyncio.Event(), asyncio.Event()
         for each in (self.may_store, self.may_begin, self.may_commit, self.may_fail):

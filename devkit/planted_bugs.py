@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from orc.conversations.cosmos import CosmosTurnLog
 from orc.conversations.models import Begun, NewTurn
+from orc.conversations.turn_log import TurnLog
 from orc_core.names import Owner
 from orc_core.storage.cosmos import client as items
 from orc_core.storage.cosmos.client import Container, Item, Operation
 from orc_core.storage.queue import JsonBlobs
 
-begin, wire, write = CosmosTurnLog.begin, items._wire, JsonBlobs.write
+begin, wire, write = TurnLog.begin, items._wire, JsonBlobs.write
 
 
 def ignore_etags(patch: pytest.MonkeyPatch) -> None:
@@ -27,7 +27,7 @@ def ignore_etags(patch: pytest.MonkeyPatch) -> None:
         await self.upsert(item)
 
     def unconditional(operation: Operation) -> Any:
-        return wire(operation._replace(etag=None, kind=operation.kind.replace("create", "upsert")))
+        return wire(operation._replace(version=None, kind=operation.kind.replace("create", "upsert")))
 
     patch.setattr(Container, "replace", replace)
     patch.setattr(items, "_wire", unconditional)
@@ -45,10 +45,10 @@ def share_partitions(patch: pytest.MonkeyPatch) -> None:
 def forget_keys(patch: pytest.MonkeyPatch) -> None:
     """Cosmos DB: a question that is asked again becomes another turn."""
 
-    async def forgetful(self: CosmosTurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
+    async def forgetful(self: TurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
         return await begin(self, owner, new.model_copy(update={"key": str(uuid.uuid4())}), **options)
 
-    patch.setattr(CosmosTurnLog, "begin", forgetful)
+    patch.setattr(TurnLog, "begin", forgetful)
 
 
 def write_over_others(patch: pytest.MonkeyPatch) -> None:

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from devkit.fakes import WordCounter
+from devkit.store_pairs import items_here
 from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.turn_log import TurnLog
-from orc.memory.models import MemoryStore
 from orc.memory.recall import Selection
 from orc.memory.service import READ_SECONDS, MemoryService
-from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.store import MemoryStore
 from orc.memory.summary import Summarizer
 from orc.settings import MemorySettings
 from orc_core.grounding.closest import NOT_FOUND_ANSWER
@@ -93,7 +93,7 @@ def memory_service_of(
 ) -> MemoryService:
     counter = counter or WordCounter()
     return MemoryService(
-        store or SqliteMemoryStore(database),
+        store or MemoryStore(items_here(database, "memory")),
         log,
         Selection(800, counter),
         counter,

@@ -1,37 +1,45 @@
-"""Stores of one port over SQLite and over Cosmos DB, for its contract."""
+"""Items over SQLite and over Cosmos DB, for the contracts of the stores."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Generic, TypeVar
 
 import pytest
 
 from devkit.azure.cosmos import database
+from orc_core.infra.items import Items
 from orc_core.infra.sqlite import Database
-from orc_core.storage.cosmos.client import Container
+from orc_core.storage.cosmos.containers import items_of
+from orc_core.storage.sqlite.items import SqliteItems, open_table
+from orc_core.storage.sqlite.tables import TABLES
 
-Store = TypeVar("Store")
+ADAPTERS = ("sqlite", "cosmos")
 
 
-@dataclass(frozen=True)
-class StorePair(Generic[Store]):
-    """How a store is made over a database with `schema`, and over a container of this name."""
+OpenItems = Callable[[], Awaitable[Items]]
+"""Each call opens the collection as another process would."""
 
-    schema: str
-    sqlite: Callable[[Database], Store]
-    container: str
-    cosmos: Callable[[Container], Store]
 
-    @asynccontextmanager
-    async def open(self, adapter: str, request: pytest.FixtureRequest, folder: Path) -> AsyncIterator[Store]:
-        """The store over `sqlite` in the folder, or over `cosmos` at the target of the fixture."""
+@asynccontextmanager
+async def opened_items(
+    adapter: str, request: pytest.FixtureRequest, folder: Path, name: str
+) -> AsyncIterator[OpenItems]:
+    """A collection in a file of the folder, or at the target of the fixture."""
+    async with AsyncExitStack() as stack:
         if adapter == "cosmos":
-            async with database(request.getfixturevalue("cosmos_target")) as open_database:
-                yield self.cosmos(open_database().container(self.container))
-            return
-        opened = Database(folder / "orc.db")
-        await opened.migrate(self.schema)
-        yield self.sqlite(opened)
-        await opened.close()
+            target = request.getfixturevalue("cosmos_target")
+            open_database = await stack.enter_async_context(database(target))
+
+        async def open_items() -> Items:
+            if adapter == "cosmos":
+                return items_of(open_database(), name)
+            opened = Database(folder / "orc.db")
+            stack.push_async_callback(opened.close)
+            return await open_table(opened, TABLES[name])
+
+        yield open_items
+
+
+def items_here(database: Database, name: str) -> SqliteItems:
+    """A collection in a database on this machine that has its table."""
+    return SqliteItems(database, TABLES[name])

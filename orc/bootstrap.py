@@ -5,17 +5,14 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orc.contexts.service import ContextService
-from orc.contexts.store import open_context_store
+from orc.contexts.store import ContextStore
 from orc.contexts.turn_scope import TurnScopes
 from orc.contexts.withholding import RevokedAnswers
-from orc.conversations import sqlite as turn_log_sqlite
-from orc.conversations.sqlite import SqliteTurnLog
 from orc.conversations.turn_log import TurnLog
 from orc.exports.rendering import PdfRenderer
 from orc.exports.service import Exporter
@@ -26,22 +23,20 @@ from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.judges.building import build_judge, trusted
 from orc.judges.ports import SupportJudge
-from orc.limits.models import MESSAGES, TASKS, UPLOADS, LimitStore, RateLimit
-from orc.limits.store import open_limit_store
+from orc.limits.models import MESSAGES, TASKS, UPLOADS, RateLimit
+from orc.limits.store import LimitStore
 from orc.limits.window import Window
-from orc.memory import sqlite as memory_sqlite
-from orc.memory.models import ConversationMemory, MemoryStore
+from orc.memory.models import ConversationMemory
 from orc.memory.recall import Selection, TextVectors
 from orc.memory.service import MemoryService
-from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.store import MemoryStore
 from orc.memory.summary import Summarizer
 from orc.readiness import Check, build_checks
 from orc.settings import Settings
 from orc.tools.catalogue import ToolCatalogue
 from orc.tools.mcp_client import McpToolGateway
-from orc.traces import sqlite as traces_sqlite
-from orc.traces.models import NoTraces, TraceStore
-from orc.traces.sqlite import SqliteTraceStore
+from orc.traces.models import NoTraces
+from orc.traces.store import TraceStore
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
@@ -135,7 +130,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         gateway = _open_gateway(settings, stack)
         limits, log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
-        scopes = TurnScopes(contexts := await open_context_store(documents.clients))
+        scopes = TurnScopes(contexts := ContextStore(await documents.clients.items("contexts")))
         parts = TurnDependencies(
             log=log,
             library=documents.library,
@@ -246,23 +241,14 @@ def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
 async def _open_stores(
     settings: Settings, clients: StorageClients
 ) -> tuple[LimitStore, TurnLog, TraceStore, MemoryStore]:
-    limits = await open_limit_store(clients)
-    if clients.cosmos is None:
-        file = clients.file
-        await file.migrate(turn_log_sqlite.SCHEMA, traces_sqlite.SCHEMA, memory_sqlite.SCHEMA)
-        retention = timedelta(days=settings.retention_days) if settings.retention_days else None
-        kept = SqliteTraceStore(file, retention=retention)
-        return limits, SqliteTurnLog(file), kept, SqliteMemoryStore(file)
-    from orc.conversations.cosmos import CosmosTurnLog
-    from orc.memory.cosmos import CosmosMemoryStore
-    from orc.traces.cosmos import CosmosTraceStore
-
     seconds = settings.retention_seconds
+    # On this machine only traces expire.
+    kept = None if clients.cosmos is None else seconds
     return (
-        limits,
-        CosmosTurnLog(clients.cosmos.container("conversations"), retention_seconds=seconds),
-        CosmosTraceStore(clients.cosmos.container("traces"), retention_seconds=seconds),
-        CosmosMemoryStore(clients.cosmos.container("memory"), retention_seconds=seconds),
+        LimitStore(await clients.items("limits")),
+        TurnLog(await clients.items("conversations"), retention_seconds=kept),
+        TraceStore(await clients.items("traces", ttl=seconds), retention_seconds=seconds),
+        MemoryStore(await clients.items("memory"), retention_seconds=kept),
     )
 
 

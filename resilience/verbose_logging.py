@@ -22,12 +22,10 @@ def log_everything() -> None:
 
 def _explode_on_demand() -> None:
     from mcp_server.tools.document_chat import DocumentChat
-    from orc.conversations.cosmos import CosmosTurnLog
-    from orc.conversations.sqlite import SqliteTurnLog
+    from orc.conversations.turn_log import TurnLog
 
-    for log in (SqliteTurnLog, CosmosTurnLog):
-        setattr(log, "begin", _exploding(log.begin, EARLY))  # noqa: B010 - what is planted has no type
-        setattr(log, "commit", _exploding(log.commit, LATE))  # noqa: B010
+    setattr(TurnLog, "begin", _exploding(TurnLog.begin, EARLY))  # noqa: B010 - what is planted has no type
+    setattr(TurnLog, "commit", _exploding(TurnLog.commit, LATE))  # noqa: B010
     setattr(DocumentChat, "answer", _exploding(DocumentChat.answer, LATE))  # noqa: B010
 
 

@@ -6,8 +6,7 @@ import os
 import signal
 from contextlib import AsyncExitStack
 
-from orc.contexts.models import ContextStore
-from orc.contexts.store import open_context_store
+from orc.contexts.store import ContextStore
 from orc.contexts.sweep import sweep, sweep_for_ever
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.jobs import Notice
@@ -29,7 +28,7 @@ async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> Non
         os.nice(NICENESS)
     with contextlib.closing(start_telemetry(settings, SERVICE)):
         async with open_documents(settings, analyser=True) as documents:
-            contexts = await open_context_store(documents.clients)
+            contexts = ContextStore(await documents.clients.items("contexts"))
             working = asyncio.create_task(_work(documents, contexts))
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -67,7 +66,7 @@ class WorkerProvider:
         """Find jobs without a queue message, or whose message was lost; remove deleted contexts."""
         documents = await self._get()
         await documents.worker.sweep()
-        await sweep(await open_context_store(documents.clients), documents.library.delete_all)
+        await sweep(ContextStore(await documents.clients.items("contexts")), documents.library.delete_all)
 
     async def close(self) -> None:
         """Close what was opened."""

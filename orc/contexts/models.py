@@ -1,12 +1,11 @@
-"""What is stored about contexts, and the store's port."""
+"""What is stored about contexts."""
 
 import base64
 import binascii
 import uuid
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -189,77 +188,6 @@ class ToolOff(Record):
     tool: str
     context_type: str
     context_name: str
-
-
-class ContextStore(Protocol):
-    """Contexts, their members and the audit, one organization at a time. It applies no rule by itself.
-
-    A write is made over `context.version` together with its audit entry, or raises ChangedMeanwhile.
-    """
-
-    async def rights(
-        self,
-        organization_id: str,
-        context_ids: Sequence[str],
-        principals: Sequence[str],
-        below: Sequence[str] = (),
-    ) -> Rights:
-        """One consistent read of these contexts and of what these principals were granted on them.
-
-        Also of the contexts below those in `below` that are being deleted or switch tools off.
-        """
-
-    async def create(
-        self, context: Context, parent: Context | None, admin: Member | None, entry: AuditEntry
-    ) -> bool:
-        """Store a new context and its first member; False if there is one with this id.
-
-        Raises ChangedMeanwhile unless `parent` is still present: what is deleted gets no new children.
-        """
-
-    async def change(self, context: Context, entry: AuditEntry) -> Context:
-        """Replace the context; returns it with its new version."""
-
-    async def grant(self, context: Context, member: Member, entry: AuditEntry) -> None:
-        """Add the member, or change the member's role."""
-
-    async def withdraw(self, context: Context, principal: str, entry: AuditEntry) -> None:
-        """Remove a member."""
-
-    async def remove(self, context: Context, entry: AuditEntry) -> None:
-        """Remove a context and its members permanently."""
-
-    async def members(
-        self, organization_id: str, context_ids: Sequence[str], *, limit: int, after: str = ""
-    ) -> list[Member]:
-        """Members of these contexts, ordered by `member_key`, from the first behind the key `after`."""
-
-    async def granted(
-        self, organization_id: str, principals: Sequence[str], *, words: Sequence[str], limit: int, after: str
-    ) -> list[Context]:
-        """Contexts on which one of the principals has a direct grant and whose folded names hold all words.
-
-        Ordered by `sort_key`, from the first behind `after`.
-        """
-
-    async def children(
-        self, organization_id: str, parent_id: str | None, *, words: Sequence[str], limit: int, after: str
-    ) -> list[Context]:
-        """The contexts directly below one, or the roots, in the same order."""
-
-    async def deleting(self) -> list[Context]:
-        """What is being deleted, of all organizations."""
-
-    async def at_or_below(self, organization_id: str, context_id: str) -> list[Context]:
-        """A context and all below it, the deepest first."""
-
-    async def audit(
-        self, organization_id: str, *, context_id: str | None, limit: int, before: str = ""
-    ) -> list[AuditEntry]:
-        """Entries, latest first, from the first that is older than the key `before`."""
-
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the store answers."""
 
 
 def member_key(member: Member) -> str:

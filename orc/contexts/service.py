@@ -14,7 +14,6 @@ from orc.contexts.models import (
     Action,
     AuditEntry,
     Context,
-    ContextStore,
     ContextType,
     Member,
     Rights,
@@ -27,6 +26,7 @@ from orc.contexts.models import (
     to_cursor,
 )
 from orc.contexts.rights import TENANT_ADMIN, Right, allows, principals_of, role_on
+from orc.contexts.store import ContextStore
 from orc.conversations.models import utc_now
 from orc.identity import Principal
 from orc_core.errors import ChangedMeanwhile, Conflict, Forbidden, InvalidInput, NotFound

@@ -5,7 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
-from orc.contexts.models import Action, AuditEntry, ContextStore
+from orc.contexts.models import Action, AuditEntry
+from orc.contexts.store import ContextStore
 from orc.conversations.models import utc_now
 from orc_core.errors import OrcError
 from orc_core.names import Owner

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from orc.contexts.ids import is_context_id
 from orc.contexts.models import (
-    ContextStore,
     ContextType,
     LeftOut,
     ReadableRef,
@@ -15,6 +14,7 @@ from orc.contexts.models import (
 )
 from orc.contexts.places import Covered, Wanted, may_be_deep, places_of, tools_off, with_ancestors
 from orc.contexts.rights import principals_of, role_on
+from orc.contexts.store import ContextStore
 from orc.conversations.models import Head, TurnContext
 from orc.conversations.session_contexts import Range, latest_first, turns_with
 from orc.identity import Principal

@@ -1,34 +1,80 @@
-"""The port of the turn log, which stores hold. See docs/decisions/turn-log.md."""
+"""The turn log: conversations, one head each, and their turns. See docs/decisions/turn-log.md."""
 
+import uuid
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from datetime import datetime
+from typing import NamedTuple
 
+from orc.conversations import transitions
+from orc.conversations.listing import first_page, place_of, read_cursor, sortable
 from orc.conversations.models import (
     HISTORY_TURNS,
+    NO_SEQ,
     Begun,
+    Failure,
     Feedback,
     Head,
     NewTurn,
+    Replayed,
     Started,
     TitleBy,
     Turn,
     TurnOutcome,
     TurnPage,
+    TurnStatus,
+    utc_now,
 )
 from orc.conversations.search import Wanted
+from orc.conversations.stored import HEAD, has_word, head_item, head_of, turn_id_of, turn_item, turn_of
+from orc_core.infra.items import (
+    MOST_CHANGES,
+    VERSION,
+    Change,
+    Condition,
+    Item,
+    Items,
+    Where,
+    delete,
+    equal,
+    over,
+    unraced,
+)
 from orc_core.names import Owner
 
 
-class TurnLog(Protocol):
+class _Conversation(NamedTuple):
+    """A head as it was read. `life` tells it from earlier conversations of the same id, since deleted."""
+
+    head: Head
+    life: str
+    stored: Item | None = None
+
+
+class TurnLog:
     """Conversations, one head each, and their turns, one item each.
 
     Every item is in the partition of its owner, and no write spans two of them. If two items must change
-    together, the method says so, and a lost race is retried on a fresh read inside the adapter. Another
-    caller's conversation is indistinguishable from an absent one.
+    together, the method says so, and a lost race is retried on a fresh read. Another caller's conversation is
+    indistinguishable from an absent one.
 
     Every read shows a pending turn whose lease ran out as failed (code `interrupted`). Any method raises
     DependencyDown if the store cannot be used; an empty answer always means that there is nothing.
+
+    Turns belong to one life of their conversation, which ends with its head: what a deletion that was
+    cut short has left behind is not visible. Any write may have been made before, its confirmation
+    lost: each is conditional, and where the condition does not hold, it is read and judged again.
     """
+
+    def __init__(
+        self,
+        items: Items,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        retention_seconds: int | None = None,
+    ) -> None:
+        self._items = items
+        self._clock = clock
+        self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
 
     async def begin(
         self,
@@ -62,12 +108,47 @@ class TurnLog(Protocol):
         NotFound (nothing to replace or to retry), Conflict (a retry of a turn that is answered or replaced).
         """
 
+        async def work() -> Begun:
+            now = self._clock()
+            conversation = await self._find(owner)
+            if conversation is None:
+                conversation = _new_life(transitions.first_head(owner, now))
+            stored = await self._stored(conversation, new.key)
+            before, replaced = turn_of(stored) if stored else None, None
+            if new.replaces is not None and stored is None:
+                replaced = await self._last_version(conversation, new.replaces)
+            head, turn = transitions.begin_turn(
+                conversation.head, before, new, lease_seconds, now, turn_of(replaced) if replaced else None
+            )
+            if turn.status.has_result:
+                return Replayed(turn=turn)
+            if turn is not before:
+                await self._put(conversation, head, turn, stored, replaced)
+            # After the write: the session then holds whatever was committed before it.
+            found = await self._newest(
+                conversation, turn.seq, history_limit, equal(status=TurnStatus.COMMITTED.value)
+            )
+            history = transitions.history_of([turn_of(item) for item in found], now)
+            if head.contexts or head.home or any(each.contexts for each in history):
+                # A turn that was committed meanwhile has noted on the head which contexts it was shown.
+                latest = await self._find(owner)
+                head = latest.head if latest and latest.life == conversation.life else head
+            return Started(turn=turn, head=head, history=history)
+
+        begun = await unraced(work)
+        if on_started is not None and isinstance(begun, Started):
+            on_started(begun)
+        return begun
+
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
         """Hold the turn for `lease_seconds` from now.
 
         A lease that ran out is renewed if no other process took the turn over. Raises TurnInFlight (code
         `attempt_over`) if another did or the attempt has ended, NotFound if the turn is gone.
         """
+        return await self._change(
+            owner, turn_id, lambda turn, now: transitions.renew_turn(turn, attempt, lease_seconds, now)
+        )
 
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         """Store the answer, whole or stopped; it is durable when this returns.
@@ -77,36 +158,75 @@ class TurnLog(Protocol):
         over or the attempt has failed, NotFound if the turn is gone.
         """
 
+        async def work() -> Turn:
+            conversation = await self._found(owner)
+            stored = await self._stored(conversation, turn_id)
+            before = turn_of(stored) if stored else None
+            head, turn = transitions.commit_turn(conversation.head, before, attempt, outcome, self._clock())
+            if turn is not before:
+                await self._put(conversation, head, turn, stored)
+            return turn
+
+        return await unraced(work)
+
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
         """Store why there is no answer, and return the turn as it is now.
 
         A turn that this attempt has already ended stays as it is: after a commit whose confirmation
         was lost, the turn comes back committed. Raises like `renew` if it was taken over or is gone.
         """
+        failure = Failure(code=code, message=message)
+        return await self._change(
+            owner, turn_id, lambda turn, now: transitions.fail_turn(turn, attempt, failure, now)
+        )
 
     async def ask_to_stop(self, owner: Owner, turn_id: str) -> Turn:
         """Have the process that answers the turn stop: it reads `stop_asked`, and commits what there is.
 
         Returns the turn as it is now; one that has ended stays as it ended. Raises NotFound.
         """
+        asked = await self._change(owner, turn_id, transitions.ask_to_stop)
+        return transitions.as_read(asked, self._clock())
 
     async def rate(self, owner: Owner, turn_id: str, feedback: Feedback | None) -> Turn:
         """Store what the user says of the answer; None removes it. A retry removes it too.
 
         Raises NotFound, and Conflict (code `turn_not_answered`) for feedback on a turn without an answer.
         """
-
-    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> TurnPage | None:
-        """The head, and the newest turns (before that one) by seq; None if there is no such conversation."""
+        rated = await self._change(
+            owner, turn_id, lambda turn, now: transitions.rate_turn(turn, feedback, now)
+        )
+        return transitions.as_read(rated, self._clock())
 
     async def head(self, owner: Owner) -> Head | None:
         """The conversation's head, or None if there is no such conversation."""
+        conversation = await self._find(owner)
+        return conversation and conversation.head
 
     async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
         """One turn, or None if there is no such turn."""
+        conversation = await self._find(owner)
+        stored = conversation and await self._stored(conversation, turn_id)
+        return transitions.as_read(turn_of(stored), self._clock()) if stored else None
 
     async def turns(self, owner: Owner, *, after_seq: int = 0, limit: int = 100) -> list[Turn]:
         """Turns of every status by seq, from the first after `after_seq`; no conversation, no turns."""
+        conversation = await self._find(owner)
+        if conversation is None:
+            return []
+        later = (equal(life=conversation.life), Where("seq", ">", after_seq))
+        found = await self._items.query(owner.key, *later, order="seq", limit=limit)
+        return [transitions.as_read(turn_of(item), self._clock()) for item in found]
+
+    async def page(self, owner: Owner, *, limit: int, before_seq: int | None = None) -> TurnPage | None:
+        """The head, and the newest turns (before that one) by seq; None if there is no such conversation."""
+        conversation = await self._find(owner)
+        if conversation is None:
+            return None
+        before = NO_SEQ if before_seq is None else before_seq
+        found = await self._newest(conversation, before, limit)
+        turns = [transitions.as_read(turn_of(item), self._clock()) for item in reversed(found)]
+        return TurnPage(head=conversation.head, turns=turns)
 
     async def conversations(
         self,
@@ -123,6 +243,18 @@ class TurnLog(Protocol):
         `words`: only those that have all of them; `home`: only those that were opened in this context. A
         conversation that is used meanwhile moves to the first page. Raises InvalidInput for a wrong cursor.
         """
+        found = await self._items.query(
+            (organization_id, user_id),
+            Where("place", "<", sortable(read_cursor(cursor))),
+            *map(has_word, words),
+            *([] if home is None else [equal(home=home)]),
+            order="place",
+            descending=True,
+            limit=limit + 1,
+        )
+        # Each conversation is a partition of its own, and the database may sort them separately.
+        heads = sorted(map(head_of, found), key=place_of, reverse=True)
+        return first_page(heads, limit, place_of)
 
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         """Give the conversation a title; NotFound if there is no such one. Its place in lists stays.
@@ -131,11 +263,31 @@ class TurnLog(Protocol):
         it was.
         """
 
+        async def work() -> Head:
+            conversation = await self._found(owner)
+            head = transitions.retitle_head(conversation.head, title, by)
+            if head is not conversation.head:
+                item = head_item(head, conversation.life)
+                await self._write(owner, over(conversation.stored, item))
+            return head
+
+        return await unraced(work)
+
     async def ensure_conversation(self, owner: Owner, file: str = "") -> Head:
         """The conversation's head, made if absent: an upload may come before any question.
 
         A new one has the name of the file as its title, until there is a question.
         """
+
+        async def work() -> Head:
+            conversation = await self._find(owner)
+            if conversation is None:
+                conversation = _new_life(transitions.first_head(owner, self._clock(), file))
+                item = head_item(conversation.head, conversation.life)
+                await self._write(owner, over(None, item))
+            return conversation.head
+
+        return await unraced(work)
 
     async def delete(self, owner: Owner) -> bool:
         """Remove the conversation and all its turns; False if there was none.
@@ -143,6 +295,108 @@ class TurnLog(Protocol):
         The head goes first and takes the conversation out of every other method's sight, atomically;
         its turns are gone when this returns. An answer still being made cannot be committed any more.
         """
+        deleted = await self._end_life(owner)
+        await unraced(lambda: self._remove_turns_of_ended_lives(owner))
+        return deleted
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the log can be used now."""
+        await self._items.ping()
+
+    async def _find(self, owner: Owner) -> _Conversation | None:
+        item = await self._items.read(owner.key, HEAD)
+        return None if item is None else _Conversation(head_of(item), item["life"], item)
+
+    async def _found(self, owner: Owner) -> _Conversation:
+        if (conversation := await self._find(owner)) is None:
+            raise transitions.missing_conversation()
+        return conversation
+
+    async def _stored(self, conversation: _Conversation, turn_id: str) -> Item | None:
+        key = conversation.head.owner.key
+        return await self._items.read(key, turn_id_of(conversation.life, turn_id))
+
+    async def _newest(
+        self, conversation: _Conversation, before: int, limit: int, *conditions: Condition
+    ) -> list[Item]:
+        """Turns before that one by seq, the newest first."""
+        earlier = (equal(life=conversation.life), Where("seq", "<", before), *conditions)
+        key = conversation.head.owner.key
+        return await self._items.query(key, *earlier, order="seq", descending=True, limit=limit)
+
+    async def _change(
+        self, owner: Owner, turn_id: str, change: Callable[[Turn | None, datetime], Turn]
+    ) -> Turn:
+        """Write what `change` makes of the turn; only the turn changes."""
+
+        async def work() -> Turn:
+            conversation = await self._found(owner)
+            stored = await self._stored(conversation, turn_id)
+            before = turn_of(stored) if stored else None
+            turn = change(before, self._clock())
+            if turn is not before:
+                await self._write(owner, over(stored, turn_item(turn, conversation.life)))
+            return turn
+
+        return await unraced(work)
+
+    async def _last_version(self, conversation: _Conversation, turn_id: str) -> Item:
+        """The last version of a turn; NotFound if there is none."""
+        stored = await self._stored(conversation, turn_id)
+        while stored is not None and (replaced_by := stored["item"].get("replaced_by")) is not None:
+            stored = await self._stored(conversation, replaced_by)
+        if stored is None:
+            raise transitions.missing_turn()
+        return stored
+
+    async def _put(
+        self,
+        conversation: _Conversation,
+        head: Head,
+        turn: Turn,
+        stored: Item | None = None,
+        replaced: Item | None = None,
+    ) -> None:
+        """Write head, turn and the version that it replaces together, over what was read."""
+        changes = [
+            over(conversation.stored, head_item(head, conversation.life)),
+            over(stored, turn_item(turn, conversation.life)),
+        ]
+        if replaced is not None:
+            before = transitions.replaced_turn(turn_of(replaced), turn)
+            changes.append(over(replaced, turn_item(before, conversation.life)))
+        await self._write(head.owner, *changes)
+
+    async def _end_life(self, owner: Owner) -> bool:
+        """Remove the present head; False if there was none."""
+        ending = await self._find(owner)
+
+        async def work() -> None:
+            present = await self._find(owner)
+            if ending and present and present.stored and present.life == ending.life:
+                await self._items.write(owner.key, delete(HEAD, present.stored[VERSION]))
+
+        await unraced(work)
+        return ending is not None
+
+    async def _remove_turns_of_ended_lives(self, owner: Owner) -> None:
+        alive = ""
+        while found := await self._turns_of_others(owner, alive):
+            # Read after them: a life that had turns by then, and has no head now, will not come back.
+            present = await self._find(owner)
+            alive = present.life if present else ""
+            if ended := [delete(item["id"], item[VERSION]) for item in found if item["life"] != alive]:
+                await self._items.write(owner.key, *ended)
+
+    async def _turns_of_others(self, owner: Owner, life: str) -> list[Item]:
+        others = (Where("seq", ">", 0), Where("life", "!=", life))
+        fields = ["id", "life", VERSION]
+        return await self._items.query(owner.key, *others, limit=MOST_CHANGES, fields=fields)
+
+    async def _write(self, owner: Owner, *changes: Change) -> None:
+        expiring = (each._replace(item={**each.item, **self._expiry}) for each in changes if each.item)
+        await self._items.write(owner.key, *expiring)
+
+
+def _new_life(head: Head) -> _Conversation:
+    return _Conversation(head, uuid.uuid4().hex)

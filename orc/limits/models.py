@@ -1,11 +1,11 @@
-"""The store's port, and a limit as the rest of the program uses it."""
+"""A limit as the rest of the program uses it."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Protocol
 
 from orc.identity import Principal
+from orc.limits.store import LimitStore
 from orc.limits.window import Taken, Window
 from orc_core.errors import TooMany
 
@@ -16,21 +16,6 @@ class RateLimited(TooMany):
     """The user has done as much as is allowed within a time."""
 
     code = "rate_limited"
-
-
-class LimitStore(Protocol):
-    """Counts by user and name, exact over all processes that share the store."""
-
-    async def take(self, organization_id: str, user_id: str, name: str, amount: int, window: Window) -> Taken:
-        """Count `amount` if it fits into the window, in one step."""
-
-    async def give_back(
-        self, organization_id: str, user_id: str, name: str, amount: int, window: Window
-    ) -> None:
-        """Take off what was counted and not used."""
-
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the store answers."""
 
 
 class RateLimit:

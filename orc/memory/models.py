@@ -157,28 +157,6 @@ class Recalled(Record):
         }
 
 
-class MemoryStore(Protocol):
-    """One memory per conversation, in the partition of its owner.
-
-    Every method raises DependencyDown if the store cannot be used.
-    """
-
-    async def read(self, owner: Owner) -> Memory | None:
-        """The stored memory, maybe of a deleted conversation with the same id; None if none is stored."""
-
-    async def write(self, owner: Owner, memory: Memory) -> bool:
-        """Store it as the version after `memory.version`, if that is the stored version (0: none is stored).
-
-        Returns whether it is stored. Repeating a write whose confirmation was lost returns True.
-        """
-
-    async def delete(self, owner: Owner) -> None:
-        """Delete the memory; an absent one is no error."""
-
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the store can be used now."""
-
-
 class TextSimilarity(Protocol):
     """Compares a question with texts by their meaning."""
 

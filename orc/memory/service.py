@@ -16,7 +16,6 @@ from orc.memory.models import (
     NO_SUCH_NOTE,
     ConversationMemory,
     Memory,
-    MemoryStore,
     Note,
     NoteKind,
     Recalled,
@@ -25,6 +24,7 @@ from orc.memory.models import (
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
 from orc.memory.replaced import gaps, without_replaced
+from orc.memory.store import MemoryStore
 from orc.memory.summary import POINT_TOKENS, Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 from orc_core.errors import NotFound, OrcError, Unavailable

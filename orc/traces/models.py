@@ -1,4 +1,4 @@
-"""Traces of turns, and the ports of their stores: when it happened and what it cost, without content.
+"""Traces of turns, and the port that takes them: when it happened and what it cost, without content.
 
 Text is a name that the code or the configuration gives, or an id. What a person, a model or a document may
 have written has no field here.
@@ -249,25 +249,6 @@ class TraceSink(Protocol):
 
     async def delete(self, owner: Owner) -> None:
         """Remove the traces of a conversation; none is no error."""
-
-
-class TraceStore(TraceSink, Protocol):
-    """Keeps traces. Whatever is asked, an organization sees its own alone.
-
-    Traces are removed with their conversation, and after their retention if there is one.
-    Any method raises DependencyDown when the store cannot be used.
-    """
-
-    async def page(
-        self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None
-    ) -> tuple[list[TurnTrace], str | None]:
-        """One page of the turns that fit, latest first, and the cursor of the next, if any.
-
-        Raises InvalidInput for a wrong cursor.
-        """
-
-    async def daily(self, organization_id: str, since: date, until: date) -> list[DayTotals]:
-        """The days from `since` to `until`, both included, on which there were turns, in order."""
 
 
 class NoTraces:

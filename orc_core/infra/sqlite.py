@@ -259,6 +259,8 @@ def _translated(folder: Path) -> Iterator[None]:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.row_factory = sqlite3.Row
+    # SQLite itself knows the lower case of ASCII letters only.
+    connection.create_function("lower_case", 1, lambda text: text and text.lower(), deterministic=True)
     for pragma in _PRAGMAS:
         connection.execute(pragma)
     check_version(connection, path)

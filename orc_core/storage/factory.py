@@ -13,6 +13,7 @@ from orc_core.analysis.models import AnalysisStore
 from orc_core.documents import ports
 from orc_core.errors import DependencyDown, InvalidInput
 from orc_core.infra.azure import Credentials
+from orc_core.infra.items import Items
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import Database
 from orc_core.llm.embeddings import build_embedder
@@ -25,6 +26,8 @@ from orc_core.storage.sqlite import documents as sqlite_documents
 from orc_core.storage.sqlite import passages as sqlite_passages
 from orc_core.storage.sqlite import queue as sqlite_queue
 from orc_core.storage.sqlite import vectors as sqlite_vectors
+from orc_core.storage.sqlite.items import open_table
+from orc_core.storage.sqlite.tables import TABLES
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -52,6 +55,18 @@ class StorageClients:
         """The database on this machine, which is there unless services keep everything."""
         assert self.database is not None
         return self.database
+
+    async def items(self, name: str, *, ttl: int | None = None) -> Items:
+        """A collection of records.
+
+        In SQLite its table is there afterwards. With a `ttl`, what it has expires so many seconds after it
+        was written; in Cosmos DB each item keeps the time to live that it was written with.
+        """
+        if self.cosmos is None:
+            return await open_table(self.file, TABLES[name], ttl=ttl)
+        from orc_core.storage.cosmos.containers import items_of
+
+        return items_of(self.cosmos, name)
 
 
 # The services' libraries and adapters are imported where they are used: together they take half a second.

@@ -8,20 +8,22 @@ from collections.abc import AsyncIterator
 from typing import Any
 from zlib import crc32
 
-from orc.conversations import sqlite, transitions
+from orc.conversations import transitions
 from orc.conversations.models import Begun, NewTurn, Started, Turn, TurnOutcome
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.stored import turn_id_of
 from orc.conversations.transitions import open_turn
+from orc.conversations.turn_log import TurnLog
 from orc.events import Event
 from orc.identity import Principal
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
 from orc_core.errors import DependencyDown
+from orc_core.infra.items import Item, delete, upsert
 from orc_core.names import Owner
 from resilience import instance
 
-begin, commit, follow, start = SqliteTurnLog.begin, SqliteTurnLog.commit, EventLog.follow, TurnService.start
+begin, commit, follow, start = TurnLog.begin, TurnLog.commit, EventLog.follow, TurnService.start
 FOR_EVER = 3600.0
 kept: list[object] = []
 """Holds what is leaked, and counts answers."""
@@ -30,20 +32,20 @@ kept: list[object] = []
 def acknowledge_without_writing() -> None:
     """Every third answer is given to its client and not to the store."""
 
-    async def forgetful(self: SqliteTurnLog, *turn: Any) -> Turn | None:
+    async def forgetful(self: TurnLog, *turn: Any) -> Turn | None:
         kept.append(None)
         return await commit(self, *turn) if len(kept) % 3 else None
 
-    replace(SqliteTurnLog, "commit", forgetful)
+    replace(TurnLog, "commit", forgetful)
 
 
 def forget_the_key() -> None:
     """A question that is asked again becomes another turn."""
 
-    async def forgetful(self: SqliteTurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
+    async def forgetful(self: TurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
         return await begin(self, owner, new.model_copy(update={"key": str(uuid.uuid4())}), **options)
 
-    replace(SqliteTurnLog, "begin", forgetful)
+    replace(TurnLog, "begin", forgetful)
 
 
 def swap_two_turns() -> None:
@@ -58,45 +60,42 @@ def swap_two_turns() -> None:
 
 def store_with_the_answer() -> None:
     """A question is stored when it has been answered, and not before."""
-    started: dict[str, Turn] = {}
+    started: dict[str, Item] = {}
 
-    async def without(self: SqliteTurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
+    async def without(self: TurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
         begun = await begin(self, owner, new, **options)
         if isinstance(begun, Started):
-            started[begun.turn.turn_id] = begun.turn
-            delete = "DELETE FROM conversation_turns WHERE turn_id = ?"
-            await self._database.write(lambda connection: connection.execute(delete, (new.key,)) and None)
+            conversation = await self._found(owner)
+            item_id = turn_id_of(conversation.life, new.key)
+            started[new.key] = await self._items.read(owner.key, item_id) or {}
+            await self._items.write(owner.key, delete(item_id))
         return begun
 
-    async def late(
-        self: SqliteTurnLog, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome
-    ) -> Turn:
-        await self._database.write(
-            lambda connection: sqlite._put_turn(connection, owner, started[turn_id]) and None
-        )
+    async def late(self: TurnLog, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
+        await self._items.write(owner.key, upsert(started[turn_id]))
         return await commit(self, owner, turn_id, attempt, outcome)
 
-    replace(SqliteTurnLog, "begin", without)
-    replace(SqliteTurnLog, "commit", late)
+    replace(TurnLog, "begin", without)
+    replace(TurnLog, "commit", late)
 
 
 def never_let_go() -> None:
     """A third of the answers meets a store that is down, and the lease of their turns does not run out."""
 
-    async def holding(self: SqliteTurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
+    async def holding(self: TurnLog, owner: Owner, new: NewTurn, **options: Any) -> Begun:
         return await begin(self, owner, new, **(options | {"lease_seconds": FOR_EVER}))
 
-    async def failing(self: SqliteTurnLog, owner: Owner, turn_id: str, *rest: Any) -> Turn:
+    async def failing(self: TurnLog, owner: Owner, turn_id: str, *rest: Any) -> Turn:
         if crc32(turn_id.encode()) % 3 == 0:
             raise DependencyDown("planted", dependency="store")
         return await commit(self, owner, turn_id, *rest)
 
-    async def silent(self: SqliteTurnLog, *_turn: Any) -> None: ...
+    async def silent(self: TurnLog, *_turn: Any) -> None: ...
 
-    replace(SqliteTurnLog, "begin", holding)
-    replace(SqliteTurnLog, "commit", failing)
-    replace(SqliteTurnLog, "fail", silent)
-    replace(SqliteTurnLog, "renew", silent)
+    replace(TurnLog, "begin", holding)
+    replace(TurnLog, "commit", failing)
+    replace(TurnLog, "fail", silent)
+    replace(TurnLog, "renew", silent)
 
 
 def stop_with_the_client() -> None:

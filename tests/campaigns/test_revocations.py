@@ -20,7 +20,7 @@ import pytest
 
 from devkit.system import System, principal_headers, running
 from orc.contexts.models import Action, AuditEntry, Context, ContextType, State
-from orc.contexts.store import open_context_store
+from orc.contexts.store import ContextStore
 from orc.conversations.models import utc_now
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.places import Accessible
@@ -44,12 +44,12 @@ SWEEPING = """
 import asyncio, os, sys
 from orc_core.bootstrap import open_documents
 from orc_core.infra.settings import CoreSettings
-from orc.contexts.store import open_context_store
+from orc.contexts.store import ContextStore
 from orc.contexts.sweep import sweep
 
 async def once():
     async with open_documents(CoreSettings()) as documents:
-        await sweep(await open_context_store(documents.clients), documents.library.delete_all)
+        await sweep(ContextStore(await documents.clients.items("contexts")), documents.library.delete_all)
 
 for _ in sys.stdin:
     child = os.fork()
@@ -172,7 +172,7 @@ async def test_a_sweep_that_is_killed_five_times_leaves_nothing(tmp_path: Path, 
         await _fill(documents, Owner.of_context("acme", kept), tmp_path, 1)
         await documents.worker.drain()
         ids = [each.document_id for owner in owners for each in await documents.library.list_documents(owner)]
-        store = await open_context_store(documents.clients)
+        store = ContextStore(await documents.clients.items("contexts"))
         for context_id, kind in ((kept, "organization"), (folder, "folder"), (usecase, "usecase")):
             await store.create(_context(context_id, kind), None, None, _entry(context_id))
         hidden = _context(folder, "folder", State.DELETING)

@@ -11,27 +11,28 @@ from pathlib import Path
 import pytest
 
 from devkit.fakes import WordCounter
-from orc.conversations import sqlite
+from devkit.store_pairs import items_here
 from orc.conversations.models import NewTurn, Started, TitleBy
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc.events import Event
 from orc.turns.titles import Titles
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
+from orc_core.storage.sqlite.tables import TABLES
 from tests.unit.orc.turns.test_titles import QUESTION, Titler, models_with
 
 SMALL, FULL = 20, 1000
 
 
 @pytest.fixture
-async def log(tmp_path: Path) -> AsyncIterator[SqliteTurnLog]:
+async def log(tmp_path: Path) -> AsyncIterator[TurnLog]:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(sqlite.SCHEMA)
-    yield SqliteTurnLog(database)
+    await database.migrate(TABLES["conversations"].schema)
+    yield TurnLog(items_here(database, "conversations"))
     await database.close()
 
 
-async def test_a_rename_wins_against_a_title_at_the_same_time(log: SqliteTurnLog, full_size: bool) -> None:
+async def test_a_rename_wins_against_a_title_at_the_same_time(log: TurnLog, full_size: bool) -> None:
     chance = random.Random(7)
     for number in range(FULL if full_size else SMALL):
         owner = Owner("contoso", "ada", f"c-{number}")

@@ -18,9 +18,10 @@ from devkit.long_report import long_report
 from devkit.page_scenes import HOTEL
 from devkit.process_state import is_busy
 from devkit.shared_data import HANDBOOK
+from devkit.store_pairs import items_here
 from devkit.visits import ANSWERED, Visit
 from orc.conversations.models import NewTurn, TurnOutcome
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
 
@@ -82,7 +83,10 @@ async def fill(visit: Visit, conversation: str, turns: int) -> None:
     """Store turns of an earlier time in the place of the answers that this would take hours to ask for."""
     database = Database(visit.here.folder / "orc.db")
     try:
-        log, owner = SqliteTurnLog(database), Owner(visit.organization, visit.user, conversation)
+        log, owner = (
+            TurnLog(items_here(database, "conversations")),
+            Owner(visit.organization, visit.user, conversation),
+        )
         for number in range(1, turns + 1):
             new = NewTurn(key=f"k{number}", request_hash="h", question=f"What is word{number}?")
             turn = (await log.begin(owner, new, lease_seconds=60)).turn

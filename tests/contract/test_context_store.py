@@ -10,15 +10,13 @@ import pytest
 
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
-from devkit.store_pairs import StorePair
-from orc.contexts.cosmos import CosmosContextStore
+from devkit.store_pairs import ADAPTERS, opened_items
 from orc.contexts.ids import new_id
 from orc.contexts.models import (
     EVERYONE,
     Action,
     AuditEntry,
     Context,
-    ContextStore,
     ContextType,
     Member,
     Role,
@@ -26,8 +24,9 @@ from orc.contexts.models import (
     audit_key,
     member_key,
 )
-from orc.contexts.sqlite import SCHEMA, SqliteContextStore
+from orc.contexts.store import ContextStore
 from orc_core.errors import ChangedMeanwhile
+from orc_core.storage.cosmos.containers import items_of
 
 pytestmark = pytest.mark.contract("context store")
 
@@ -37,18 +36,15 @@ RAIL, WATER = new_id(ACME), new_id(ACME)
 TRAMS = new_id(RAIL)
 
 
-PAIR = StorePair[ContextStore](SCHEMA, SqliteContextStore, "contexts", CosmosContextStore)
-
-
-@pytest.fixture(params=["sqlite", "cosmos"])
+@pytest.fixture(params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
 async def store(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ContextStore]:
-    async with PAIR.open(adapter, request, tmp_path) as opened:
-        yield opened
+    async with opened_items(adapter, request, tmp_path, "contexts") as open_items:
+        yield ContextStore(await open_items())
 
 
 def context(context_id: str, name: str = "Acme", organization_id: str = "tenant") -> Context:
@@ -291,7 +287,7 @@ async def test_the_audit_is_read_latest_first_in_pages(store: ContextStore) -> N
 async def test_a_write_whose_confirmation_is_lost_is_made_once(cosmos_target: Target) -> None:
     transport = FaultyTransport()
     async with database(cosmos_target) as open_database:
-        store = CosmosContextStore(open_database(transport).container("contexts"))
+        store = ContextStore(items_of(open_database(transport), "contexts"))
         transport.fail_after_write(408)
         acme = await add(store, context(ACME), member(ACME, "user:ada", Role.ADMIN))
         transport.fail_after_write(408)

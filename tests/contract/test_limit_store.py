@@ -1,19 +1,17 @@
 """The contract of the store of rate limits, run over every adapter."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
-from orc.limits.cosmos import CosmosLimitStore
-from orc.limits.models import LimitStore
-from orc.limits.sqlite import SCHEMA, SqliteLimitStore
+from devkit.store_pairs import ADAPTERS, opened_items
+from orc.limits.store import LimitStore
 from orc.limits.window import Window
-from orc_core.infra.sqlite import Database
+from orc_core.storage.cosmos.containers import items_of
 
 pytestmark = pytest.mark.contract("limit store")
 
@@ -31,22 +29,7 @@ class Clock:
         return self.now
 
 
-@asynccontextmanager
-async def sqlite_stores(folder: Path, clock: Callable[[], float]) -> AsyncIterator[list[LimitStore]]:
-    databases = [Database(folder / "orc.db") for _ in range(2)]
-    await databases[0].migrate(SCHEMA)
-    yield [SqliteLimitStore(each, clock) for each in databases]
-    for each in databases:
-        await each.close()
-
-
-@asynccontextmanager
-async def cosmos_stores(target: Target, clock: Callable[[], float]) -> AsyncIterator[list[LimitStore]]:
-    async with database(target) as open_database:
-        yield [CosmosLimitStore(open_database().container("limits"), clock) for _ in range(2)]
-
-
-@pytest.fixture(params=["sqlite", "cosmos"])
+@pytest.fixture(params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -61,12 +44,8 @@ async def stores(
     adapter: str, clock: Clock, request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[list[LimitStore]]:
     """The stores of two processes over the same data."""
-    if adapter == "sqlite":
-        opening = sqlite_stores(tmp_path, clock)
-    else:
-        opening = cosmos_stores(request.getfixturevalue("cosmos_target"), clock)
-    async with opening as opened:
-        yield opened
+    async with opened_items(adapter, request, tmp_path, "limits") as open_items:
+        yield [LimitStore(await open_items(), clock) for _ in range(2)]
 
 
 async def test_simultaneous_requests_at_two_processes_get_exactly_the_limit(
@@ -112,7 +91,7 @@ async def test_what_is_given_back_can_be_taken_again(stores: list[LimitStore]) -
 async def test_a_write_whose_confirmation_is_lost_counts_once(cosmos_target: Target, clock: Clock) -> None:
     wire = FaultyTransport()
     async with database(cosmos_target) as open_database:
-        store = CosmosLimitStore(open_database(wire).container("limits"), clock)
+        store = LimitStore(items_of(open_database(wire), "limits"), clock)
         for left in (19, 18):
             wire.fail_after_write(408)
             assert (await store.take(*ADA, 1, HOUR)).remaining == left

@@ -10,11 +10,11 @@ import pytest
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER
-from devkit.store_pairs import StorePair
-from orc.memory.cosmos import CosmosMemoryStore
-from orc.memory.models import UNKNOWN_FORM, Memory, MemoryStore, Note, NoteKind, SummaryPoint
-from orc.memory.sqlite import SCHEMA, SqliteMemoryStore
+from devkit.store_pairs import ADAPTERS, opened_items
+from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, SummaryPoint
+from orc.memory.store import MemoryStore
 from orc_core.names import Owner
+from orc_core.storage.cosmos.containers import items_of
 
 pytestmark = pytest.mark.contract("memory store")
 
@@ -28,18 +28,15 @@ MEMORY = Memory(
 )
 
 
-PAIR = StorePair[MemoryStore](SCHEMA, SqliteMemoryStore, "memory", CosmosMemoryStore)
-
-
-@pytest.fixture(params=["sqlite", "cosmos"])
+@pytest.fixture(params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
 async def store(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[MemoryStore]:
-    async with PAIR.open(adapter, request, tmp_path) as opened:
-        yield opened
+    async with opened_items(adapter, request, tmp_path, "memory") as open_items:
+        yield MemoryStore(await open_items())
 
 
 def version(number: int) -> Memory:
@@ -99,7 +96,7 @@ async def test_a_write_whose_confirmation_was_lost_counts_as_written(
 ) -> None:
     async with database(cosmos_target) as open_database:
         wire = FaultyTransport()
-        store = CosmosMemoryStore(open_database(wire).container("memory"))
+        store = MemoryStore(items_of(open_database(wire), "memory"))
         if not is_first:
             await store.write(OWNER, version(0))
         wire.fail_after_write(408)
@@ -110,9 +107,9 @@ async def test_a_write_whose_confirmation_was_lost_counts_as_written(
 
 async def test_a_memory_expires_if_the_settings_say_so(cosmos_target: Target) -> None:
     async with database(cosmos_target) as open_database:
-        container = open_database().container("memory")
-        await CosmosMemoryStore(container, retention_seconds=60).write(OWNER, version(0))
-        item = await container.read("memory", ("acme", "ada", "c-1"))
+        items = items_of(open_database(), "memory")
+        await MemoryStore(items, retention_seconds=60).write(OWNER, version(0))
+        item = await items.read(("acme", "ada", "c-1"), "memory")
         assert item is not None and item["ttl"] == 60
 
 

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
-from devkit.store_pairs import StorePair
-from orc.traces.cosmos import CosmosTraceStore
-from orc.traces.models import TraceFilter, TraceStore
-from orc.traces.sqlite import SCHEMA, SqliteTraceStore
+from devkit.store_pairs import ADAPTERS, opened_items
+from orc.traces.models import TraceFilter
+from orc.traces.store import TraceStore
 from orc_core.errors import InvalidInput
 from orc_core.models import Usage
 from orc_core.names import Owner
@@ -22,18 +21,15 @@ DAY = timedelta(days=1)
 EVERY = TraceFilter()
 
 
-PAIR = StorePair[TraceStore](SCHEMA, SqliteTraceStore, "traces", CosmosTraceStore)
-
-
-@pytest.fixture(params=["sqlite", "cosmos"])
+@pytest.fixture(params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
 async def store(adapter: str, request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TraceStore]:
-    async with PAIR.open(adapter, request, tmp_path) as opened:
-        yield opened
+    async with opened_items(adapter, request, tmp_path, "traces") as open_items:
+        yield TraceStore(await open_items())
 
 
 async def attempts(store: TraceStore, **wanted: Any) -> list[str]:

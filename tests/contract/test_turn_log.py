@@ -1,9 +1,9 @@
 """The contract of the turn log, run over every adapter."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
@@ -11,9 +11,7 @@ from typing import TypeVar
 import pytest
 from pydantic import JsonValue
 
-from devkit.azure.cosmos import database
-from devkit.azure.targets import Target
-from orc.conversations.cosmos import CosmosTurnLog
+from devkit.store_pairs import ADAPTERS, OpenItems, opened_items
 from orc.conversations.models import (
     Begun,
     ChatMessage,
@@ -32,14 +30,21 @@ from orc.conversations.models import (
     TurnStatus,
 )
 from orc.conversations.search import wanted
-from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
 from orc.conversations.turn_log import TurnLog
-from orc_core.errors import Conflict, DependencyDown, InvalidInput, KeyReused, NotFound, TurnInFlight
-from orc_core.grounding.models import Citation
-from orc_core.infra.sqlite import Database
+from orc.events import TurnMetadata, TurnResult
+from orc_core.errors import (
+    Conflict,
+    DependencyDown,
+    InvalidInput,
+    KeyReused,
+    NotFound,
+    OrcError,
+    TurnInFlight,
+)
+from orc_core.grounding.models import Citation, Rectangle
+from orc_core.infra.items import RACING_SECONDS, Items, delete
 from orc_core.models import FileRef
 from orc_core.names import Owner
-from orc_core.storage.cosmos.client import RACING_SECONDS
 
 pytestmark = pytest.mark.contract("turn log")
 
@@ -68,50 +73,35 @@ OpenLog = Callable[[], Awaitable[TurnLog]]
 """Each call returns a new log over the same store, as another process would have."""
 
 
-@asynccontextmanager
-async def sqlite_logs(folder: Path, clock: Clock) -> AsyncIterator[OpenLog]:
-    databases: list[Database] = []
-
-    async def open_log() -> TurnLog:
-        databases.append(Database(folder / "orc.db"))
-        await databases[-1].migrate(SCHEMA)
-        return SqliteTurnLog(databases[-1], clock)
-
-    yield open_log
-    for opened in databases:
-        await opened.close()
-
-
-@asynccontextmanager
-async def cosmos_logs(target: Target, clock: Clock) -> AsyncIterator[OpenLog]:
-    async with database(target) as open_database:
-
-        async def open_log() -> TurnLog:
-            return CosmosTurnLog(open_database().container("conversations"), clock=clock)
-
-        yield open_log
-
-
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", "cosmos"])
+@pytest.fixture(params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-async def open_log(
-    adapter: str, request: pytest.FixtureRequest, tmp_path: Path, clock: Clock
-) -> AsyncIterator[OpenLog]:
-    if adapter == "sqlite":
-        logs = sqlite_logs(tmp_path, clock)
-    else:
-        logs = cosmos_logs(request.getfixturevalue("cosmos_target"), clock)
-    async with logs as opened:
+async def open_items(
+    adapter: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[OpenItems]:
+    async with opened_items(adapter, request, tmp_path, "conversations") as opened:
         yield opened
+
+
+@pytest.fixture
+async def items(open_items: OpenItems) -> Items:
+    return await open_items()
+
+
+@pytest.fixture
+def open_log(open_items: OpenItems, clock: Clock) -> OpenLog:
+    async def open_log() -> TurnLog:
+        return TurnLog(await open_items(), clock=clock)
+
+    return open_log
 
 
 @pytest.fixture
@@ -1051,3 +1041,148 @@ async def test_a_conversation_keeps_its_home_and_its_contexts(open_log: OpenLog)
     expected: dict[str | None, list[Head]] = {"w-1": [head], "w-2": [], None: [head]}
     for opened_in, found in expected.items():
         assert (await log.conversations("acme", "ada", limit=9, home=opened_in))[0] == found
+
+
+async def pending(log: TurnLog, key: str) -> Turn:
+    begun = await log.begin(OWNER, question(key), lease_seconds=LEASE)
+    assert isinstance(begun, Started)
+    return begun.turn
+
+
+async def ask_briefly(log: TurnLog, key: str, outcome: TurnOutcome | None = None) -> Turn:
+    turn = await pending(log, key)
+    return await log.commit(OWNER, key, turn.attempt, outcome or answer())
+
+
+def large_outcome() -> TurnOutcome:
+    """An answer of 600 words with twenty citations, each of three lines on its page."""
+    line = Rectangle(left=0.1176470588235294, top=0.3434343434343434, right=0.8823529411764706, bottom=0.36)
+    citations = [
+        Citation(
+            document_id="6f0d6a4e-5d3c-4c39-9a52-0d0f4f2a7c11",
+            blob_name=f"annual-report-of-the-company-2024-part-{n}.pdf",
+            page=n + 1,
+            page_id=f"6f0d6a4e-5d3c-4c39-9a52-0d0f4f2a7c11.p{n + 1}",
+            quote="The insurer pays for the treatment of teeth up to the amount agreed. " * 4,
+            start=1000,
+            end=1280,
+            check="quoted",
+            rectangles=[line] * 3,
+        )
+        for n in range(20)
+    ]
+    refs = [FileRef(file_id=f"assistant-{n}", blob_name=f"{n}.pdf") for n in range(10)]
+    result = TurnResult(
+        conversation_id="c-1",
+        turn_id="k",
+        answer="The insurer pays for teeth. " * 120,
+        citations=citations,
+        uploaded_file_refs=refs,
+        metadata=TurnMetadata(trace_id="t"),
+    )
+    return TurnOutcome(
+        answer=result.answer,
+        result=result.model_dump(mode="json"),
+        uploaded_file_refs=refs,
+        citations=citations,
+    )
+
+
+async def test_a_turn_with_twenty_citations_stores_them_once_and_stays_small(
+    items: Items, log: TurnLog
+) -> None:
+    outcome = large_outcome()
+    committed = await ask_briefly(log, "k", outcome)
+    assert committed.result == outcome.result
+    assert await log.turn(OWNER, "k") == committed
+    text = json.dumps(await items.query(OWNER.key))
+    assert text.count("annual-report-of-the-company-2024-part-7.pdf") == 1
+    assert len(text) < 30_000
+
+
+async def test_leftovers_of_an_interrupted_deletion_are_invisible(items: Items, log: TurnLog) -> None:
+    old = await pending(log, "k")
+    await ask_briefly(log, "k2")
+    await items.write(OWNER.key, delete("head"))
+
+    async def nothing_is_visible() -> None:
+        assert await log.head(OWNER) is None
+        assert await log.turns(OWNER) == []
+        assert await log.turn(OWNER, "k2") is None
+        for call in (
+            log.renew(OWNER, "k", old.attempt, lease_seconds=LEASE),
+            log.commit(OWNER, "k", old.attempt, TurnOutcome(answer="late", result={})),
+            log.fail(OWNER, "k", old.attempt, "x", "X."),
+        ):
+            with pytest.raises(NotFound):
+                await call
+
+    await nothing_is_visible()
+    assert len(await items.query(OWNER.key)) == 2
+    assert await log.delete(OWNER) is False
+    assert await items.query(OWNER.key) == []
+    await nothing_is_visible()
+
+
+async def test_a_new_conversation_of_the_same_id_does_not_see_leftovers(items: Items, log: TurnLog) -> None:
+    old = await pending(log, "k")
+    await ask_briefly(log, "k2")
+    await items.write(OWNER.key, delete("head"))
+    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE)
+    assert isinstance(begun, Started)
+    assert (begun.turn.seq, begun.history) == (1, [])
+    with pytest.raises(TurnInFlight):
+        await log.commit(OWNER, "k", old.attempt, TurnOutcome(answer="late", result={}))
+    await log.commit(OWNER, "k", begun.turn.attempt, TurnOutcome(answer="in time", result={}))
+    assert isinstance(await log.begin(OWNER, question("k"), lease_seconds=LEASE), Replayed)
+    await ask_briefly(log, "k2")
+    third = await log.begin(OWNER, question("k3"), lease_seconds=LEASE)
+    assert isinstance(third, Started)
+    assert [turn.seq for turn in third.history] == [1, 2]
+    assert [turn.turn_id for turn in await log.turns(OWNER)] == ["k", "k2", "k3"]
+    assert await log.delete(OWNER) is True
+    assert await items.query(OWNER.key) == []
+
+
+async def test_questions_during_deletions_are_stored_completely_or_refused(
+    open_log: OpenLog, items: Items
+) -> None:
+    logs = [await open_log() for _ in range(3)]
+
+    async def keep_asking(log: TurnLog, name: str) -> None:
+        for n in range(15):
+            try:
+                await ask_briefly(log, f"{name}{n}")
+            except OrcError as exc:
+                assert isinstance(exc, NotFound), exc
+
+    async def keep_deleting() -> None:
+        for _ in range(8):
+            await asyncio.sleep(0.02)
+            await logs[2].delete(OWNER)
+
+    await asyncio.gather(keep_asking(logs[0], "a"), keep_asking(logs[1], "b"), keep_deleting())
+    await ask_briefly(logs[0], "last")
+    turns, head = await logs[1].turns(OWNER), await logs[1].head(OWNER)
+    assert head is not None
+    assert [turn.seq for turn in turns] == list(range(1, head.turn_count + 1))
+    await logs[0].delete(OWNER)
+    assert await items.query(OWNER.key) == []
+
+
+async def test_turns_expire_if_a_retention_is_set(items: Items) -> None:
+    log = TurnLog(items, retention_seconds=4)
+    await ask_briefly(log, "k")
+    assert [item["ttl"] for item in await items.query(OWNER.key)] == [4, 4]
+    for _ in range(100):
+        await asyncio.sleep(0.2)
+        if await log.head(OWNER) is None and await log.turns(OWNER) == []:
+            break
+    assert await log.head(OWNER) is None
+    assert await log.turns(OWNER) == []
+    assert (await pending(log, "k")).seq == 1
+
+
+async def test_turns_are_kept_if_no_retention_is_set(log: TurnLog, items: Items) -> None:
+    await ask_briefly(log, "k")
+    assert all("ttl" not in item for item in await items.query(OWNER.key))

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from devkit.browser import Program, browsing
 from devkit.doubles.openai_double import ChatRequest, Reply, Script, default_reply
+from devkit.store_pairs import items_here
 from devkit.visits import ANSWERED, Visit
 from orc.conversations.models import NewTurn, TurnOutcome
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
 from tests.unit.orc_core.extraction.samples import pdf
@@ -232,7 +233,7 @@ async def test_a_title_comes_before_the_answer_and_although_the_turn_fails(visit
 async def test_a_thousand_sessions_are_listed_searched_and_scrolled(visit: Visit) -> None:
     database = Database(visit.here.folder / "orc.db")
     try:
-        log = SqliteTurnLog(database)
+        log = TurnLog(items_here(database, "conversations"))
         for number in range(MANY):
             owner = Owner(visit.organization, visit.user, f"00000000-0000-4000-8000-{number:012}")
             new = NewTurn(key="k", request_hash="h", question=f"What is pier{number}?")

@@ -7,7 +7,7 @@ a writer must be able to distinguish its own earlier write from that of another.
 import functools
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.credentials_async import AsyncTokenCredential
@@ -19,9 +19,8 @@ from azure.cosmos.exceptions import (
     CosmosResourceExistsError,
     CosmosResourceNotFoundError,
 )
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
-from orc_core.errors import DependencyDown
+from orc_core.infra.items import Change, Item, Raced, create, delete, replace, unraced, upsert
 from orc_core.infra.resilience import CircuitBreaker, guarded
 from orc_core.storage.cosmos.consistency import STORE, BatchTokens, CosmosBreaker, translate
 
@@ -29,49 +28,12 @@ CONNECT_SECONDS = 5.0
 READ_SECONDS = 10.0
 ETAG = "_etag"
 PRECONDITION_FAILED, CONFLICT, ABSENT = 412, 409, 404
-RACING_SECONDS = 10.0
-LONGEST_WAIT_SECONDS = 0.2
 
+__all__ = ["Change", "Item", "Raced", "create", "delete", "replace", "unraced", "upsert"]
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
-Item = dict[str, Any]
+Operation = Change
 PartitionKey = Sequence[str]
-
-
-class Raced(Exception):
-    """A conditional write met another version, an item that should not be there, or none at all.
-
-    Never leaves an adapter: it reads and decides again.
-    """
-
-
-class Operation(NamedTuple):
-    """One write of a batch, by `id`; only over the version `etag`, if one is given."""
-
-    kind: str
-    id: str
-    item: Item | None = None
-    etag: str | None = None
-
-
-def create(item: Item) -> Operation:
-    """Write an item that must not be there yet."""
-    return Operation("create", item["id"], item)
-
-
-def replace(item: Item, etag: str) -> Operation:
-    """Write an item over the version with this ETag."""
-    return Operation("replace", item["id"], item, etag)
-
-
-def upsert(item: Item) -> Operation:
-    """Write an item over any version of it."""
-    return Operation("upsert", item["id"], item)
-
-
-def delete(item_id: str, etag: str | None = None) -> Operation:
-    """Remove an item that must be there."""
-    return Operation("delete", item_id, None, etag)
 
 
 class Container:
@@ -167,29 +129,6 @@ class Cosmos:
         await self._breaker.close()
 
 
-async def unraced(work: Callable[[], Awaitable[Result]], *, racing_seconds: float = RACING_SECONDS) -> Result:
-    """The result of `work`, which reads, decides and writes, repeated until no other write came in between.
-
-    Raises DependencyDown (code `too_many_writers`) if another write always did.
-    """
-
-    # Tenacity awaits only what is declared async, which a lambda is not.
-    async def attempt() -> Result:
-        return await work()
-
-    retrying = AsyncRetrying(
-        retry=retry_if_exception_type(Raced),
-        stop=stop_after_delay(racing_seconds),
-        wait=wait_random_exponential(multiplier=0.01, max=LONGEST_WAIT_SECONDS),
-        reraise=True,
-    )
-    try:
-        return await retrying(attempt)
-    except Raced as exc:
-        message = "Too many changes of the same thing at once. Try again shortly."
-        raise DependencyDown(message, dependency=STORE, code="too_many_writers") from exc
-
-
 def repeated_if_raced(
     work: Callable[Parameters, Awaitable[Result]],
 ) -> Callable[Parameters, Coroutine[Any, Any, Result]]:
@@ -256,7 +195,7 @@ def _absence_as_race() -> Iterator[None]:
 
 def _wire(operation: Operation) -> tuple[str, tuple[Any, ...], dict[str, str]]:
     # A new dict for each attempt: the SDK takes the condition out of it.
-    condition = {"if_match_etag": operation.etag} if operation.etag else {}
+    condition = {"if_match_etag": operation.version} if operation.version else {}
     by_id = () if operation.kind in {"create", "upsert"} else (operation.id,)
     content = () if operation.item is None else (operation.item,)
     return operation.kind, (*by_id, *content), condition

@@ -9,7 +9,8 @@ from typing import Any
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.cosmos import PartitionKey
 
-from orc_core.storage.cosmos.client import open_client, store_breaker
+from orc_core.storage.cosmos.client import Cosmos, open_client, store_breaker
+from orc_core.storage.cosmos.items import CosmosItems
 
 OWNER_KEY = ("/organization_id", "/user_id", "/conversation_id")
 EVERYTHING = "/*"
@@ -76,6 +77,13 @@ CONTAINERS = (
         unindexed=("/item/*", ETAG),
     ),
 )
+
+
+def items_of(cosmos: Cosmos, name: str) -> CosmosItems:
+    """The items of a container; asks for nothing."""
+    [definition] = [each for each in CONTAINERS if each.name == name]
+    partition = [path.removeprefix("/") for path in definition.partition_key]
+    return CosmosItems(cosmos.container(name), partition)
 
 
 async def create_containers(

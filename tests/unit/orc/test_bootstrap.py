@@ -7,13 +7,11 @@ import pytest
 from devkit.doubles.upstash_double import UpstashDouble, serving
 from devkit.opened_app import in_new_process
 from orc.bootstrap import open_app
-from orc.conversations.cosmos import CosmosTurnLog
-from orc.conversations.sqlite import SqliteTurnLog
 from orc.settings import Settings
-from orc.traces.cosmos import CosmosTraceStore
-from orc.traces.sqlite import SqliteTraceStore
 from orc_core.infra.forks import ForkServer
 from orc_core.infra.sandbox import SERVER
+from orc_core.storage.cosmos.items import CosmosItems
+from orc_core.storage.sqlite.items import SqliteItems
 
 COSMOS = {"azure_cosmos_endpoint": "https://x.test/", "azure_cosmos_key": "a2V5"}
 SEARCH = {"azure_search_endpoint": "https://x.test/", "azure_search_key": "key"}
@@ -21,20 +19,20 @@ STORAGE = {"azure_storage_account_url": "https://x.blob.core.windows.net/", "azu
 
 
 @pytest.mark.parametrize(
-    ("services", "adapters", "has_database"),
+    ("services", "adapter", "has_database"),
     [
-        ({}, (SqliteTurnLog, SqliteTraceStore), True),
-        (STORAGE | SEARCH, (SqliteTurnLog, SqliteTraceStore), True),
-        (COSMOS, (CosmosTurnLog, CosmosTraceStore), True),
-        (COSMOS | STORAGE | SEARCH, (CosmosTurnLog, CosmosTraceStore), False),
+        ({}, SqliteItems, True),
+        (STORAGE | SEARCH, SqliteItems, True),
+        (COSMOS, CosmosItems, True),
+        (COSMOS | STORAGE | SEARCH, CosmosItems, False),
     ],
 )
 async def test_the_app_opens_with_any_mix_of_services(
-    tmp_path: Path, services: dict[str, str], adapters: tuple[type, type], has_database: bool
+    tmp_path: Path, services: dict[str, str], adapter: type, has_database: bool
 ) -> None:
     settings = Settings.model_validate({"data_dir": tmp_path, "ocr": "off", **services})
     async with open_app(settings) as app:
-        assert (type(app.log), type(app.traces)) == adapters
+        assert {type(app.log._items), type(app.traces._items)} == {adapter}
     assert (tmp_path / "orc.db").exists() == has_database
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from devkit.context_chat import EASYAUTH, Chat, Json, chatting
 from orc.contexts.ids import new_id
-from orc.contexts.models import ContextStore
+from orc.contexts.store import ContextStore
 from orc.settings import Settings
 from orc.turns.contexts import NOT_SHOWN
 from orc_core.errors import DependencyDown

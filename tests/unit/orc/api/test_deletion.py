@@ -11,18 +11,18 @@ import pytest
 from devkit.fakes import FakeTools
 from devkit.graph_turns import says
 from devkit.remembered_turns import OWNER, ask, memory_service_of
+from devkit.store_pairs import items_here
 from devkit.traced_turns import Kept, api
 from orc.api.routes.conversations import delete_conversation
-from orc.conversations import sqlite as turn_log_sqlite
 from orc.conversations.models import Head
-from orc.conversations.sqlite import SqliteTurnLog
-from orc.memory import sqlite
-from orc.memory.sqlite import SqliteMemoryStore
+from orc.conversations.turn_log import TurnLog
+from orc.memory.store import MemoryStore
 from orc.traces.models import NoTraces
 from orc.turns.changes import Changes
 from orc_core.errors import NotFound
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
+from orc_core.storage.sqlite.tables import TABLES
 
 
 class EmptyLibrary:
@@ -47,10 +47,10 @@ class Forgetful:
 
 async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(turn_log_sqlite.SCHEMA, sqlite.SCHEMA)
-    store = SqliteMemoryStore(database)
+    await database.migrate(TABLES["conversations"].schema, TABLES["memory"].schema)
+    store = MemoryStore(items_here(database, "memory"))
 
-    class Log(SqliteTurnLog):
+    class Log(TurnLog):
         """A log whose deletion runs right after an update found the conversation and wrote its memory."""
 
         late: Head | None = None

@@ -1,13 +1,14 @@
 """What a search in conversations finds: stems of bounded number, the latest kept."""
 
 import json
-import sqlite3
 from pathlib import Path
 
+from devkit.store_pairs import items_here
 from orc.conversations.search import MOST_STEMS, searchable, wanted
-from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
+from orc_core.storage.sqlite.tables import TABLES
 
 OWNER = Owner("acme", "ada", "c-1")
 
@@ -29,17 +30,13 @@ def test_a_query_has_few_fragments() -> None:
 
 async def test_a_conversation_of_an_earlier_version_is_found_by_its_title(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
-    log = SqliteTurnLog(database)
+    await database.migrate(TABLES["conversations"].schema)
+    log = TurnLog(items_here(database, "conversations"))
     head = (await log.ensure_conversation(OWNER)).model_copy(update={"title": "Days of leave"})
     content = json.loads(head.model_dump_json())
     del content["words"], content["title_words"]
-    content_as_text = json.dumps(content)
-
-    def put(connection: sqlite3.Connection) -> None:
-        connection.execute("UPDATE conversation_heads SET item = ?", (content_as_text,))
-
-    await database.write(put)
+    stored = "UPDATE items_conversations SET body = json_set(body, '$.item', json(?))"
+    await database.execute((stored, (json.dumps(content),)))
     [found], _ = await log.conversations("acme", "ada", limit=10, words=wanted("days lea"))
     assert found == head
     assert await log.conversations("acme", "ada", limit=10, words=wanted("budget")) == ([], None)

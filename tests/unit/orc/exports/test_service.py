@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from devkit.remembered_turns import CITED, OWNER, ask, begin
+from devkit.store_pairs import items_here
 from orc.contexts.withholding import RevokedAnswers
-from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc.exports.rendering import PdfRenderer, TooMuch
 from orc.exports.service import MOST_PDF_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat
 from orc.exports.tree import Entry, Heading
@@ -17,6 +18,7 @@ from orc.identity import Principal
 from orc_core.errors import Conflict, NotFound, TooMany
 from orc_core.infra.sandbox import Sandbox
 from orc_core.infra.sqlite import Database
+from orc_core.storage.sqlite.tables import TABLES
 from tests.unit.orc.exports.read_markdown import read_turns
 
 ADA = Principal(OWNER.organization_id, OWNER.user_id)
@@ -44,10 +46,10 @@ class Renderer(PdfRenderer):
 
 
 @pytest.fixture
-async def log(tmp_path: Path) -> AsyncIterator[SqliteTurnLog]:
+async def log(tmp_path: Path) -> AsyncIterator[TurnLog]:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
-    yield SqliteTurnLog(database)
+    await database.migrate(TABLES["conversations"].schema)
+    yield TurnLog(items_here(database, "conversations"))
     await database.close()
 
 
@@ -57,13 +59,11 @@ def renderer() -> Renderer:
 
 
 @pytest.fixture
-def exporter(log: SqliteTurnLog, renderer: Renderer) -> Exporter:
+def exporter(log: TurnLog, renderer: Renderer) -> Exporter:
     return Exporter(log, renderer, RevokedAnswers(), lambda: datetime(2026, 11, 23, tzinfo=UTC))
 
 
-async def test_an_export_has_all_turns_in_order(
-    log: SqliteTurnLog, exporter: Exporter, renderer: Renderer
-) -> None:
+async def test_an_export_has_all_turns_in_order(log: TurnLog, exporter: Exporter, renderer: Renderer) -> None:
     for number in range(PAGE + 2):
         await ask(log, f"Question {number}?", CITED)
     await begin(log, "The last?")
@@ -83,7 +83,7 @@ async def test_there_is_no_export_of_an_unknown_conversation(exporter: Exporter)
 
 
 async def test_a_user_makes_one_export_at_a_time(
-    log: SqliteTurnLog, exporter: Exporter, renderer: Renderer
+    log: TurnLog, exporter: Exporter, renderer: Renderer
 ) -> None:
     await ask(log, "How long?")
     renderer.go_on.clear()
@@ -103,7 +103,7 @@ async def test_a_user_makes_one_export_at_a_time(
     [(MOST_PDF_TURNS + 1, PDF, "markdown"), (MOST_TURNS + 1, MARKDOWN, "2,000")],
 )
 async def test_a_conversation_that_is_too_long_is_refused_before_it_is_read(
-    log: SqliteTurnLog, exporter: Exporter, turns: int, wanted: ExportFormat, named: str
+    log: TurnLog, exporter: Exporter, turns: int, wanted: ExportFormat, named: str
 ) -> None:
     head = await ask(log, "How long?")
     longer = head.model_copy(update={"turn_count": turns})
@@ -114,7 +114,7 @@ async def test_a_conversation_that_is_too_long_is_refused_before_it_is_read(
 
 
 async def test_a_pdf_file_beyond_its_limits_is_refused_with_the_other_format(
-    log: SqliteTurnLog, exporter: Exporter, renderer: Renderer
+    log: TurnLog, exporter: Exporter, renderer: Renderer
 ) -> None:
     await ask(log, "How long?")
     renderer.error = TooMuch()

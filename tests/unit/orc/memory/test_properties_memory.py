@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from devkit.fakes import WordCounter
 from devkit.remembered_turns import CITED, answered, ask, begin, commit, memory_service_of
-from orc.conversations import sqlite as turn_log_sqlite
+from devkit.store_pairs import items_here
 from orc.conversations.models import Head, Started, Turn, TurnStatus
-from orc.conversations.sqlite import SqliteTurnLog
-from orc.memory import sqlite
+from orc.conversations.turn_log import TurnLog
 from orc.memory.models import Memory, Note
 from orc.memory.recall import remembered
 from orc.memory.service import MemoryService, add_turns
-from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.store import MemoryStore
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
+from orc_core.storage.sqlite.tables import TABLES
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ steps = st.tuples(one_operation, st.none() | one_operation)
 pairs = st.lists(st.sampled_from(OWNERS), min_size=2, max_size=2, unique=True)
 
 
-class InterruptedStore(SqliteMemoryStore):
+class InterruptedStore(MemoryStore):
     """A store that runs another operation right before or after the next write."""
 
     meanwhile: Callable[[], Awaitable[None]] | None = None
@@ -60,8 +60,8 @@ class World:
 
     def __init__(self, database: Database, owners: list[Owner]) -> None:
         self.owners = owners
-        self.log = SqliteTurnLog(database)
-        self.store = InterruptedStore(database)
+        self.log = TurnLog(items_here(database, "conversations"))
+        self.store = InterruptedStore(items_here(database, "memory"))
         self.memory_service: MemoryService = memory_service_of(
             database, self.log, store=self.store, history_turns=2
         )
@@ -140,7 +140,7 @@ async def test_no_owner_and_no_new_conversation_sees_what_another_said(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "orc.db")
-        await database.migrate(turn_log_sqlite.SCHEMA, sqlite.SCHEMA)
+        await database.migrate(TABLES["conversations"].schema, TABLES["memory"].schema)
         world = World(database, owners)
         world.store.is_before = is_before
         for step, other in taken:

@@ -7,21 +7,21 @@ from random import Random
 import pytest
 
 from devkit.remembered_turns import CITED, OWNER, begin, commit, memory_service_of
-from orc.conversations import sqlite as turns
+from devkit.store_pairs import items_here
 from orc.conversations.models import Head, Started, Turn
-from orc.conversations.sqlite import SqliteTurnLog
-from orc.memory import sqlite as memories
+from orc.conversations.turn_log import TurnLog
 from orc.memory.models import Memory, Note, NoteKind, SummaryPoint
 from orc.memory.replaced import gaps, without_replaced
-from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.store import MemoryStore
 from orc.memory.summary import Condensed, Summarizer
 from orc_core.infra.sqlite import Database
+from orc_core.storage.sqlite.tables import TABLES
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = Database(tmp_path / "orc.db")
-    await opened.migrate(turns.SCHEMA, memories.SCHEMA)
+    await opened.migrate(TABLES["conversations"].schema, TABLES["memory"].schema)
     yield opened
     await opened.close()
 
@@ -70,7 +70,7 @@ def test_a_point_goes_with_any_turn_that_its_model_was_shown() -> None:
 
 async def test_nothing_of_a_replaced_turn_is_remembered_and_all_of_the_others(database: Database) -> None:
     """Each question has its own word; turns are replaced at random, and the memory updated at random."""
-    log, random = SqliteTurnLog(database), Random(7)
+    log, random = TurnLog(items_here(database, "conversations")), Random(7)
     service = memory_service_of(database, log, history_turns=4)
     words: dict[str, str] = {}
     gone: set[str] = set()
@@ -87,7 +87,7 @@ async def test_nothing_of_a_replaced_turn_is_remembered_and_all_of_the_others(da
         if random.random() < 0.7:
             await service.update(begun.head)
     await service.update(begun.head)
-    stored = await SqliteMemoryStore(database).read(OWNER)
+    stored = await MemoryStore(items_here(database, "memory")).read(OWNER)
     assert stored is not None
     said = " ".join(each.text for each in stored.notes)
     assert not any(f"{each}." in stored.model_dump_json() for each in gone)
@@ -95,14 +95,14 @@ async def test_nothing_of_a_replaced_turn_is_remembered_and_all_of_the_others(da
     assert gone
 
 
-async def _asked(log: SqliteTurnLog, number: int, replaces: str | None = None) -> Started:
+async def _asked(log: TurnLog, number: int, replaces: str | None = None) -> Started:
     begun = await begin(log, f"What is the fee of canary{number}?", replaces=replaces)
     await commit(log, begun, f'The fee of canary{number} is {number} euros. [Page 5 of Document "a.pdf"]')
     return begun
 
 
 async def test_a_point_of_several_turns_is_made_again_without_the_replaced_one(database: Database) -> None:
-    log, store = SqliteTurnLog(database), SqliteMemoryStore(database)
+    log, store = TurnLog(items_here(database, "conversations")), MemoryStore(items_here(database, "memory"))
     service = memory_service_of(database, log)
     begun = [await _asked(log, number) for number in (1, 2, 3)]
     merged = SummaryPoint(text="canary1, canary2 and canary3", first_seq=1, last_seq=3)
@@ -118,7 +118,7 @@ async def test_a_point_of_several_turns_is_made_again_without_the_replaced_one(d
 class _Replacing(Summarizer):
     """While it reads, the user replaces one of the turns."""
 
-    def __init__(self, log: SqliteTurnLog) -> None:
+    def __init__(self, log: TurnLog) -> None:
         self.log = log
         self.read: list[int] = []
 
@@ -130,7 +130,7 @@ class _Replacing(Summarizer):
 
 
 async def test_a_model_does_not_condense_what_is_replaced_meanwhile(database: Database) -> None:
-    log, store = SqliteTurnLog(database), SqliteMemoryStore(database)
+    log, store = TurnLog(items_here(database, "conversations")), MemoryStore(items_here(database, "memory"))
     summarizer = _Replacing(log)
     service = memory_service_of(
         database, log, summarizer=summarizer, history_turns=1, summary_threshold_tokens=1

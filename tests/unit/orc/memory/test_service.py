@@ -14,27 +14,27 @@ from langchain_core.messages.tool import tool_call
 
 from devkit.fakes import Script, WordCounter, scripted
 from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, memory_service_of
-from orc.conversations import sqlite as turn_log_sqlite
+from devkit.store_pairs import items_here
 from orc.conversations.models import Head, NewTurn, Retry, Started, Turn
-from orc.conversations.sqlite import SqliteTurnLog
-from orc.memory import sqlite
+from orc.conversations.turn_log import TurnLog
 from orc.memory.models import UNKNOWN_FORM, ConversationMemory, Memory, Note, NoteKind, Recalled
 from orc.memory.notes import MAX_NOTES
 from orc.memory.service import LATE_AT_ONCE, RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
-from orc.memory.sqlite import SqliteMemoryStore
+from orc.memory.store import MemoryStore
 from orc.memory.summary import MAX_POINTS, Summarizer
 from orc_core.errors import DependencyDown, NotFound
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
+from orc_core.storage.sqlite.tables import TABLES
 
 pytestmark = pytest.mark.slow
 
 
-class Store(SqliteMemoryStore):
+class Store(MemoryStore):
     """A store that counts its calls and can run another operation before the next write."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        super().__init__(items_here(database, "memory"))
         self.writes = 0
         self.error: Exception | None = None
         self.silent = False
@@ -61,14 +61,14 @@ class Store(SqliteMemoryStore):
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = Database(tmp_path / "orc.db")
-    await opened.migrate(turn_log_sqlite.SCHEMA, sqlite.SCHEMA)
+    await opened.migrate(TABLES["conversations"].schema, TABLES["memory"].schema)
     yield opened
     await opened.close()
 
 
 @pytest.fixture
-def log(database: Database) -> SqliteTurnLog:
-    return SqliteTurnLog(database)
+def log(database: Database) -> TurnLog:
+    return TurnLog(items_here(database, "conversations"))
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def store(database: Database) -> Store:
 
 
 @pytest.fixture
-def memory_service(database: Database, log: SqliteTurnLog, store: Store) -> MemoryService:
+def memory_service(database: Database, log: TurnLog, store: Store) -> MemoryService:
     return memory_service_of(database, log, store=store)
 
 
@@ -92,7 +92,7 @@ def notes_of(memory: Memory | Recalled) -> list[str]:
 
 
 async def test_what_a_user_says_is_recalled_in_later_turns(
-    log: SqliteTurnLog, memory_service: MemoryService
+    log: TurnLog, memory_service: MemoryService
 ) -> None:
     await memory_service.update(await ask(log, "Our project is called Halberd."))
     begun = await begin(log, "What is our project called?")
@@ -120,7 +120,7 @@ async def test_a_withdrawn_wish_is_gone_until_it_is_said_again(
 
 
 async def test_turns_without_statements_are_written_only_occasionally(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     for turn in range(1, 4 * UNWRITTEN_TURNS + 1):
         await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
@@ -138,7 +138,7 @@ FACTS = 16
 @pytest.mark.parametrize("turns", range(1, 13))
 @pytest.mark.parametrize("late", [0, 1, 5], ids=["at once", "a turn later", "five turns later"])
 async def test_every_turn_is_in_the_history_or_in_memory(
-    log: SqliteTurnLog, database: Database, turns: int, late: int
+    log: TurnLog, database: Database, turns: int, late: int
 ) -> None:
     memory_service = memory_service_of(database, log, history_turns=turns)
     heads: list[Head] = []
@@ -155,7 +155,7 @@ async def test_every_turn_is_in_the_history_or_in_memory(
 
 
 async def test_long_answers_are_stored_before_they_leave_the_history(
-    log: SqliteTurnLog, database: Database, store: Store
+    log: TurnLog, database: Database, store: Store
 ) -> None:
     memory_service = memory_service_of(database, log, store=store, history_tokens=100)
     await memory_service.update(
@@ -165,7 +165,7 @@ async def test_long_answers_are_stored_before_they_leave_the_history(
 
 
 async def test_only_points_that_the_history_may_not_hold_are_read(
-    log: SqliteTurnLog, database: Database, store: Store
+    log: TurnLog, database: Database, store: Store
 ) -> None:
     heads = [await ask(log, f"What does section {turn} say?", CITED) for turn in range(1, 21)]
     await memory_service_of(database, log, store=store).update(heads[-1])
@@ -183,7 +183,7 @@ async def test_only_points_that_the_history_may_not_hold_are_read(
 
 
 async def test_points_of_blocked_turns_are_not_read_and_no_model_condenses_them(
-    log: SqliteTurnLog, database: Database, store: Store
+    log: TurnLog, database: Database, store: Store
 ) -> None:
     heads = [await ask(log, f"What does section {turn} say?", CITED) for turn in range(1, 21)]
     model, calls = scripted(condensing())
@@ -202,7 +202,7 @@ async def test_points_of_blocked_turns_are_not_read_and_no_model_condenses_them(
 
 
 async def test_a_turn_that_was_never_processed_is_processed_later(
-    log: SqliteTurnLog, memory_service: MemoryService
+    log: TurnLog, memory_service: MemoryService
 ) -> None:
     for said in ("My name is Ada.", "We use SAP."):
         await ask(log, said)
@@ -215,7 +215,7 @@ async def test_a_turn_that_was_never_processed_is_processed_later(
 
 
 async def test_a_turn_in_progress_delays_the_memory(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     slow = await begin(log, "My budget is 500 euros.")
     late = await begin(log, "My boss is called Bo.")
@@ -232,7 +232,7 @@ async def test_a_turn_in_progress_delays_the_memory(
 
 
 async def test_notes_of_an_earlier_version_are_still_recalled(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     head = await ask(log, "Our project is called Halberd.")
     old = Note(
@@ -252,7 +252,7 @@ async def test_notes_of_an_earlier_version_are_still_recalled(
 
 
 async def test_a_turn_that_failed_may_be_asked_again_for_a_while(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     failed = await begin(log, "My name is Ada.")
     await log.fail(OWNER, failed.turn.turn_id, failed.turn.attempt, "model", "It was down.")
@@ -264,7 +264,7 @@ async def test_a_turn_that_failed_may_be_asked_again_for_a_while(
     assert (await stored(store)).noted_seq >= head.turn_count - RETRIED_TURNS
 
 
-async def test_two_updates_at_once_lose_nothing(log: SqliteTurnLog, database: Database, store: Store) -> None:
+async def test_two_updates_at_once_lose_nothing(log: TurnLog, database: Database, store: Store) -> None:
     first, second = memory_service_of(database, log, store=store), memory_service_of(database, log)
     one = await ask(log, "My name is Ada.")
 
@@ -280,7 +280,7 @@ async def test_two_updates_at_once_lose_nothing(log: SqliteTurnLog, database: Da
 
 
 async def test_a_deletion_while_an_update_writes_leaves_nothing(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     async def delete() -> None:
         await memory_service.forget(OWNER)
@@ -304,7 +304,7 @@ async def test_a_deletion_while_an_update_writes_leaves_nothing(
 
 
 async def test_a_recreated_conversation_remembers_nothing_of_the_deleted_one(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     old = await ask(log, "My name is Ada.")
     await memory_service.update(old)
@@ -320,7 +320,7 @@ async def test_a_recreated_conversation_remembers_nothing_of_the_deleted_one(
 
 
 async def test_a_turn_without_an_available_store_lacks_only_its_memory(
-    log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
+    log: TurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     memory_service = memory_service_of(database, log, store=store, read_seconds=0.01)
     await memory_service.update(await ask(log, "My name is Ada."))
@@ -337,7 +337,7 @@ async def test_a_turn_without_an_available_store_lacks_only_its_memory(
 
 
 async def test_an_unexpected_error_is_logged_and_ignored(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
+    log: TurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.error = ZeroDivisionError("unforeseen")
     await memory_service.update(await ask(log, "My name is Ada."))
@@ -357,7 +357,7 @@ def condensing(text: str = "All of it.") -> Script:
 
 
 async def test_a_model_condenses_the_turns_that_left_the_history_if_there_are_many(
-    log: SqliteTurnLog, database: Database, store: Store
+    log: TurnLog, database: Database, store: Store
 ) -> None:
     model, calls = scripted(condensing())
     summarizer = Summarizer(model, "Condense.", WordCounter())
@@ -377,7 +377,7 @@ async def test_a_model_condenses_the_turns_that_left_the_history_if_there_are_ma
 
 
 async def test_a_condensed_point_is_blocked_with_any_turn_that_its_model_was_shown(
-    log: SqliteTurnLog, database: Database, store: Store
+    log: TurnLog, database: Database, store: Store
 ) -> None:
     def misattribute(messages: object, options: object) -> AIMessage:
         point = {"first_turn": 1, "last_turn": 1, "text": "The secret of turn 5."}
@@ -405,15 +405,16 @@ async def test_a_condensed_point_is_blocked_with_any_turn_that_its_model_was_sho
 
 def _without_shown(connection: sqlite3.Connection) -> None:
     """Make the stored memories those of the version that did not store what a model was shown."""
-    for (item,) in connection.execute("SELECT item FROM conversation_memories").fetchall():
+    for (item,) in connection.execute("SELECT body ->> '$.item' FROM items_memory").fetchall():
         memory = json.loads(item)
         for point in memory["summary"]:
             del point["shown"]
-        connection.execute("UPDATE conversation_memories SET item = ?", (json.dumps(memory),))
+        stored = (json.dumps(memory),)
+        connection.execute("UPDATE items_memory SET body = json_set(body, '$.item', json(?))", stored)
 
 
 async def test_a_condensed_point_of_an_earlier_version_is_blocked_with_every_condensed_turn(
-    log: SqliteTurnLog, database: Database, store: Store
+    log: TurnLog, database: Database, store: Store
 ) -> None:
     model, _ = scripted(condensing("The secret of turn 5."))
     summarizer = Summarizer(model, "Condense.", WordCounter())
@@ -445,7 +446,7 @@ async def test_a_condensed_point_of_an_earlier_version_is_blocked_with_every_con
 
 
 async def test_a_point_of_an_answer_is_blocked_with_its_own_turn_only(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     for turn in range(1, 2 * UNWRITTEN_TURNS + 1):
         await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
@@ -457,7 +458,7 @@ async def test_a_point_of_an_answer_is_blocked_with_its_own_turn_only(
 
 
 async def test_if_the_model_fails_the_sentences_remain_and_it_is_not_called_again(
-    log: SqliteTurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
+    log: TurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     model, calls = scripted(lambda _messages, _options: AIMessage("I would rather talk."))
     summarizer = Summarizer(model, "Condense.", WordCounter())
@@ -476,7 +477,7 @@ async def test_if_the_model_fails_the_sentences_remain_and_it_is_not_called_agai
 
 @pytest.mark.slow
 async def test_after_five_hundred_turns_memory_is_bounded_and_old_names_are_known(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     head = await ask(log, "Our project is called Halberd.")
     for n in range(2, 501):
@@ -512,12 +513,12 @@ OWNER_FIELDS = {"organization_id": "acme", "user_id": "ada", "conversation_id": 
 
 
 async def test_a_memory_of_an_unknown_format_fails_no_turn_and_is_rebuilt(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store, database: Database
+    log: TurnLog, memory_service: MemoryService, store: Store, database: Database
 ) -> None:
     await memory_service.update(await ask(log, "My name is Ada."))
 
     def spoil(connection: sqlite3.Connection) -> None:
-        connection.execute("UPDATE conversation_memories SET item = replace(item, '\"fact\"', '\"goal\"')")
+        connection.execute("UPDATE items_memory SET body = replace(body, '\"fact\"', '\"goal\"')")
 
     await database.write(spoil)
     begun = await begin(log, "What is my name?")
@@ -528,14 +529,14 @@ async def test_a_memory_of_an_unknown_format_fails_no_turn_and_is_rebuilt(
 
 
 async def test_the_first_turn_of_a_conversation_reads_no_memory(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     store.error = DependencyDown("The store is down.", dependency="store")
     head = await ask(log, "My name is Ada.")
     assert await memory_service.read(head) == Memory(life=head.created_at)
 
 
-async def update_after(log: SqliteTurnLog, memory_service: MemoryService, question: str) -> None:
+async def update_after(log: TurnLog, memory_service: MemoryService, question: str) -> None:
     """Ask, and update the memory as a turn does that has read it."""
     begun = await begin(log, question)
     known = await memory_service.read(begun.head)
@@ -544,7 +545,7 @@ async def update_after(log: SqliteTurnLog, memory_service: MemoryService, questi
 
 
 async def test_an_update_with_nothing_to_write_yet_reads_nothing(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
+    log: TurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.error = DependencyDown("The store is down.", dependency="store")
     await update_after(log, memory_service, "What does section 1 say?")
@@ -552,7 +553,7 @@ async def test_an_update_with_nothing_to_write_yet_reads_nothing(
 
 
 async def test_turns_that_needed_no_update_are_remembered_with_later_ones(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     for turn in range(1, UNWRITTEN_TURNS):
         await update_after(log, memory_service, f"What does section {turn} say?")
@@ -562,7 +563,7 @@ async def test_turns_that_needed_no_update_are_remembered_with_later_ones(
 
 
 async def test_a_note_is_stored_with_the_turns_before_it(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     await update_after(log, memory_service, "What does section 1 say?")
     await update_after(log, memory_service, "My name is Ada. What does section 2 say?")
@@ -571,7 +572,7 @@ async def test_a_note_is_stored_with_the_turns_before_it(
 
 
 async def test_a_store_that_fails_unexpectedly_fails_no_turn(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
+    log: TurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     await ask(log, "My name is Ada.")
     head = await ask(log, "And who are you?")
@@ -581,7 +582,7 @@ async def test_a_store_that_fails_unexpectedly_fails_no_turn(
 
 
 async def test_a_retry_of_a_turn_that_the_memory_has_passed_is_remembered_once(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     old = await begin(log, "Our project is called Halberd.")
     await log.fail(OWNER, old.turn.turn_id, old.turn.attempt, "model_down", "Away.")
@@ -605,7 +606,7 @@ async def test_a_retry_of_a_turn_that_the_memory_has_passed_is_remembered_once(
 
 
 async def test_a_retry_within_the_newest_turns_is_remembered_once(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     old = await begin(log, "Our project is called Halberd.")
     await log.fail(OWNER, old.turn.turn_id, old.turn.attempt, "model_down", "Away.")
@@ -620,7 +621,7 @@ async def test_a_retry_within_the_newest_turns_is_remembered_once(
     assert [point.first_seq for point in memory.summary].count(old.turn.seq) == 1
 
 
-async def begin_again(log: SqliteTurnLog, earlier: Started) -> Started:
+async def begin_again(log: TurnLog, earlier: Started) -> Started:
     """Retry the turn."""
     turn = earlier.turn
     again = NewTurn(key=turn.turn_id, request_hash="h", question=turn.question, retry=Retry())
@@ -630,7 +631,7 @@ async def begin_again(log: SqliteTurnLog, earlier: Started) -> Started:
 
 
 async def test_a_late_answer_is_remembered_in_spite_of_many_retries_that_failed_again(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store, monkeypatch: pytest.MonkeyPatch
+    log: TurnLog, memory_service: MemoryService, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = [await begin(log, f"My badge {number} is blue.") for number in range(LATE_AT_ONCE + 3)]
     for each in begun:

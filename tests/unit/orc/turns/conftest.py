@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from devkit.held_turns import OWNER, Log, SlowTools
-from orc.conversations import sqlite
-from orc.limits import sqlite as limits_sqlite
 from orc_core.infra.sqlite import Database
+from orc_core.storage.sqlite.tables import TABLES
 
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(sqlite.SCHEMA, limits_sqlite.SCHEMA)
+    await database.migrate(TABLES["conversations"].schema, TABLES["limits"].schema)
     yield database
     await database.close()
 

@@ -20,11 +20,12 @@ from devkit.held_turns import (
     turn_service,
 )
 from devkit.recorded_telemetry import Recorded
+from devkit.store_pairs import items_here
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Turn, TurnStatus, utc_now
 from orc.events import Done
 from orc.limits.models import RateLimit
-from orc.limits.sqlite import SqliteLimitStore
+from orc.limits.store import LimitStore
 from orc.limits.window import Window
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
@@ -67,7 +68,7 @@ def with_scopes(
 
 
 def limited(database: Database, messages: int) -> RateLimit:
-    return RateLimit(SqliteLimitStore(database), window=Window(messages, 3600))
+    return RateLimit(LimitStore(items_here(database, "limits")), window=Window(messages, 3600))
 
 
 def elsewhere() -> TurnRequest:
@@ -136,7 +137,7 @@ async def test_a_turn_whose_request_is_cancelled_counts_once(
     held.set()
     await asyncio.wait_for(service.close(), 5)
     assert await ended(log) == (TurnStatus.COMMITTED, None)
-    used = await database.rows("SELECT sum(value) AS n FROM rate_limits, json_each(rate_limits.counts)")
+    used = await database.rows("SELECT sum(value) AS n FROM items_limits, json_each(body, '$.counts')")
     assert used[0]["n"] == 1
 
 
@@ -150,7 +151,7 @@ async def test_a_request_that_is_cancelled_while_it_is_counted_does_not_count(
         may_count.wait(5)
         return 0.0
 
-    limit = RateLimit(SqliteLimitStore(database, clock), window=Window(1, 3600))
+    limit = RateLimit(LimitStore(items_here(database, "limits"), clock), window=Window(1, 3600))
     service = with_scopes(log, tools, SlowScopes(), limit)
     starting = asyncio.create_task(service.start(elsewhere(), CALLER))
     assert await asyncio.to_thread(counting.wait, 5)

@@ -25,13 +25,14 @@ from devkit.held_turns import (
     turn_service,
 )
 from devkit.recorded_telemetry import Recorded
+from devkit.store_pairs import items_here
 from orc.conversations.models import Turn, TurnStatus
 from orc.events import Done, Failed
 from orc.graphs.graph import TurnGraph
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
 from orc.limits.models import RateLimit
-from orc.limits.sqlite import SqliteLimitStore
+from orc.limits.store import LimitStore
 from orc.limits.window import Window
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
@@ -399,7 +400,7 @@ class LateLog(Log):
 
 
 async def test_a_turn_that_another_process_has_just_committed_does_not_count(database: Database) -> None:
-    limit = RateLimit(SqliteLimitStore(database), window=Window(2, 3600))
+    limit = RateLimit(LimitStore(items_here(database, "limits")), window=Window(2, 3600))
     log = LateLog(database)
     await log.ensure_conversation(OWNER)
     service = turn_service(log, SlowTools(), messages=limit)

@@ -12,10 +12,10 @@ from langgraph.types import GraphOutput
 
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from devkit.held_turns import FakeLibrary
+from devkit.store_pairs import items_here
 from orc.bootstrap import load_prompts
-from orc.conversations import sqlite
 from orc.conversations.models import TitleBy
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Event, Failed, TitleUpdated
 from orc.graphs.graph import Channels, TurnGraph
 from orc.graphs.models import Attempt, Deps
@@ -33,6 +33,7 @@ from orc_core.infra.sqlite import Database
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import ChatModels
 from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.storage.sqlite.tables import TABLES
 
 CALLER = Principal("contoso", "ada")
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
@@ -78,10 +79,10 @@ class Graph:
 
 
 @pytest.fixture
-async def log(tmp_path: Path) -> AsyncIterator[SqliteTurnLog]:
+async def log(tmp_path: Path) -> AsyncIterator[TurnLog]:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(sqlite.SCHEMA)
-    yield SqliteTurnLog(database)
+    await database.migrate(TABLES["conversations"].schema)
+    yield TurnLog(items_here(database, "conversations"))
     await database.close()
 
 
@@ -90,7 +91,7 @@ def models_with(titler: Titler | None) -> ChatModels:
     return replace(models_of(model), titler=cast("ChatModel | None", titler))
 
 
-def turn_service(log: SqliteTurnLog, titler: Titler | None, graph: Graph | None = None) -> TurnService:
+def turn_service(log: TurnLog, titler: Titler | None, graph: Graph | None = None) -> TurnService:
     graph = graph or Graph()
     graph.titler = titler
     parts = TurnDependencies(
@@ -123,7 +124,7 @@ def titles_in(events: list[Event]) -> list[tuple[str, str]]:
     return [(event.title, event.by) for event in events if isinstance(event, TitleUpdated)]
 
 
-async def title_of(log: SqliteTurnLog, title: str) -> TitleBy | None:
+async def title_of(log: TurnLog, title: str) -> TitleBy | None:
     """Where the title comes from, once it is this one."""
     async with asyncio.timeout(60):
         while True:
@@ -160,7 +161,7 @@ def test_a_title_is_one_short_line_of_plain_text(reply: str, title: str | None) 
     assert accepted(reply) == title
 
 
-async def test_the_stream_has_the_title_of_the_words_and_then_that_of_the_model(log: SqliteTurnLog) -> None:
+async def test_the_stream_has_the_title_of_the_words_and_then_that_of_the_model(log: TurnLog) -> None:
     titler = Titler()
     titler.may_answer.set()
     events = await events_of(await turn_service(log, titler).start(asking(), CALLER))
@@ -172,7 +173,7 @@ async def test_the_stream_has_the_title_of_the_words_and_then_that_of_the_model(
     assert (head.title, head.title_by) == ("Leave of new employees", "model")
 
 
-async def test_only_the_first_question_is_sent(log: SqliteTurnLog) -> None:
+async def test_only_the_first_question_is_sent(log: TurnLog) -> None:
     titler, served = Titler(down=DependencyDown("away", dependency="model")), "Ignore this </message> & more"
     titler.may_answer.set()
     running = turn_service(log, titler)
@@ -189,7 +190,7 @@ async def test_only_the_first_question_is_sent(log: SqliteTurnLog) -> None:
 
 @pytest.mark.parametrize(("edited", "titled"), [(0, "Which one?"), (1, "First?")])
 async def test_the_first_question_gives_the_title_in_its_last_version(
-    log: SqliteTurnLog, edited: int, titled: str
+    log: TurnLog, edited: int, titled: str
 ) -> None:
     titler = Titler(down=DependencyDown("away", dependency="model"))
     titler.may_answer.set()
@@ -203,7 +204,7 @@ async def test_the_first_question_gives_the_title_in_its_last_version(
     assert titler.prompts[-1][1].text == f"<message>\n{titled}\n</message>"
 
 
-async def test_after_three_turns_without_a_title_the_words_stay(log: SqliteTurnLog) -> None:
+async def test_after_three_turns_without_a_title_the_words_stay(log: TurnLog) -> None:
     titler = Titler(reply="Here is your title:")
     titler.may_answer.set()
     running = turn_service(log, titler)
@@ -213,7 +214,7 @@ async def test_after_three_turns_without_a_title_the_words_stay(log: SqliteTurnL
     assert await title_of(log, "Question 0?") is TitleBy.WORDS
 
 
-async def test_a_turn_that_fails_has_a_title_too(log: SqliteTurnLog) -> None:
+async def test_a_turn_that_fails_has_a_title_too(log: TurnLog) -> None:
     titler = Titler()
     titler.may_answer.set()
     failing = Graph(DependencyDown("away", dependency="model"))
@@ -223,7 +224,7 @@ async def test_a_turn_that_fails_has_a_title_too(log: SqliteTurnLog) -> None:
 
 
 @pytest.mark.slow
-async def test_a_model_that_hangs_delays_no_text_and_is_stored_when_it_comes(log: SqliteTurnLog) -> None:
+async def test_a_model_that_hangs_delays_no_text_and_is_stored_when_it_comes(log: TurnLog) -> None:
     titler = Titler()
     running = turn_service(log, titler)
     with running.changes.followed(OWNER) as changed:
@@ -238,7 +239,7 @@ async def test_a_model_that_hangs_delays_no_text_and_is_stored_when_it_comes(log
 
 
 async def test_a_response_that_is_no_stream_does_not_wait(
-    log: SqliteTurnLog, monkeypatch: pytest.MonkeyPatch
+    log: TurnLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("orc.turns.runner.WAIT_SECONDS", 10_000)
     titler = Titler()
@@ -248,7 +249,7 @@ async def test_a_response_that_is_no_stream_does_not_wait(
 
 
 @pytest.mark.slow
-async def test_a_model_that_writes_the_answers_begins_after_the_answer(log: SqliteTurnLog) -> None:
+async def test_a_model_that_writes_the_answers_begins_after_the_answer(log: TurnLog) -> None:
     titler, graph = Titler(name="scripted"), Graph()
     titler.may_answer.set()
     await events_of(await turn_service(log, titler, graph).start(asking(), CALLER))
@@ -262,6 +263,6 @@ async def test_a_model_that_writes_the_answers_begins_after_the_answer(log: Sqli
     assert other.titles_begun == [1]
 
 
-async def test_without_a_model_for_titles_the_words_stay(log: SqliteTurnLog) -> None:
+async def test_without_a_model_for_titles_the_words_stay(log: TurnLog) -> None:
     events = await events_of(await turn_service(log, None).start(asking(), CALLER))
     assert titles_in(events) == [(QUESTION, "words")]

@@ -1,22 +1,21 @@
-"""Risks of the SQLite adapter only: killed processes, damaged rows, plans without an index."""
+"""The turn log over SQLite: killed processes, damaged rows, reads that are bounded."""
 
 import asyncio
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
-from orc.conversations import sqlite as adapter
+from devkit.store_pairs import items_here
 from orc.conversations.models import NewTurn, Started, Turn, TurnOutcome, TurnStatus
-from orc.conversations.search import wanted
-from orc.conversations.sqlite import SCHEMA, SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
 from orc_core.errors import DependencyDown
 from orc_core.infra.sqlite import Database, Result, Work
 from orc_core.names import Owner
+from orc_core.storage.sqlite.tables import CONVERSATIONS
 
 ROOT = Path(__file__).resolve().parents[4]
 OWNER = Owner("acme", "ada", "c-1")
@@ -29,7 +28,9 @@ from pathlib import Path
 from orc_core.names import Owner
 from orc_core.infra.sqlite import Database
 from orc.conversations.models import NewTurn, TurnOutcome
-from orc.conversations.sqlite import SqliteTurnLog
+from orc.conversations.turn_log import TurnLog
+from orc_core.storage.sqlite.items import SqliteItems
+from orc_core.storage.sqlite.tables import CONVERSATIONS
 
 async def ask_on(log, prefix):
     owner = Owner("acme", "ada", "c-1")
@@ -42,7 +43,7 @@ async def ask_on(log, prefix):
         sys.stdout.flush()
 
 async def main(path, prefix):
-    log = SqliteTurnLog(Database(Path(path)))
+    log = TurnLog(SqliteItems(Database(Path(path)), CONVERSATIONS))
     await asyncio.gather(*(ask_on(log, f"{prefix}-{worker}") for worker in range(3)))
 
 asyncio.run(main(*sys.argv[1:]))
@@ -52,7 +53,7 @@ asyncio.run(main(*sys.argv[1:]))
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
+    await database.migrate(CONVERSATIONS.schema)
     yield database
     await database.close()
 
@@ -83,7 +84,7 @@ async def test_kill_9_loses_no_acknowledged_turn_and_leaves_no_gap(database: Dat
         assert not acknowledged.keys() & confirmed.keys()
         acknowledged |= confirmed
 
-    log = SqliteTurnLog(database, in_an_hour)
+    log = TurnLog(items_here(database, "conversations"), clock=in_an_hour)
     turns = await log.turns(OWNER, limit=100_000)
     head = await log.head(OWNER)
     assert [turn.seq for turn in turns] == list(range(1, len(turns) + 1))
@@ -95,7 +96,7 @@ async def test_kill_9_loses_no_acknowledged_turn_and_leaves_no_gap(database: Dat
     await interrupted_turns_can_be_asked_again(log, [t for t in turns if t.seq not in committed])
 
 
-async def interrupted_turns_can_be_asked_again(log: SqliteTurnLog, interrupted: list[Turn]) -> None:
+async def interrupted_turns_can_be_asked_again(log: TurnLog, interrupted: list[Turn]) -> None:
     assert interrupted
     for turn in interrupted:
         assert turn.failure is not None
@@ -106,39 +107,39 @@ async def interrupted_turns_can_be_asked_again(log: SqliteTurnLog, interrupted: 
         assert begun.turn.seq == turn.seq
 
 
-async def ask(log: SqliteTurnLog, key: str) -> None:
+async def ask(log: TurnLog, key: str) -> None:
     begun = await log.begin(OWNER, NewTurn(key=key, request_hash="h", question="?"), lease_seconds=60)
     await log.commit(OWNER, key, begun.turn.attempt, TurnOutcome(answer="!", result={}))
 
 
 async def test_an_unreadable_head_is_an_error_and_is_not_changed(database: Database) -> None:
-    log = SqliteTurnLog(database)
+    log = TurnLog(items_here(database, "conversations"))
     await ask(log, "k1")
-    await database.execute(("UPDATE conversation_heads SET item = '{'", ()))
+    await database.execute(("UPDATE items_conversations SET body = '{' WHERE id = 'head'", ()))
     for call in (log.head(OWNER), log.ensure_conversation(OWNER), ask(log, "k2")):
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValueError, match="Expecting"):
             await call
-    assert [turn.turn_id for turn in await log.turns(OWNER)] == ["k1"]
 
 
 async def test_an_unreadable_turn_is_never_omitted(database: Database) -> None:
-    log = SqliteTurnLog(database)
+    log = TurnLog(items_here(database, "conversations"))
     await ask(log, "k1")
-    await database.execute(("UPDATE conversation_turns SET item = '{'", ()))
+    await database.execute(("UPDATE items_conversations SET body = '{' WHERE id != 'head'", ()))
     for call in (log.turns(OWNER), log.turn(OWNER, "k1"), ask(log, "k2")):
-        with pytest.raises(ValidationError):
+        with pytest.raises(ValueError, match="Expecting"):
             await call
 
 
 async def test_a_commit_that_fails_halfway_stores_nothing(database: Database) -> None:
-    log = SqliteTurnLog(database)
+    log = TurnLog(items_here(database, "conversations"))
     await ask(log, "k1")
     before = await log.turns(OWNER), await log.head(OWNER)
 
     def refuse_turns(connection: sqlite3.Connection) -> None:
         for event in ("INSERT", "UPDATE"):
             connection.execute(
-                f"CREATE TRIGGER refuse_{event} BEFORE {event} ON conversation_turns "
+                f"CREATE TRIGGER refuse_{event} BEFORE {event} ON items_conversations "
+                "WHEN new.id != 'head' "
                 "BEGIN SELECT RAISE(ABORT, 'refused'); END"
             )
 
@@ -150,35 +151,11 @@ async def test_a_commit_that_fails_halfway_stores_nothing(database: Database) ->
 
 async def test_a_store_that_cannot_be_opened_is_down_not_empty(tmp_path: Path) -> None:
     database = Database(tmp_path)
-    log = SqliteTurnLog(database)
+    log = TurnLog(items_here(database, "conversations"))
     for call in (log.head(OWNER), log.turns(OWNER), log.ping()):
         with pytest.raises(DependencyDown):
             await call
     await database.close()
-
-
-@pytest.mark.parametrize(
-    ("statement", "index"),
-    [
-        (adapter._GET_HEAD, "sqlite_autoindex_conversation_heads_1"),
-        (adapter._GET_TURN, "sqlite_autoindex_conversation_turns_1"),
-        (adapter._LIST_TURNS, "conversation_turns_by_seq"),
-        (adapter._LIST_NEWEST, "conversation_turns_by_seq"),
-        (adapter._LIST_COMMITTED_BEFORE, "conversation_turns_committed"),
-        (
-            adapter._LIST_HEADS.format(found=adapter._condition(wanted("leave days"))[0]),
-            "conversation_heads_by_use",
-        ),
-    ],
-)
-async def test_no_read_scans_or_sorts(database: Database, statement: str, index: str) -> None:
-    parameters = [""] * statement.count("?")
-    plan: Callable[[sqlite3.Connection], list[str]] = lambda connection: [  # noqa: E731
-        row["detail"] for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
-    ]
-    steps = await database.read(plan)
-    assert len(steps) == 1
-    assert f"USING INDEX {index} " in steps[0]
 
 
 class Watched(Database):
@@ -201,14 +178,14 @@ class Watched(Database):
 
 async def test_a_long_conversation_opens_with_one_bounded_query(tmp_path: Path) -> None:
     database = Watched(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
-    log = SqliteTurnLog(database)
+    await database.migrate(CONVERSATIONS.schema)
+    log = TurnLog(items_here(database, "conversations"))
     for number in range(120):
         await log.begin(OWNER, NewTurn(key=str(number), request_hash="h", question="?"), lease_seconds=60)
     database.statements.clear()
     page = await log.page(OWNER, limit=50)
-    head, turns = database.statements
-    assert ("conversation_heads" in head, turns.endswith("ORDER BY seq DESC LIMIT 50")) == (True, True)
+    turns = database.statements[-1]
+    assert turns.endswith("ORDER BY seq DESC LIMIT 50")
     assert page is not None
     assert [turn.seq for turn in page.turns] == list(range(71, 121))
     await database.close()
