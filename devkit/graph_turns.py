@@ -1,5 +1,7 @@
 """One run of the graph against fake tools and scripted models, for the tests of its nodes."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import fields, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage
@@ -8,19 +10,19 @@ from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_o
 from orc.bootstrap import load_prompts
 from orc.conversations.models import ChatMessage
 from orc.events import Event, Token
-from orc.graphs.graph import compile_graph, run_graph
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.graph import build_graph, run_graph
+from orc.graphs.models import ConversationState, Resources, Run, RunContext
 from orc.judges.model import ModelJudge
-from orc.memory.models import Memory, Recalled
+from orc.memory.models import ConversationMemory, Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc_core.extraction.word_boxes import Box, pack
 from orc_core.grounding.models import Grounding
 from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult
-from orc_core.models import FileRef
+from orc_core.models import FileRef, Page
 
-GRAPH = compile_graph()
 HISTORY = [ChatMessage(role="user", content="What is the fee?"), ChatMessage(role="assistant", content="10.")]
 LIST_TOOL = ToolSchema(
     name="documents_list", description="lists", input_schema={"type": "object", "properties": {}}
@@ -57,9 +59,29 @@ async def page_text(document_id: str, number: int) -> str:
     return PAGES.get((document_id, number), "")
 
 
-async def page_boxes(document_id: str, number: int) -> bytes:
-    words = PAGES.get((document_id, number), "").split()
-    return pack([[Box(1000 * n, 500, 1000 * n + 900, 600)] for n in range(len(words))])
+class Shelf:
+    """The pages of these turns."""
+
+    def __init__(self, read: Callable[[str, int], Awaitable[str]] = page_text) -> None:
+        self._read = read
+
+    async def page_of(self, document_id: str, number: int) -> Page | None:
+        text = await self._read(document_id, number)
+        return Page(number=number, text=text) if text else None
+
+    async def page_boxes(self, document_id: str, number: int) -> bytes:
+        words = PAGES.get((document_id, number), "").split()
+        return pack([[Box(1000 * n, 500, 1000 * n + 900, 600)] for n in range(len(words))])
+
+
+class Recalling(ConversationMemory):
+    """A memory that recalls the same for every question."""
+
+    def __init__(self, recalled: Recalled) -> None:
+        self.recalled = recalled
+
+    async def recall(self, question: str, memory: Memory) -> Recalled:
+        return self.recalled
 
 
 def passage(document_id: str, page: int, text: str) -> dict[str, Any]:
@@ -84,33 +106,45 @@ class Turn:
     ) -> None:
         self.tools = tools
         self.events: list[Event] = []
-        self.recalled = recalled or Recalled()
         self.model: ScriptedModel
         model, self.model = scripted(script or says("Hello."))
-        self.deps = Deps(
-            models=models_of(model),
+        resources = Resources(
+            library=Shelf(),  # type: ignore[arg-type]
+            memory=Recalling(recalled or Recalled()),
             tools=tools,
-            scope_token="token",
-            budget=CallBudget(max_calls=8),
+            models=models_of(model),
+            catalogue=ModelCatalogue(),
             counter=WordCounter(),
             prompts=load_prompts(),
+            judge=ModelJudge(model, "Judge.") if has_judge else None,
+        )
+        context = RunContext(
+            scope_token="token",
             settings=TurnSettings.model_validate({"max_tool_rounds": 3, **policy}),
-            recall=self._recall,
-            page_text=page_text,
-            page_boxes=page_boxes,
-            emit=self.events.append,
             stream=stream,
             asked_model=asked_model,
             tools_off=tools_off,
-            judge=ModelJudge(model, "Judge.") if has_judge else None,
+            budget=CallBudget(max_calls=8),
         )
+        self.uses = Run(resources, context, self.events.append)
 
-    async def _recall(self, question: str, memory: Memory) -> Recalled:
-        return self.recalled
+    def change(self, **changes: Any) -> None:
+        """Use other resources, or other values of the run; `page_text` reads the pages."""
+        if (read := changes.pop("page_text", None)) is not None:
+            changes["library"] = Shelf(read)
+        names = {each.name for each in fields(Resources)}
+        resources = {name: value for name, value in changes.items() if name in names}
+        values = {name: value for name, value in changes.items() if name not in names}
+        uses = self.uses
+        self.uses = Run(replace(uses.resources, **resources), replace(uses.context, **values), uses.emit)
 
     async def run(self, **state: Any) -> ConversationState:
         given = ConversationState(question="And the fee?", conversation_id="c", **state)
-        return await run_graph(GRAPH, given, self.deps)
+        return await self.run_from(given)
+
+    async def run_from(self, state: ConversationState) -> ConversationState:
+        graph = build_graph(self.uses.resources)
+        return await run_graph(graph, state, self.uses.context, self.uses.emit)
 
     def of(self, kind: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kind)]

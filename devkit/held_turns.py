@@ -1,10 +1,10 @@
 """A turn service whose parts wait, fail or lose confirmations as a test wants."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 from langchain_core.messages import AIMessage
-from langgraph.types import GraphOutput
 
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from devkit.store_pairs import items_here
@@ -13,8 +13,7 @@ from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import Begun, NewTurn, Turn, TurnContext, TurnOutcome
 from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Failed
-from orc.graphs.graph import Channels, compile_graph
-from orc.graphs.models import Attempt, Deps
+from orc.graphs.models import Attempt, ConversationState, RunContext
 from orc.identity import Principal
 from orc.limits.models import RateLimit
 from orc.memory.models import ConversationMemory, Memory
@@ -132,9 +131,11 @@ class RecordingGraph:
 
     policy: TurnSettings
 
-    async def ainvoke(self, state: Channels, config: Any, *, context: Deps, version: str) -> GraphOutput[Any]:
+    async def astream(
+        self, state: ConversationState, config: Any, *, context: RunContext, **options: Any
+    ) -> AsyncIterator[tuple[tuple[str, ...], str, dict[str, Any]]]:
         self.policy = context.settings
-        return GraphOutput({"turn": state["turn"].model_copy(update={"attempt": Attempt(answer="Hello.")})})
+        yield (), "values", {**dict(state), "attempt": Attempt(answer="Hello.")}
 
 
 def turn_service(
@@ -151,7 +152,6 @@ def turn_service(
         library=shelf or FakeLibrary(),  # type: ignore[arg-type]
         tools=tools,
         scope_tokens=ScopeTokens("k" * 32),
-        graph=compile_graph(),
         memory=ConversationMemory(),
         models=models_of(model),
         catalogue=ModelCatalogue(),

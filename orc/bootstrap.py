@@ -16,7 +16,6 @@ from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
 from orc.exports.rendering import PdfRenderer
 from orc.exports.service import Exporter
-from orc.graphs.graph import compile_graph
 from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
@@ -137,7 +136,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             memory=memory,
             tools=gateway,
             scope_tokens=documents.tokens,
-            graph=compile_graph(),
             models=models,
             catalogue=documents.model_catalogue(settings),
             counter=documents.counter,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.models import ConversationState, Run
 from orc_core.grounding.models import Citation
 from orc_core.grounding.sources import Source
 from orc_core.llm.tokens import TokenCounter
@@ -19,7 +19,7 @@ def key_of(cited: Source | Citation) -> PageKey:
 
 
 async def cited_texts(
-    citations: Sequence[Citation], state: ConversationState, deps: Deps
+    citations: Sequence[Citation], state: ConversationState, run: Run
 ) -> dict[PageKey, str]:
     """The text of each cited page: of the sources, and for an answer of document_chat of the store.
 
@@ -28,18 +28,18 @@ async def cited_texts(
     known = {key_of(source): source.page_text for source in state.attempt.sources}
 
     async def read(page: PageKey) -> str:
-        return known[page] if page in known else await deps.page_text(*page)
+        return known[page] if page in known else await run.page_text(*page)
 
     pages = list(dict.fromkeys(map(key_of, citations)))
     return dict(zip(pages, await asyncio.gather(*map(read, pages)), strict=True))
 
 
-async def cited_pages(citations: Sequence[Citation], state: ConversationState, deps: Deps) -> list[Source]:
+async def cited_pages(citations: Sequence[Citation], state: ConversationState, run: Run) -> list[Source]:
     """The cited pages in full, numbered from 1; none if one of them no longer has its quotes.
 
     Raises DependencyDown if the store does not answer.
     """
-    texts = await cited_texts(citations, state, deps)
+    texts = await cited_texts(citations, state, run)
     if any(texts[key_of(each)][each.start : each.end] != each.quote for each in citations):
         return []
     first_of_each = {key_of(each): each for each in reversed(citations)}

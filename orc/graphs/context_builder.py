@@ -1,20 +1,19 @@
-"""build_context: the context of the answer, from what tools found."""
+"""The context of the answer, from what tools found."""
 
 import asyncio
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langgraph.runtime import Runtime
 
 from orc.events import Context
 from orc.graphs.mcp_executor import TOOLS_SERVER
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.models import ConversationState, Run, Update
+from orc.graphs.page_images import choose_images
 from orc.graphs.prompts import answer_prompt, history_in_prompt
 from orc.graphs.tool_context import ToolContext
-from orc.graphs.utils import changes, cited_first, writer_of
+from orc.graphs.utils import cited_first, writer_of
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
 from orc_core.documents.image_limits import with_image_tokens
 from orc_core.llm.tokens import section_tokens
@@ -24,34 +23,30 @@ MOST_COUNTED_IN_PLACE = 4000
 """Characters of a prompt whose tokens are counted in less time than a thread takes to begin."""
 
 
-async def build_context(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Number and fence what the tools found, within the token budget, and emit the `context` event."""
-    deps = runtime.context
-    if state.document_reply is not None:
-        update = _from_document_chat(state.document_reply)
-    else:
-        update = await _from_lookups(state, deps)
-        update |= await _images(state.model_copy(update=update), deps)
-        built = state.model_copy(update=update)
-        prompt = answer_prompt(built, deps)
-        sizes = await _sizes(prompt, built, deps)
-        update["context_budget"] = built.context_budget | sizes
+async def context_of_lookups(state: ConversationState, run: Run) -> Update:
+    """The sources of the lookups, numbered and fenced, with pictures of pages and the sizes of the prompt."""
+    update = await _from_lookups(state, run)
+    update |= await _images(state.model_copy(update=update), run)
+    built = state.model_copy(update=update)
+    sizes = await _sizes(answer_prompt(built, run), built, run)
+    return {**update, "context_budget": built.context_budget | sizes}
+
+
+def context_event(state: ConversationState, budget: dict[str, int], run: Run) -> Context:
+    """What the event says of the prompt."""
     # A question that a planner made understandable alone is sent to document_chat without history.
-    history = [] if state.blob_names and not state.reads_whole else history_in_prompt(state, deps)
-    deps.emit(
-        Context(
-            budget=update["context_budget"],
-            summary_selection=state.recalled.selection,
-            history_turns=sum(message.role == "user" for message in history),
-        )
+    history = [] if state.blob_names and not state.reads_whole else history_in_prompt(state, run)
+    return Context(
+        budget=budget,
+        summary_selection=state.recalled.selection,
+        history_turns=sum(message.role == "user" for message in history),
     )
-    return changes(**update)
 
 
-async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, deps: Deps) -> dict[str, int]:
+async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, run: Run) -> dict[str, int]:
     """The tokens of each part of the prompt, counted in a thread if that takes longer than going there."""
     tools = [] if state.attempt.sources else state.tools
-    count = partial(section_tokens, prompt, state.question, deps.counter, tools)
+    count = partial(section_tokens, prompt, state.question, run.resources.counter, tools)
     is_short = not tools and sum(len(message.text) for message in prompt) <= MOST_COUNTED_IN_PLACE
     sizes = count() if is_short else await asyncio.to_thread(count)
     return with_image_tokens(sizes, state.image_counts.of(_pictures_in(prompt)))
@@ -63,18 +58,19 @@ def _pictures_in(prompt: Sequence[BaseMessage]) -> int:
     return sum(isinstance(part, dict) and part.get("type") == "image_url" for part in parts)
 
 
-async def _images(state: ConversationState, deps: Deps) -> dict[str, Any]:
+async def _images(state: ConversationState, run: Run) -> Update:
     """The pictures of pages for the prompt, with a source for each page without text.
 
     They are chosen for the first attempt, after code looked for documents; a second one is sent the same. So
     a turn whose tools for documents are off, or whose plan has the web alone, has none.
     """
+    limits = run.context.settings.image_limits
     looked = any(lookup.name in FINDS_DOCUMENTS for lookup in state.lookups)
-    if deps.page_images is None or state.earlier or not looked:
+    if limits is None or state.earlier or not looked:
         return {}
     question, sources = f"{state.question}\n{state.query}", state.attempt.sources
-    model, _ = writer_of(state, deps)
-    chosen = await deps.page_images.choose(question, sources, model.name, deps.origins)
+    model, _ = writer_of(state, run)
+    chosen = await choose_images(question, sources, model.name, limits, run)
     return {
         "images": chosen.images,
         "image_counts": chosen.counts,
@@ -83,7 +79,7 @@ async def _images(state: ConversationState, deps: Deps) -> dict[str, Any]:
     }
 
 
-def _from_document_chat(reply: DocumentChatResult) -> dict[str, Any]:
+def context_of_reply(reply: DocumentChatResult) -> Update:
     """The tools server built the context; its file references replace those of the conversation."""
     return {
         "uploaded_file_refs": reply.files,
@@ -95,18 +91,18 @@ def _from_document_chat(reply: DocumentChatResult) -> dict[str, Any]:
     }
 
 
-async def _from_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
+async def _from_lookups(state: ConversationState, run: Run) -> Update:
     if not state.lookups:
         return {}
     if not state.earlier:
-        return await _first_context(state, deps)
+        return await _first_context(state, run)
     if all(result.error for result in state.lookups):
         return {"tool_results": [*state.tool_results, *state.lookups]}
-    return await _wider_context(state, deps)
+    return await _wider_context(state, run)
 
 
-async def _first_context(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    context, tokens = ToolContext(deps), deps.settings.retrieval_tokens
+async def _first_context(state: ConversationState, run: Run) -> Update:
+    context, tokens = ToolContext(run), run.context.settings.retrieval_tokens
     await context.add(state.lookups, tokens)
     update = context.state_update(state)
     if names := [result.name for result in state.lookups if result.name != TOOLS_SERVER]:
@@ -116,12 +112,12 @@ async def _first_context(state: ConversationState, deps: Deps) -> dict[str, Any]
     return update
 
 
-async def _wider_context(state: ConversationState, deps: Deps) -> dict[str, Any]:
+async def _wider_context(state: ConversationState, run: Run) -> Update:
     """New results, and sources of the earlier attempt, which keep their numbers and up to half of the
     budget, cited ones first."""
-    budget = deps.settings.retrieval_tokens
+    budget = run.context.settings.retrieval_tokens
     previous = cited_first(state.attempt.sources, state.earlier[-1].citations)
-    context = ToolContext(deps, previous=previous)
+    context = ToolContext(run, previous=previous)
     await context.add(state.lookups, budget - min(context.previous_tokens, budget // 2))
     context.keep_previous(budget - context.tokens)
     shown = {(source.document_id, source.page) for source in context.shown}

@@ -1,4 +1,4 @@
-"""critique: the verdict of the code checks and of the judge, and the action that follows from it.
+"""The verdict of the code checks and of the judge, and the action that follows from it.
 
 Sentences are corrected only if a citation of them is known to be wrong, and more is looked up only then, or
 if pages that were found are still to be read. What is only in other words, or lacks a source, is no reason,
@@ -6,16 +6,12 @@ nor is a judge that fails.
 """
 
 from collections.abc import Iterator
-from typing import Any
-
-from langgraph.runtime import Runtime
 
 from orc.events import CriticAction, Critique, without_rectangles
-from orc.graphs.models import ConversationState, Deps
-from orc.graphs.revision import is_proven_wrong, is_worse, passes_checks, restore_earlier, start_revision
-from orc.graphs.second_reading import Reading, calls_left, read_again, seconds_left
+from orc.graphs.models import ConversationState, Run
+from orc.graphs.revision import is_proven_wrong, is_worse, passes_checks
+from orc.graphs.second_reading import Reading, calls_left, seconds_left
 from orc.graphs.tool_context import TOO_LONG
-from orc.graphs.utils import changes
 from orc.tools.ports import WEB_SEARCH
 from orc_core.grounding.models import Grounding, Objection
 from orc_core.mcp_contract import TEXT_TOOLS
@@ -27,29 +23,7 @@ WORSE = Objection(
 )
 
 
-async def critique(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Judge the attempt. Talk has no grounding and is not judged."""
-    deps = runtime.context
-    reading = await read_again(state, deps)
-    attempt = reading.attempt
-    if attempt.grounding is not None:
-        grounding = with_coverage_gaps(attempt.grounding, state)
-        attempt = attempt.model_copy(update={"grounding": grounding})
-        state = state.model_copy(update={"attempt": attempt})
-    if why := _why_rejected(state):
-        return restore_earlier(state, deps, why)
-    if attempt.grounding is None:
-        return {}
-    verdict = _verdict(state, attempt.grounding, reading, deps)
-    deps.emit(verdict)
-    judged = attempt.model_copy(update={"verdict": verdict})
-    if verdict.action in ("revise", "retrieve"):
-        query = reading.judgement.query if reading.judgement else ""
-        return start_revision(state, deps, judged, query)
-    return changes(attempt=judged)
-
-
-def _why_rejected(state: ConversationState) -> Objection | None:
+def why_rejected(state: ConversationState) -> Objection | None:
     """The reason why the earlier answer is given instead of this one; None if there is no such reason."""
     if not state.earlier:
         return None
@@ -63,15 +37,15 @@ def _why_rejected(state: ConversationState) -> Objection | None:
     return WORSE if revised is None or earlier is None or is_worse(revised, earlier) else None
 
 
-def _verdict(state: ConversationState, checks: Grounding, reading: Reading, deps: Deps) -> Critique:
+def wished_verdict(state: ConversationState, checks: Grounding, reading: Reading, run: Run) -> Critique:
     """The verdict on the attempt after all checks, with the citations if the judge has changed any."""
     if is_unread := _is_unread(state, checks):
         # An answer from summaries alone does not show that nothing is there.
         objections = [*checks.objections, UNREAD]
         checks = checks.model_copy(update={"not_found": False, "objections": objections})
     objections, action = checks.objections, _end(checks)
-    if wanted := "retrieve" if is_unread else _wanted(state, checks, reading, deps):
-        why = _why_last_attempt(state, deps)
+    if wanted := "retrieve" if is_unread else _wanted(state, checks, reading, run):
+        why = _why_last_attempt(state, run)
         objections, action = ([*objections, why], action) if why else (objections, wanted)
     judgement = reading.judgement
     return Critique(
@@ -94,26 +68,26 @@ def _end(checks: Grounding) -> CriticAction:
     return "accept" if passes_checks(checks) else "label_unverified"
 
 
-def _wanted(state: ConversationState, checks: Grounding, reading: Reading, deps: Deps) -> CriticAction | None:
+def _wanted(state: ConversationState, checks: Grounding, reading: Reading, run: Run) -> CriticAction | None:
     """The next attempt at the answer that there is a reason for; None without a reason.
 
     The judge decides where to look if the answer is wrong, or if there are pages that were not read in full.
     """
-    is_wrong = is_proven_wrong(checks) and deps.settings.critic != "off"
+    is_wrong = is_proven_wrong(checks) and run.context.settings.critic != "off"
     asks_for_more = reading.judgement is not None and reading.judgement.action == "retrieve"
     if asks_for_more and (is_wrong or state.references):
         return "retrieve"
     return "revise" if is_wrong else None
 
 
-def _why_last_attempt(state: ConversationState, deps: Deps) -> Objection | None:
+def _why_last_attempt(state: ConversationState, run: Run) -> Objection | None:
     """The reason why there is no further attempt; None if there can be one."""
-    settings = deps.settings
+    settings = run.context.settings
     if state.attempt.number > settings.critic_max_retries:
         why = f"CRITIC_MAX_RETRIES is {settings.critic_max_retries}"
-    elif calls_left(state, deps) < 1:
+    elif calls_left(state, run) < 1:
         why = "the turn has too few model calls left"
-    elif seconds_left(deps) <= 0:
+    elif seconds_left(run) <= 0:
         why = "the turn has no time left"
     else:
         return None

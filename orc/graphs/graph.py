@@ -1,121 +1,217 @@
-"""The graph of a turn: nodes, edges and the routers between them. See docs/decisions/graph.md."""
+"""The graph of a turn: its nodes, edges and routers. See docs/decisions/graph.md."""
 
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import cache
-from typing import Annotated, Any, Literal, TypedDict, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
 
-from langgraph.channels import BinaryOperatorAggregate
 from langgraph.errors import NodeError
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
-from orc.graphs.answer_writer import return_state, write_answer
-from orc.graphs.context_builder import build_context
-from orc.graphs.critic import critique
-from orc.graphs.mcp_executor import call_tools
-from orc.graphs.models import ConversationState, Deps, with_changes
-from orc.graphs.query_planner import plan_query
-from orc.graphs.revision import end_revision
-from orc.graphs.rewriting import rewrite_sentences
-from orc_core.infra.telemetry.spans import traced
+from orc.events import Citations, Event, Revised, Route, Token
+from orc.graphs.context_builder import context_event, context_of_lookups, context_of_reply
+from orc.graphs.critic import why_rejected, wished_verdict, with_coverage_gaps
+from orc.graphs.mcp_executor import call_document_chat, make_lookups
+from orc.graphs.models import ConversationState, Resources, Run, RunContext, Update
+from orc.graphs.plan_rules import intents_of
+from orc.graphs.query_planner import decide, recall, recalled_for
+from orc.graphs.revision import end_revision, restore_earlier, revision_deadline, start_revision
+from orc.graphs.rewriting import rewrite_refuted
+from orc.graphs.second_reading import read_again
+from orc.graphs.utils import contexts_event
+from orc.graphs.writer import Writing, adopt_reply, call_model, route_answer, route_reply, run_tools
+from orc_core.documents.unknown_files import unknown_files_note
+from orc_core.grounding.rectangles import with_rectangles
+from orc_core.grounding.sources import without_markers
+from orc_core.infra.telemetry.spans import step
+from orc_core.markdown.safe_markdown import made_safe
 
 RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""
 
-
-# LangGraph calls the type of a channel to make an empty value for each copy. `Any` cannot be called, so that
-# step is skipped.
-_TURN = BinaryOperatorAggregate[Any](Any, with_changes)
+TurnGraph = CompiledStateGraph[Any, RunContext, Any, Any]
 
 
-class Channels(TypedDict):
-    """The channels of the graph: one, as each is versioned, copied and read again for each node."""
+async def plan_query(state: ConversationState, run: Run) -> Update:
+    """Recall what the memory holds on the question, then decide and emit the route and the plan.
 
-    turn: Annotated[ConversationState, _TURN]
-
-
-Next = TypeVar("Next")
-Update = dict[str, Any]
-Node = Callable[[ConversationState, Runtime[Deps]], Coroutine[Any, Any, Update]]
-TurnGraph = CompiledStateGraph[Channels, Deps, Any, Any]
-
-
-@cache
-def compile_graph() -> TurnGraph:
-    """Compile the graph, once per process, since it holds no state of a turn.
-
-    `end_revision` handles the errors of the nodes that make an attempt: it raises those of the first attempt
-    and goes on to critique after those of a revision.
+    A planner that fails does not fail the turn.
     """
-    graph = StateGraph(Channels, context_schema=Deps)
-    graph.add_node("plan_query", _of_turn(plan_query))
-    graph.add_node("call_tools", _of_turn(call_tools), error_handler=_then_critique(end_revision))
-    graph.add_node("build_context", _of_turn(build_context), error_handler=_then_critique(end_revision))
-    graph.add_node("write_answer", _of_turn(write_answer), error_handler=_then_critique(end_revision))
-    graph.add_node("critique", _of_turn(critique))
-    graph.add_node(
-        "rewrite_sentences", _of_turn(rewrite_sentences), error_handler=_then_critique(end_revision)
-    )
-    graph.add_node("return_state", _of_turn(return_state))
-
-    graph.add_edge(START, "plan_query")
-    graph.add_conditional_edges("plan_query", _in_place(after_plan), ["call_tools", "build_context"])
-    graph.add_edge("call_tools", "build_context")
-    graph.add_edge("build_context", "write_answer")
-    graph.add_edge("write_answer", "critique")
-    graph.add_conditional_edges(
-        "critique", _in_place(after_critique), ["return_state", "rewrite_sentences", "call_tools"]
-    )
-    graph.add_edge("rewrite_sentences", "critique")
-    graph.add_edge("return_state", END)
-    return graph.compile()
+    recalled = await recall(state, run)
+    name, retriever, plan = await decide(state.model_copy(update={"recalled": recalled}), run)
+    intent, models = intents_of(run.context.settings)[name], run.resources.models
+    model = models.named(run.context.asked_model or intent.model).name
+    route = Route(intent=name, model=model, retriever=retriever, max_output_tokens=intent.max_output_tokens)
+    run.emit(route)
+    if state.scope is not None:
+        run.emit(contexts_event(state.scope, state.counts))
+        plan = plan.model_copy(update={"tools_off": state.scope.tools_off})
+    run.emit(plan)
+    return {"recalled": recalled_for(plan, recalled, state.memory), "route": route, "plan": plan}
 
 
-async def run_graph(graph: TurnGraph, turn: ConversationState, deps: Deps) -> ConversationState:
-    """The state at the end of a turn."""
-    limit: Any = {"recursion_limit": RECURSION_LIMIT}
-    output = await graph.ainvoke({"turn": turn}, limit, context=deps, version="v2")
-    return output.value["turn"]  # type: ignore[no-any-return]
-
-
-def _of_turn(node: Node) -> Any:
-    """The node over the graph's channels, as a step of a trace; LangGraph has no public type for it."""
-    step = traced(node)
-
-    async def run(channels: Channels, runtime: Runtime[Deps]) -> Update:
-        return {"turn": await step(channels["turn"], runtime)}
-
-    return run
-
-
-def _then_critique(handler: Callable[[ConversationState, NodeError], Update]) -> Any:
-    """The handler of a node's error, which goes on to critique unless it raises."""
-
-    async def handle(channels: Channels, error: NodeError) -> Command[Literal["critique"]]:
-        return Command(goto="critique", update={"turn": handler(channels["turn"], error)})
-
-    return handle
-
-
-def _in_place(router: Callable[[ConversationState], Next]) -> Callable[[Channels], Awaitable[Next]]:
-    """The router as a coroutine: the graph runs plain functions in threads, which takes longer than these."""
-
-    async def route(channels: Channels) -> Next:
-        return router(channels["turn"])
-
-    return route
-
-
-def after_plan(state: ConversationState) -> Literal["call_tools", "build_context"]:
+def route_decision(state: ConversationState) -> Literal["call_tools", "build_context"]:
     """Call tools if documents are named or the plan looks something up."""
     assert state.plan is not None
     return "call_tools" if state.blob_names or state.plan.looks_up else "build_context"
 
 
-def after_critique(state: ConversationState) -> Literal["return_state", "rewrite_sentences", "call_tools"]:
+async def call_tools(state: ConversationState, run: Run) -> Update:
+    """Gather: the reply of document_chat if documents are named, else the lookups of the plan."""
+    async with revision_deadline(state, run):
+        return await (call_document_chat if state.blob_names else make_lookups)(state, run)
+
+
+async def build_context(state: ConversationState, run: Run) -> Update:
+    """Number and fence what the tools found, within the token budget, and emit the `context` event."""
+    if state.document_reply is not None:
+        update = context_of_reply(state.document_reply)
+    else:
+        update = await context_of_lookups(state, run)
+    run.emit(context_event(state, update["context_budget"], run))
+    return update
+
+
+async def critique(state: ConversationState, run: Run) -> Update:
+    """Judge the attempt, and say how the turn goes on. Talk has no grounding and is not judged."""
+    reading = await read_again(state, run)
+    attempt = reading.attempt
+    if attempt.grounding is not None:
+        attempt = attempt.model_copy(update={"grounding": with_coverage_gaps(attempt.grounding, state)})
+        state = state.model_copy(update={"attempt": attempt})
+    if why := why_rejected(state):
+        return restore_earlier(state, run, why)
+    if attempt.grounding is None:
+        return {}
+    verdict = wished_verdict(state, attempt.grounding, reading, run)
+    run.emit(verdict)
+    judged = attempt.model_copy(update={"verdict": verdict})
+    if verdict.action in ("revise", "retrieve"):
+        return start_revision(state, run, judged, reading.judgement.query if reading.judgement else "")
+    return {"attempt": judged}
+
+
+def route_verdict(state: ConversationState) -> Literal["return_state", "rewrite_sentences", "call_tools"]:
     """Return the answer, or make the attempt that the verdict on the one before asks for."""
     if not state.earlier or state.attempt.verdict is not None:
         return "return_state"
     return "call_tools" if state.is_second_retrieval else "rewrite_sentences"
+
+
+async def rewrite_sentences(state: ConversationState, run: Run) -> Update:
+    """Ask once for all refuted sentences, and replace them in place. Raises OrcError if none is replaced."""
+    async with revision_deadline(state, run):
+        made, corrections = await rewrite_refuted(state, run)
+    run.emit(Revised(answer=made.answer, citations=made.citations, corrections=corrections))
+    return {"attempt": state.attempt.model_copy(update=made._asdict())}
+
+
+async def return_state(state: ConversationState, run: Run) -> Update:
+    """Say which files were missing or not searched, and emit the citations with their places on the page."""
+    attempt = state.attempt
+    if note := files_note(state):
+        attempt = attempt.model_copy(update={"answer": f"{attempt.answer}\n\n{note}"})
+        run.emit(Token(text=f"\n\n{note}"))
+    if attempt.grounding is None:
+        return {"attempt": attempt}
+    citations = attempt.citations
+    if attempt.sources:
+        citations = await with_rectangles(citations, attempt.sources, run.resources.library.page_boxes)
+    run.emit(Citations(citations=citations))
+    return {"attempt": attempt.model_copy(update={"citations": citations})}
+
+
+def files_note(state: ConversationState) -> str:
+    """What is said behind the answer of the files that the question names, and of those not searched."""
+    looked_up = state.plan is not None and state.plan.looks_up
+    said = state.not_searched.sentences(state.question, is_found=bool(state.attempt.citations))
+    missing = unknown_files_note(state.unknown_files, state.question)
+    # Names of files come from users: they neither link nor imitate a citation.
+    return made_safe(without_markers(" ".join(filter(None, [missing, *(said if looked_up else ())]))))
+
+
+def build_graph(resources: Resources) -> TurnGraph:
+    """The graph of all turns of a process, since it holds no state of a turn.
+
+    `end_revision` handles the errors of the nodes that make an attempt: it raises those of the first attempt
+    and goes on to critique after those of a revision.
+    """
+    graph = StateGraph(ConversationState, context_schema=RunContext)
+    on_error: dict[str, Any] = {"error_handler": then_critique}
+    graph.add_node("plan_query", _bound(plan_query, resources))
+    graph.add_node("call_tools", _bound(call_tools, resources), **on_error)
+    graph.add_node("build_context", _bound(build_context, resources), **on_error)
+    graph.add_node("write_answer", build_writer(resources), **on_error)
+    graph.add_node("critique", _bound(critique, resources))
+    graph.add_node("rewrite_sentences", _bound(rewrite_sentences, resources), **on_error)
+    graph.add_node("return_state", _bound(return_state, resources))
+
+    graph.add_edge(START, "plan_query")
+    graph.add_conditional_edges("plan_query", _in_place(route_decision), ["call_tools", "build_context"])
+    graph.add_edge("call_tools", "build_context")
+    graph.add_edge("build_context", "write_answer")
+    graph.add_edge("write_answer", "critique")
+    after_critique = ["return_state", "rewrite_sentences", "call_tools"]
+    graph.add_conditional_edges("critique", _in_place(route_verdict), after_critique)
+    graph.add_edge("rewrite_sentences", "critique")
+    graph.add_edge("return_state", END)
+    return graph.compile()
+
+
+def build_writer(resources: Resources) -> TurnGraph:
+    """write_answer, the only node that makes an answer: a model with its tools, or document_chat's reply."""
+    writer = StateGraph(Writing, context_schema=RunContext)
+    for node in (adopt_reply, call_model, run_tools):
+        writer.add_node(node.__name__, _bound(node, resources), input_schema=Writing)
+    writer.add_conditional_edges(START, _in_place(route_answer), ["adopt_reply", "call_model"])
+    writer.add_edge("adopt_reply", END)
+    writer.add_conditional_edges("call_model", _in_place(route_reply), ["run_tools", "call_model", END])
+    writer.add_edge("run_tools", "call_model")
+    return writer.compile()
+
+
+async def run_graph(
+    graph: TurnGraph, state: ConversationState, context: RunContext, emit: Callable[[Event], None]
+) -> ConversationState:
+    """The state at the end of a turn, whose events are passed on as they come."""
+    values: Any = {}
+    limit: Any = {"recursion_limit": RECURSION_LIMIT}
+    modes: Any = ["custom", "values"]
+    stream = graph.astream(state, limit, context=context, stream_mode=modes, subgraphs=True)
+    async for subgraph, _mode, chunk in stream:
+        if isinstance(chunk, Event):
+            emit(chunk)
+        elif not subgraph:
+            values = chunk
+    return ConversationState.model_validate(values)
+
+
+async def then_critique(state: ConversationState, error: NodeError) -> Command[Literal["critique"]]:
+    """The handler of a node's error, which goes on to critique unless it raises."""
+    return Command(goto="critique", update=end_revision(state, error))
+
+
+def _bound(node: Callable[[Any, Run], Awaitable[Update]], resources: Resources) -> Any:
+    """The node over these resources, as a step of a trace; LangGraph has no public type for it.
+
+    LangGraph drops a name that is no field of the state: it raises KeyError here.
+    """
+
+    async def bound(state: ConversationState, runtime: Runtime[RunContext]) -> Update:
+        with step(node.__name__):
+            update = await node(state, Run(resources, runtime.context, runtime.stream_writer))
+        if unknown := update.keys() - type(state).model_fields.keys():
+            raise KeyError(f"not part of the state: {', '.join(sorted(unknown))}")
+        return update
+
+    return bound
+
+
+def _in_place(router: Callable[[Any], str]) -> Any:
+    """The router as a coroutine: the graph runs plain functions in threads, which takes longer than these."""
+
+    async def route(state: Any) -> str:
+        return router(state)
+
+    return route

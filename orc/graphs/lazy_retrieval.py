@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from orc.graphs.models import Deps, PageReference, ToolResult
+from orc.graphs.models import PageReference, Run, ToolResult
 from orc.graphs.retrieval import RetrievalOutcome, call_tool, failed_step
 from orc.lookups import LookupStep
 from orc.tools.ports import GET_PAGE, SEARCH_PAGES
@@ -17,12 +17,12 @@ PLACE = ("document_id", "page_id", "page_number", "blob_name")
 
 
 async def summarized(
-    outcome: RetrievalOutcome, deps: Deps
+    outcome: RetrievalOutcome, run: Run
 ) -> tuple[RetrievalOutcome, list[PageReference], int]:
     """The outcome with pages as summaries, references to those pages, and the tokens of their full text."""
     references = _references_in(outcome.lookups)
     try:
-        read = await asyncio.gather(*(deps.page_text(page.document_id, page.page) for page in references))
+        read = await asyncio.gather(*(run.page_text(page.document_id, page.page) for page in references))
     except OrcError as exc:
         failed = ToolResult(name=SEARCH_PAGES, error=exc.message)
         steps = [*outcome.steps, failed_step(SEARCH_PAGES, exc.message)]
@@ -31,15 +31,15 @@ async def summarized(
     lookups = [_as_summaries(lookup, texts) for lookup in outcome.lookups]
     if not references:
         return outcome.model_copy(update={"lookups": lookups}), [], 0
-    tokens = sum(map(deps.counter.count, texts.values()))
+    tokens = sum(map(run.resources.counter.count, texts.values()))
     step = LookupStep(tool=SEARCH_PAGES, reason_code="summaries_only", hits=len(references), tokens=tokens)
     steps = [*outcome.steps, step]
     return outcome.model_copy(update={"lookups": lookups, "steps": steps}), references, tokens
 
 
-async def read_in_full(references: Sequence[PageReference], deps: Deps) -> RetrievalOutcome:
+async def read_in_full(references: Sequence[PageReference], run: Run) -> RetrievalOutcome:
     """Read the pages: one lookup for all that could be read, in their order, and one for each failure."""
-    read = await asyncio.gather(*(_read(page, deps) for page in references))
+    read = await asyncio.gather(*(_read(page, run) for page in references))
     pages = [page for result in read for page in result.content.get("pages", [])]
     failures = [result for result in read if result.error]
     steps = [failed_step(GET_PAGE, error) for error in dict.fromkeys(str(each.error) for each in failures)]
@@ -78,10 +78,10 @@ def _references_in(lookups: Sequence[ToolResult]) -> list[PageReference]:
     ]
 
 
-async def _read(page: PageReference, deps: Deps) -> ToolResult:
+async def _read(page: PageReference, run: Run) -> ToolResult:
     arguments = {"document_id": page.document_id, "page_number": page.page}
     try:
-        result = await call_tool(GET_PAGE, arguments, deps)
+        result = await call_tool(GET_PAGE, arguments, run)
     except OrcError as exc:
         return ToolResult(name=GET_PAGE, error=exc.message)
     wanted, found = (*PLACE, "text", "start"), result.content.get("pages", [])

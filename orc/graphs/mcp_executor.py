@@ -1,18 +1,16 @@
-"""call_tools: gathers what the answer is made of, from document_chat or from lookups. It writes no answer."""
+"""Gathers what the answer is made of, from document_chat or from lookups."""
 
 from collections.abc import Collection
 from typing import Any
 
-from langgraph.runtime import Runtime
 from pydantic import ValidationError
 
 from orc.events import Tool, whole_text
 from orc.graphs.lazy_retrieval import read_in_full, summarized
-from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.models import ConversationState, Run, ToolResult, Update
 from orc.graphs.prompts import history_in_prompt
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, look_up, request_from
-from orc.graphs.revision import revision_deadline
-from orc.graphs.utils import available_tools, changes, writer_of
+from orc.graphs.utils import available_tools, writer_of
 from orc.lookups import LookupStep
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
@@ -35,34 +33,25 @@ TOOLS_SERVER = "tools"
 """Replaces the name of a tool in events and results if the server does not answer."""
 
 
-async def call_tools(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Call document_chat if documents are named; otherwise make the lookups of the plan."""
-    deps = runtime.context
-    async with revision_deadline(state, deps):
-        if state.blob_names:
-            return await _call_document_chat(state, deps)
-        return await _make_lookups(state, deps)
-
-
-async def _call_document_chat(state: ConversationState, deps: Deps) -> dict[str, Any]:
-    """Its reply, typed. The text is emitted on arrival: with `deps.stream` while the tools server writes it,
+async def call_document_chat(state: ConversationState, run: Run) -> Update:
+    """Its reply, typed. The text is emitted on arrival: while the tools server writes it if the turn streams,
     otherwise at once."""
-    arguments, meta = document_chat_arguments(state), _meta_of(state, deps)
-    result = await call_tool(DOCUMENT_CHAT, arguments, deps, streams=deps.stream, meta=meta)
+    arguments, meta = document_chat_arguments(state), _meta_of(state, run)
+    result = await call_tool(DOCUMENT_CHAT, arguments, run, streams=run.context.stream, meta=meta)
     try:
         reply = DocumentChatResult.model_validate(result.content)
     except ValidationError as exc:
         raise DependencyDown("document_chat returned no answer.", dependency="mcp_server") from exc
-    if not deps.stream:
+    if not run.context.stream:
         for event in whole_text(reply.answer, reply.citations):
-            deps.emit(event)
+            run.emit(event)
     step = LookupStep(
         tool=DOCUMENT_CHAT,
         reason_code="document_chat",
         hits=reply.metadata.pages_read or reply.metadata.passages,
         detail=reply.metadata.reason,
     )
-    return changes(document_reply=reply, lookup_steps=[step])
+    return {"document_reply": reply, "lookup_steps": [step]}
 
 
 def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
@@ -76,24 +65,24 @@ def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
     return arguments
 
 
-def _meta_of(state: ConversationState, deps: Deps) -> dict[str, Any]:
+def _meta_of(state: ConversationState, run: Run) -> dict[str, Any]:
     """The limit of documents if it is exceeded, the user's wishes, the model of the route and its cap.
 
     What was said before too, if no planner has made the question understandable without it.
 
     The usual model is left out: the tools server has its own.
     """
-    most = deps.settings.max_documents_per_request
+    most = run.context.settings.max_documents_per_request
     meta: dict[str, Any] = {WHOLE_META_KEY: most} if len(state.blob_names) > most else {}
     if wishes := _wishes(state):
         meta[WISHES_META_KEY] = wishes
-    if state.reads_whole and (said := history_in_prompt(state, deps)):
+    if state.reads_whole and (said := history_in_prompt(state, run)):
         meta[HISTORY_META_KEY] = [message.model_dump() for message in said]
-    if deps.page_images is not None:
-        meta[IMAGES_META_KEY] = deps.page_images.limits.model_dump()
+    if (limits := run.context.settings.image_limits) is not None:
+        meta[IMAGES_META_KEY] = limits.model_dump()
     if state.route is None:
         return meta
-    if state.route.model != deps.models.writer.name:
+    if state.route.model != run.resources.models.writer.name:
         meta[MODEL_META_KEY] = state.route.model
     if state.route.max_output_tokens is not None:
         meta[CAP_META_KEY] = state.route.max_output_tokens
@@ -109,29 +98,30 @@ def _wishes(state: ConversationState) -> list[str]:
     return list(wishes)[-MAX_WISHES:]
 
 
-async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
+async def make_lookups(state: ConversationState, run: Run) -> Update:
+    """The lookups of the plan, and the tools that the writer may call for more."""
     try:
-        tools = await available_tools(deps)
+        tools = await available_tools(run)
     except DependencyDown as exc:
-        return _server_down(state, exc, deps)
+        return _server_down(state, exc, run)
     names = {tool.name for tool in tools}
     if state.earlier:
-        outcome = await _look_further(state, deps, names)
+        outcome = await _look_further(state, run, names)
         more = LookupStep(tool="", reason_code="more_requested")
         steps = [*state.lookup_steps, more, *outcome.steps]
-        return changes(lookups=outcome.lookups, lookup_steps=steps, plan=outcome.plan or state.plan)
-    request = request_from(state, may_choose=deps.budget.calls_left > 1)
-    outcome = await look_up(request, deps, names)
+        return {"lookups": outcome.lookups, "lookup_steps": steps, "plan": outcome.plan or state.plan}
+    request = request_from(state, may_choose=run.context.budget.calls_left > 1)
+    outcome = await look_up(request, run, names)
     plan = outcome.plan or state.plan
     if outcome.lookups and (request.summaries_first or outcome.lost):
-        outcome, references, tokens = await summarized(outcome, deps)
-        return changes(
-            lookups=outcome.lookups,
-            references=references,
-            context_budget={"deferred": tokens} if references else {},
-            lookup_steps=outcome.steps,
-            plan=plan,
-        )
+        outcome, references, tokens = await summarized(outcome, run)
+        return {
+            "lookups": outcome.lookups,
+            "references": references,
+            "context_budget": {"deferred": tokens} if references else {},
+            "lookup_steps": outcome.steps,
+            "plan": plan,
+        }
     # A model that reads documents could pass their content on to a search engine: the writer may search the
     # web only if the plan or a fallback did. The last model call of a turn is for the answer.
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
@@ -143,25 +133,30 @@ async def _make_lookups(state: ConversationState, deps: Deps) -> dict[str, Any]:
         and (not has_passages or tool.name in LOOKS_FURTHER)
     ]
     covers_contexts = state.scope is not None and bool(state.scope.places)
-    takes_tools = writer_of(state, deps)[0].abilities.takes_tools and deps.settings.max_tool_rounds > 0
-    may_call = takes_tools and deps.budget.calls_left > 1
+    takes_tools = writer_of(state, run)[0].abilities.takes_tools and run.context.settings.max_tool_rounds > 0
+    may_call = takes_tools and run.context.budget.calls_left > 1
     definitions = function_definitions(callable_tools, with_contexts=covers_contexts) if may_call else []
-    return changes(lookups=outcome.lookups, tools=definitions, lookup_steps=outcome.steps, plan=plan)
+    return {
+        "lookups": outcome.lookups,
+        "tools": definitions,
+        "lookup_steps": outcome.steps,
+        "plan": plan,
+    }
 
 
-def _server_down(state: ConversationState, error: DependencyDown, deps: Deps) -> dict[str, Any]:
+def _server_down(state: ConversationState, error: DependencyDown, run: Run) -> Update:
     """A second retrieval keeps what was found before; a first answer has to mention the failure."""
-    deps.emit(Tool(name=TOOLS_SERVER, status="failed", message=error.message, code=error.code))
+    run.emit(Tool(name=TOOLS_SERVER, status="failed", message=error.message, code=error.code))
     step = LookupStep(tool=TOOLS_SERVER, status="failed", reason_code="server_down", detail=error.message)
     lookups = [] if state.earlier else [ToolResult(name=TOOLS_SERVER, error=error.message)]
-    return changes(lookups=lookups, lookup_steps=[*state.lookup_steps, step])
+    return {"lookups": lookups, "lookup_steps": [*state.lookup_steps, step]}
 
 
-async def _look_further(state: ConversationState, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
+async def _look_further(state: ConversationState, run: Run, available: Collection[str]) -> RetrievalOutcome:
     """The second retrieval: the full text of pages known by their summaries, otherwise a wider search."""
     outcome = RetrievalOutcome()
     if state.references and GET_PAGE in available:
-        outcome = await read_in_full(state.references, deps)
+        outcome = await read_in_full(state.references, run)
     if outcome.enough:
         return outcome
     request = request_from(state)
@@ -172,4 +167,4 @@ async def _look_further(state: ConversationState, deps: Deps, available: Collect
     query = (wanted or request.query)[:MAX_QUERY_CHARACTERS]
     documents = state.has_documents and (request.documents or not request.web)
     wider = {"query": query, "documents": documents, "summaries_first": False, "limits": WIDER}
-    return outcome + await look_up(request.model_copy(update=wider), deps, available)
+    return outcome + await look_up(request.model_copy(update=wider), run, available)

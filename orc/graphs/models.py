@@ -1,6 +1,6 @@
-"""The state of a turn, which its nodes update, and the dependencies that they use."""
+"""The state of a turn, whose fields are the channels of its graph, and what nodes use besides."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,25 +10,29 @@ from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage
 from orc.events import Critique, DocumentCounts, Event, Plan, RetrievalMode, Route
 from orc.graphs.origins import Origins
-from orc.graphs.page_images import PageImages
-from orc.graphs.sources import PageLabel, PageText, unlabelled
 from orc.judges.ports import SupportJudge
 from orc.lookups import LookupStep
-from orc.memory.models import Memory, Recalled
+from orc.memory.models import ConversationMemory, Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolGateway
 from orc_core.documents.image_limits import ImageCounts
 from orc_core.documents.not_searched import NotSearched
 from orc_core.documents.page_images import PageImage
+from orc_core.documents.pictures import PagePictures
+from orc_core.documents.places import Accessible
+from orc_core.documents.service import DocumentService
 from orc_core.documents.unknown_files import UnknownFile
 from orc_core.grounding.models import Citation, Grounding
-from orc_core.grounding.rectangles import ReadBoxes
 from orc_core.grounding.sources import Source
 from orc_core.llm.chat_model import CallBudget
 from orc_core.llm.factory import ChatModels
+from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.tokens import TokenCounter
 from orc_core.mcp_contract import DocumentChatResult, FileStatus
 from orc_core.models import FileRef, Record, RetrievalStep
+
+Update = dict[str, Any]
+"""What a node changes of the state."""
 
 
 class ToolResult(Record):
@@ -66,14 +70,15 @@ class Attempt(Record):
 
 
 class ConversationState(BaseModel):
-    """One turn. Nodes return only the fields that they change, and never mutate the state.
+    """One turn: each field is a channel of the graph. Nodes return only the fields that they change, and
+    never mutate the state.
 
-    What they return is not validated again.
+    No two nodes run at the same time, so that the last value of a field is its value.
     """
 
     # Set before the graph starts.
     question: str
-    conversation_id: str
+    conversation_id: str = ""
     blob_names: list[str] = []
     has_documents: bool = False
     documents: list[tuple[str, str]] = Field(default=[], description="ids and names of the first ones")
@@ -142,11 +147,6 @@ class ConversationState(BaseModel):
         return self.document_reply.metadata.files if self.document_reply else []
 
 
-def with_changes(state: ConversationState, update: ConversationState | dict[str, Any]) -> ConversationState:
-    """The state after the update of a node; the graph starts with a whole state."""
-    return update if isinstance(update, ConversationState) else state.model_copy(update=update)
-
-
 @dataclass(frozen=True)
 class Prompts:
     """The prompt texts, with named slots. `answer` has the parts of which those of answers are made."""
@@ -156,32 +156,54 @@ class Prompts:
     revise: str
 
 
-@dataclass(frozen=True)
-class Deps:
-    """All that nodes may use in one turn. The caller's identity is only in `scope_token`.
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What the nodes of every turn of a process use; the graph is built with it.
 
-    `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
-    answer that exists ends at `ends_at`, in the running loop's time. `page_images` is None if the turn sends
-    no pictures of pages, `judge` if nothing is read a second time.
+    `pictures` is None if no pages can be drawn, `judge` if nothing is read a second time.
     """
 
-    models: ChatModels
+    library: DocumentService
+    memory: ConversationMemory
     tools: ToolGateway
-    scope_token: str
-    budget: CallBudget
+    models: ChatModels
+    catalogue: ModelCatalogue
     counter: TokenCounter
     prompts: Prompts
-    settings: TurnSettings
-    recall: Callable[[str, Memory], Awaitable[Recalled]]
-    page_text: PageText
-    page_boxes: ReadBoxes
-    emit: Callable[[Event], None]
-    stream: bool
-    ends_at: float | None = None
-    asked_model: str | None = None
-    tools_off: frozenset[str] = frozenset()
-    page_label: PageLabel = unlabelled
-    origins: Origins = field(default_factory=Origins)
-    update_tools: frozenset[str] = frozenset()
-    page_images: PageImages | None = None
+    pictures: PagePictures | None = None
     judge: SupportJudge | None = None
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """The values of one run of the graph. The caller's identity is only in `scope_token`.
+
+    `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
+    answer that exists ends at `ends_at`, in the running loop's time. The run notes in `budget` and `origins`
+    what it used: they can be read even if it is cancelled.
+    """
+
+    scope_token: str = ""
+    settings: TurnSettings = field(default_factory=TurnSettings)
+    stream: bool = True
+    asked_model: str | None = None
+    ends_at: float | None = None
+    accessible: Accessible | None = None
+    tools_off: frozenset[str] = frozenset()
+    update_tools: frozenset[str] = frozenset()
+    budget: CallBudget = field(default_factory=CallBudget)
+    origins: Origins = field(default_factory=Origins)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a node uses: the resources of the process, the values of its run, and the stream of events."""
+
+    resources: Resources
+    context: RunContext
+    emit: Callable[[Event], None]
+
+    async def page_text(self, document_id: str, number: int) -> str:
+        """The full text of a page; empty if the page no longer exists."""
+        page = await self.resources.library.page_of(document_id, number)
+        return page.text if page else ""

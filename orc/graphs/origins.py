@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from orc.tools.ports import WEB_SEARCH
@@ -13,6 +14,7 @@ ABOUT_ITSELF = ("steps", "counts", "by_context", "next_cursor")
 """What else a listing or a search returns: how it searched, and numbers."""
 
 
+@dataclass
 class Origins:
     """The documents that tools have returned in one turn, with the place that each was reached through.
 
@@ -20,10 +22,9 @@ class Origins:
     `unnamed`: a tool returned material without saying of which documents it is.
     """
 
-    def __init__(self) -> None:
-        self.places: dict[str, tuple[str, bool]] = {}
-        self.unnamed = False
-        self.results: Counter[tuple[str, bool]] = Counter()
+    places: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    unnamed: bool = False
+    results: Counter[tuple[str, bool]] = field(default_factory=Counter)
 
     def note(self, tool: str, content: dict[str, Any]) -> None:
         """Add what a tool returned."""

@@ -2,10 +2,9 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from orc.graphs.origins import Origins
+from orc.graphs.models import Run
 from orc.lookups import LookupStep
 from orc_core.documents.image_limits import ImageCounts, ImageLimits
 from orc_core.documents.page_images import (
@@ -15,12 +14,11 @@ from orc_core.documents.page_images import (
     names_document,
     pages_without_text,
 )
-from orc_core.documents.pictures import PagePictures, has_pictures
+from orc_core.documents.pictures import has_pictures
 from orc_core.documents.places import Accessible
 from orc_core.documents.service import DocumentService
 from orc_core.errors import OrcError
 from orc_core.grounding.sources import Found, Source, pictured_sources
-from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.models import Document, Record
 
 MOST_LISTED = 200
@@ -43,77 +41,75 @@ class ChosenImages(Record):
     steps: list[LookupStep] = []
 
 
-@dataclass(frozen=True)
-class PageImages:
-    """Draws pages for the prompts of one turn, of documents that are accessible to it at that moment."""
+async def choose_images(
+    question: str, sources: Sequence[Source], model: str, limits: ImageLimits, run: Run
+) -> ChosenImages:
+    """The pictures that the model is sent with these sources. No failure is raised."""
+    pictures, accessible = run.resources.pictures, run.context.accessible
+    if pictures is None or accessible is None:
+        return ChosenImages()
+    facts = run.resources.catalogue.facts(model)
+    if why := limits.why_none(model, facts):
+        step = LookupStep(tool="", status="skipped", reason_code="no_images", detail=why)
+        return ChosenImages(steps=[step])
+    library = run.resources.library
+    try:
+        wanted = await _without_text(question, library, accessible, limits.most)
+        wanted += await _of_sources(sources, library, accessible)
+    except OrcError as exc:
+        return _none_chosen(exc.message)
+    except Exception:
+        # An error in the choice of pictures must not cost the turn.
+        logger.exception("page_images.failed")
+        return _none_chosen(UNFORESEEN)
+    drawn = await draw_pages(pictures, wanted, limits.number(facts))
+    counts = drawn.counts(facts.image_tokens)
+    found: list[Found] = [(each, accessible.described_origin(each.document)) for each in drawn.images]
+    run.context.origins.note(IMAGES, _material(found))
+    return ChosenImages(
+        images=drawn.images,
+        sources=pictured_sources(found, max((each.number for each in sources), default=0)),
+        counts=counts,
+        steps=_steps(counts, drawn.failures, drawn.left_out),
+    )
 
-    library: DocumentService
-    pictures: PagePictures
-    accessible: Accessible
-    limits: ImageLimits
-    catalogue: ModelCatalogue
 
-    async def choose(
-        self, question: str, sources: Sequence[Source], model: str, origins: Origins
-    ) -> ChosenImages:
-        """The pictures that the model is sent with these sources. No failure is raised."""
-        facts = self.catalogue.facts(model)
-        if why := self.limits.why_none(model, facts):
-            return ChosenImages(
-                steps=[LookupStep(tool="", status="skipped", reason_code="no_images", detail=why)]
-            )
-        try:
-            wanted = [*await self._without_text(question), *await self._of_sources(sources)]
-        except OrcError as exc:
-            return _none_chosen(exc.message)
-        except Exception:
-            # An error in the choice of pictures must not cost the turn.
-            logger.exception("page_images.failed")
-            return _none_chosen(UNFORESEEN)
-        drawn = await draw_pages(self.pictures, wanted, self.limits.number(facts))
-        counts = drawn.counts(facts.image_tokens)
-        found: list[Found] = [
-            (each, self.accessible.described_origin(each.document)) for each in drawn.images
-        ]
-        origins.note(IMAGES, _material(found))
-        return ChosenImages(
-            images=drawn.images,
-            sources=pictured_sources(found, max((each.number for each in sources), default=0)),
-            counts=counts,
-            steps=_steps(counts, drawn.failures, drawn.left_out),
-        )
+async def _without_text(
+    question: str, library: DocumentService, accessible: Accessible, most: int
+) -> list[WantedPage]:
+    """The pages without text: of documents that the question names, or of all if they are few.
 
-    async def _without_text(self, question: str) -> list[WantedPage]:
-        """The pages without text: of documents that the question names, or of all if they are few.
+    If no accessible document has text, the first pages without text are wanted in any case.
+    """
+    page = await library.page(accessible, limit=MOST_LISTED)
+    documents = accessible.in_order(page.documents)
+    scanned = [each for each in documents if each.pages_without_text and has_pictures(each)]
+    named = [each for each in scanned if names_document(question, each)]
+    few = sum(each.pages_without_text for each in scanned) <= most
+    only = not any(each.tokens for each in documents) and page.after is None
+    chosen = scanned if few or only else named
+    chosen = sorted(chosen, key=lambda each: each not in named)[:MOST_READ]
+    pages = [(each, await library.text(each)) for each in chosen]
+    return [wanted for each, text in pages for wanted in pages_without_text(each, text, question)]
 
-        If no accessible document has text, the first pages without text are wanted in any case.
-        """
-        page = await self.library.page(self.accessible, limit=MOST_LISTED)
-        documents = self.accessible.in_order(page.documents)
-        scanned = [each for each in documents if each.pages_without_text and has_pictures(each)]
-        named = [each for each in scanned if names_document(question, each)]
-        few = sum(each.pages_without_text for each in scanned) <= self.limits.most
-        only = not any(each.tokens for each in documents) and page.after is None
-        chosen = scanned if few or only else named
-        chosen = sorted(chosen, key=lambda each: each not in named)[:MOST_READ]
-        pages = [(each, await self.library.text(each)) for each in chosen]
-        return [wanted for each, text in pages for wanted in pages_without_text(each, text, question)]
 
-    async def _of_sources(self, sources: Sequence[Source]) -> list[WantedPage]:
-        """The pages of the sources, in their order; not of a document that was replaced or deleted since."""
-        pages = dict.fromkeys(
-            (each.document_id, each.page, each.document_version) for each in sources if not each.url
-        )
-        ids = list(dict.fromkeys(document_id for document_id, _, _ in pages))
-        known: dict[str, Document] = {}
-        if ids:
-            found = await self.library.find_accessible(self.accessible, ids)
-            known = {each.document_id: each for each in found if has_pictures(each)}
-        return [
-            WantedPage(known[document_id], page, has_text=True)
-            for document_id, page, version in pages
-            if document_id in known and known[document_id].version == version
-        ]
+async def _of_sources(
+    sources: Sequence[Source], library: DocumentService, accessible: Accessible
+) -> list[WantedPage]:
+    """The pages of the sources, in their order; not of a document that was replaced or deleted since."""
+    pages = dict.fromkeys(
+        (each.document_id, each.page, each.document_version) for each in sources if not each.url
+    )
+    ids = list(dict.fromkeys(document_id for document_id, _, _ in pages))
+    known: dict[str, Document] = {}
+    if ids:
+        found = await library.find_accessible(accessible, ids)
+        known = {each.document_id: each for each in found if has_pictures(each)}
+    return [
+        WantedPage(known[document_id], page, has_text=True)
+        for document_id, page, version in pages
+        if document_id in known and known[document_id].version == version
+    ]
 
 
 def _none_chosen(why: str) -> ChosenImages:

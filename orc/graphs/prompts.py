@@ -6,7 +6,7 @@ from typing import Literal
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from orc.conversations.models import ChatMessage
-from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.models import ConversationState, Run, ToolResult
 from orc.graphs.tool_context import notes_of, with_sources
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
@@ -27,17 +27,15 @@ MAX_BYTES_PER_CHARACTER = 4
 
 
 # Why prompts are made of parts, and what was dropped: docs/decisions/prompts-and-budgets.md.
-def answer_prompt(state: ConversationState, deps: Deps) -> list[BaseMessage]:
+def answer_prompt(state: ConversationState, run: Run) -> list[BaseMessage]:
     """The prompt that write_answer starts with."""
     sources = state.attempt.sources
-    return sources_prompt(
-        state, deps, state.tool_results, sources, may_call=bool(state.tools) and not sources
-    )
+    return sources_prompt(state, run, state.tool_results, sources, may_call=bool(state.tools) and not sources)
 
 
 def sources_prompt(
     state: ConversationState,
-    deps: Deps,
+    run: Run,
     results: Sequence[ToolResult],
     sources: Sequence[Source],
     *,
@@ -51,10 +49,10 @@ def sources_prompt(
     tool_output = with_sources("\n".join(notes), sources) if results else None
     names = [result.name for result in results] if may_call else []
     text = f"{tool_output}\n\nQuestion: {state.question}" if tool_output else state.question
-    known = remembered(state.recalled, deps.settings.memory_tokens, deps.counter)
+    known = remembered(state.recalled, run.context.settings.memory_tokens, run.resources.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
-        for message in history_in_prompt(state, deps)
+        for message in history_in_prompt(state, run)
     ]
     pictures = picture_parts(state.images, sources)
     asked = QuestionMessage(
@@ -63,13 +61,13 @@ def sources_prompt(
         tool_output=tool_output,
         looked_up=tuple(names),
     )
-    system = SystemMessage(_instructions(state, deps, results, sources, may_call=may_call, known=known))
+    system = SystemMessage(_instructions(state, run, results, sources, may_call=may_call, known=known))
     return [system, *past, *memory_message(known), *contexts_message(state.context_block), asked]
 
 
 def _instructions(
     state: ConversationState,
-    deps: Deps,
+    run: Run,
     results: Sequence[ToolResult],
     sources: Sequence[Source],
     *,
@@ -88,7 +86,7 @@ def _instructions(
         "contexts": bool(state.context_block),
         "examples": begins != "talk",
     }
-    return "\n".join(deps.prompts.answer[part] for part, does in applies.items() if does)
+    return "\n".join(run.resources.prompts.answer[part] for part, does in applies.items() if does)
 
 
 def _as_quoted(result: ToolResult, *, may_call: bool) -> str:
@@ -97,9 +95,9 @@ def _as_quoted(result: ToolResult, *, may_call: bool) -> str:
     return f"{result.name}: {notes}" if notes else ""
 
 
-def history_in_prompt(state: ConversationState, deps: Deps) -> list[ChatMessage]:
+def history_in_prompt(state: ConversationState, run: Run) -> list[ChatMessage]:
     """The messages of the history that the prompt of an answer contains."""
-    return newest_messages(state.history, deps.settings.history_tokens, deps.counter)
+    return newest_messages(state.history, run.context.settings.history_tokens, run.resources.counter)
 
 
 def newest_messages(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:

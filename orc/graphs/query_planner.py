@@ -1,19 +1,18 @@
-"""plan_query: what is recalled, the intent and the steps of the turn, by rules or by one model call."""
+"""What is recalled, the intent and the steps of the turn, by rules or by one model call."""
 
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, get_args
+from typing import get_args
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from langgraph.runtime import Runtime
 from pydantic import BaseModel, Field, create_model
 
 from orc.conversations.models import ChatMessage
-from orc.events import Plan, Route
-from orc.graphs.models import ConversationState, Deps
+from orc.events import Plan
+from orc.graphs.models import ConversationState, Run
 from orc.graphs.plan_rules import (
     AvailableSources,
     Decision,
@@ -25,10 +24,10 @@ from orc.graphs.plan_rules import (
     plan_from_wording,
     retriever_for,
 )
-from orc.graphs.utils import available_tools, changes, contexts_event
+from orc.graphs.utils import available_tools
 from orc.intents import MAX_STEPS, Intent, Step
 from orc.memory.client_history import cleaned
-from orc.memory.models import Recalled
+from orc.memory.models import Memory, Recalled
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
 from orc.tools.ports import FINDS_DOCUMENTS, WEB_SEARCH
@@ -87,50 +86,37 @@ class PlanMessage(QuestionMessage):
     web: bool
 
 
-async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Recall what the memory holds on the question, then decide and emit the route and the plan.
-
-    A planner that fails does not fail the turn.
-    """
-    deps, memory, recalled = runtime.context, state.memory, state.recalled
+async def recall(state: ConversationState, run: Run) -> Recalled:
+    """What the memory holds on the question."""
+    memory = state.memory
     if memory.notes or memory.summary:
-        recalled = await deps.recall(state.question, memory)
-        state = state.model_copy(update={"recalled": recalled})
-    elif memory.unread:
-        recalled = Recalled(reason=memory.unread)
-    name, retriever, plan = await _decide(state, deps)
-    intent = intents_of(deps.settings)[name]
-    route = Route(
-        intent=name,
-        model=deps.models.named(deps.asked_model or intent.model).name,
-        retriever=retriever,
-        max_output_tokens=intent.max_output_tokens,
-    )
-    deps.emit(route)
-    if state.scope is not None:
-        deps.emit(contexts_event(state.scope, state.counts))
-        plan = plan.model_copy(update={"tools_off": state.scope.tools_off})
-    deps.emit(plan)
-    if not plan.looks_up and memory.summary:
-        # A question about the conversation is answered from the record of it, from its beginning on.
-        recalled = recalled.model_copy(update={"summary": memory.summary[:MOST_OF_RECORD]})
-    return changes(recalled=recalled, route=route, plan=plan)
+        return await run.resources.memory.recall(state.question, memory)
+    return Recalled(reason=memory.unread) if memory.unread else state.recalled
 
 
-async def _decide(state: ConversationState, deps: Deps) -> Decision:
+def recalled_for(plan: Plan, recalled: Recalled, memory: Memory) -> Recalled:
+    """What the answer is given of the memory."""
+    if plan.looks_up or not memory.summary:
+        return recalled
+    # A question about the conversation is answered from the record of it, from its beginning on.
+    return recalled.model_copy(update={"summary": memory.summary[:MOST_OF_RECORD]})
+
+
+async def decide(state: ConversationState, run: Run) -> Decision:
+    """The intent of the question, its retriever and its plan."""
     if decision := plan_from_wording(state):
         return decision
-    sources, missing = await _available_sources(state, deps)
-    language = await _language_of_documents(state, deps)
-    decision = plan_by_rules(state, sources, deps.settings, language)
-    decision = decision or await _plan_by_model(state, sources, language, deps)
+    sources, missing = await _available_sources(state, run)
+    language = await _language_of_documents(state, run)
+    decision = plan_by_rules(state, sources, run.context.settings, language)
+    decision = decision or await _plan_by_model(state, sources, language, run)
     if missing is None:
         return decision
     why = " ".join(filter(None, (decision.plan.fallback, missing)))
     return decision._replace(plan=decision.plan.model_copy(update={"fallback": why}))
 
 
-async def _language_of_documents(state: ConversationState, deps: Deps) -> str | None:
+async def _language_of_documents(state: ConversationState, run: Run) -> str | None:
     """The ISO 639-1 code of the language in which the first document begins; None if that is not known.
 
     Named documents are read in any language.
@@ -138,37 +124,39 @@ async def _language_of_documents(state: ConversationState, deps: Deps) -> str | 
     if state.blob_names or not state.documents:
         return None
     try:
-        spelled = words((await deps.page_text(state.documents[0][0], 1))[:MOST_OPENED_CHARACTERS])
+        spelled = words((await run.page_text(state.documents[0][0], 1))[:MOST_OPENED_CHARACTERS])
     except OrcError:
         return None
     return detect_language(spelled) if len(spelled) >= LEAST_WORDS else None
 
 
-async def _available_sources(state: ConversationState, deps: Deps) -> tuple[AvailableSources, str | None]:
+async def _available_sources(state: ConversationState, run: Run) -> tuple[AvailableSources, str | None]:
     """The sources, and why the web is missing if the tools server is down. Named documents exclude others."""
     if state.blob_names:
         return AvailableSources(documents=True, web=False), None
     web, missing = False, None
     try:
-        web = any(tool.name == WEB_SEARCH for tool in await available_tools(deps))
+        web = any(tool.name == WEB_SEARCH for tool in await available_tools(run))
     except DependencyDown as exc:
-        if WEB_SEARCH not in deps.tools_off:
+        if WEB_SEARCH not in run.context.tools_off:
             missing = f"The plan is made without the web: {exc.message}"
-    all_off = deps.tools_off >= FINDS_DOCUMENTS
+    all_off = run.context.tools_off >= FINDS_DOCUMENTS
     return AvailableSources(documents=state.has_documents and not all_off, web=web), missing
 
 
 async def _plan_by_model(
-    state: ConversationState, sources: AvailableSources, language: str | None, deps: Deps
+    state: ConversationState, sources: AvailableSources, language: str | None, run: Run
 ) -> Decision:
-    if deps.budget.calls_left == 1 and not state.blob_names:
-        return fallback_plan("The only model call left is for the answer.", state, sources, deps.settings)
-    intents, seconds = intents_of(deps.settings), deps.settings.planner_seconds
+    if run.context.budget.calls_left == 1 and not state.blob_names:
+        return fallback_plan(
+            "The only model call left is for the answer.", state, sources, run.context.settings
+        )
+    intents, seconds = intents_of(run.context.settings), run.context.settings.planner_seconds
     try:
-        prompt, schema = planning_prompt(state, sources, intents, deps, language), plan_schema(tuple(intents))
+        prompt, schema = planning_prompt(state, sources, intents, run, language), plan_schema(tuple(intents))
         async with asyncio.timeout(seconds):
-            planned = await deps.models.planner.structured(prompt, schema, budget=deps.budget)
-        return decision_from(planned, state, sources, deps.settings)
+            planned = await run.resources.models.planner.structured(prompt, schema, budget=run.context.budget)
+        return decision_from(planned, state, sources, run.context.settings)
     except TimeoutError:
         problem = f"The planner took more than {seconds:g} s."
     except OrcError as exc:
@@ -178,7 +166,7 @@ async def _plan_by_model(
         logger.exception("planner.failed")
         problem = "The planner failed unexpectedly."
     logger.warning("the planner failed; the turn is planned by rules")
-    return fallback_plan(problem, state, sources, deps.settings)
+    return fallback_plan(problem, state, sources, run.context.settings)
 
 
 @lru_cache(maxsize=CACHED_SCHEMAS)
@@ -192,16 +180,16 @@ def planning_prompt(
     state: ConversationState,
     sources: AvailableSources,
     intents: Mapping[str, Intent],
-    deps: Deps,
+    run: Run,
     language: str | None = None,
 ) -> list[BaseMessage]:
     """The prompt, within `settings.planner_tokens` including its schema, unless the question alone is longer.
 
     The newest messages have priority; memory gets at most half of the budget.
     """
-    schema, counter = plan_schema(tuple(intents)), deps.counter
+    schema, counter = plan_schema(tuple(intents)), run.resources.counter
     names = {"the documents of this conversation": sources.documents, "the web": sources.web}
-    instructions = deps.prompts.plan.format(
+    instructions = run.resources.prompts.plan.format(
         sources=" and ".join(name for name, available in names.items() if available) or "nothing",
         intents="\n".join(
             f"- {name}: {' '.join(each.description.split())}" for name, each in intents.items()
@@ -209,7 +197,7 @@ def planning_prompt(
         most=MAX_STEPS,
         documents=_shown_documents(state, language),
     )
-    budget = deps.settings.planner_tokens
+    budget = run.context.settings.planner_tokens
 
     def asked(known: str, said: Sequence[str]) -> list[BaseMessage]:
         transcript = "\n".join(["Conversation so far:", *said, "", ""]) if said else ""
@@ -226,7 +214,7 @@ def planning_prompt(
     def left(known: str, said: Sequence[str]) -> int:
         return budget - prompt_tokens(asked(known, said), schema, counter)
 
-    for_memory = min(deps.settings.memory_tokens, left("", []) // 2)
+    for_memory = min(run.context.settings.memory_tokens, left("", []) // 2)
     known = remembered(state.recalled, for_memory, counter) if for_memory > 0 else ""
     said = _newest_lines(state.history, left(known, []), counter)
     while said and left(known, said) < 0:  # the sum of the parts can differ from the whole

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from orc.events import CitationMarked, Event, Plan, Reset, Token, Tool
 from orc.graphs.context_choice import names_other_context
-from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.models import ConversationState, Run, ToolResult
 from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep, ReasonCode
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
@@ -125,11 +125,11 @@ def order_of_contexts(state: ConversationState) -> ContextOrder:
     return ContextOrder(selections=(*near, OTHERS), reason=reason)
 
 
-async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[str]) -> RetrievalOutcome:
+async def look_up(request: RetrievalRequest, run: Run, available: Collection[str]) -> RetrievalOutcome:
     """Make the lookups with the available tools. Documents and web are searched concurrently."""
-    search_documents = partial(_search_documents, request, deps, available)
+    search_documents = partial(_search_documents, request, run, available)
     on_the_web = {"query": request.web_query, "limit": request.limits.web_pages}
-    search_web = partial(_search, WEB_SEARCH, on_the_web, deps, available)
+    search_web = partial(_search, WEB_SEARCH, on_the_web, run, available)
     outcome = RetrievalOutcome()
     if request.documents and request.web:
         documents, web = await asyncio.gather(search_documents(), search_web())
@@ -137,7 +137,7 @@ async def look_up(request: RetrievalRequest, deps: Deps, available: Collection[s
     if request.documents:
         outcome = await search_documents()
         if not outcome.enough and WEB_SEARCH in available:
-            outcome += RetrievalOutcome(plan=_escalated(outcome.plan or request.plan, outcome, deps))
+            outcome += RetrievalOutcome(plan=_escalated(outcome.plan or request.plan, outcome, run))
             outcome += await search_web()
     elif request.web:
         outcome = await search_web()
@@ -154,7 +154,7 @@ _NOT_ENOUGH: Mapping[ReasonCode, str] = {
 }
 
 
-def _escalated(plan: Plan | None, documents: RetrievalOutcome, deps: Deps) -> Plan | None:
+def _escalated(plan: Plan | None, documents: RetrievalOutcome, run: Run) -> Plan | None:
     """Emit the plan again with the reason for the web search.
 
     Its `steps` do not change: the critic may search the web only if the original plan did.
@@ -162,52 +162,52 @@ def _escalated(plan: Plan | None, documents: RetrievalOutcome, deps: Deps) -> Pl
     if plan is None or not documents.steps:
         return plan
     reason = f"{_NOT_ENOUGH[documents.steps[-1].reason_code]}: the web is searched, too."
-    return _with_reason(plan, reason, deps)
+    return _with_reason(plan, reason, run)
 
 
-def _with_reason(plan: Plan, reason: str, deps: Deps) -> Plan:
+def _with_reason(plan: Plan, reason: str, run: Run) -> Plan:
     """Emit the plan again with one more reason why more is looked up."""
     plan = plan.model_copy(update={"escalation": " ".join(filter(None, (plan.escalation, reason)))})
-    deps.emit(plan)
+    run.emit(plan)
     return plan
 
 
 async def _search_documents(
-    request: RetrievalRequest, deps: Deps, available: Collection[str]
+    request: RetrievalRequest, run: Run, available: Collection[str]
 ) -> RetrievalOutcome:
     """Search the selections of contexts in their order, until one suffices."""
     outcome = RetrievalOutcome()
     for selection in request.contexts.selections:
         if selection == OTHERS and request.plan is not None:
-            plan = _with_reason(outcome.plan or request.plan, request.contexts.reason, deps)
+            plan = _with_reason(outcome.plan or request.plan, request.contexts.reason, run)
             outcome += RetrievalOutcome(plan=plan)
-        outcome += await _search_selection(selection, request, deps, available)
+        outcome += await _search_selection(selection, request, run, available)
         if outcome.enough or outcome.lost:
             break
     return outcome
 
 
 async def _search_selection(
-    selection: str, request: RetrievalRequest, deps: Deps, available: Collection[str]
+    selection: str, request: RetrievalRequest, run: Run, available: Collection[str]
 ) -> RetrievalOutcome:
     limits, context = request.limits, {"context": selection} if selection else {}
     searches = [(SEARCH, {"top_k": limits.passages}), (SEARCH_PAGES, {"limit": limits.pages})]
     outcome = RetrievalOutcome()
     for name, limit in reversed(searches) if request.summaries_first else searches:
-        outcome += await _search(name, {"query": request.query, **limit, **context}, deps, available)
+        outcome += await _search(name, {"query": request.query, **limit, **context}, run, available)
         if outcome.lookups and not outcome.lookups[-1].error:
             break
     return outcome
 
 
 async def _search(
-    name: str, arguments: dict[str, Any], deps: Deps, available: Collection[str]
+    name: str, arguments: dict[str, Any], run: Run, available: Collection[str]
 ) -> RetrievalOutcome:
     """One search. An unavailable tool is skipped; a failure is a result too."""
     if name not in available:
         return RetrievalOutcome(steps=[LookupStep(tool=name, status="skipped", reason_code="unavailable")])
     try:
-        result = await call_tool(name, arguments, deps)
+        result = await call_tool(name, arguments, run)
     except OrcError as exc:
         return RetrievalOutcome(
             lookups=[ToolResult(name=name, arguments=arguments, error=exc.message)],
@@ -243,7 +243,7 @@ def _assess(name: str, content: dict[str, Any]) -> tuple[ReasonCode, int]:
 async def call_tool(
     name: str,
     arguments: dict[str, Any],
-    deps: Deps,
+    run: Run,
     *,
     streams: bool = False,
     meta: Mapping[str, Any] | None = None,
@@ -251,20 +251,20 @@ async def call_tool(
     """Call a tool and emit its events. A failure is emitted and raised. With `streams`, text deltas become
     tokens, and markers their citations."""
     started = time.perf_counter()
-    deps.emit(Tool(name=name, status="started"))
+    run.emit(Tool(name=name, status="started"))
 
     def ended(status: str, **failure: str) -> None:
         duration = round((time.perf_counter() - started) * 1000, 1)
         fields = {"name": name, "status": status, "duration_ms": duration, **failure}
-        deps.emit(Tool.model_validate(fields))
+        run.emit(Tool.model_validate(fields))
 
     try:
-        content = await deps.tools.call(
+        content = await run.resources.tools.call(
             name,
             arguments,
-            deps.scope_token,
-            on_progress=(lambda update: deps.emit(_progress_event(name, update))) if streams else None,
-            on_restart=lambda reason: deps.emit(Reset(reason=reason)),
+            run.context.scope_token,
+            on_progress=(lambda update: run.emit(_progress_event(name, update))) if streams else None,
+            on_restart=lambda reason: run.emit(Reset(reason=reason)),
             meta=meta,
         )
     except OrcError as exc:
@@ -277,10 +277,10 @@ async def call_tool(
         ended("failed", message=unforeseen.message, code=unforeseen.code)
         raise unforeseen from exc
     ended("finished")
-    deps.origins.note(name, content)
+    run.context.origins.note(name, content)
     # Only tools that ask a model report its usage.
     with contextlib.suppress(KeyError, TypeError, ValidationError):
-        deps.budget.by_tools += Usage.model_validate(content["metadata"]["usage"])
+        run.context.budget.by_tools += Usage.model_validate(content["metadata"]["usage"])
     return ToolResult(name=name, arguments=arguments, content=content)
 
 

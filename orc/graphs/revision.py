@@ -2,25 +2,23 @@
 
 import asyncio
 import logging
-from typing import Any
 
 from langgraph.errors import NodeError
 
 from orc.events import Critique, Reset, whole_text
-from orc.graphs.models import Attempt, ConversationState, Deps
-from orc.graphs.utils import changes
+from orc.graphs.models import Attempt, ConversationState, Run, Update
 from orc_core.errors import OrcError
 from orc_core.grounding.models import Grounding, Objection
 
 logger = logging.getLogger(__name__)
 
 
-def revision_deadline(state: ConversationState, deps: Deps) -> asyncio.Timeout:
+def revision_deadline(state: ConversationState, run: Run) -> asyncio.Timeout:
     """A timeout for further attempts only: a turn with an answer does not fail for want of a better one."""
-    return asyncio.timeout_at(deps.ends_at if state.earlier else None)
+    return asyncio.timeout_at(run.context.ends_at if state.earlier else None)
 
 
-def end_revision(state: ConversationState, error: NodeError) -> dict[str, Any]:
+def end_revision(state: ConversationState, error: NodeError) -> Update:
     """The changes after an error of a node that makes an attempt.
 
     An error of the first attempt is raised, which fails the turn. An error of a revision ends the revision,
@@ -36,34 +34,34 @@ def end_revision(state: ConversationState, error: NodeError) -> dict[str, Any]:
         logger.error("revision.failed", exc_info=error.error)
         failure = "It failed unexpectedly."
     attempt = state.attempt.model_copy(update={"failure": failure})
-    return changes(attempt=attempt)
+    return {"attempt": attempt}
 
 
-def start_revision(state: ConversationState, deps: Deps, judged: Attempt, query: str) -> dict[str, Any]:
+def start_revision(state: ConversationState, run: Run, judged: Attempt, query: str) -> Update:
     """Open the next attempt: sentences are corrected, or the answer is withdrawn and more is looked up."""
     assert judged.verdict is not None
     earlier, number = [*state.earlier, judged], judged.number + 1
     if judged.verdict.action == "revise":
-        return changes(earlier=earlier, attempt=judged.model_copy(update={"number": number, "verdict": None}))
-    deps.emit(Reset(reason="More is looked up for the answer."))
-    return changes(
-        earlier=earlier,
-        attempt=Attempt(number=number, wanted=query, sources=judged.sources),
-        lookups=[],
+        return {"earlier": earlier, "attempt": judged.model_copy(update={"number": number, "verdict": None})}
+    run.emit(Reset(reason="More is looked up for the answer."))
+    return {
+        "earlier": earlier,
+        "attempt": Attempt(number=number, wanted=query, sources=judged.sources),
+        "lookups": [],
         # The answer is written from what is found, without further calls by the model.
-        tools=[],
-    )
+        "tools": [],
+    }
 
 
-def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dict[str, Any]:
+def restore_earlier(state: ConversationState, run: Run, why: Objection) -> Update:
     """Give the answer of the earlier attempt, labelled unverified; show it again if it was withdrawn."""
     failed, earlier = state.attempt, state.earlier[-1]
     assert earlier.verdict is not None
     assert earlier.answer is not None
     if state.is_second_retrieval:
-        deps.emit(Reset(reason="The earlier answer is given."))
+        run.emit(Reset(reason="The earlier answer is given."))
         for event in whole_text(earlier.answer, earlier.citations):
-            deps.emit(event)
+            run.emit(event)
     verdict = Critique(
         grounded=earlier.verdict.grounded,
         coverage=earlier.verdict.coverage,
@@ -73,9 +71,9 @@ def restore_earlier(state: ConversationState, deps: Deps, why: Objection) -> dic
         by=earlier.verdict.by,
         failure=why.text if failed.failure is not None else None,
     )
-    deps.emit(verdict)
+    run.emit(verdict)
     restored = {"number": failed.number, "verdict": verdict, "failure": failed.failure}
-    return changes(attempt=earlier.model_copy(update=restored))
+    return {"attempt": earlier.model_copy(update=restored)}
 
 
 def is_worse(grounding: Grounding, earlier: Grounding) -> bool:

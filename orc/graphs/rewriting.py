@@ -1,16 +1,14 @@
-"""rewrite_sentences: has the refuted sentences of an answer written again, and replaces them in place."""
+"""Has the refuted sentences of an answer written again, and replaces them in place."""
 
 import re
 from collections.abc import Sequence
-from typing import Any
 from xml.sax.saxutils import escape
 
 from langchain_core.messages import BaseMessage, SystemMessage
-from langgraph.runtime import Runtime
 
-from orc.events import Correction, Revised
+from orc.events import Correction
 from orc.graphs.cited_pages import around_quotes, cited_pages, key_of
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.models import ConversationState, Run
 from orc.graphs.replacing import (
     Rebuilt,
     Replacement,
@@ -23,8 +21,7 @@ from orc.graphs.replacing import (
     rewritten,
     statements,
 )
-from orc.graphs.revision import revision_deadline
-from orc.graphs.utils import changes, writer_of
+from orc.graphs.utils import writer_of
 from orc_core.errors import OrcError
 from orc_core.grounding.models import are_not_there
 from orc_core.grounding.rectangles import with_rectangles
@@ -38,54 +35,50 @@ _NUMBERED = re.compile(r"^[ \t]*\**(\d{1,2})[.)]\**[ \t]*", re.M)
 _LEFT_OUT = "-\N{EN DASH}\N{EM DASH} "
 
 
-async def rewrite_sentences(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
+async def rewrite_refuted(state: ConversationState, run: Run) -> tuple[Rebuilt, list[Correction]]:
     """Ask once for all refuted sentences; those that are not better than before stay as they are.
 
     Raises OrcError if none is replaced.
     """
-    deps, attempt = runtime.context, state.attempt
+    attempt = state.attempt
     assert attempt.answer is not None
-    assert attempt.grounding is not None
-    async with revision_deadline(state, deps):
-        wrong, pages = await _correctable(attempt.answer, state, deps)
-        shown = _shown(wrong, pages, deps)
-        writer, cap = writer_of(state, deps)
-        prompt = _prompt(attempt.answer, wrong, shown, state, deps)
-        reply = await writer.complete(prompt, budget=deps.budget, max_tokens=cap)
-        made, corrections = _corrected(attempt.answer, wrong, (shown, pages), reply, state)
-        citations = made.citations
-        if not attempt.sources:
-            # Those of other answers are located when the turn ends.
-            citations = await with_rectangles(citations, pages, deps.page_boxes)
-    deps.emit(Revised(answer=made.answer, citations=citations, corrections=corrections))
-    revised = {"answer": made.answer, "citations": citations, "grounding": made.grounding}
-    return changes(attempt=attempt.model_copy(update=revised))
+    wrong, pages = await _correctable(attempt.answer, state, run)
+    shown = _shown(wrong, pages, run)
+    writer, cap = writer_of(state, run)
+    prompt = _prompt(attempt.answer, wrong, shown, state, run)
+    reply = await writer.complete(prompt, budget=run.context.budget, max_tokens=cap)
+    made, corrections = _corrected(attempt.answer, wrong, (shown, pages), reply, state)
+    if not attempt.sources:
+        # Those of other answers are located when the turn ends.
+        located = await with_rectangles(made.citations, pages, run.resources.library.page_boxes)
+        made = made._replace(citations=located)
+    return made, corrections
 
 
 async def _correctable(
-    answer: str, state: ConversationState, deps: Deps
+    answer: str, state: ConversationState, run: Run
 ) -> tuple[list[Statement], list[Source]]:
     """The refuted statements, and all cited pages."""
     statuses = state.attempt.grounding.statuses if state.attempt.grounding else ()
     found = statements(answer, state.attempt.citations, statuses)
     cited = [each for each in found if each.is_correctable]
-    pages = await cited_pages(state.attempt.citations, state, deps) if cited else []
+    pages = await cited_pages(state.attempt.citations, state, run) if cited else []
     if not pages:
         raise OrcError(NONE_CORRECTED)
     return cited[:MOST_STATEMENTS], pages
 
 
-def _shown(wrong: Sequence[Statement], pages: Sequence[Source], deps: Deps) -> list[Source]:
+def _shown(wrong: Sequence[Statement], pages: Sequence[Source], run: Run) -> list[Source]:
     """The pages that these statements cite, as far as they fit, numbered from 1."""
     citations = [citation for statement in wrong for citation in statement.citations]
     cited = [page for page in pages if key_of(page) in set(map(key_of, citations))]
-    share = deps.settings.retrieval_tokens // len(cited)
-    fitting = [around_quotes(page, citations, share, deps.counter) for page in cited]
+    share = run.context.settings.retrieval_tokens // len(cited)
+    fitting = [around_quotes(page, citations, share, run.resources.counter) for page in cited]
     return [page.model_copy(update={"number": number}) for number, page in enumerate(fitting, 1)]
 
 
 def _prompt(
-    answer: str, wrong: Sequence[Statement], sources: Sequence[Source], state: ConversationState, deps: Deps
+    answer: str, wrong: Sequence[Statement], sources: Sequence[Source], state: ConversationState, run: Run
 ) -> list[BaseMessage]:
     numbers, listed = {source.page_id: source.number for source in sources}, []
     for number, each in enumerate(wrong, 1):
@@ -94,7 +87,7 @@ def _prompt(
         listed.append(f"{number}. {said}\n({_inert(_what_is_wrong(each))})")
     sentences = "\n".join(["<sentences>", *listed, "</sentences>"])
     text = f"{fence(sources)}\n\nQuestion: {state.query}\n\n{sentences}"
-    return [SystemMessage(deps.prompts.revise), QuestionMessage(content=text, question=state.query)]
+    return [SystemMessage(run.resources.prompts.revise), QuestionMessage(content=text, question=state.query)]
 
 
 def _what_is_wrong(statement: Statement) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orc.graphs.cited_pages import cited_texts, key_of
-from orc.graphs.models import Attempt, ConversationState, Deps
+from orc.graphs.models import Attempt, ConversationState, Run
 from orc.graphs.undecided import SecondReading, Stated
 from orc.judges.ports import Judgement, SupportJudge, confirmed
 from orc_core.errors import BudgetExceeded, DeadlineExceeded, OrcError
@@ -28,19 +28,19 @@ class Reading(NamedTuple):
     failure: str | None = None
 
 
-async def read_again(state: ConversationState, deps: Deps) -> Reading:
+async def read_again(state: ConversationState, run: Run) -> Reading:
     """Have the judge read the undecided sentences of the answer, in one call; none without such sentences.
 
     After a correction it reads what is new. A judge that fails leaves the attempt as it is.
     """
     attempt = state.attempt
-    if deps.judge is None or deps.settings.critic == "off" or attempt.grounding is None:
+    if run.resources.judge is None or run.context.settings.critic == "off" or attempt.grounding is None:
         return Reading(attempt)
     try:
         reading = SecondReading(attempt.answer or "", attempt.citations, attempt.grounding.statuses)
         if not (unread := _unread(reading, state)):
             return Reading(attempt)
-        judgement = await _judged(reading, unread, state, deps, deps.judge)
+        judgement = await _judged(reading, unread, state, run, run.resources.judge)
         judged = {"citations": reading.citations(), "grounding": reading.grounding(attempt.grounding)}
     except OrcError as exc:
         return Reading(attempt, failure=exc.message)
@@ -66,31 +66,33 @@ async def _judged(
     reading: SecondReading,
     unread: Sequence[Stated],
     state: ConversationState,
-    deps: Deps,
+    run: Run,
     judge: SupportJudge,
 ) -> Judgement:
     """What the judge says; its verdicts are with the sentences then."""
-    seconds = min(deps.settings.critic_seconds, seconds_left(deps))
+    seconds = min(run.context.settings.critic_seconds, seconds_left(run))
     if seconds <= 0:
         raise DeadlineExceeded("The turn has no time left for it.")
-    if calls_left(state, deps) < 1:
+    if calls_left(state, run) < 1:
         raise BudgetExceeded("The turn has no model call left for it.")
     asked = list(unread[:MOST_SENTENCES])
     try:
         async with asyncio.timeout(seconds):
-            texts = await cited_texts(state.attempt.citations, state, deps)
+            texts = await cited_texts(state.attempt.citations, state, run)
             pages = {key: Page(text) for key, text in texts.items()}
             paired = [(each, reading.pair(each, lambda cited: pages[key_of(cited)])) for each in asked]
             asked = [each for each, pair in paired if pair.evidence]
             pairs = [pair for _, pair in paired if pair.evidence]
             fitting = take_first_fitting(
                 pairs,
-                deps.settings.retrieval_tokens,
-                lambda pair: deps.counter.count(pair.sentence) + deps.counter.count(pair.evidence),
+                run.context.settings.retrieval_tokens,
+                lambda pair: (
+                    run.resources.counter.count(pair.sentence) + run.resources.counter.count(pair.evidence)
+                ),
             )
             if not fitting:
                 raise OrcError("The sentences are too long for it, or their pages have changed.")
-            judgement = await judge.judge(state.query, fitting, budget=deps.budget)
+            judgement = await judge.judge(state.query, fitting, budget=run.context.budget)
     except TimeoutError as exc:
         raise DeadlineExceeded(f"It did not answer within {seconds:.3g} s.") from exc
     for stated, pair, said in zip(asked, fitting, judgement.verdicts, strict=False):
@@ -98,12 +100,14 @@ async def _judged(
     return judgement
 
 
-def calls_left(state: ConversationState, deps: Deps) -> int:
+def calls_left(state: ConversationState, run: Run) -> int:
     """The model calls left. Those of document_chat count, which writes the answers of its turns."""
-    answers = deps.budget.by_tools.model_calls if state.blob_names else 0
-    return deps.budget.calls_left - answers
+    answers = run.context.budget.by_tools.model_calls if state.blob_names else 0
+    return run.context.budget.calls_left - answers
 
 
-def seconds_left(deps: Deps) -> float:
+def seconds_left(run: Run) -> float:
     """The time left for improving the answer."""
-    return math.inf if deps.ends_at is None else deps.ends_at - asyncio.get_running_loop().time()
+    return (
+        math.inf if run.context.ends_at is None else run.context.ends_at - asyncio.get_running_loop().time()
+    )

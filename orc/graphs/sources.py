@@ -10,16 +10,8 @@ from orc_core.grounding.sources import Source
 from orc_core.markdown.brackets import visible_name
 from orc_core.models import Page
 
-PageText = Callable[[str, int], Awaitable[str]]
-"""The full text of a page, by document id and number; empty if the page no longer exists."""
-PageLabel = Callable[[str, int], str]
-"""The name in its file of a page whose text has been read; empty if it has none."""
-
-
-def unlabelled(_document_id: str, _number: int) -> str:
-    """The PageLabel of pages without names."""
-    return ""
-
+ReadPage = Callable[[str, int], Awaitable[Page | None]]
+"""A page by document id and number; None if it no longer exists."""
 
 QUOTING = ("passages", "pages", "results")
 """The lists of a tool result whose items may quote a page: `text`, from character `start`.
@@ -34,16 +26,13 @@ _NUMBERED = re.compile(r"S[0-9]+")
 class SourceRegistry:
     """Numbers quoted passages. The same span of a page keeps its number, whichever tool found it.
 
-    `known` are sources that have numbers already.
+    `known` are sources that have numbers already, `last` the highest number that was given.
     """
 
-    def __init__(
-        self, page_text: PageText, known: Sequence[Source] = (), page_label: PageLabel = unlabelled
-    ) -> None:
-        self._page_text = page_text
-        self._page_label = page_label
+    def __init__(self, read_page: ReadPage, known: Sequence[Source] = (), last: int = 0) -> None:
+        self._read_page = read_page
         self._sources = {source.number: source for source in known}
-        self._last = max(self._sources, default=0)
+        self.last = max(last, *self._sources, 0)
 
     @property
     def sources(self) -> list[Source]:
@@ -53,8 +42,8 @@ class SourceRegistry:
     async def add(self, content: dict[str, Any]) -> dict[str, Any]:
         """The result with source numbers in place of the quoted texts."""
         quoting = {name: content[name] for name in QUOTING if isinstance(content.get(name), list)}
-        texts = await self._texts_of([item for items in quoting.values() for item in items])
-        numbered = {name: [self._numbered(item, texts) for item in items] for name, items in quoting.items()}
+        pages = await self._pages_of([item for items in quoting.values() for item in items])
+        numbered = {name: [self._numbered(item, pages) for item in items] for name, items in quoting.items()}
         return content | numbered
 
     def of(self, content: dict[str, Any]) -> list[Source]:
@@ -74,15 +63,19 @@ class SourceRegistry:
         """Forget all other sources, so that an answer cannot cite them."""
         self._sources = {number: self._sources[number] for number in self._sources if number in numbers}
 
-    async def _texts_of(self, items: Sequence[Any]) -> dict[tuple[str, int], str]:
-        """The full text of each page that the items quote, read concurrently."""
-        known = {(source.document_id, source.page): source.page_text for source in self._sources.values()}
+    async def _pages_of(self, items: Sequence[Any]) -> dict[tuple[str, int], tuple[str, str]]:
+        """The full text and the label of each page that the items quote, read concurrently."""
+        known = {
+            (each.document_id, each.page): (each.page_text, each.page_label)
+            for each in self._sources.values()
+        }
         wanted = dict.fromkeys(_page_of(item) for item in items if _quotes_a_page(item))
         new = [page for page in wanted if page not in known]
-        read = await asyncio.gather(*(self._page_text(*page) for page in new))
-        return known | dict(zip(new, read, strict=True))
+        read = await asyncio.gather(*(self._read_page(*page) for page in new))
+        found = [(page.text, page.label) if page else ("", "") for page in read]
+        return known | dict(zip(new, found, strict=True))
 
-    def _numbered(self, item: Any, texts: Mapping[tuple[str, int], str]) -> Any:
+    def _numbered(self, item: Any, pages: Mapping[tuple[str, int], tuple[str, str]]) -> Any:
         if not (isinstance(item, dict) and item.get("text")):
             return item
         if not _quotes_a_page(item):
@@ -91,8 +84,7 @@ class SourceRegistry:
             # The title goes into the fence with the text: both are untrusted.
             source = self._add(_web_page(item))
             return {"source": f"S{source.number}", "url": source.url}
-        page = _page_of(item)
-        source = self._add(_passage(item, texts[page], self._page_label(*page)))
+        source = self._add(_passage(item, *pages[_page_of(item)]))
         rest = {name: value for name, value in item.items() if name not in ("source", "text", "heading")}
         return {"source": f"S{source.number}", **rest}
 
@@ -101,9 +93,9 @@ class SourceRegistry:
         for known in self._sources.values():
             if _span(known) == _span(found):
                 return known
-        self._last += 1
-        self._sources[self._last] = found.model_copy(update={"number": self._last})
-        return self._sources[self._last]
+        self.last += 1
+        self._sources[self.last] = found.model_copy(update={"number": self.last})
+        return self._sources[self.last]
 
 
 def _span(source: Source) -> tuple[str, int, int, str]:
@@ -155,23 +147,3 @@ def _web_page(item: dict[str, Any]) -> Source:
         url=url,
     )
     return page.model_copy(update={"blob_name": visible_name(str(item.get("title", ""))) or page.host})
-
-
-class PageTexts:
-    """A PageText that caches each page of a turn, with its label; a failed read is not cached."""
-
-    def __init__(self, read: Callable[[str, int], Awaitable[Page | None]]) -> None:
-        self._read = read
-        self._pages: dict[tuple[str, int], Page | None] = {}
-
-    async def __call__(self, document_id: str, number: int) -> str:
-        key = (document_id, number)
-        if key not in self._pages:
-            self._pages[key] = await self._read(document_id, number)
-        page = self._pages[key]
-        return page.text if page else ""
-
-    def label(self, document_id: str, number: int) -> str:
-        """The PageLabel of these pages."""
-        page = self._pages.get((document_id, number))
-        return page.label if page else ""

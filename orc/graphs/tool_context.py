@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from orc.graphs.models import ConversationState, Deps, ToolResult
+from orc.graphs.models import ConversationState, Run, ToolResult
 from orc.graphs.sources import QUOTING, SourceRegistry
 from orc.lookups import LookupStep
 from orc.tools.schemas import Handles
@@ -35,35 +35,41 @@ Size = Callable[[Content], int]
 class ToolContext:
     """The results of a turn's tools, in order, as the model reads them.
 
-    `results`, `sources` and `handles` reopen a context from the state. `previous` are sources of an earlier
-    attempt that results may show again. A source is shown once, with the first result that refers to it; only
-    shown and previous sources can be cited, and pages that are shown as pictures.
+    `results`, `sources`, `handles` and the `last` number of a source reopen a context. `previous` are sources
+    of an earlier attempt that results may show again. A source is shown once, with the first result that
+    refers to it; only shown and previous sources can be cited, and pages that are shown as pictures.
     """
 
     def __init__(
         self,
-        deps: Deps,
+        run: Run,
         *,
         results: Sequence[ToolResult] = (),
         sources: Sequence[Source] = (),
         handles: Sequence[str] = (),
         previous: Sequence[Source] = (),
+        last: int = 0,
     ) -> None:
         self.handles = Handles(handles)
         self.results = list(results)
         self.steps: list[RetrievalStep] = []
         self.left_out = 0
-        self._registry = SourceRegistry(deps.page_text, [*sources, *previous], deps.page_label)
+        self._registry = SourceRegistry(run.resources.library.page_of, [*sources, *previous], last)
         self._previous = [source for source in previous if not source.pictured]
         self.pictured = [source for source in [*sources, *previous] if source.pictured]
-        self._counter = deps.counter
-        self._budget = deps.settings.retrieval_tokens
+        self._counter = run.resources.counter
+        self._budget = run.context.settings.retrieval_tokens
         self._counts: dict[tuple[int, int], int] = {}
 
     @property
     def sources(self) -> list[Source]:
         """The sources that an answer can cite."""
         return self._registry.sources
+
+    @property
+    def last(self) -> int:
+        """The highest number of a source so far."""
+        return self._registry.last
 
     @property
     def shown(self) -> list[Source]:

@@ -1,11 +1,10 @@
 """Small functions that several nodes share."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from orc.contexts.turn_scope import TurnScope
 from orc.events import Contexts, DocumentCounts
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.models import ConversationState, Run
 from orc.tools.ports import ToolSchema
 from orc_core.grounding.models import Citation
 from orc_core.grounding.sources import Source
@@ -18,18 +17,11 @@ def cited_first(sources: Sequence[Source], citations: Sequence[Citation]) -> lis
     return sorted(sources, key=lambda source: (source.document_id, source.page) not in cited)
 
 
-def writer_of(state: ConversationState, deps: Deps) -> tuple[ChatModel, int | None]:
+def writer_of(state: ConversationState, run: Run) -> tuple[ChatModel, int | None]:
     """The model that writes the answer of this turn, and the cap on its tokens."""
     if state.route is None:
-        return deps.models.writer, None
-    return deps.models.named(state.route.model), state.route.max_output_tokens
-
-
-def changes(**updates: Any) -> dict[str, Any]:
-    """The update of a node. A name that is no field of the state raises KeyError; LangGraph would drop it."""
-    if unknown := updates.keys() - ConversationState.model_fields.keys():
-        raise KeyError(f"not part of the state: {', '.join(sorted(unknown))}")
-    return updates
+        return run.resources.models.writer, None
+    return run.resources.models.named(state.route.model), state.route.max_output_tokens
 
 
 def contexts_event(scope: TurnScope, counts: DocumentCounts) -> Contexts:
@@ -43,13 +35,14 @@ def contexts_event(scope: TurnScope, counts: DocumentCounts) -> Contexts:
     )
 
 
-async def available_tools(deps: Deps) -> list[ToolSchema]:
+async def available_tools(run: Run) -> list[ToolSchema]:
     """The tools of the server that this turn may call; DependencyDown if it does not answer.
 
-    Tools that change something are left out unless `deps.update_tools` has them.
+    Tools that change something are left out unless `run.context.update_tools` has them.
     """
     return [
         tool
-        for tool in await deps.tools.list_tools(deps.scope_token)
-        if tool.name not in deps.tools_off and (tool.only_reads or tool.name in deps.update_tools)
+        for tool in await run.resources.tools.list_tools(run.context.scope_token)
+        if tool.name not in run.context.tools_off
+        and (tool.only_reads or tool.name in run.context.update_tools)
     ]

@@ -1,14 +1,12 @@
-"""What the graph of a turn starts with: its state, and what it may use."""
+"""What the graph of a turn starts with: its state, and the values of its run."""
 
 import asyncio
 from collections.abc import Sequence
 
 from orc.conversations.models import ChatMessage
-from orc.graphs.models import ConversationState, Deps
-from orc.graphs.page_images import PageImages
+from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
-from orc.graphs.sources import PageTexts
 from orc.memory.models import Memory
 from orc.settings import TurnSettings
 from orc.turns import contexts
@@ -42,8 +40,8 @@ class TurnInputs:
         caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
-    async def read(self, running: RunningTurn) -> tuple[ConversationState, Deps]:
-        """The state in which the graph of a turn starts, and what it may use. Sets the turn's `memory`."""
+    async def read(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
+        """The state in which the graph starts, and the values of its run. Sets the turn's `memory`."""
         await self._parts.catalogue.learn()
         if running.documents or running.is_in_new_conversation:
             accessible, memory = running.documents, await self._memory(running)
@@ -58,7 +56,7 @@ class TurnInputs:
         state = await contexts.state_with_contexts(
             state, running.scope, scope.accessible, parts.library, parts.counter
         )
-        return state, self._deps(running, scope)
+        return state, self._context(running, scope)
 
     async def _memory(self, running: RunningTurn) -> Memory:
         if running.request.flags.memory is False:
@@ -69,9 +67,8 @@ class TurnInputs:
         sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
         return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
 
-    def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
+    def _context(self, running: RunningTurn, scope: Scope) -> RunContext:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
-        pages = PageTexts(parts.library.page_of)
         settings = shrink_to_window(
             request.flags.applied(parts.settings),
             parts.settings.context_window or parts.catalogue.window(self._names),
@@ -79,35 +76,18 @@ class TurnInputs:
             parts.counter,
             self._longest_answer,
         )
-        return Deps(
-            models=parts.models,
-            tools=parts.tools,
+        return RunContext(
             scope_token=contexts.mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
-            budget=running.budget,
-            counter=parts.counter,
-            prompts=parts.prompts,
             settings=settings,
-            recall=parts.memory.recall,
-            page_text=pages,
-            page_label=pages.label,
-            page_boxes=parts.library.page_boxes,
-            emit=running.recorder.emit,
             stream=request.stream,
-            ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
+            ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
+            accessible=scope.accessible,
             tools_off=frozenset(scope.tools_off),
             update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
+            budget=running.budget,
             origins=running.origins,
-            page_images=self._page_images(settings, scope),
-            judge=parts.judge,
         )
-
-    def _page_images(self, settings: TurnSettings, scope: Scope) -> PageImages | None:
-        """What draws the pages of the turn's scope for its prompts; None if it sends no pictures."""
-        parts, limits = self._parts, settings.image_limits
-        if parts.pictures is None or limits is None:
-            return None
-        return PageImages(parts.library, parts.pictures, scope.accessible, limits, parts.catalogue)
 
 
 def _as_said(message: ChatMessage) -> ChatMessage:

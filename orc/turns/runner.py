@@ -13,7 +13,7 @@ from opentelemetry.trace import Span
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Started, Turn, TurnOutcome
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
-from orc.graphs.graph import run_graph
+from orc.graphs.graph import build_graph, run_graph
 from orc.memory.models import Recalled
 from orc.problems import problem_of
 from orc.traces.models import TurnIds
@@ -67,6 +67,7 @@ class TurnRunner:
         self._titles = titles
         self._changed = changed
         self._inputs = TurnInputs(parts)
+        self._graph = build_graph(parts)
 
     def prepare(
         self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
@@ -191,8 +192,8 @@ class TurnRunner:
             return await self._with_contexts(running, result, outcome, None)
 
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
-        state, deps = await running.inputs
-        final = await run_graph(self._parts.graph, state, deps)
+        state, context = await running.inputs
+        final = await run_graph(self._graph, state, context, running.recorder.emit)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)
         events = running.log.so_far()

@@ -10,7 +10,7 @@ from opentelemetry.trace import INVALID_SPAN, Span, use_span
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import NewTurn, Started, Turn
 from orc.conversations.session_contexts import Range
-from orc.graphs.models import ConversationState, Deps
+from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.origins import Origins
 from orc.identity import Principal
 from orc.limits.window import Taken
@@ -65,7 +65,7 @@ class RunningTurn:
     span: Span
     stop: Stop = field(default_factory=Stop)
     origins: Origins = field(default_factory=Origins)
-    inputs: asyncio.Task[tuple[ConversationState, Deps]] = field(init=False)
+    inputs: asyncio.Task[tuple[ConversationState, RunContext]] = field(init=False)
     memory: Memory | None = None
     answered: Turn | None = None
 

@@ -74,6 +74,7 @@ class ModelCall(Record):
     duration_ms: float
 
 
+@dataclass
 class CallBudget:
     """Limits the model calls of one turn, and records them and their tokens.
 
@@ -81,11 +82,10 @@ class CallBudget:
     calls do not count.
     """
 
-    def __init__(self, max_calls: int) -> None:
-        self.max_calls = max_calls
-        self.usage = Usage()
-        self.by_tools = Usage()
-        self.calls: list[ModelCall] = []
+    max_calls: int = 10
+    usage: Usage = field(default_factory=Usage)
+    by_tools: Usage = field(default_factory=Usage)
+    calls: list[ModelCall] = field(default_factory=list)
 
     @property
     def total(self) -> Usage:

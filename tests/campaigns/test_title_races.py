@@ -19,7 +19,7 @@ from orc.turns.titles import Titles
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
 from orc_core.storage.sqlite.tables import TABLES
-from tests.unit.orc.turns.test_titles import QUESTION, Titler, models_with
+from tests.unit.orc.turns.test_titles import QUESTION, Titler, Writer, models_with
 
 SMALL, FULL = 20, 1000
 
@@ -40,7 +40,7 @@ async def test_a_rename_wins_against_a_title_at_the_same_time(log: TurnLog, full
         begun = await log.begin(owner, new, lease_seconds=60)
         assert isinstance(begun, Started)
         titler, emitted = Titler(), list[Event]()
-        titles = Titles(log, models_with(titler), WordCounter(), lambda _owner: None)
+        titles = Titles(log, models_with(titler, Writer()), WordCounter(), lambda _owner: None)
         pending = titles.begin(owner, begun, emitted.append)
 
         async def answer_late(titler: Titler = titler, wait: float = chance.random() / 200) -> None:

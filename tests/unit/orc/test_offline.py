@@ -33,11 +33,12 @@ async def plan(model: ChatModel, wording: str, question: str) -> TurnPlan:
         ChatMessage(role="assistant", content="It is 10."),
     ]
     state = ConversationState(conversation_id="c", question=question, history=history)
+    turn.change(prompts=prompts)
     messages = planning_prompt(
         state,
         AvailableSources(documents=True, web=True),
         intents_of(TurnSettings()),
-        replace(turn.deps, prompts=prompts),
+        turn.uses,
     )
     return await model.structured(messages, TurnPlan, budget=CallBudget(1))
 

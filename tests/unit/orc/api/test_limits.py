@@ -15,6 +15,7 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from orc.turns.dependencies import TurnDependencies
+from orc_core.llm.model_catalog import ModelCatalogue
 
 pytestmark = pytest.mark.slow
 
@@ -48,13 +49,14 @@ class Gate:
                 await self.waiting.acquire()
 
 
-class SlowGraph:
-    """A graph that fails once the gate opens."""
+class SlowCatalogue(ModelCatalogue):
+    """Facts of models that cannot be learned once the gate opens, so that the turn fails."""
 
     def __init__(self, gate: Gate) -> None:
+        super().__init__()
         self._gate = gate
 
-    async def ainvoke(self, *_args: object, **_options: object) -> object:
+    async def learn(self) -> None:
         await self._gate.wait()
         raise RuntimeError("no answer")
 
@@ -67,7 +69,7 @@ def gate() -> Gate:
 @asynccontextmanager
 async def serving(folder: Path, gate: Gate) -> AsyncIterator[httpx.AsyncClient]:
     def change(parts: TurnDependencies) -> TurnDependencies:
-        return replace(parts, graph=SlowGraph(gate))  # type: ignore[arg-type]
+        return replace(parts, catalogue=SlowCatalogue(gate))
 
     settings = Settings(data_dir=folder, auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True, **LIMITS)
     app = create_app(settings, change)

@@ -8,7 +8,6 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import (
     CHAT_TOOL,
-    GRAPH,
     LIST_TOOL,
     MODEL_CHOOSES,
     SEARCH_TOOL,
@@ -19,7 +18,6 @@ from devkit.graph_turns import (
 )
 from orc.events import Critique
 from orc.graphs.critic import with_coverage_gaps
-from orc.graphs.graph import run_graph
 from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.tool_context import TOO_LONG
 from orc_core.errors import DependencyDown, ToolFailed
@@ -190,4 +188,4 @@ def asking(tools: FakeTools, script: Script, **how: Any) -> Turn:
 
 async def asked(turn: Turn, question: str) -> ConversationState:
     given = ConversationState(question=question, conversation_id="c", has_documents=True)
-    return await run_graph(GRAPH, given, turn.deps)
+    return await turn.run_from(given)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,7 +103,7 @@ async def test_no_judge_is_asked_about_an_answer_without_undecided_sentences(say
     await turn.run(**ASKS[named])
     assert talk.judged == []
     searches_on = says == NOT_FOUND_ANSWER and not named
-    assert turn.deps.budget.total.model_calls == 1 + searches_on
+    assert turn.uses.context.budget.total.model_calls == 1 + searches_on
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ async def test_a_verdict_changes_the_citation_everywhere(
         "model",
         "accept" if check == "supported" else "label_unverified",
     )
-    assert (len(talk.judged), turn.deps.budget.total.model_calls) == (1, 2)
+    assert (len(talk.judged), turn.uses.context.budget.total.model_calls) == (1, 2)
     result = critic_summary_of(state)
     assert (result["citations"], result[check], result["by"]) == (1, 1, "model")
 
@@ -177,7 +176,7 @@ async def test_the_judge_reads_what_is_new_in_a_corrected_answer(named: bool) ->
 
 async def test_without_a_call_left_a_correction_stays_as_code_knows_it() -> None:
     turn, talk = by_default(False, REWORDED, "1. All pay 10. [S1]", judges=[UNSUPPORTED], has_judge=True)
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=3))
+    turn.change(budget=CallBudget(max_calls=3))
     state = await turn.run(**ASKS[False])
     assert (len(talk.judged), [each.check for each in state.attempt.citations]) == (1, ["reworded"])
     assert "no model call left" in turn.of(Critique)[-1].failure
@@ -289,7 +288,7 @@ async def test_what_code_proves_wrong_gets_a_second_try(wrong: str, named: bool,
     page = '[Page 5 of Document "a.pdf"]'
     assert state.answer == shown(turn.events) == f"The fee is 10. {page} Families pay 15. {page}"
     assert (len(talk.read), talk.judged) == (1 if named else 2, [])
-    assert turn.deps.budget.total.model_calls == 2
+    assert turn.uses.context.budget.total.model_calls == 2
     summary = critic_summary_of(state)
     assert (summary["attempts"], summary["earlier_actions"]) == (2, ["revise"])
 
@@ -301,17 +300,17 @@ async def test_an_answer_that_does_not_differ_costs_no_further_call(right: str, 
     await turn.run(**ASKS[named])
     assert actions(turn) == ["label_unverified" if right == UNCITED else "accept"]
     searches_on = right == NOT_FOUND_ANSWER and not named
-    assert turn.deps.budget.total.model_calls == 1 + searches_on
+    assert turn.uses.context.budget.total.model_calls == 1 + searches_on
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 async def test_a_second_try_needs_a_call_that_is_left(named: bool) -> None:
     turn, _ = by_default(named, BAD, FIXED)
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=1))
+    turn.change(budget=CallBudget(max_calls=1))
     await turn.run(**ASKS[named])
     assert actions(turn) == ["label_unverified"]
     assert "too few model calls left" in turn.of(Critique)[0].issues[-1]
-    assert turn.deps.budget.total.model_calls == 1
+    assert turn.uses.context.budget.total.model_calls == 1
 
 
 async def test_without_any_result_there_is_no_second_try() -> None:
@@ -442,7 +441,7 @@ async def test_a_judge_that_fails_changes_nothing(failure: Said, says: str) -> N
 async def test_the_judge_has_a_time_limit() -> None:
     turn = searching(ScriptedTexts([REWORDED]), critic_seconds=0.01)
     silent = ChatModel(Silent(), WordCounter(), name="silent")
-    turn.deps = replace(turn.deps, judge=ModelJudge(silent, ""))
+    turn.change(judge=ModelJudge(silent, ""))
     state = await asked(turn)
     assert "did not answer within 0.01 s" in turn.of(Critique)[0].failure
     assert actions(turn) == ["accept"]
@@ -454,7 +453,7 @@ async def test_a_store_that_is_down_leaves_the_answer_unjudged() -> None:
         raise DependencyDown("The store does not answer.", dependency="store")
 
     turn, talk = by_default(True, REWORDED, judges=[SUPPORTED], has_judge=True)
-    turn.deps = replace(turn.deps, page_text=page_text)
+    turn.change(page_text=page_text)
     state = await turn.run(blob_names=["a.pdf"])
     assert "The store does not answer." in turn.of(Critique)[0].failure
     assert (talk.judged, [each.check for each in state.attempt.citations]) == ([], ["reworded"])
@@ -487,25 +486,25 @@ async def test_no_more_attempts_are_made_than_the_setting_allows(retries: int) -
 async def test_the_call_budget_limits_attempts_and_judgements(calls: int, attempts: int, named: bool) -> None:
     better = "1. All pay 10. [S1]", "1. Each pays 10. [S1]"
     turn, _ = by_default(named, REWORDED, *better, judges=[UNSUPPORTED], has_judge=True, critic_max_retries=5)
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
+    turn.change(budget=CallBudget(max_calls=calls))
     state = await turn.run(**ASKS[named])
     assert (len(actions(turn)), len(turn.of(Revised))) == (attempts, attempts - 1)
-    assert turn.deps.budget.total.model_calls == calls
+    assert turn.uses.context.budget.total.model_calls == calls
     assert state.answer == shown(turn.events)
 
 
 @pytest.mark.parametrize(("calls", "attempts"), [(1, 1), (2, 1), (3, 2)])
 async def test_a_second_answer_by_document_chat_counts_as_a_call(calls: int, attempts: int) -> None:
     turn, _ = rejected()
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
+    turn.change(budget=CallBudget(max_calls=calls))
     await turn.run(blob_names=["a.pdf"])
     assert len(turn.tools.calls) == attempts
-    assert turn.deps.budget.total.model_calls <= calls
+    assert turn.uses.context.budget.total.model_calls <= calls
 
 
 async def test_a_turn_without_time_left_gives_its_answer() -> None:
     turn = searching(talk := ScriptedTexts([f"{BAD} {REWORDED}"], [UNSUPPORTED]))
-    turn.deps = replace(turn.deps, ends_at=asyncio.get_running_loop().time())
+    turn.change(ends_at=asyncio.get_running_loop().time())
     state = await asked(turn)
     assert (len(talk.read), talk.judged) == (1, [])
     assert "no time left" in turn.of(Critique)[0].failure
@@ -550,7 +549,7 @@ async def test_a_failed_second_call_of_document_chat_restores_the_earlier_answer
     assert actions(turn) == ["retrieve", "label_unverified"]
     assert state.answer == shown(turn.events) == 'You pay 10. [Page 5 of Document "a.pdf"]'
     assert [each.check for each in state.attempt.citations] == ["unsupported"]
-    assert turn.deps.budget.by_tools.model_calls == len(turn.of(Context)) == 1
+    assert turn.uses.context.budget.by_tools.model_calls == len(turn.of(Context)) == 1
 
 
 async def test_an_error_of_the_first_attempt_fails_the_turn() -> None:
@@ -567,7 +566,7 @@ async def test_a_second_retrieval_ends_at_its_deadline() -> None:
 
     tools = Slow([CHAT_TOOL], document_chat=checked_by_documents(REWORDED))
     turn = Turn(tools, ScriptedTexts(["unused"], [MORE_WANTED]), has_judge=True)
-    turn.deps = replace(turn.deps, ends_at=asyncio.get_running_loop().time() + 2)
+    turn.change(ends_at=asyncio.get_running_loop().time() + 2)
     state = await turn.run(blob_names=["a.pdf"])
     assert "no more time" in turn.of(Critique)[-1].failure
     assert state.answer == shown(turn.events) == 'You pay 10. [Page 5 of Document "a.pdf"]'
@@ -646,9 +645,9 @@ async def test_an_answer_that_reaches_the_limit_of_the_model_is_kept_and_labelle
 
 async def test_a_broken_reply_under_a_cap_is_a_failure() -> None:
     turn = capped(AIMessage("The fee"))
-    writer = turn.deps.models.writer
+    writer = turn.uses.resources.models.writer
     broken = ChatModel(turn.model, WordCounter(), name=writer.name, abilities=Abilities(reports_finish=True))
-    turn.deps = replace(turn.deps, models=models_of(broken))
+    turn.change(models=models_of(broken))
     with pytest.raises(DependencyDown, match="broke off"):
         await asked(turn)
 
@@ -713,7 +712,7 @@ async def test_followers_always_have_the_answer_and_what_is_refuted_is_not_accep
 ) -> None:
     how = {"critic": critic, "has_judge": has_judge, "critic_max_retries": retries, "stream": stream}
     turn = answering(writes, named=named)(ScriptedTexts(writes, judges), how)
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=calls))
+    turn.change(budget=CallBudget(max_calls=calls))
     try:
         state = await turn.run(**({"blob_names": ["a.pdf"]} if named else {"has_documents": True}))
     except OrcError:
@@ -723,7 +722,7 @@ async def test_followers_always_have_the_answer_and_what_is_refuted_is_not_accep
     assert state.answer == shown(turn.events)
     for citation in state.attempt.citations:
         assert all((state.answer or "")[mark.start : mark.end].endswith("]") for mark in citation.marks)
-    assert turn.deps.budget.usage.model_calls <= calls
+    assert turn.uses.context.budget.usage.model_calls <= calls
     *earlier, last = turn.of(Critique)
     assert len(earlier) <= retries
     assert all(verdict.action in ("revise", "retrieve") for verdict in earlier)

@@ -2,8 +2,10 @@
 
 import re
 
+from devkit.fakes import FakeTools
+from devkit.graph_turns import Turn
 from devkit.shared_data import ROOT
-from orc.graphs.graph import compile_graph
+from orc.graphs.graph import build_graph
 
 _EDGE = re.compile(r"^\s*(\w+)(?:[\[(].*?[\])])?\s*(-->|-\..*?\.->)\s*(\w+)", re.M)
 ENDS = {"start": "__start__", "finish": "__end__"}
@@ -21,11 +23,18 @@ def drawn() -> set[Edge]:
 
 
 def test_the_diagram_is_the_compiled_graph() -> None:
-    compiled = {(edge.source, edge.target, edge.conditional) for edge in compile_graph().get_graph().edges}
+    compiled = {
+        (edge.source, edge.target, edge.conditional)
+        for edge in build_graph(Turn(FakeTools()).uses.resources).get_graph().edges
+    }
     assert drawn() == compiled
 
 
 def test_the_diagram_describes_every_node() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    nodes = {node for node in compile_graph().get_graph().nodes if not node.startswith("__")}
+    nodes = {
+        node
+        for node in build_graph(Turn(FakeTools()).uses.resources).get_graph().nodes
+        if not node.startswith("__")
+    }
     assert nodes == set(re.findall(r"(\w+)\[\1<br/>", page))

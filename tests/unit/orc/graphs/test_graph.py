@@ -163,7 +163,7 @@ async def test_a_first_question_about_a_conversations_documents_calls_one_model(
     tools = FakeTools([LIST_TOOL, SEARCH_TOOL], semantic_search=found)
     turn = Turn(tools, says("The fee is 10. [S1]"))
     state = await turn.run(has_documents=True)
-    assert len(turn.model.calls) == turn.deps.budget.usage.model_calls == 1
+    assert len(turn.model.calls) == turn.uses.context.budget.usage.model_calls == 1
     assert turn.tools.calls == [("semantic_search", {"query": "And the fee?", "top_k": 8})]
     assert state.attempt.citations[0].verified
     assert turn.streamed == state.answer

@@ -1,24 +1,21 @@
 """Pictures of pages in the graph: what a prompt has of them, also in the tool loop."""
 
 import io
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.runtime import Runtime
 from PIL import Image
 
 from devkit.fakes import FakeTools, Script
-from devkit.graph_turns import GRAPH, SEARCH_TOOL, Turn, passage, reasons
+from devkit.graph_turns import SEARCH_TOOL, Shelf, Turn, passage, reasons
 from orc.events import Context
-from orc.graphs.context_builder import build_context
-from orc.graphs.graph import run_graph
+from orc.graphs.graph import build_context
 from orc.graphs.models import ConversationState
-from orc.graphs.page_images import UNFORESEEN, PageImages
+from orc.graphs.page_images import UNFORESEEN
 from orc.tools.ports import FINDS_DOCUMENTS, ToolSchema
-from orc_core.documents.image_limits import ImageCounts, ImageLimits
+from orc_core.documents.image_limits import ImageCounts
 from orc_core.documents.places import Accessible, DocumentsPage
 from orc_core.errors import DependencyDown, UnsupportedDocument
 from orc_core.infra.model_settings import ModelFacts
@@ -43,10 +40,11 @@ TEXT = document("a.pdf", tokens=50, document_id="secret-id")
 WORD = document("a.docx", tokens=50, media_type="application/msword", document_id="secret-id")
 
 
-class Library:
+class Library(Shelf):
     """Some documents; pages of scans have no text."""
 
     def __init__(self, *documents: Document) -> None:
+        super().__init__()
         self.documents = documents
         self.down = False
         self.broken = False
@@ -97,17 +95,16 @@ class SeeingTurn(Turn):
         **policy: Any,
     ) -> None:
         tools = FakeTools([SEARCH_TOOL], semantic_search=found or {"passages": [], "steps": []})
-        super().__init__(tools, script, stream=False, page_images=True, **policy)
+        images = {"page_images": True, "most_page_images": most, "page_image_tokens": 9000}
+        super().__init__(tools, script, stream=False, **{**images, **policy})
         self.library, self.pictures = Library(*documents), Pictures(*broken)
         facts = ModelFacts(images=sees, image_tokens=1000)
-        drawing = PageImages(
-            self.library,  # type: ignore[arg-type]
-            self.pictures,  # type: ignore[arg-type]
-            Accessible.of_owner(OWNER),
-            ImageLimits(most=most, tokens=9000),
-            ModelCatalogue({"scripted": facts}),
+        self.change(
+            library=self.library,
+            pictures=self.pictures,
+            accessible=Accessible.of_owner(OWNER),
+            catalogue=ModelCatalogue({"scripted": facts}),
         )
-        self.deps = replace(self.deps, page_images=drawing)
 
     def sent(self, call: int = -1) -> list[str]:
         """The lines before the pictures of a call."""
@@ -118,7 +115,7 @@ class SeeingTurn(Turn):
 
 async def asked(turn: SeeingTurn, question: str) -> ConversationState:
     given = ConversationState(question=question, conversation_id="c", has_documents=True)
-    return await run_graph(GRAPH, given, turn.deps)
+    return await turn.run_from(given)
 
 
 def cites(number: int) -> Script:
@@ -145,12 +142,12 @@ async def test_pages_without_text_come_first_and_then_pages_of_sources() -> None
     assert context.budget["total"] == sum(context.budget.values()) - context.budget["total"]
     assert ("", "images_sent") in reasons(state)
     assert len(turn.model.calls) == 1, "what is read from a picture is not revised as proven wrong"
-    assert set(turn.deps.origins.places) == {SCAN.document_id, "secret-id"}
+    assert set(turn.uses.context.origins.places) == {SCAN.document_id, "secret-id"}
 
 
 async def test_a_turn_without_pictures_has_the_same_prompt_as_before() -> None:
     turn = SeeingTurn(cites(1), TEXT, SCAN, found=found_fee())
-    turn.deps = replace(turn.deps, page_images=None)
+    turn.change(pictures=None)
     state = await turn.run(has_documents=True)
     assert all(isinstance(message.content, str) for message in turn.model.calls[0][0])
     assert "images" not in state.context_budget
@@ -239,7 +236,7 @@ async def test_a_turn_that_looks_for_no_documents_sends_no_pictures(off: frozens
     turn.tools.schemas = [SEARCH_TOOL, WEB_TOOL]
     page = {"url": "https://a.example/", "title": "Fees", "text": "The fee is 10."}
     turn.tools.results["web_search"] = {"results": [page]}
-    turn.deps = replace(turn.deps, tools_off=off)
+    turn.change(tools_off=off)
     await asked(turn, "What do the newspapers say of it?")
     assert [name for name, *_ in turn.tools.calls] == ["web_search"]
     assert (turn.pictures.drawn, turn.sent()) == ([], [])
@@ -277,7 +274,7 @@ async def test_the_sizes_of_a_prompt_count_the_pictures_that_it_has() -> None:
     state = await turn.run(has_documents=True)
     fewer = state.attempt.model_copy(update={"sources": state.attempt.sources[:1]})
     revised = state.model_copy(update={"attempt": fewer, "lookups": []})
-    update = await build_context(revised, Runtime(context=turn.deps))
+    update = await build_context(revised, turn.uses)
     sizes = update["context_budget"]
     assert sizes["images"] == 1000
     assert sizes["total"] == sum(sizes.values()) - sizes["total"]
@@ -286,6 +283,6 @@ async def test_the_sizes_of_a_prompt_count_the_pictures_that_it_has() -> None:
 async def test_what_is_from_a_picture_is_not_read_a_second_time() -> None:
     turn = SeeingTurn(cites(1), SCAN, has_judge=True)
     state = await turn.run(has_documents=True)
-    assert turn.deps.budget.usage.model_calls == 1
+    assert turn.uses.context.budget.usage.model_calls == 1
     assert state.attempt.verdict is not None
     assert state.attempt.verdict.action == "accept"

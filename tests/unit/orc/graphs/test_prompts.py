@@ -48,7 +48,7 @@ def prompt_of(
 ) -> list[BaseMessage]:
     may_call = bool(state.get("tools"))
     given = ConversationState(question="And?", conversation_id="c", **state)
-    return sources_prompt(given, Turn(FakeTools()).deps, results, sources, may_call=may_call)
+    return sources_prompt(given, Turn(FakeTools()).uses, results, sources, may_call=may_call)
 
 
 def test_memory_is_quoted_in_a_separate_message_and_never_instructs() -> None:

@@ -1,21 +1,15 @@
 """Lookups by code before a model is called: steps, fallbacks, and the second search."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langgraph.graph import END, START, StateGraph
 
 from devkit.fakes import FakeTools, Script, ScriptedModel, WordCounter, models_of
-from devkit.graph_turns import GRAPH as WHOLE_GRAPH
 from devkit.graph_turns import PAGES, Turn, document_chat_result, passage, reasons, ref, says
 from orc.events import Plan, Route, Tool
-from orc.graphs.answer_writer import write_answer
-from orc.graphs.context_builder import build_context
-from orc.graphs.graph import run_graph
-from orc.graphs.mcp_executor import call_tools
-from orc.graphs.models import Attempt, ConversationState, Deps, PageReference
+from orc.graphs.graph import build_context, build_writer, call_tools, run_graph
+from orc.graphs.models import Attempt, ConversationState, PageReference
 from orc.intents import Retriever, Step
 from orc.tools.ports import ToolSchema
 from orc_core.errors import DependencyDown, NotFound
@@ -66,18 +60,11 @@ FOUND_PAGES = {
 }
 
 
-def _dispatching() -> Any:
-    """The graph from the tools to the answer, for plans that a test decides."""
-    graph = StateGraph(ConversationState, context_schema=Deps)
-    for node in (call_tools, build_context, write_answer):
-        graph.add_node(node.__name__, node)
-    for edge in ((START, "call_tools"), ("call_tools", "build_context"), ("build_context", "write_answer")):
-        graph.add_edge(*edge)
-    graph.add_edge("write_answer", END)
-    return graph.compile()
-
-
-GRAPH = _dispatching()
+async def from_tools(turn: Turn, state: ConversationState) -> ConversationState:
+    """The part of the graph from the tools to the answer, for plans that a test decides."""
+    for node in (call_tools, build_context):
+        state = state.model_copy(update=await node(state, turn.uses))
+    return await run_graph(build_writer(turn.uses.resources), state, turn.uses.context, turn.uses.emit)
 
 
 async def dispatch(turn: Turn, retriever: Retriever, *steps: Step, **state: Any) -> ConversationState:
@@ -90,7 +77,7 @@ async def dispatch(turn: Turn, retriever: Retriever, *steps: Step, **state: Any)
         **state,
     }
     ready = ConversationState.model_validate(given)
-    return ConversationState.model_validate(await GRAPH.ainvoke(ready, context=turn.deps))
+    return await from_tools(turn, ready)
 
 
 def called(turn: Turn) -> list[str]:
@@ -262,7 +249,7 @@ async def test_the_step_both_makes_code_search_even_if_the_model_chooses_tools()
 async def test_without_words_to_search_for_the_model_decides_what_is_looked_up(asked: str) -> None:
     turn = Turn(FakeTools((SEARCH,), semantic_search=PASSAGES), says("The fee is 10. [S1]"), critic="off")
     given = ConversationState(question=asked, conversation_id="c", has_documents=True)
-    state = await run_graph(WHOLE_GRAPH, given, turn.deps)
+    state = await turn.run_from(given)
     assert called(turn) == (["semantic_search"] if asked == "And the fee?" else [])
     assert [tool["function"]["name"] for tool in state.tools] == ["semantic_search"]
 
@@ -331,7 +318,7 @@ async def test_the_web_search_after_too_little_in_the_documents_has_the_users_wo
 @pytest.mark.parametrize("retriever", ["search", "tools"])
 async def test_the_last_model_call_answers_from_the_lookups(retriever: Retriever) -> None:
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), says("The fee is 10. [S1]"))
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=1))
+    turn.change(budget=CallBudget(max_calls=1))
     state = await dispatch(turn, retriever, "retrieve")
     [(_, options)] = turn.model.calls
     assert (called(turn), options.get("tools")) == (["semantic_search"], None)
@@ -346,7 +333,7 @@ async def test_a_model_that_keeps_searching_has_one_call_left_to_answer() -> Non
         return AIMessage("", tool_calls=[call]) if options.get("tools") else AIMessage(next(said))
 
     turn = Turn(FakeTools(EVERYTHING, semantic_search=PASSAGES), script)
-    turn.deps = replace(turn.deps, budget=CallBudget(max_calls=3))
+    turn.change(budget=CallBudget(max_calls=3))
     state = await dispatch(turn, "search", "retrieve")
     assert len(turn.model.calls) == 3
     assert state.attempt.citations[0].verified
@@ -401,12 +388,12 @@ async def test_a_server_that_is_down_at_the_start_is_not_called() -> None:
 async def test_document_chat_receives_the_routed_model_and_its_cap() -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
     other = ChatModel(ScriptedModel(script=says("x")), WordCounter(), name="large")
-    object.__setattr__(turn.deps, "models", models_of(turn.deps.models.writer, large=other))
+    turn.change(models=models_of(turn.uses.resources.models.writer, large=other))
     route = Route(intent="x", model="large", retriever="document_chat", max_output_tokens=77)
     given = ConversationState(question="?", conversation_id="c", blob_names=["a.pdf"], route=route)
-    await GRAPH.ainvoke(given, context=turn.deps)
+    await from_tools(turn, given)
     usual = route.model_copy(update={"model": "scripted", "max_output_tokens": None})
-    await GRAPH.ainvoke(given.model_copy(update={"route": usual}), context=turn.deps)
+    await from_tools(turn, given.model_copy(update={"route": usual}))
     assert turn.tools.metas == [{MODEL_META_KEY: "large", CAP_META_KEY: 77}, {}]
 
 
@@ -416,9 +403,7 @@ async def test_document_chat_is_given_the_limit_that_the_named_documents_exceed(
 ) -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
     names = [f"{n}.pdf" for n in range(named)]
-    await GRAPH.ainvoke(
-        ConversationState(question="?", conversation_id="c", blob_names=names), context=turn.deps
-    )
+    await from_tools(turn, ConversationState(question="?", conversation_id="c", blob_names=names))
     assert turn.tools.metas == [meta]
 
 
@@ -459,9 +444,7 @@ async def look_further(turn: Turn, state: ConversationState, query: str = "") ->
     """Another attempt after the critic asked for more."""
     second = Attempt(number=2, wanted=query, sources=state.attempt.sources)
     again = {"earlier": [state.attempt], "attempt": second, "tools": []}
-    return ConversationState.model_validate(
-        await GRAPH.ainvoke(state.model_copy(update=again), context=turn.deps)
-    )
+    return await from_tools(turn, state.model_copy(update=again))
 
 
 async def test_pages_are_read_in_full_if_the_critic_asks_for_more() -> None:

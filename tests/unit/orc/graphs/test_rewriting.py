@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -191,7 +190,7 @@ async def test_a_page_that_has_changed_since_corrects_nothing() -> None:
         return "The page is another one now."
 
     turn = Turn(by_documents(FIRST), writer := Writer("1. The fee is 10. [S1]"))
-    turn.deps = replace(turn.deps, page_text=page_text)
+    turn.change(page_text=page_text)
     await turn.run(blob_names=["a.pdf"])
     assert (writer.read, turn.of(Revised)) == ([], [])
     assert turn.of(Critique)[-1].failure
@@ -203,7 +202,7 @@ async def test_a_correction_ends_at_the_deadline() -> None:
         raise AssertionError
 
     turn = Turn(by_documents(FIRST), Writer("1. The fee is 10. [S1]"))
-    turn.deps = replace(turn.deps, page_text=page_text, ends_at=asyncio.get_running_loop().time() + 0.2)
+    turn.change(page_text=page_text, ends_at=asyncio.get_running_loop().time() + 0.2)
     state = await turn.run(blob_names=["a.pdf"])
     assert "no more time" in turn.of(Critique)[-1].failure
     assert "12 is not there" in (state.answer or "")

@@ -1,4 +1,4 @@
-"""The pages of a turn: each is read once, and those that one result quotes are read concurrently."""
+"""The pages that results quote: each is read once, and those of one result concurrently."""
 
 import asyncio
 import json
@@ -10,38 +10,20 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from devkit.fakes import FakeTools
 from devkit.graph_turns import LIST_TOOL, Turn
 from orc.events import Citations
-from orc.graphs.sources import PageTexts, SourceRegistry
+from orc.graphs.sources import SourceRegistry
 from orc.tools.ports import WEB_SEARCH, ToolSchema
 from orc.tools.schemas import Handles
-from orc_core.errors import DependencyDown
 from orc_core.grounding.sources import read_fenced
 from orc_core.models import Page
-
-
-async def test_a_page_is_read_once_in_a_turn_and_again_after_a_failure() -> None:
-    asked: list[tuple[str, int]] = []
-
-    async def read(document_id: str, number: int) -> Page:
-        asked.append((document_id, number))
-        if len(asked) == 1:
-            raise DependencyDown("The store is down.", dependency="store")
-        return Page(number=1, text="The fee is 10.", label="Fees")
-
-    texts = PageTexts(read)
-    with pytest.raises(DependencyDown):
-        await texts("d", 1)
-    assert [await texts("d", 1), await texts("d", 1)] == ["The fee is 10."] * 2
-    assert asked == [("d", 1)] * 2
-    assert texts.label("d", 1) == "Fees"
 
 
 async def test_the_pages_that_a_result_quotes_are_read_concurrently_and_once() -> None:
     together, asked = asyncio.Barrier(3), list[int]()
 
-    async def read(_document_id: str, number: int) -> str:
+    async def read(_document_id: str, number: int) -> Page:
         asked.append(number)
         await together.wait()
-        return f"Page {number}."
+        return Page(number=number, text=f"Page {number}.", label="Fees")
 
     quoted = [{"document_id": "d", "page": n, "text": f"Page {n}.", "start": 0} for n in (3, 1, 2, 1)]
     findings = SourceRegistry(read)
@@ -51,6 +33,7 @@ async def test_the_pages_that_a_result_quotes_are_read_concurrently_and_once() -
     assert [source.page_text for source in findings.sources] == ["Page 3.", "Page 1.", "Page 2."]
     await findings.add({"pages": [{**quoted[0], "text": "Page"}]})
     assert asked == [3, 1, 2]
+    assert {source.page_label for source in findings.sources} == {"Fees"}
 
 
 URL = "https://quay.example/opening"
@@ -64,7 +47,7 @@ def result(*pages: dict[str, str]) -> dict[str, Any]:
     return {"provider": "google", "query": "quay", "results": list(pages), "left_out": 0}
 
 
-async def no_page_text(document_id: str, page: int) -> str:
+async def no_page_text(document_id: str, page: int) -> None:
     raise AssertionError("the store was asked for a page of the web")
 
 

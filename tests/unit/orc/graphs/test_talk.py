@@ -3,9 +3,8 @@
 import pytest
 
 from devkit.fakes import FakeTools
-from devkit.graph_turns import GRAPH, HISTORY, PAGES, SEARCH_TOOL, Turn, passage, says
+from devkit.graph_turns import HISTORY, PAGES, SEARCH_TOOL, Turn, passage, says
 from orc.events import Critique
-from orc.graphs.graph import run_graph
 from orc.graphs.models import ConversationState
 from orc_core.grounding.citations import WITHOUT_SOURCE
 
@@ -32,7 +31,7 @@ FIRST_MESSAGES = [
 async def answered(question: str, answer: str) -> tuple[Turn, ConversationState]:
     turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=FOUND), says(answer))
     given = ConversationState(question=question, conversation_id="c", has_documents=True)
-    return turn, await run_graph(GRAPH, given, turn.deps)
+    return turn, await turn.run_from(given)
 
 
 @pytest.mark.parametrize(("question", "answer"), FIRST_MESSAGES)

@@ -11,15 +11,15 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import MODEL_CHOOSES, SEARCH_TOOL, Turn, passage, says
-from orc.graphs.models import Deps, ToolResult
+from orc.graphs.models import Run, ToolResult
 from orc.graphs.tool_context import EVICTED, TOO_LONG, ToolContext
 from orc_core.grounding.sources import Source, read_fenced
 from orc_core.llm.tokens import message_tokens
 from orc_core.markdown.brackets import cited_numbers
 
 
-def deps() -> Deps:
-    return Turn(FakeTools(), says("x")).deps
+def deps() -> Run:
+    return Turn(FakeTools(), says("x")).uses
 
 
 def found(number: int, words: int) -> dict[str, Any]:

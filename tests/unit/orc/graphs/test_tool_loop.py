@@ -1,6 +1,5 @@
 """The loop of a model and its tools: what the model may see and call, and the result."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage, reasons
 from orc.contexts.turn_scope import TurnScope
 from orc.events import Critique, Reset, Token, Tool
-from orc.graphs.tool_loop import TOO_MANY
+from orc.graphs.writer import TOO_MANY
 from orc.settings import TurnSettings
 from orc_core.documents.places import Place, PlaceType
 from orc_core.errors import DependencyDown, NotFound
@@ -99,7 +98,7 @@ async def test_a_model_that_never_stops_calling_tools_answers_from_the_results()
 
     turn = choosing(FakeTools([LIST_TOOL], documents_list={"documents": []}), script)
     state = await turn.run(has_documents=True)
-    assert len(turn.tools.calls) == turn.deps.settings.max_tool_rounds
+    assert len(turn.tools.calls) == turn.uses.context.settings.max_tool_rounds
     assert state.answer is not None
     assert state.answer.startswith("Enough. ")
 
@@ -243,7 +242,7 @@ async def test_unreadable_pages_fail_the_tool_and_not_the_turn() -> None:
     async def down(document_id: str, number: int) -> str:
         raise DependencyDown("The store is down.", dependency="store")
 
-    turn.deps = replace(turn.deps, page_text=down)
+    turn.change(page_text=down)
     state = await turn.run(has_documents=True)
     assert state.answer is not None
     assert "The store is down." in turn.model.calls[-1][0][-1].text
@@ -260,7 +259,7 @@ async def test_text_that_reaches_its_cap_is_a_cut_answer() -> None:
 
     turn.model.script = script
     capped = {"chosen": {**MODEL_CHOOSES["chosen"], "max_output_tokens": 30}}
-    turn.deps = replace(turn.deps, settings=TurnSettings(intents=capped, critic="off"))
+    turn.change(settings=TurnSettings(intents=capped, critic="off"))
     state = await turn.run(has_documents=True)
     assert state.answer == f"The fee is {WITHOUT_SOURCE}{CUT_NOTE}"
     assert turn.model.calls[-1][1]["max_tokens"] == 30
@@ -286,9 +285,9 @@ async def test_model_usage_inside_tools_is_part_of_the_turns_cost() -> None:
     listed = {"documents": [], "metadata": {"usage": used}}
     turn = choosing(FakeTools([LIST_TOOL], documents_list=listed), calls_tool("documents_list"))
     await turn.run(has_documents=True)
-    assert turn.deps.budget.by_tools == Usage(**used)
-    assert turn.deps.budget.total.model_calls == 42
-    assert turn.deps.budget.calls_left == 6
+    assert turn.uses.context.budget.by_tools == Usage(**used)
+    assert turn.uses.context.budget.total.model_calls == 42
+    assert turn.uses.context.budget.calls_left == 6
 
 
 async def test_an_unexpected_error_fails_the_call_and_not_the_turn() -> None:

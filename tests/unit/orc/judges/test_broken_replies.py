@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,7 +61,7 @@ async def model(address: str) -> AsyncIterator[ChatModel]:
 def turn_judged_by(model: ChatModel, said: str) -> Turn:
     found = {"passages": [passage("secret-id", 5, "The fee is 10.")], "steps": []}
     turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(said), critic_seconds=2)
-    turn.deps = replace(turn.deps, judge=ModelJudge(model, "Judge."))
+    turn.change(judge=ModelJudge(model, "Judge."))
     return turn
 
 

@@ -103,7 +103,7 @@ async def test_what_a_user_says_is_recalled_in_later_turns(
 
 
 async def test_a_withdrawn_wish_is_gone_until_it_is_said_again(
-    log: SqliteTurnLog, memory_service: MemoryService, store: Store
+    log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     wish = "Please answer in German."
     await memory_service.update(head := await ask(log, f"My name is Ada. {wish}"))

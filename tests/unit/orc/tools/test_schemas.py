@@ -1,6 +1,5 @@
 """Tools as a model sees them: nothing in a schema or a result names a file, user or conversation."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -70,17 +69,18 @@ async def test_tools_that_change_something_are_offered_only_if_they_are_switched
         ToolSchema(name=name, description="", input_schema=SCHEMA, only_reads=name == "search")
         for name in ("search", "attach")
     ]
-    assert [each.name for each in await available_tools(Turn(FakeTools(tools)).deps)] == ["search"]
-    on = replace(Turn(FakeTools(tools)).deps, update_tools=frozenset({"attach"}))
-    assert [each.name for each in await available_tools(on)] == ["search", "attach"]
-    off = replace(on, tools_off=frozenset({"attach"}))
-    assert [each.name for each in await available_tools(off)] == ["search"]
+    turn = Turn(FakeTools(tools))
+    assert [each.name for each in await available_tools(turn.uses)] == ["search"]
+    turn.change(update_tools=frozenset({"attach"}))
+    assert [each.name for each in await available_tools(turn.uses)] == ["search", "attach"]
+    turn.change(tools_off=frozenset({"attach"}))
+    assert [each.name for each in await available_tools(turn.uses)] == ["search"]
 
 
 async def test_disabled_tools_and_document_chat_are_not_offered() -> None:
     tools = [ToolSchema(name=name, description="", input_schema=SCHEMA) for name in ("search", "other")]
     turn = Turn(FakeTools([*tools, CHAT_TOOL]), tools_off=frozenset({"search"}))
-    available = await available_tools(turn.deps)
+    available = await available_tools(turn.uses)
     assert [tool.name for tool in available] == ["other", "document_chat"]
     assert [tool["function"]["name"] for tool in function_definitions(available)] == ["other"]
 

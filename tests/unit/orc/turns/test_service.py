@@ -35,7 +35,6 @@ from orc.limits.models import RateLimit
 from orc.limits.store import LimitStore
 from orc.limits.window import Window
 from orc.settings import TurnSettings
-from orc.tools.ports import ToolSchema
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService
 from orc_core.errors import DependencyDown, NotFound, OrcError, TooMany, TurnInFlight
@@ -43,7 +42,7 @@ from orc_core.infra.model_settings import ModelFacts
 from orc_core.infra.sqlite import Database
 from orc_core.infra.telemetry.spans import span
 from orc_core.llm.model_catalog import ModelCatalogue
-from orc_core.models import Document, Page
+from orc_core.models import Document
 from orc_core.names import Owner
 
 pytestmark = pytest.mark.slow
@@ -169,28 +168,6 @@ async def test_a_hanging_store_has_a_time_limit(log: Log, tools: SlowTools) -> N
     failed = await ending(await turn_service(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
     assert isinstance(failed, Failed)
     assert (failed.problem.status, failed.problem.dependency) == (503, "store")
-
-
-async def test_a_turn_reads_each_page_once(log: Log, tools: SlowTools) -> None:
-    class Pages(FakeLibrary):
-        asked: list[tuple[str, int]] = []
-
-        async def list_documents(self, owner: Owner) -> list[Document]:
-            return await self.resolve(owner, ["a.pdf"])
-
-        async def page_of(self, document_id: str, number: int) -> Page | None:
-            self.asked.append((document_id, number))
-            return Page(number=number, text="The fee is 10.")
-
-    place = {"document_id": "d", "page_id": "d.p1", "page_number": 1, "blob_name": "a.pdf"}
-    shown = {"summary": "", "topics": [], "matches": ["The fee is 10."], "text": "The fee is 10.", "start": 0}
-    tools.schemas = [ToolSchema(name="search_pages", description="", input_schema={})]
-    tools.results["search_pages"] = {"pages": [{**place, **shown}], "steps": []}
-    parts = turn_service(log, tools, shelf := Pages())._parts
-    lazy = TurnService(replace(parts, settings=TurnSettings(lazy_retrieval=True)))
-    assert isinstance(await ending(await lazy.start(asking(), CALLER)), Done)
-    assert shelf.asked.count(("d", 1)) == 1
-    assert len(shelf.asked) == len(set(shelf.asked))
 
 
 async def test_the_retry_of_a_turn_that_is_being_answered_does_not_count(log: Log, tools: SlowTools) -> None:
@@ -377,9 +354,10 @@ async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window
         models=replace(base.models, critic=critic),
         catalogue=ModelCatalogue({"small": ModelFacts(context_window=20_000)}),
         settings=TurnSettings.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
-        graph=cast(TurnGraph, graph := RecordingGraph()),
     )
-    await (await TurnService(parts).start(asking(), CALLER)).last()
+    service = TurnService(parts)
+    service._runner._graph = cast(TurnGraph, graph := RecordingGraph())
+    await (await service.start(asking(), CALLER)).last()
     policy = graph.policy
     used = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
     assert used <= 20_000 - INSTRUCTIONS_AND_TOOLS - 9000

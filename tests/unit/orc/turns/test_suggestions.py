@@ -7,16 +7,16 @@ from typing import Any
 
 import httpx
 import pytest
-from langgraph.types import GraphOutput
+from langchain_core.messages import AIMessage
 
+from devkit.fakes import FakeTools, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import App, AppProvider
 from orc.events import Done, Suggested
-from orc.graphs.graph import Channels
-from orc.graphs.models import Attempt
 from orc.identity import Principal
 from orc.settings import AuthMode, Settings
+from orc.turns.dependencies import TurnDependencies
 from orc.turns.requests import TurnRequest
 from orc.turns.suggestions import Suggestions, subject_of
 from orc_core.bootstrap import open_documents
@@ -48,18 +48,17 @@ Lost devices are reported within an hour.
 """
 
 
-class Graph:
-    """Answers without looking anything up."""
-
-    async def ainvoke(self, state: Channels, config: Any, *, context: Any, version: str) -> GraphOutput[Any]:
-        return GraphOutput({"turn": state["turn"].model_copy(update={"attempt": Attempt(answer="28 days.")})})
+def answering(parts: TurnDependencies) -> TurnDependencies:
+    """Answers without what a tool found."""
+    model, _ = scripted(lambda _messages, _options: AIMessage("28 days."))
+    return replace(parts, models=models_of(model), tools=FakeTools())
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """An API with a conversation of ann's whose document is indexed and analysed."""
     settings = Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)
-    app = create_app(settings, lambda parts: replace(parts, graph=Graph()))  # type: ignore[arg-type]
+    app = create_app(settings, answering)
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app),
         base_url="http://127.0.0.1/api",

@@ -8,18 +8,19 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from devkit.fakes import scripted
+from devkit.store_pairs import items_here
 from orc.identity import Principal
 from orc.limits.models import TASKS, RateLimit, RateLimited
-from orc.limits.sqlite import SCHEMA, SqliteLimitStore
+from orc.limits.store import LimitStore
 from orc.limits.window import Window
-from orc.traces import sqlite as traces_sqlite
 from orc.traces.models import TraceFilter
-from orc.traces.sqlite import SqliteTraceStore
+from orc.traces.store import TraceStore
 from orc.turns.tasks import Tasks
 from orc.user_limits import UserLimit, UserTurns
 from orc_core.errors import BudgetExceeded, TooMany
 from orc_core.infra.sqlite import Database
 from orc_core.llm.model_catalog import ModelCatalogue
+from orc_core.storage.sqlite.tables import TABLES
 
 ANN, BOB = Principal("acme", "ann"), Principal("acme", "bob")
 
@@ -27,7 +28,7 @@ ANN, BOB = Principal("acme", "ann"), Principal("acme", "bob")
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = Database(tmp_path / "orc.db")
-    await opened.migrate(SCHEMA, traces_sqlite.SCHEMA)
+    await opened.migrate(TABLES["limits"].schema, TABLES["traces"].schema)
     yield opened
     await opened.close()
 
@@ -39,9 +40,9 @@ def tasks_of(database: Database, *, most: int = 3, at_a_time: int = 5, fails: bo
         return AIMessage("A <b>title</b>")
 
     model, _ = scripted(reply)
-    limit = RateLimit(SqliteLimitStore(database), TASKS, Window(most, 3600))
+    limit = RateLimit(LimitStore(items_here(database, "limits")), TASKS, Window(most, 3600))
     held = UserLimit(at_a_time, "tasks")
-    return Tasks(model, limit, held, SqliteTraceStore(database), ModelCatalogue())
+    return Tasks(model, limit, held, TraceStore(items_here(database, "traces")), ModelCatalogue())
 
 
 async def ask(tasks: Tasks, caller: Principal = ANN) -> str:
@@ -67,7 +68,7 @@ async def test_only_some_tasks_of_a_user_are_under_way_at_a_time(database: Datab
 async def test_a_task_is_in_the_traces_and_in_the_totals(fails: bool, database: Database) -> None:
     tasks = tasks_of(database, fails=fails)
     await asyncio.gather(ask(tasks), return_exceptions=True)
-    kept, _ = await SqliteTraceStore(database).page("acme", TraceFilter(), limit=5)
+    kept, _ = await TraceStore(items_here(database, "traces")).page("acme", TraceFilter(), limit=5)
     (trace,) = kept
     assert (trace.intent, trace.user_id, trace.status) == ("task", "ann", "failed" if fails else "done")
     assert [(call.role, call.output_tokens > 0) for call in trace.calls] == (

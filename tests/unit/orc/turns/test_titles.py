@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
-from langgraph.types import GraphOutput
 
 from devkit.fakes import FakeTools, WordCounter, models_of, scripted
 from devkit.held_turns import FakeLibrary
@@ -17,8 +16,6 @@ from orc.bootstrap import load_prompts
 from orc.conversations.models import TitleBy
 from orc.conversations.turn_log import TurnLog
 from orc.events import Done, Event, Failed, TitleUpdated
-from orc.graphs.graph import Channels, TurnGraph
-from orc.graphs.models import Attempt, Deps
 from orc.identity import Principal
 from orc.memory.models import ConversationMemory
 from orc.settings import TurnSettings
@@ -62,7 +59,7 @@ class Titler:
         return schema(title=self.reply)
 
 
-class Graph:
+class Writer:
     """Answers at once, or fails."""
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -70,12 +67,11 @@ class Graph:
         self.titles_begun: list[int] = []
         self.titler: Titler | None = None
 
-    async def ainvoke(self, state: Channels, config: Any, *, context: Deps, version: str) -> GraphOutput[Any]:
-        await asyncio.sleep(0)
+    def __call__(self, _messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
         self.titles_begun.append(len(self.titler.prompts) if self.titler else 0)
         if self.error is not None:
             raise self.error
-        return GraphOutput({"turn": state["turn"].model_copy(update={"attempt": Attempt(answer="25 days.")})})
+        return AIMessage("25 days.")
 
 
 @pytest.fixture
@@ -86,22 +82,21 @@ async def log(tmp_path: Path) -> AsyncIterator[TurnLog]:
     await database.close()
 
 
-def models_with(titler: Titler | None) -> ChatModels:
-    model, _ = scripted(lambda _messages, _options: AIMessage("25 days."))
+def models_with(titler: Titler | None, writer: Writer) -> ChatModels:
+    model, _ = scripted(writer)
     return replace(models_of(model), titler=cast("ChatModel | None", titler))
 
 
-def turn_service(log: TurnLog, titler: Titler | None, graph: Graph | None = None) -> TurnService:
-    graph = graph or Graph()
-    graph.titler = titler
+def turn_service(log: TurnLog, titler: Titler | None, writer: Writer | None = None) -> TurnService:
+    writer = writer or Writer()
+    writer.titler = titler
     parts = TurnDependencies(
         log=log,
         library=FakeLibrary(),  # type: ignore[arg-type]
         tools=FakeTools(),
         scope_tokens=ScopeTokens("k" * 32),
-        graph=cast("TurnGraph", graph),
         memory=ConversationMemory(),
-        models=models_with(titler),
+        models=models_with(titler, writer),
         catalogue=ModelCatalogue(),
         counter=WordCounter(),
         prompts=load_prompts(),
@@ -217,7 +212,7 @@ async def test_after_three_turns_without_a_title_the_words_stay(log: TurnLog) ->
 async def test_a_turn_that_fails_has_a_title_too(log: TurnLog) -> None:
     titler = Titler()
     titler.may_answer.set()
-    failing = Graph(DependencyDown("away", dependency="model"))
+    failing = Writer(DependencyDown("away", dependency="model"))
     events = await events_of(await turn_service(log, titler, failing).start(asking(), CALLER))
     assert isinstance(events[-1], Failed)
     assert titles_in(events)[-1] == ("Leave of new employees", "model")
@@ -250,12 +245,12 @@ async def test_a_response_that_is_no_stream_does_not_wait(
 
 @pytest.mark.slow
 async def test_a_model_that_writes_the_answers_begins_after_the_answer(log: TurnLog) -> None:
-    titler, graph = Titler(name="scripted"), Graph()
+    titler, graph = Titler(name="scripted"), Writer()
     titler.may_answer.set()
     await events_of(await turn_service(log, titler, graph).start(asking(), CALLER))
     assert graph.titles_begun == [0]
     assert await title_of(log, "Leave of new employees") is TitleBy.MODEL
-    other = Graph()
+    other = Writer()
     await log.delete(OWNER)
     await events_of(
         await turn_service(log, titler := Titler(down=ValueError()), other).start(asking(), CALLER)
