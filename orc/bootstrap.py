@@ -40,7 +40,7 @@ from orc.traces.store import TraceStore
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
-from orc_core.analysis.models import AnalysisStore
+from orc_core.analysis.store import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures
 from orc_core.documents.service import DocumentService
