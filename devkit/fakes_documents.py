@@ -8,7 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from devkit.store_pairs import items_here
 from orc_core.analysis.service import Analyser, DocumentAnalyses
+from orc_core.analysis.store import AnalysisStore
+from orc_core.documents.catalog import Catalog
 from orc_core.documents.ingestion import Ingestion
 from orc_core.documents.service import DocumentService
 from orc_core.documents.stores import Stores
@@ -23,8 +26,9 @@ from orc_core.names import Owner
 from orc_core.storage.folder import FolderBlobStore
 from orc_core.storage.sqlite import documents as sqlite_documents
 from orc_core.storage.sqlite import queue as sqlite_queue
-from orc_core.storage.sqlite.documents import SqliteAnalysisStore, SqliteCatalog, SqlitePageStore
+from orc_core.storage.sqlite.documents import SqlitePageStore
 from orc_core.storage.sqlite.queue import SqliteJobQueue
+from orc_core.storage.sqlite.tables import TABLES
 
 LEASE_SECONDS = 6.0
 Hook = Callable[[], Awaitable[object]]
@@ -134,11 +138,11 @@ class FakeIndex:
         self.passages.pop(document_id, None)
 
 
-class HookedCatalog(SqliteCatalog):
+class HookedCatalog(Catalog):
     """The SQLite catalog, with hooks around every save."""
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        super().__init__(items_here(database, "documents"))
         self.before_save: Hook = pass_by
         self.after_save: Hook = pass_by
 
@@ -191,7 +195,7 @@ class DocumentSide:
         self.catalog = HookedCatalog(self.database)
         self.pages = HookedPages(self.database)
         self.queue = SqliteJobQueue(self.database, clock=self.clock)
-        self.analyses = SqliteAnalysisStore(self.database)
+        self.analyses = AnalysisStore(items_here(self.database, "analyses"))
         self.stores = Stores(
             blobs=self.blobs,
             catalog=self.catalog,
@@ -240,10 +244,10 @@ async def open_document_side(
 ) -> AsyncIterator[DocumentSide]:
     database = Database(folder / "orc.db")
     await database.migrate(
-        sqlite_documents.CATALOG_SCHEMA,
+        TABLES["documents"].schema,
         sqlite_documents.PAGES_SCHEMA,
         sqlite_queue.SCHEMA,
-        sqlite_documents.ANALYSES_SCHEMA,
+        TABLES["analyses"].schema,
     )
     yield DocumentSide(folder, database, extractor=extractor or FakeExtractor())
     await database.close()

@@ -12,9 +12,9 @@ import pytest
 
 from orc.conversations.models import Begun, NewTurn
 from orc.conversations.turn_log import TurnLog
+from orc_core.infra.items import Change
 from orc_core.names import Owner
 from orc_core.storage.cosmos import client as items
-from orc_core.storage.cosmos.client import Container, Item, Operation
 from orc_core.storage.queue import JsonBlobs
 
 begin, wire, write = TurnLog.begin, items._wire, JsonBlobs.write
@@ -23,13 +23,10 @@ begin, wire, write = TurnLog.begin, items._wire, JsonBlobs.write
 def ignore_etags(patch: pytest.MonkeyPatch) -> None:
     """Cosmos DB: every write takes the place of whatever is there."""
 
-    async def replace(self: Container, item: Item, _etag: str) -> None:
-        await self.upsert(item)
+    def unconditional(operation: Change) -> Any:
+        kind = "delete" if operation.kind == "delete" else "upsert"
+        return wire(Change(kind, operation.id, operation.item))
 
-    def unconditional(operation: Operation) -> Any:
-        return wire(operation._replace(version=None, kind=operation.kind.replace("create", "upsert")))
-
-    patch.setattr(Container, "replace", replace)
     patch.setattr(items, "_wire", unconditional)
 
 

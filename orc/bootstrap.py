@@ -41,7 +41,7 @@ from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
 from orc.turns.tasks import PER_MESSAGE, Tasks
 from orc.user_limits import UserLimit, UserTurns
-from orc_core.analysis.models import AnalysisStore
+from orc_core.analysis.store import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures
 from orc_core.documents.service import DocumentService

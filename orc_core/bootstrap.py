@@ -7,8 +7,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from orc_core.analysis.allowance import DailyTokens
-from orc_core.analysis.models import AnalysisStore
 from orc_core.analysis.service import Analyser, DocumentAnalyses
+from orc_core.analysis.store import AnalysisStore
+from orc_core.documents.catalog import Catalog
 from orc_core.documents.ingestion import Ingestion
 from orc_core.documents.pictures import PagePictures, PictureFolder
 from orc_core.documents.placing import place_documents
@@ -38,7 +39,6 @@ from orc_core.storage.factory import (
     SCHEMAS,
     StorageClients,
     build_contents,
-    build_records,
     build_search,
     open_clients,
 )
@@ -89,7 +89,8 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
             stack.enter_context(in_use(settings.data_dir))
             await clients.database.migrate(*SCHEMAS)
         counter = TiktokenCounter(tools_as_json=settings.has_other_server)
-        documents = _build(settings, clients, counter, stack, analyser=analyser)
+        records = Catalog(await clients.items("documents")), AnalysisStore(await clients.items("analyses"))
+        documents = _build(settings, clients, records, counter, stack, analyser=analyser)
         await _place_earlier_documents(documents, stack)
         yield documents
 
@@ -121,6 +122,7 @@ async def _place_earlier_documents(documents: Documents, stack: AsyncExitStack) 
 def _build(
     settings: CoreSettings,
     clients: StorageClients,
+    records: tuple[Catalog, AnalysisStore],
     counter: TokenCounter,
     stack: AsyncExitStack,
     *,
@@ -133,7 +135,7 @@ def _build(
     if (provider := open_provider(settings, clients.credentials)) is not None:
         stack.push_async_callback(provider.aclose)
     embedder = build_embedder(settings, counter, provider)
-    catalog, analyses = build_records(clients)
+    catalog, analyses = records
     blobs, pages, queue = build_contents(settings, clients)
     files = build_provider_files(settings, provider, catalog=catalog, blobs=blobs)
     index, vectors, retriever = build_search(settings, clients, pages, embedder)

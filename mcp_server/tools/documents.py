@@ -18,7 +18,8 @@ from mcp_server.tools.registration import (
     offer,
     success,
 )
-from orc_core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis
+from orc_core.analysis.models import AnalysisStatus, DocumentAnalysis
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.places import ALL, Accessible, PlaceType
 from orc_core.documents.scope import Scope
 from orc_core.documents.service import DocumentService

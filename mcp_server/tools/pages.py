@@ -18,7 +18,7 @@ from mcp_server.tools.registration import (
     success,
 )
 from mcp_server.tools.scope_filter import current_analyses, page_text, read_document
-from orc_core.analysis.models import AnalysisStore
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.scope import Scope
 from orc_core.documents.service import DocumentService
 from orc_core.errors import InvalidInput, NoReadableDocument, NotFound

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from mcp_server.tools.registration import CallScope, ContextName, offer, page_line, success
 from mcp_server.tools.scope_filter import Listed, current_analyses, documents_in_scope, page_text
-from orc_core.analysis.models import AnalysisStore, Connection, PageAnalysis, TypeUse
+from orc_core.analysis.models import Connection, PageAnalysis, TypeUse
 from orc_core.analysis.relations import Direction, build_ontology, follow
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.places import ALL
 from orc_core.documents.scope import Scope
 from orc_core.documents.service import DocumentService

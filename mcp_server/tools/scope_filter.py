@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from orc_core.analysis.models import AnalysisStore, DocumentAnalysis
+from orc_core.analysis.models import DocumentAnalysis
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.places import Accessible, DocumentOrigin
 from orc_core.documents.scope import Scope
 from orc_core.documents.service import DocumentService

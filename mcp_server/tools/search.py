@@ -28,7 +28,8 @@ from mcp_server.tools.scope_filter import (
     readable_documents,
     searched_document,
 )
-from orc_core.analysis.models import AnalysisStore, PageAnalysis
+from orc_core.analysis.models import PageAnalysis
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.places import ALL, Accessible
 from orc_core.documents.ports import PlaceRetriever
 from orc_core.documents.scope import Scope

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from orc.conversations.models import Turn
 from orc.conversations.turn_log import TurnLog
-from orc_core.analysis.models import AnalysisStore, PageAnalysis
+from orc_core.analysis.models import PageAnalysis
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.ports import Retriever
 from orc_core.documents.service import DocumentService
 from orc_core.errors import NotFound

@@ -1,8 +1,7 @@
 """The models of page analysis (entity, anchor, relation, analysis, ontology) and the port of their store."""
 
-from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import Field
 
@@ -132,28 +131,3 @@ class Ontology(Record):
     entity_types: list[TypeUse] = []
     relation_types: list[TypeUse] = []
     aliases: list[Alias] = []
-
-
-class AnalysisStore(Protocol):
-    """Analyses by document and page."""
-
-    async def save(self, analysis: DocumentAnalysis) -> None:
-        """Insert or replace the document's analysis; its pages stay as they are."""
-
-    async def save_pages(self, analysis: DocumentAnalysis, analyses: Sequence[PageAnalysis]) -> bool:
-        """Insert or replace the analyses of these pages together with the document's own, in one step.
-
-        Stores nothing and returns False if the stored analysis is gone or has another etag or method.
-        """
-
-    async def get(self, document_ids: Sequence[str]) -> dict[str, DocumentAnalysis]:
-        """The analyses of these documents by id; documents without one are left out."""
-
-    async def pages(self, document_id: str, numbers: Sequence[int] | None = None) -> list[PageAnalysis]:
-        """The analyses of the pages with these numbers (all: None), in order; absent ones are left out."""
-
-    async def copy(self, source_id: str, target: DocumentAnalysis) -> None:
-        """Replace the target's analysis by `target`, and its pages by those of the source document."""
-
-    async def delete(self, document_id: str) -> None:
-        """Remove the analysis of a document and of its pages."""

@@ -12,7 +12,8 @@ from orc_core.analysis.allowance import DailyTokens
 from orc_core.analysis.document_context import DocumentContext
 from orc_core.analysis.extractive import analyse_page
 from orc_core.analysis.llm import PageReader, Summariser, batches, load_prompts
-from orc_core.analysis.models import EXTRACTIVE, AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
+from orc_core.analysis.models import EXTRACTIVE, AnalysisStatus, DocumentAnalysis, PageAnalysis
+from orc_core.analysis.store import AnalysisStore
 from orc_core.analysis.summaries import Overview, overview
 from orc_core.errors import BudgetExceeded, OrcError, Unavailable
 from orc_core.infra.slices import slices

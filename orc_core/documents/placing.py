@@ -2,7 +2,8 @@
 
 import logging
 
-from orc_core.documents.ports import Catalog, PassageIndex
+from orc_core.documents.catalog import Catalog
+from orc_core.documents.ports import PassageIndex
 
 log = logging.getLogger(__name__)
 

@@ -6,12 +6,11 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount
+from orc_core.documents.places import Accessible
 from orc_core.errors import OrcError
 from orc_core.models import (
     BlobProperties,
     Document,
-    DocumentStatus,
     FileRef,
     Hit,
     Job,
@@ -22,8 +21,6 @@ from orc_core.models import (
     PresignedUpload,
     Progress,
     Retrieval,
-    StoredFile,
-    UnwantedFile,
 )
 from orc_core.names import BlobPath, Owner
 
@@ -60,85 +57,6 @@ class BlobStore(Protocol):
 
     async def ping(self) -> None:
         """Raise DependencyDown if the store cannot be used now."""
-
-
-class Catalog(Protocol):
-    """Records of documents and of their files at the model provider."""
-
-    async def get(self, owner: Owner, document_ids: Sequence[str]) -> list[Document]:
-        """The owner's records with these ids, in this order; unknown ids are left out."""
-
-    async def list_in(self, owner: Owner) -> list[Document]:
-        """All records of a conversation, oldest first."""
-
-    async def find(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
-        """Those of these documents that are accessible, in this order."""
-
-    async def page(
-        self,
-        accessible: Accessible,
-        *,
-        after: str,
-        limit: int,
-        name: str = "",
-        status: DocumentStatus | None = None,
-    ) -> DocumentsPage:
-        """At most `limit` accessible records, place by place in the order of listings, in each by id.
-
-        They follow the cursor `after`, "" for the first page. Only those whose name contains `name`, in lower
-        or upper case, and which have this status. Documents that stay are in exactly one page.
-        """
-
-    async def count(self, accessible: Accessible) -> list[PlaceCount]:
-        """How many documents are accessible through each place, in the order of listings."""
-
-    async def save(self, document: Document) -> None:
-        """Insert or replace a record."""
-
-    async def advance(self, document: Document) -> bool:
-        """Replace the record if ETag and generation are unchanged; returns whether it was replaced."""
-
-    async def duplicates(self, owner: Owner, sha256: str) -> list[Document]:
-        """All readable documents of the user with these bytes, of any conversation."""
-
-    async def stored_bytes(self, organization_id: str) -> int:
-        """The sizes of all documents of the organization together, in bytes."""
-
-    async def unfinished(self) -> list[Document]:
-        """Records of all owners that are neither completed nor failed, oldest first.
-
-        An item that this version cannot parse is logged and left out, so that it does not block the others.
-        """
-
-    async def completed(self) -> list[Document]:
-        """Completed records of all owners, oldest first, without those that this version cannot parse."""
-
-    async def delete(self, path: BlobPath) -> None:
-        """Remove the record and its file references; a missing record is no error."""
-
-    async def live_files(self, documents: Sequence[Document]) -> list[StoredFile]:
-        """Unexpired file references for the current bytes of exactly these documents."""
-
-    async def save_files(self, files: Sequence[StoredFile]) -> None:
-        """Insert references; earlier ones of the same documents are replaced."""
-
-    async def files_of(self, path: BlobPath) -> list[StoredFile]:
-        """All file references of a document, including expired ones and those of earlier bytes."""
-
-    async def drop_files(self, files: Sequence[StoredFile]) -> None:
-        """Remove these references unless they have been replaced."""
-
-    async def add_unwanted(self, files: Sequence[UnwantedFile]) -> None:
-        """Note that these files are to be deleted at their provider."""
-
-    async def unwanted(self) -> list[UnwantedFile]:
-        """Files of any owner that are still to be deleted, at most a hundred."""
-
-    async def drop_unwanted(self, files: Sequence[UnwantedFile]) -> None:
-        """Remove the notes about these files; a missing one is no error."""
-
-    async def ping(self) -> None:
-        """Raise DependencyDown if the catalog cannot be used now."""
 
 
 class PageStore(Protocol):

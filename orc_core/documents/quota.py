@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from orc_core.documents.ports import Catalog
+from orc_core.documents.catalog import Catalog
 from orc_core.errors import StorageFull
 
 KEPT_SECONDS = 30.0

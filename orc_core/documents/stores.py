@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from orc_core.documents.catalog import Catalog
 from orc_core.documents.pictures import PictureFolder
 from orc_core.documents.ports import (
     BlobStore,
-    Catalog,
     DocumentAnalyses,
     JobQueue,
     PageStore,

@@ -32,7 +32,7 @@ FEW = 64
 """Reading this many rows of about a kilobyte by a key takes less time than passing the work to a thread."""
 IN_LIST = "IN (SELECT value FROM json_each(?))"
 """A condition with one parameter: a list as JSON, of any length."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The version of the tables, stored as `user_version`. Orc 0.2 and earlier stored none, which reads as 0."""
 LOG_BYTES = 4 * 1024 * 1024
 """The size to which SQLite cuts the log after a large transaction; it grows to about that in any case."""

@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from orc_core.documents.ports import PDF, Attachment, BlobStore, Catalog, ProviderFiles
+from orc_core.documents.catalog import Catalog
+from orc_core.documents.ports import PDF, Attachment, BlobStore, ProviderFiles
 from orc_core.errors import OrcError
 from orc_core.infra.settings import DAY_SECONDS, MIB, CoreSettings
 from orc_core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured

@@ -21,19 +21,19 @@ from orc_core.infra.sqlite import SCHEMA_VERSION, check_version, damage_of
 from orc_core.models import Record
 from orc_core.storage.file_names import original_name
 from orc_core.storage.folder import FolderBlobStore, blob_path, etag_of
+from orc_core.storage.sqlite.items import adopt
+from orc_core.storage.sqlite.tables import ANALYSES, DOCUMENTS
 
 FORMAT = 1
 DATABASE, KEY, BLOBS, MANIFEST = "orc.db", "scope.key", "blobs", "manifest.json"
 BLOB_PARTS = 5
 _BLOCK = 1024 * 1024
 _NEW_ETAGS = (
-    "UPDATE documents SET body = json_set(body, '$.etag', :new)"
-    " WHERE document_id = :id AND body ->> 'etag' = :old AND organization_id = :organization"
-    " AND user_id = :user AND conversation_id = :conversation",
-    "UPDATE stored_files SET etag = :new, body = json_set(body, '$.etag', :new)"
-    " WHERE organization_id = :organization AND document_id = :id AND etag = :old",
-    "UPDATE analyses SET etag = :new, body = json_set(body, '$.etag', :new)"
-    " WHERE document_id = :id AND etag = :old",
+    "UPDATE items_documents SET body = json_set(body, '$.etag', :new)"
+    " WHERE id IN ('document:' || :id, 'file:' || :id) AND body ->> '$.etag' = :old"
+    " AND organization_id = :organization AND user_id = :user AND conversation_id = :conversation",
+    "UPDATE items_analyses SET body = json_set(body, '$.etag', :new)"
+    " WHERE document_id = :id AND id = 'analysis' AND body ->> '$.etag' = :old",
     "UPDATE jobs SET etag = :new WHERE document_id = :id AND etag = :old",
 )
 
@@ -210,6 +210,10 @@ def _check(data_dir: Path) -> None:
 def _adopt_etags(data_dir: Path, manifest: Manifest) -> None:
     """Give the records the ETags of the restored files, which have other inodes: nothing is read again."""
     with closing(sqlite3.connect(data_dir / DATABASE)) as database, database:
+        for table in (DOCUMENTS, ANALYSES):
+            for statement in table.schema.split(";"):
+                database.execute(statement)
+            adopt(database, table)
         for file in manifest.files:
             if file.etag:
                 path = blob_path(file.name.split("/")[1:])

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from orc_core.analysis.models import AnalysisStore
 from orc_core.documents import ports
 from orc_core.errors import DependencyDown, InvalidInput
 from orc_core.infra.azure import Credentials
@@ -127,25 +126,11 @@ def credential_for(key: SecretStr | None, credentials: Credentials) -> "str | As
 
 
 SCHEMAS = (
-    sqlite_documents.CATALOG_SCHEMA,
     sqlite_documents.PAGES_SCHEMA,
     sqlite_queue.SCHEMA,
     sqlite_vectors.SCHEMA,
-    sqlite_documents.ANALYSES_SCHEMA,
     sqlite_passages.SCHEMA,
 )
-
-
-def build_records(clients: StorageClients) -> tuple[ports.Catalog, AnalysisStore]:
-    """The records of documents, and what page analysis has found."""
-    if clients.cosmos is None:
-        file = clients.file
-        return sqlite_documents.SqliteCatalog(file), sqlite_documents.SqliteAnalysisStore(file)
-    from orc_core.storage.cosmos.analyses import CosmosAnalysisStore
-    from orc_core.storage.cosmos.catalog import CosmosCatalog
-
-    container = clients.cosmos.container
-    return CosmosCatalog(container("documents")), CosmosAnalysisStore(container("analyses"))
 
 
 def build_contents(

@@ -18,9 +18,11 @@ from orc_core.storage.folder import FolderBlobStore, etag_of
 NAMED = 3
 """How many documents a finding names."""
 RESTORE = "Stop Orc and restore a backup: orc restore FILE --force."
+_RECORDS = "SELECT id, body FROM items_documents WHERE id LIKE 'document:%'"
 _WITHOUT_TEXT = """
-SELECT document_id FROM documents WHERE body ->> 'readable' AND body ->> 'pages' !=
-    (SELECT count(*) FROM pages WHERE pages.document_id = documents.document_id)
+SELECT body ->> 'document_id' FROM items_documents
+WHERE id LIKE 'document:%' AND readable AND body ->> 'pages' !=
+    (SELECT count(*) FROM pages WHERE pages.document_id = body ->> 'document_id')
 """
 
 
@@ -59,7 +61,7 @@ def inspect_documents(path: Path, blobs: FolderBlobStore) -> list[Finding]:
         textless = [row[0] for row in database.execute(_WITHOUT_TEXT)]
         # Files after records, as an upload stores them before; what is deleted meanwhile is in neither.
         files = {blob: etag_of(file.stat()) for blob, file in blobs.files()}
-        still_there = {row[0] for row in database.execute("SELECT document_id FROM documents")}
+        still_there = {item_id.removeprefix("document:") for item_id, _ in database.execute(_RECORDS)}
     records = {blob: document for blob, document in records.items() if document.document_id in still_there}
     found = list(_findings(files, records, [blob for blob in records if blob.document_id in textless]))
     if unreadable:
@@ -70,7 +72,7 @@ def inspect_documents(path: Path, blobs: FolderBlobStore) -> list[Finding]:
 def _records(database: sqlite3.Connection) -> tuple[dict[BlobPath, Document], int]:
     """The records by path, and how many cannot be read."""
     records, unreadable = {}, 0
-    for (body,) in database.execute("SELECT body FROM documents"):
+    for _, body in database.execute(_RECORDS):
         try:
             document = Document.model_validate_json(body)
             records[document.path] = document

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
-from orc_core.documents.ports import PDF, Attachment, BlobStore, Catalog, plain_name
+from orc_core.documents.catalog import Catalog
+from orc_core.documents.ports import PDF, Attachment, BlobStore, plain_name
 from orc_core.errors import NotFound, OrcError
 from orc_core.llm.later import Later
 from orc_core.llm.provider import Provider

@@ -2,18 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from devkit.azure.targets import Target
-from orc_core.analysis.models import AnalysisStore, Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
-from orc_core.infra.sqlite import Database
-from orc_core.storage.cosmos.analyses import CosmosAnalysisStore
-from orc_core.storage.sqlite.documents import ANALYSES_SCHEMA as SCHEMA
-from orc_core.storage.sqlite.documents import SqliteAnalysisStore
-from tests.unit.orc_core.storage.cosmos_containers import fresh_database, opened
+from devkit.store_pairs import ADAPTERS, opened_items
+from orc_core.analysis.models import Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
+from orc_core.analysis.store import AnalysisStore
 
 pytestmark = pytest.mark.contract("analyses")
 
@@ -32,32 +27,15 @@ PAGES = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "cosmos"])
+@pytest.fixture(params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@asynccontextmanager
-async def in_sqlite(folder: Path) -> AsyncIterator[AnalysisStore]:
-    database = Database(folder / "orc.db")
-    await database.migrate(SCHEMA)
-    yield SqliteAnalysisStore(database)
-    await database.close()
-
-
-@asynccontextmanager
-async def in_cosmos(target: Target) -> AsyncIterator[AnalysisStore]:
-    async with fresh_database(target) as database, opened(target, database, "analyses") as way:
-        yield CosmosAnalysisStore(way.container)
-
-
 @pytest.fixture
 async def store(request: pytest.FixtureRequest, adapter: str, tmp_path: Path) -> AsyncIterator[AnalysisStore]:
-    opening = (
-        in_sqlite(tmp_path) if adapter == "sqlite" else in_cosmos(request.getfixturevalue("cosmos_target"))
-    )
-    async with opening as opened_store:
-        yield opened_store
+    async with opened_items(adapter, request, tmp_path, "analyses") as open_items:
+        yield AnalysisStore(await open_items())
 
 
 async def test_an_analysis_comes_back_whole(store: AnalysisStore) -> None:

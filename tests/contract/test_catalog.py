@@ -2,24 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devkit.azure.targets import Target
+from devkit.store_pairs import ADAPTERS, items_here, opened_items
+from orc_core.documents.catalog import Catalog
 from orc_core.documents.places import Accessible, Place, PlaceCount, PlaceType, session_place
-from orc_core.documents.ports import Catalog
 from orc_core.errors import DependencyDown, InvalidInput
 from orc_core.infra.sqlite import Database
 from orc_core.models import BlobProperties, Document, DocumentStatus, StoredFile, UnwantedFile
 from orc_core.names import BlobPath, Owner
-from orc_core.storage.cosmos.catalog import CosmosCatalog
-from orc_core.storage.sqlite.documents import CATALOG_SCHEMA as SCHEMA
-from orc_core.storage.sqlite.documents import SqliteCatalog
-from tests.unit.orc_core.storage.cosmos_containers import fresh_database, opened
 
 pytestmark = pytest.mark.contract("catalog")
 
@@ -29,41 +24,17 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Pair = tuple[Catalog, Catalog]
 
 
-@pytest.fixture(params=["sqlite", "cosmos"])
+@pytest.fixture(params=ADAPTERS)
 def adapter(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-@asynccontextmanager
-async def in_sqlite(folder: Path) -> AsyncIterator[Pair]:
-    first, second = Database(folder / "orc.db"), Database(folder / "orc.db")
-    await first.migrate(SCHEMA)
-    yield SqliteCatalog(first, clock=lambda: NOW), SqliteCatalog(second, clock=lambda: NOW)
-    for database in (first, second):
-        await database.close()
-
-
-@asynccontextmanager
-async def in_cosmos(target: Target) -> AsyncIterator[Pair]:
-    async with (
-        fresh_database(target) as database,
-        opened(target, database, "documents") as first,
-        opened(target, database, "documents") as second,
-    ):
-        yield (
-            CosmosCatalog(first.container, clock=lambda: NOW),
-            CosmosCatalog(second.container, clock=lambda: NOW),
-        )
 
 
 @pytest.fixture
 async def pair(request: pytest.FixtureRequest, adapter: str, tmp_path: Path) -> AsyncIterator[Pair]:
     """Two catalogs over the same records, as two processes hold them."""
-    opening = (
-        in_sqlite(tmp_path) if adapter == "sqlite" else in_cosmos(request.getfixturevalue("cosmos_target"))
-    )
-    async with opening as catalogs:
-        yield catalogs
+    async with opened_items(adapter, request, tmp_path, "documents") as open_items:
+        first, second = [Catalog(await open_items(), clock=lambda: NOW) for _ in range(2)]
+        yield first, second
 
 
 @pytest.fixture
@@ -356,7 +327,7 @@ async def test_ping_says_that_the_catalog_is_down(tmp_path: Path) -> None:
     (tmp_path / "orc.db").write_text("not a database, and long enough not to pass for an empty one" * 100)
     database = Database(tmp_path / "orc.db")
     with pytest.raises(DependencyDown) as down:
-        await SqliteCatalog(database).ping()
+        await Catalog(items_here(database, "documents")).ping()
     assert down.value.dependency == "store"
     await database.close()
 

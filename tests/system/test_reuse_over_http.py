@@ -116,9 +116,9 @@ def let_expire(system: System, file_id: str) -> None:
     past = datetime.now(UTC) - timedelta(seconds=1)
     with closing(sqlite3.connect(system.data_dir / "orc.db")) as database, database:
         changed = database.execute(
-            "UPDATE stored_files SET expires_at = ?, body = json_set(body, '$.expires_at', ?)"
+            "UPDATE items_documents SET body = json_set(body, '$.expires_at', ?)"
             " WHERE body ->> 'file_id' = ?",
-            (past.timestamp(), past.isoformat(), file_id),
+            (past.isoformat(), file_id),
         )
     assert changed.rowcount == 1
 

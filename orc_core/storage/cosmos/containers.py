@@ -81,9 +81,13 @@ CONTAINERS = (
 
 def items_of(cosmos: Cosmos, name: str) -> CosmosItems:
     """The items of a container; asks for nothing."""
+    return CosmosItems(cosmos.container(name), partition_of(name))
+
+
+def partition_of(name: str) -> list[str]:
+    """The names of the fields by which a container is partitioned."""
     [definition] = [each for each in CONTAINERS if each.name == name]
-    partition = [path.removeprefix("/") for path in definition.partition_key]
-    return CosmosItems(cosmos.container(name), partition)
+    return [path.removeprefix("/") for path in definition.partition_key]
 
 
 async def create_containers(

@@ -89,22 +89,27 @@ async def open_table(database: Database, table: Table, *, ttl: int | None = None
     """
     await database.migrate(table.schema)
 
-    def adopt(connection: sqlite3.Connection) -> None:
-        connection.create_function("id_part", 2, id_part, deterministic=True)
-        for name, select in table.earlier:
-            if connection.execute(_EXISTS, (name,)).fetchone():
-                columns = ", ".join((*table.key, *OF_EACH, "body"))
-                connection.execute(f"INSERT OR REPLACE INTO {table.table} ({columns}) {select}")
-                if table.fields:
-                    filled = ", ".join(f"{field} = body ->> '$.{field}'" for field in table.fields)
-                    connection.execute(f"UPDATE {table.table} SET {filled}")
-                connection.execute(f"DROP TABLE {name}")
+    def work(connection: sqlite3.Connection) -> None:
+        adopt(connection, table)
         if ttl is not None:
             expiring = f"UPDATE {table.table} SET expires = written + ?1 WHERE expires IS NOT written + ?1"
             connection.execute(expiring, (ttl,))
 
-    await database.write(adopt)
+    await database.write(work)
     return SqliteItems(database, table)
+
+
+def adopt(connection: sqlite3.Connection, table: Table) -> None:
+    """Make items of the rows of Orc 0.2, and remove its tables."""
+    connection.create_function("id_part", 2, id_part, deterministic=True)
+    for name, select in table.earlier:
+        if connection.execute(_EXISTS, (name,)).fetchone():
+            columns = ", ".join((*table.key, *OF_EACH, "body"))
+            connection.execute(f"INSERT OR REPLACE INTO {table.table} ({columns}) {select}")
+            if table.fields:
+                filled = ", ".join(f"{field} = body ->> '$.{field}'" for field in table.fields)
+                connection.execute(f"UPDATE {table.table} SET {filled}")
+            connection.execute(f"DROP TABLE {name}")
 
 
 class SqliteItems:

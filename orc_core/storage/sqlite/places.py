@@ -4,12 +4,11 @@ import json
 import sqlite3
 from collections.abc import Sequence
 
-from orc_core.documents.places import Accessible
+from orc_core.documents.places import Accessible, Area, Portion
 from orc_core.infra.sqlite import IN_LIST
 from orc_core.names import Owner
 from orc_core.search.candidates import best_documents, document_terms, question_terms
 from orc_core.search.query import Period, Question
-from orc_core.storage.sqlite.documents import within
 
 BATCH = 16
 """Documents whose counts are stored together. With more, a save writes to more pages of the database; with
@@ -40,6 +39,7 @@ CREATE TRIGGER IF NOT EXISTS search_document_deleted AFTER DELETE ON search_docu
     DELETE FROM search_owners WHERE document_id = old.document_id;
 END
 """
+_OWNED = "organization_id = ? AND user_id = ? AND conversation_id = ?"
 _KEY = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
 _OF_DOCUMENT = f"DELETE FROM search_terms WHERE document_key = {_KEY} AND term GLOB char(1) || '*'"
 _ADD = "INSERT INTO search_terms VALUES (?, ?, x'', x'')"
@@ -101,8 +101,32 @@ def _documents_in(connection: sqlite3.Connection, accessible: Accessible) -> dic
     """The id and the language of each accessible document by its key."""
     found: dict[int, tuple[str, str]] = {}
     for portion in accessible.portions:
-        condition, values = within(portion, accessible.document_ids)
+        condition, values = _within(portion, accessible.document_ids)
         query = _DOCUMENTS.format(places=_IN_PLACES.format(within=condition))
         rows: Sequence[tuple[int, str, str]] = connection.execute(query, values).fetchall()
         found |= {key: (document_id, language) for key, document_id, language in rows}
     return found
+
+
+def _within(portion: Portion, document_ids: frozenset[str] | None) -> tuple[str, list[object]]:
+    """The condition that a document is in a portion, and has one of these ids if there are any."""
+    condition, values = _in_area(portion.area)
+    for area in portion.outside:
+        other, more = _in_area(area)
+        condition += f" AND NOT ({other})"
+        values += more
+    if document_ids is not None:
+        condition += f" AND document_id {IN_LIST}"
+        values.append(json.dumps(sorted(document_ids)))
+    return condition, values
+
+
+def _in_area(area: Area) -> tuple[str, list[object]]:
+    """The condition that a row with the columns of an owner is in an area, and its values."""
+    organization_id, user_id, conversation_id = area.owner.key
+    if not area.deep:
+        return _OWNED, [organization_id, user_id, conversation_id]
+    # "." follows "-": the ids from `parent-` up to `parent.` are those below it.
+    below = "(conversation_id = ? OR (conversation_id > ? AND conversation_id < ?))"
+    ids = [conversation_id, f"{conversation_id}-", f"{conversation_id}."]
+    return f"organization_id = ? AND user_id = ? AND {below}", [organization_id, user_id, *ids]

@@ -122,4 +122,56 @@ CONTEXTS = _table(
     },
 )
 
-TABLES = {table.name: table for table in (CONVERSATIONS, MEMORY, LIMITS, TRACES, CONTEXTS)}
+# Records have a field for each column of their key.
+_DOCUMENT_ID = "'document:' || document_id"
+_FILE_ID = "'file:' || f.document_id"
+# Orc 0.1 did not write whose a reference is: its record knows.
+_FILES = f"""
+SELECT d.organization_id, d.user_id, d.conversation_id, {_FILE_ID}, {_NEW}, NULL, json_set(f.body,
+    '$.id', {_FILE_ID}, '$.user_id', d.user_id, '$.conversation_id', d.conversation_id)
+FROM stored_files AS f JOIN items_documents AS d
+ON d.organization_id = f.organization_id AND d.id = 'document:' || f.document_id
+"""
+_NOBODY = ("'-'", "'-'", "'-'")
+_UNWANTED_ID = "'unwanted:' || substr(id_part(provider || ' ' || file_id, 'no text'), 2)"
+DOCUMENTS = _table(
+    "documents",
+    OWNER,
+    (*OWNER, "id", "readable", "status", "expires"),
+    ("organization_id", "user_id", "id"),
+    ("organization_id", "user_id", "sha256"),
+    ("organization_id", "id", "size", "expires"),
+    ("status",),
+    earlier={
+        "documents": _earlier("documents", OWNER, _DOCUMENT_ID, f"json_set(body, '$.id', {_DOCUMENT_ID})"),
+        "stored_files": _FILES,
+        "unwanted_files": _earlier(
+            "unwanted_files", _NOBODY, _UNWANTED_ID, f"json_set(body, '$.id', {_UNWANTED_ID})"
+        ),
+    },
+)
+
+_DOCUMENT = ("document_id",)
+_PAGE_ID = "'page:' || number"
+ANALYSES = _table(
+    "analyses",
+    _DOCUMENT,
+    earlier={
+        "analyses": _earlier(
+            "analyses",
+            _DOCUMENT,
+            "'analysis'",
+            "json_set(body, '$.id', 'analysis', '$.pieces', 0, '$.write', 'earlier', '$.batch', 'earlier')",
+        ),
+        "page_analyses": _earlier(
+            "page_analyses",
+            _DOCUMENT,
+            _PAGE_ID,
+            f"json_set(body, '$.id', {_PAGE_ID}, '$.document_id', document_id)",
+        ),
+    },
+)
+
+TABLES = {
+    table.name: table for table in (CONVERSATIONS, MEMORY, LIMITS, TRACES, CONTEXTS, DOCUMENTS, ANALYSES)
+}

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from devkit.store_pairs import items_here
 from orc_core.infra.sqlite import Database
-from orc_core.storage.sqlite import documents as sqlite_documents
+from orc_core.storage.sqlite.tables import TABLES
 from tests.unit.mcp_server.stand_ins import Analyses, FakeLibrary
 
 
@@ -18,6 +19,6 @@ def library() -> FakeLibrary:
 @pytest.fixture
 async def analyses(tmp_path: Path) -> AsyncIterator[Analyses]:
     database = Database(tmp_path / "analyses.db")
-    await database.migrate(sqlite_documents.ANALYSES_SCHEMA)
-    yield Analyses(database)
+    await database.migrate(TABLES["analyses"].schema)
+    yield Analyses(items_here(database, "analyses"))
     await database.close()

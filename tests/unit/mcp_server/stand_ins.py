@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from orc_core.analysis.models import AnalysisStatus, AnalysisStore, DocumentAnalysis, PageAnalysis
+from orc_core.analysis.models import AnalysisStatus, DocumentAnalysis, PageAnalysis
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.passages import split_pages
 from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount, Portion, read_page
 from orc_core.documents.scope import Scope
 from orc_core.documents.service import DocumentService
 from orc_core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
 from orc_core.names import BlobPath, Owner
-from orc_core.storage.sqlite.documents import SqliteAnalysisStore
 
 ANN = Owner("acme", "ann", "c-1")
 BOB = Owner("acme", "bob", "c-2")
@@ -104,7 +104,7 @@ class FakeLibrary(DocumentService):
         return [page for page in pages if numbers is None or page.number in numbers]
 
 
-class Analyses(SqliteAnalysisStore):
+class Analyses(AnalysisStore):
     """The SQLite store, with a short way to fill it."""
 
     async def analysed(

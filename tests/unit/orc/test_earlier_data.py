@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,10 +22,23 @@ from orc.memory.models import Memory
 from orc.memory.store import MemoryStore
 from orc.traces.models import TraceFilter, stored_fields
 from orc.traces.store import TraceStore
+from orc_core.analysis.models import DocumentAnalysis, PageAnalysis
+from orc_core.analysis.store import AnalysisStore
+from orc_core.documents.catalog import Catalog
 from orc_core.infra.sqlite import Database
-from orc_core.names import Owner
+from orc_core.models import BlobProperties, Document, DocumentStatus, StoredFile, UnwantedFile
+from orc_core.names import BlobPath, Owner
 from orc_core.storage.sqlite.items import open_table
-from orc_core.storage.sqlite.tables import CONTEXTS, CONVERSATIONS, LIMITS, MEMORY, TABLES, TRACES
+from orc_core.storage.sqlite.tables import (
+    ANALYSES,
+    CONTEXTS,
+    CONVERSATIONS,
+    DOCUMENTS,
+    LIMITS,
+    MEMORY,
+    TABLES,
+    TRACES,
+)
 
 OWNER = Owner("acme", "ada", "c-1")
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -39,6 +52,11 @@ CREATE TABLE turn_traces (organization_id, attempt, trace_id, started_at, day, u
     status, intent, model, input_tokens, output_tokens, cost_usd, duration_ms, item);
 CREATE TABLE contexts (organization_id, context_id, parent_id, name_folded, sort_key, state, version, item);
 CREATE TABLE context_members (organization_id, context_id, principal, sort_key, role, item);
+CREATE TABLE documents (organization_id, user_id, conversation_id, document_id, body);
+CREATE TABLE stored_files (organization_id, document_id, etag, expires_at, body);
+CREATE TABLE unwanted_files (provider, file_id, expires_at, body);
+CREATE TABLE analyses (document_id, etag, method, body);
+CREATE TABLE page_analyses (document_id, number, body);
 CREATE TABLE context_audit (organization_id, sort_key, context_id, item);
 """
 ACME = Context(
@@ -61,6 +79,22 @@ ADA = Member(
     granted_at=NOW,
 )
 ENTRY = AuditEntry(organization_id="acme", at=NOW, actor="ada", action=Action.CREATED, context_id="a1")
+
+RECORD = Document.first_seen(BlobProperties(path=BlobPath(OWNER, "a.pdf"), etag="v1", size=3)).model_copy(
+    update={"status": DocumentStatus.COMPLETED, "readable": True, "sha256": "5" * 64}
+)
+REFERENCE = StoredFile(
+    file_id="file-1",
+    blob_name="a.pdf",
+    organization_id="acme",
+    user_id="ada",
+    conversation_id="c-1",
+    document_id=RECORD.document_id,
+    etag="v1",
+    expires_at=NOW + timedelta(days=1),
+)
+UNWANTED = UnwantedFile(file_id="file-2", provider="host", expires_at=NOW)
+ANALYSIS = DocumentAnalysis(document_id=RECORD.document_id, etag="v1", method="extractive", pages=3)
 
 
 def insert(connection: sqlite3.Connection, table: str, *row: object) -> None:
@@ -94,11 +128,23 @@ def fill(connection: sqlite3.Connection) -> None:
     insert(connection, "context_audit", "acme", audit_key(ENTRY), "a1", ENTRY.model_dump_json())
 
 
+def fill_documents(connection: sqlite3.Connection) -> None:
+    insert(connection, "documents", *OWNER.key, RECORD.document_id, RECORD.model_dump_json())
+    # Orc 0.1 did not write whose a reference is.
+    reference = REFERENCE.model_dump_json(exclude={"user_id", "conversation_id"})
+    insert(connection, "stored_files", "acme", RECORD.document_id, "v1", 0, reference)
+    insert(connection, "unwanted_files", "host", "file-2", 0, UNWANTED.model_dump_json())
+    known = ANALYSIS.model_dump_json()
+    insert(connection, "analyses", ANALYSIS.document_id, ANALYSIS.etag, ANALYSIS.method, known)
+    insert(connection, "page_analyses", ANALYSIS.document_id, 2, PageAnalysis(page=2).model_dump_json())
+
+
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     with closing(sqlite3.connect(tmp_path / "orc.db")) as connection, connection:
         connection.executescript(TABLES_OF_0_2)
         fill(connection)
+        fill_documents(connection)
     opened = Database(tmp_path / "orc.db")
     yield opened
     await opened.close()
@@ -147,6 +193,23 @@ async def test_contexts_keep_members_rights_and_audit(database: Database) -> Non
     assert await store.children("acme", None, words=["acm"], limit=5, after="") == [ACME]
     await store.withdraw(ACME, ADA.principal, ENTRY.model_copy(update={"entry_id": "e2"}))
     assert await store.members("acme", ["a1"], limit=5) == []
+
+
+async def test_records_of_documents_stay_with_their_files_and_analyses(database: Database) -> None:
+    catalog = Catalog(await open_table(database, DOCUMENTS), clock=lambda: NOW)
+    assert await catalog.list_in(OWNER) == await catalog.completed() == [RECORD]
+    assert await catalog.duplicates(OWNER, "5" * 64) == [RECORD]
+    assert await catalog.stored_bytes("acme") == 3
+    assert await catalog.live_files([RECORD]) == await catalog.files_of(RECORD.path) == [REFERENCE]
+    await catalog.drop_files([REFERENCE])
+    assert await catalog.files_of(RECORD.path) == []
+    assert await catalog.unwanted() == [UNWANTED]
+    await catalog.drop_unwanted([UNWANTED])
+    assert await catalog.unwanted() == []
+    analyses = AnalysisStore(await open_table(database, ANALYSES))
+    assert await analyses.get([RECORD.document_id]) == {RECORD.document_id: ANALYSIS}
+    assert await analyses.save_pages(ANALYSIS, [PageAnalysis(page=1)])
+    assert [each.page for each in await analyses.pages(RECORD.document_id)] == [1, 2]
 
 
 async def test_opening_twice_changes_nothing_and_the_old_tables_are_gone(database: Database) -> None:

@@ -61,7 +61,7 @@ async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_pa
                 assert await store.read(owner) is not None
             return await super().delete(owner)
 
-    log = Log(database)
+    log = Log(items_here(database, "conversations"))
     memory_service = memory_service_of(database, log, store=store)
     log.late = await ask(log, "My name is Ada.")
     services = SimpleNamespace(

@@ -11,17 +11,18 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from devkit.fakes import scripted
+from devkit.store_pairs import items_here
 from orc_core.analysis.allowance import DailyTokens
 from orc_core.analysis.models import EXTRACTIVE, AnalysisStatus, DocumentAnalysis, PageAnalysis
 from orc_core.analysis.service import UNEXPECTED, Analyser
+from orc_core.analysis.store import AnalysisStore
 from orc_core.errors import BudgetExceeded, DependencyDown, Unavailable
 from orc_core.grounding.sources import read_fenced
 from orc_core.infra.sqlite import Database
 from orc_core.llm.chat_model import ChatModel
 from orc_core.llm.errors import ContentFiltered
 from orc_core.models import Page
-from orc_core.storage.sqlite.documents import ANALYSES_SCHEMA as SCHEMA
-from orc_core.storage.sqlite.documents import SqliteAnalysisStore
+from orc_core.storage.sqlite.tables import TABLES
 from tests.unit.orc_core.analysis.analysis_samples import document
 
 pytestmark = pytest.mark.slow
@@ -37,10 +38,10 @@ PAGES_PER_CALL = 4
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteAnalysisStore]:
+async def store(tmp_path: Path) -> AsyncIterator[AnalysisStore]:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
-    yield SqliteAnalysisStore(database)
+    await database.migrate(TABLES["analyses"].schema)
+    yield AnalysisStore(items_here(database, "analyses"))
     await database.close()
 
 
@@ -85,7 +86,7 @@ def cost(analysis: DocumentAnalysis) -> tuple[int, int, int]:
     return analysis.model_calls, analysis.input_tokens, analysis.output_tokens
 
 
-async def test_without_a_model_the_analysis_is_extractive(store: SqliteAnalysisStore) -> None:
+async def test_without_a_model_the_analysis_is_extractive(store: AnalysisStore) -> None:
     heard: list[tuple[int, int]] = []
     analyser = Analyser(store, None)
     analysis = await analyser.analyse(
@@ -102,7 +103,7 @@ async def test_without_a_model_the_analysis_is_extractive(store: SqliteAnalysisS
     assert [page.page for page in await store.pages("d1")] == list(range(1, 61))
 
 
-async def test_the_analysis_of_a_model_is_stored_with_its_usage(store: SqliteAnalysisStore) -> None:
+async def test_the_analysis_of_a_model_is_stored_with_its_usage(store: AnalysisStore) -> None:
     reader = Reader()
     analysis = await Analyser(store, reader.chat).analyse(document(), [*PAGES, BLANK])
     assert (analysis.status, analysis.method, analysis.note) == (AnalysisStatus.DONE, "scripted", "")
@@ -114,7 +115,7 @@ async def test_the_analysis_of_a_model_is_stored_with_its_usage(store: SqliteAna
     assert [page.summary for page in await store.pages("d1", [7, 61])] == ["House 7.", ""]
 
 
-async def test_a_finished_analysis_is_not_repeated(store: SqliteAnalysisStore) -> None:
+async def test_a_finished_analysis_is_not_repeated(store: AnalysisStore) -> None:
     reader = Reader()
     analyser = Analyser(store, reader.chat)
     first = await analyser.analyse(document(), PAGES)
@@ -123,7 +124,7 @@ async def test_a_finished_analysis_is_not_repeated(store: SqliteAnalysisStore) -
     assert reader.calls == calls
 
 
-async def test_an_analysis_resumes_where_it_stopped(store: SqliteAnalysisStore) -> None:
+async def test_an_analysis_resumes_where_it_stopped(store: AnalysisStore) -> None:
     reader = Reader(fails_after=7)
     analyser = Analyser(store, reader.chat)
     with pytest.raises(DependencyDown):
@@ -142,7 +143,7 @@ async def test_an_analysis_resumes_where_it_stopped(store: SqliteAnalysisStore) 
 
 
 async def test_no_page_is_analysed_twice_if_the_store_fails_halfway(
-    store: SqliteAnalysisStore, tmp_path: Path
+    store: AnalysisStore, tmp_path: Path
 ) -> None:
     failing = FailingStore(Database(tmp_path / "orc.db"), saves=2)
     with pytest.raises(DependencyDown):
@@ -156,11 +157,11 @@ async def test_no_page_is_analysed_twice_if_the_store_fails_halfway(
     await failing.database.close()
 
 
-class FailingStore(SqliteAnalysisStore):
+class FailingStore(AnalysisStore):
     """A store that fails from save number `saves` on."""
 
     def __init__(self, database: Database, saves: int) -> None:
-        super().__init__(database)
+        super().__init__(items_here(database, "analyses"))
         self.database = database
         self.saves = saves
 
@@ -171,7 +172,7 @@ class FailingStore(SqliteAnalysisStore):
         return await super().save_pages(analysis, analyses)
 
 
-async def test_a_spent_budget_explains_how_to_continue(store: SqliteAnalysisStore) -> None:
+async def test_a_spent_budget_explains_how_to_continue(store: AnalysisStore) -> None:
     reader = Reader()
     with pytest.raises(BudgetExceeded):
         await Analyser(store, reader.chat, max_calls=5).analyse(document(), PAGES)
@@ -188,7 +189,7 @@ async def test_a_spent_budget_explains_how_to_continue(store: SqliteAnalysisStor
     assert reader.read == Counter(range(1, 61))
 
 
-async def test_new_bytes_or_another_method_start_over(store: SqliteAnalysisStore) -> None:
+async def test_new_bytes_or_another_method_start_over(store: AnalysisStore) -> None:
     reader = Reader()
     await Analyser(store, reader.chat).analyse(document(), PAGES)
     shorter = await Analyser(store, reader.chat).analyse(document(etag="2"), PAGES[:8])
@@ -200,7 +201,7 @@ async def test_new_bytes_or_another_method_start_over(store: SqliteAnalysisStore
 
 
 async def test_a_page_refused_by_the_model_is_analysed_without_it_and_reported(
-    store: SqliteAnalysisStore,
+    store: AnalysisStore,
 ) -> None:
     reader = Reader(refuses=frozenset({6}))
     analysis = await Analyser(store, reader.chat).analyse(document(), PAGES)
@@ -212,7 +213,7 @@ async def test_a_page_refused_by_the_model_is_analysed_without_it_and_reported(
     assert refused.summary.startswith("Contoso Ltd. owns house number 6")
 
 
-async def test_the_analysis_of_a_replaced_document_is_not_overwritten(store: SqliteAnalysisStore) -> None:
+async def test_the_analysis_of_a_replaced_document_is_not_overwritten(store: AnalysisStore) -> None:
     newer = DocumentAnalysis(document_id="d1", etag="2", method=EXTRACTIVE)
 
     def replace(done: int, total: int, what: str) -> None:
@@ -226,7 +227,7 @@ async def test_the_analysis_of_a_replaced_document_is_not_overwritten(store: Sql
     assert (await store.get(["d1"]))["d1"] == newer
 
 
-async def test_an_unexpected_error_is_recorded_and_raised(store: SqliteAnalysisStore) -> None:
+async def test_an_unexpected_error_is_recorded_and_raised(store: AnalysisStore) -> None:
     def break_down(done: int, total: int, what: str) -> None:
         raise RuntimeError("secret inner workings")
 
@@ -237,7 +238,7 @@ async def test_an_unexpected_error_is_recorded_and_raised(store: SqliteAnalysisS
 
 
 @pytest.mark.slow
-async def test_a_cancelled_analysis_can_be_resumed(store: SqliteAnalysisStore) -> None:
+async def test_a_cancelled_analysis_can_be_resumed(store: AnalysisStore) -> None:
     begun = asyncio.Event()
     analyser = Analyser(store, None)
     many = [page.model_copy(update={"number": n}) for n, page in enumerate(PAGES * 20, start=1)]
@@ -250,7 +251,7 @@ async def test_a_cancelled_analysis_can_be_resumed(store: SqliteAnalysisStore) -
     assert (await analyser.analyse(document(), many)).pages_done == 1200
 
 
-async def test_many_summaries_are_condensed_in_rounds(store: SqliteAnalysisStore) -> None:
+async def test_many_summaries_are_condensed_in_rounds(store: AnalysisStore) -> None:
     class Wordy(Reader):
         def _reply(self, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
             reply = super()._reply(messages, options)
@@ -267,13 +268,13 @@ async def test_many_summaries_are_condensed_in_rounds(store: SqliteAnalysisStore
     assert "Made up" not in analysis.detailed_summary
 
 
-async def test_a_document_without_pages_is_finished_immediately(store: SqliteAnalysisStore) -> None:
+async def test_a_document_without_pages_is_finished_immediately(store: AnalysisStore) -> None:
     for chat in (None, Reader().chat):
         analysis = await Analyser(store, chat).analyse(document(), [])
         assert (analysis.status, analysis.summary) == (AnalysisStatus.DONE, "")
 
 
-async def test_a_very_long_document_has_one_line_per_group_of_pages(store: SqliteAnalysisStore) -> None:
+async def test_a_very_long_document_has_one_line_per_group_of_pages(store: AnalysisStore) -> None:
     many = [page.model_copy(update={"number": n}) for n, page in enumerate(PAGES * 14, start=1)]
     analysis = await Analyser(store, None).analyse(document(), many)
     lines = analysis.detailed_summary.splitlines()
@@ -281,7 +282,7 @@ async def test_a_very_long_document_has_one_line_per_group_of_pages(store: Sqlit
     assert lines[1].startswith("pp. 4–6: Contoso Ltd. owns house number")
 
 
-async def test_an_organization_uses_so_many_tokens_a_day(store: SqliteAnalysisStore) -> None:
+async def test_an_organization_uses_so_many_tokens_a_day(store: AnalysisStore) -> None:
     reader = Reader()
     await Analyser(store, reader.chat).analyse(document(), PAGES)
     whole, day = reader.calls, [date(2026, 11, 22)]

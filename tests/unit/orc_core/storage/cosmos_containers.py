@@ -1,7 +1,7 @@
 """Containers of Cosmos DB for the tests of the document side, and what may happen on the way to them."""
 
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -12,7 +12,9 @@ from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from devkit.azure.targets import Target
 from orc_core.storage.cosmos.client import Container, open_client, store_breaker
-from orc_core.storage.cosmos.containers import create_containers
+from orc_core.storage.cosmos.containers import create_containers, partition_of
+from orc_core.storage.cosmos.items import CosmosItems
+from orc_core.storage.sqlite.tables import OWNER
 
 WRITES = {"create_item", "upsert_item", "replace_item", "delete_item", "execute_item_batch"}
 Hook = Callable[[], Awaitable[object]]
@@ -35,7 +37,8 @@ async def opened(target: Target, database: str, container: str) -> AsyncIterator
     """A container over a separate client, as each process has one."""
     assert target.key is not None
     async with open_client(target.url, target.key) as client:
-        yield Way(client.get_database_client(database).get_container_client(container))
+        partition = OWNER if container == "forgotten" else partition_of(container)
+        yield Way(client.get_database_client(database).get_container_client(container), partition)
 
 
 def refusal(status: int) -> CosmosHttpResponseError:
@@ -63,8 +66,9 @@ class Way:
     `failure`. `writes` took effect, `reads` went out, `partitions` are what the queries among them asked.
     """
 
-    def __init__(self, proxy: ContainerProxy) -> None:
+    def __init__(self, proxy: ContainerProxy, partition: Sequence[str]) -> None:
         self._proxy = proxy
+        self._partition = partition
         self.before_writes: list[Hook] = []
         self.losses = 0
         self._has_lost = False
@@ -74,9 +78,10 @@ class Way:
         self.partitions: list[list[str] | None] = []
 
     @property
-    def container(self) -> Container:
-        """The container as adapters take it."""
-        return Container(cast("ContainerProxy", self), store_breaker())
+    def items(self) -> CosmosItems:
+        """The container as stores take it."""
+        container = Container(cast("ContainerProxy", self), store_breaker())
+        return CosmosItems(container, self._partition)
 
     async def read_item(self, *args: Any, **options: Any) -> Any:
         self._read("read_item")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from openai import AsyncOpenAI
 
+from devkit.store_pairs import items_here
+from orc_core.documents.catalog import Catalog
 from orc_core.infra.sqlite import Database
 from orc_core.llm.later import Later
 from orc_core.llm.provider import Provider
@@ -17,8 +19,7 @@ from orc_core.names import BlobPath, Owner
 from orc_core.storage.attachments import Attachments, LocalProviderFiles, SentAs
 from orc_core.storage.folder import FolderBlobStore
 from orc_core.storage.provider_files import OpenAIFiles
-from orc_core.storage.sqlite.documents import CATALOG_SCHEMA as SCHEMA
-from orc_core.storage.sqlite.documents import SqliteCatalog
+from orc_core.storage.sqlite.tables import TABLES
 
 TTL = 3600
 PDF = b"%PDF-1.4 the quay opens at seven"
@@ -44,7 +45,7 @@ class KeptFiles:
 
     def __post_init__(self) -> None:
         self.blobs = FolderBlobStore(self.folder / "blobs")
-        self.catalog = SqliteCatalog(self.database, clock=self.clock)
+        self.catalog = Catalog(items_here(self.database, "documents"), clock=self.clock)
 
     def openai_files(self, provider: Provider) -> OpenAIFiles:
         """The files at a provider, as a separate process would keep them."""
@@ -97,6 +98,6 @@ class KeptFiles:
 @asynccontextmanager
 async def open_kept_files(folder: Path) -> AsyncIterator[KeptFiles]:
     database = Database(folder / "orc.db")
-    await database.migrate(SCHEMA)
+    await database.migrate(TABLES["documents"].schema)
     yield KeptFiles(folder, database)
     await database.close()

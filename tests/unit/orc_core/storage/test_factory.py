@@ -13,8 +13,7 @@ from orc_core.llm.errors import ModelMisconfigured
 from orc_core.storage.ai_search.passages import AzurePassageIndex
 from orc_core.storage.ai_search.vectors import AzureVectorIndex
 from orc_core.storage.blob.documents import AzureBlobStore, BlobPageStore
-from orc_core.storage.cosmos.analyses import CosmosAnalysisStore
-from orc_core.storage.cosmos.catalog import CosmosCatalog
+from orc_core.storage.cosmos.items import CosmosItems
 from orc_core.storage.factory import provision, with_new_roles
 from orc_core.storage.queue import StorageJobQueue
 from orc_core.storage.sqlite.passages import SqlitePassageIndex
@@ -27,7 +26,7 @@ SERVICES = {
 }
 UPSTASH = {"upstash_vector_rest_url": "https://x.test", "upstash_vector_rest_token": "token"}
 ADAPTERS: dict[str, dict[str, type]] = {
-    "cosmos": {"catalog": CosmosCatalog, "analyses": CosmosAnalysisStore},
+    "cosmos": {"catalog": CosmosItems, "analyses": CosmosItems},
     "storage": {"blobs": AzureBlobStore, "pages": BlobPageStore, "queue": StorageJobQueue},
     "search": {"index": AzurePassageIndex, "vectors": AzureVectorIndex},
 }
@@ -47,7 +46,8 @@ async def test_a_port_has_the_adapter_of_its_service(tmp_path: Path, services: t
     stores = await stores_with(tmp_path, *services)
     expected = {port: kind for service in services for port, kind in ADAPTERS[service].items()}
     adapters = {port: getattr(stores, port) for port in PORTS}
-    adapters["analyses"] = stores.analyses._store  # type: ignore[attr-defined]
+    adapters["catalog"] = stores.catalog._items
+    adapters["analyses"] = stores.analyses._store._items  # type: ignore[attr-defined]
     found = {port: type(adapter) for port, adapter in adapters.items()}
     assert {port: kind for port, kind in found.items() if kind.__module__.split(".")[2] in AZURE} == expected
 

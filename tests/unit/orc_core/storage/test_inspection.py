@@ -93,7 +93,7 @@ def remove_a_page(data: Path) -> None:
 
 def damage_a_record(data: Path) -> None:
     record = json.dumps({"blob_name": "b.txt"})
-    execute(data, f"UPDATE documents SET body = '{record}' WHERE body ->> 'blob_name' = 'b.txt'")
+    execute(data, f"UPDATE items_documents SET body = '{record}' WHERE body ->> 'blob_name' = 'b.txt'")
 
 
 def make_newer(data: Path) -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.fakes_documents import FakeIndex
+from devkit.store_pairs import items_here
 from orc_core.analysis.service import DocumentAnalyses
+from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.ports import plain_name
 from orc_core.documents.stores import Stores
 from orc_core.errors import DependencyDown, NotFound
@@ -19,8 +21,9 @@ from orc_core.storage.attachments import LocalProviderFiles, build_provider_file
 from orc_core.storage.provider_files import MARGIN, OpenAIFiles
 from orc_core.storage.sqlite import documents as sqlite_documents
 from orc_core.storage.sqlite import queue as sqlite_queue
-from orc_core.storage.sqlite.documents import SqliteAnalysisStore, SqlitePageStore
+from orc_core.storage.sqlite.documents import SqlitePageStore
 from orc_core.storage.sqlite.queue import SqliteJobQueue
+from orc_core.storage.sqlite.tables import TABLES
 from tests.unit.orc_core.conftest import MakeSettings
 from tests.unit.orc_core.storage.kept_files import PDF, TTL, KeptFiles
 
@@ -179,9 +182,7 @@ async def test_forgetting_deletes_at_the_provider_and_in_the_catalog(
 async def test_a_deletion_never_fails_for_the_provider(
     status: int, kept: KeptFiles, provider: Provider, double: OpenAIDouble, make_settings: MakeSettings
 ) -> None:
-    await kept.database.migrate(
-        sqlite_documents.PAGES_SCHEMA, sqlite_queue.SCHEMA, sqlite_documents.ANALYSES_SCHEMA
-    )
+    await kept.database.migrate(sqlite_documents.PAGES_SCHEMA, sqlite_queue.SCHEMA, TABLES["analyses"].schema)
     settings = make_settings(provider_files="files")
     files = build_provider_files(
         settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock, ttl_seconds=TTL
@@ -191,7 +192,7 @@ async def test_a_deletion_never_fails_for_the_provider(
         catalog=kept.catalog,
         pages=SqlitePageStore(kept.database),
         index=FakeIndex(),
-        analyses=DocumentAnalyses(SqliteAnalysisStore(kept.database)),
+        analyses=DocumentAnalyses(AnalysisStore(items_here(kept.database, "analyses"))),
         queue=SqliteJobQueue(kept.database),
         files=files,
     )

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from orc_core.analysis.models import AnalysisStatus, DocumentAnalysis, Entity, PageAnalysis, Relation
+from orc_core.analysis.store import AnalysisStore
 from orc_core.errors import DependencyDown
-from orc_core.storage.cosmos.analyses import CosmosAnalysisStore
 from tests.unit.orc_core.storage.cosmos_containers import Killed, Way, kill, pass_by, refusal
 
 FIRST = DocumentAnalysis(document_id="d1", etag="1", method="extractive", pages=300)
@@ -19,11 +19,11 @@ PAGES = [PageAnalysis(page=number, summary=f"Page {number}") for number in range
 
 
 @pytest.fixture
-def store(analyses: Way) -> CosmosAnalysisStore:
-    return CosmosAnalysisStore(analyses.container)
+def store(analyses: Way) -> AnalysisStore:
+    return AnalysisStore(analyses.items)
 
 
-async def test_pages_whose_answer_is_lost_are_a_success(analyses: Way, store: CosmosAnalysisStore) -> None:
+async def test_pages_whose_answer_is_lost_are_a_success(analyses: Way, store: AnalysisStore) -> None:
     await store.save(FIRST)
     analyses.losses = 1
     analyses.writes.clear()
@@ -33,7 +33,7 @@ async def test_pages_whose_answer_is_lost_are_a_success(analyses: Way, store: Co
     assert await store.pages("d1") == PAGES[:5]
 
 
-async def test_every_answer_may_be_lost(analyses: Way, store: CosmosAnalysisStore) -> None:
+async def test_every_answer_may_be_lost(analyses: Way, store: AnalysisStore) -> None:
     analyses.losses = 10_000
     await store.save(FIRST)
     assert await store.save_pages(DONE, PAGES[:150])
@@ -46,7 +46,7 @@ async def test_every_answer_may_be_lost(analyses: Way, store: CosmosAnalysisStor
 
 
 async def test_an_equal_write_of_another_process_is_not_taken_for_our_own(
-    analyses: Way, store: CosmosAnalysisStore
+    analyses: Way, store: AnalysisStore
 ) -> None:
     await store.save(FIRST)
     analyses.before_writes = [lambda: store.save_pages(DONE, PAGES[:1])]
@@ -54,9 +54,7 @@ async def test_an_equal_write_of_another_process_is_not_taken_for_our_own(
     assert await store.pages("d1") == PAGES[:2]
 
 
-async def test_pages_that_meet_another_version_are_not_stored(
-    analyses: Way, store: CosmosAnalysisStore
-) -> None:
+async def test_pages_that_meet_another_version_are_not_stored(analyses: Way, store: AnalysisStore) -> None:
     await store.save(FIRST)
     analyses.before_writes = [lambda: store.save(AGAIN)]
     assert not await store.save_pages(DONE, PAGES[:5])
@@ -64,7 +62,7 @@ async def test_pages_that_meet_another_version_are_not_stored(
     assert await store.pages("d1") == []
 
 
-async def test_progress_never_runs_ahead_of_the_pages(analyses: Way, store: CosmosAnalysisStore) -> None:
+async def test_progress_never_runs_ahead_of_the_pages(analyses: Way, store: AnalysisStore) -> None:
     await store.save(FIRST)
     analyses.before_writes = [pass_by, pass_by, kill]
     with pytest.raises(Killed):
@@ -76,9 +74,7 @@ async def test_progress_never_runs_ahead_of_the_pages(analyses: Way, store: Cosm
     assert await store.pages("d1") == PAGES
 
 
-async def test_a_delete_between_two_batches_of_pages_stops_them(
-    analyses: Way, store: CosmosAnalysisStore
-) -> None:
+async def test_a_delete_between_two_batches_of_pages_stops_them(analyses: Way, store: AnalysisStore) -> None:
     await store.save(FIRST)
     analyses.before_writes = [pass_by, lambda: store.delete("d1")]
     assert not await store.save_pages(DONE, PAGES)
@@ -86,7 +82,7 @@ async def test_a_delete_between_two_batches_of_pages_stops_them(
 
 
 async def test_a_copy_that_was_cut_short_is_none_and_can_be_repeated(
-    analyses: Way, store: CosmosAnalysisStore
+    analyses: Way, store: AnalysisStore
 ) -> None:
     target = DONE.model_copy(update={"document_id": "d2"})
     await store.save(FIRST)
@@ -105,9 +101,7 @@ async def test_a_copy_that_was_cut_short_is_none_and_can_be_repeated(
     assert await store.pages("d2") == PAGES
 
 
-async def test_a_copy_takes_no_page_that_comes_in_meanwhile(
-    analyses: Way, store: CosmosAnalysisStore
-) -> None:
+async def test_a_copy_takes_no_page_that_comes_in_meanwhile(analyses: Way, store: AnalysisStore) -> None:
     target = AGAIN.model_copy(update={"document_id": "d2"})
     stale = FIRST.model_copy(update={"document_id": "d2"})
     await store.save(FIRST)
@@ -119,7 +113,7 @@ async def test_a_copy_takes_no_page_that_comes_in_meanwhile(
     assert await store.pages("d2") == PAGES[:2]
 
 
-async def test_a_delete_that_was_cut_short_can_be_repeated(analyses: Way, store: CosmosAnalysisStore) -> None:
+async def test_a_delete_that_was_cut_short_can_be_repeated(analyses: Way, store: AnalysisStore) -> None:
     await store.save(FIRST)
     await store.save_pages(DONE, PAGES)
     analyses.before_writes = [pass_by, kill]
@@ -131,7 +125,7 @@ async def test_a_delete_that_was_cut_short_can_be_repeated(analyses: Way, store:
     assert await store.pages("d1") == []
 
 
-async def test_pages_that_come_in_during_a_delete_go_too(analyses: Way, store: CosmosAnalysisStore) -> None:
+async def test_pages_that_come_in_during_a_delete_go_too(analyses: Way, store: AnalysisStore) -> None:
     await store.save(FIRST)
     analyses.before_writes = [lambda: store.save_pages(DONE, PAGES[:3])]
     await store.delete("d1")
@@ -139,7 +133,7 @@ async def test_pages_that_come_in_during_a_delete_go_too(analyses: Way, store: C
 
 
 async def test_who_reads_a_long_overview_while_it_is_replaced_gets_one_of_the_two(
-    analyses: Way, store: CosmosAnalysisStore
+    analyses: Way, store: AnalysisStore
 ) -> None:
     texts = ["a" * 100_000, "b" * 60_000, "c"]
     long = [FIRST.model_copy(update={"detailed_summary": text}) for text in texts]
@@ -151,7 +145,7 @@ async def test_who_reads_a_long_overview_while_it_is_replaced_gets_one_of_the_tw
     assert await _ids(analyses) == ["analysis"]
 
 
-async def test_items_stay_small(analyses: Way, store: CosmosAnalysisStore) -> None:
+async def test_items_stay_small(analyses: Way, store: AnalysisStore) -> None:
     name = "漢" * 120
     page = PageAnalysis(
         page=1,
@@ -168,7 +162,7 @@ async def test_items_stay_small(analyses: Way, store: CosmosAnalysisStore) -> No
     assert max(sizes.values()) < 100_000, sizes
 
 
-async def test_a_turn_asks_point_reads(analyses: Way, store: CosmosAnalysisStore) -> None:
+async def test_a_turn_asks_point_reads(analyses: Way, store: AnalysisStore) -> None:
     await store.save(FIRST)
     await store.save_pages(FIRST, PAGES[:5])
     analyses.reads.clear()
@@ -179,7 +173,7 @@ async def test_a_turn_asks_point_reads(analyses: Way, store: CosmosAnalysisStore
     assert analyses.partitions == [["d1"]]
 
 
-Read = Callable[[CosmosAnalysisStore], Awaitable[object]]
+Read = Callable[[AnalysisStore], Awaitable[object]]
 READING: dict[str, Read] = {
     "get": lambda store: store.get(["d1"]),
     "pages": lambda store: store.pages("d1"),
@@ -192,7 +186,7 @@ READING: dict[str, Read] = {
 
 
 @pytest.mark.parametrize("read", READING.values(), ids=READING)
-async def test_a_read_that_fails_is_an_error(analyses: Way, store: CosmosAnalysisStore, read: Read) -> None:
+async def test_a_read_that_fails_is_an_error(analyses: Way, store: AnalysisStore, read: Read) -> None:
     analyses.failure = refusal(403)
     with pytest.raises(DependencyDown) as down:
         await read(store)
@@ -202,10 +196,10 @@ async def test_a_read_that_fails_is_an_error(analyses: Way, store: CosmosAnalysi
 @pytest.mark.parametrize("read", READING.values(), ids=READING)
 async def test_a_container_that_is_not_there_is_an_error(nowhere: Way, read: Read) -> None:
     with pytest.raises(DependencyDown):
-        await read(CosmosAnalysisStore(nowhere.container))
+        await read(AnalysisStore(nowhere.items))
 
 
-async def _save_all(store: CosmosAnalysisStore, analyses: list[DocumentAnalysis]) -> None:
+async def _save_all(store: AnalysisStore, analyses: list[DocumentAnalysis]) -> None:
     for each in analyses:
         await store.save(each)
 

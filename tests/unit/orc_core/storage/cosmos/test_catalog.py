@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from orc_core.documents.catalog import Catalog
 from orc_core.errors import DependencyDown
 from orc_core.models import BlobProperties, Document, StoredFile
 from orc_core.names import BlobPath, Owner
-from orc_core.storage.cosmos.catalog import CosmosCatalog
 from tests.unit.orc_core.storage.cosmos_containers import Way, pass_by, refusal
 
 OWNER = Owner("acme", "ann", "c1")
@@ -24,42 +24,40 @@ def stored(file_id: str) -> StoredFile:
 
 
 @pytest.fixture
-def catalog(documents: Way) -> CosmosCatalog:
-    return CosmosCatalog(documents.container, clock=lambda: NOW)
+def catalog(documents: Way) -> Catalog:
+    return Catalog(documents.items, clock=lambda: NOW)
 
 
-async def test_an_advance_whose_answer_is_lost_is_a_success(documents: Way, catalog: CosmosCatalog) -> None:
+async def test_an_advance_whose_answer_is_lost_is_a_success(documents: Way, catalog: Catalog) -> None:
     await catalog.save(SEEN)
     documents.losses = 1
     assert await catalog.advance(READ)
-    assert documents.writes == ["upsert_item", "replace_item"]
+    assert documents.writes == ["execute_item_batch"] * 2
     assert await catalog.list_in(OWNER) == [READ]
 
 
-async def test_an_advance_that_meets_a_fresh_start_leaves_it(documents: Way, catalog: CosmosCatalog) -> None:
+async def test_an_advance_that_meets_a_fresh_start_leaves_it(documents: Way, catalog: Catalog) -> None:
     await catalog.save(SEEN)
     documents.before_writes = [lambda: catalog.save(AFRESH)]
     assert not await catalog.advance(READ)
     assert await catalog.list_in(OWNER) == [AFRESH]
 
 
-async def test_an_advance_that_meets_a_deletion_brings_nothing_back(
-    documents: Way, catalog: CosmosCatalog
-) -> None:
+async def test_an_advance_that_meets_a_deletion_brings_nothing_back(documents: Way, catalog: Catalog) -> None:
     await catalog.save(SEEN)
     documents.before_writes = [lambda: catalog.delete(SEEN.path)]
     assert not await catalog.advance(READ)
     assert await catalog.list_in(OWNER) == []
 
 
-async def test_an_advance_that_meets_another_is_made_after_it(documents: Way, catalog: CosmosCatalog) -> None:
+async def test_an_advance_that_meets_another_is_made_after_it(documents: Way, catalog: Catalog) -> None:
     await catalog.save(SEEN)
     documents.before_writes = [lambda: catalog.advance(SEEN.model_copy(update={"pages": 1}))]
     assert await catalog.advance(READ)
     assert await catalog.list_in(OWNER) == [READ]
 
 
-async def test_a_record_and_its_references_go_in_one_write(documents: Way, catalog: CosmosCatalog) -> None:
+async def test_a_record_and_its_references_go_in_one_write(documents: Way, catalog: Catalog) -> None:
     await catalog.save(SEEN)
     await catalog.save_files([stored("file-1")])
     documents.writes.clear()
@@ -69,7 +67,7 @@ async def test_a_record_and_its_references_go_in_one_write(documents: Way, catal
     assert (await catalog.list_in(OWNER), await catalog.files_of(SEEN.path)) == ([], [])
 
 
-async def test_a_deletion_that_meets_another_is_no_error(documents: Way, catalog: CosmosCatalog) -> None:
+async def test_a_deletion_that_meets_another_is_no_error(documents: Way, catalog: Catalog) -> None:
     await catalog.save(SEEN)
     await catalog.save_files([stored("file-1")])
     documents.before_writes = [lambda: catalog.drop_files([stored("file-1")]), pass_by]
@@ -78,7 +76,7 @@ async def test_a_deletion_that_meets_another_is_no_error(documents: Way, catalog
 
 
 async def test_a_reference_that_takes_the_place_of_a_dropped_one_stays(
-    documents: Way, catalog: CosmosCatalog
+    documents: Way, catalog: Catalog
 ) -> None:
     await catalog.save_files([stored("file-1")])
     documents.before_writes = [lambda: catalog.save_files([stored("file-2")])]
@@ -87,7 +85,7 @@ async def test_a_reference_that_takes_the_place_of_a_dropped_one_stays(
 
 
 async def test_dropping_a_reference_whose_answer_is_lost_is_no_error(
-    documents: Way, catalog: CosmosCatalog
+    documents: Way, catalog: Catalog
 ) -> None:
     await catalog.save_files([stored("file-1")])
     documents.losses = 1
@@ -95,7 +93,7 @@ async def test_dropping_a_reference_whose_answer_is_lost_is_no_error(
     assert await catalog.files_of(SEEN.path) == []
 
 
-async def test_a_turn_asks_point_reads_of_one_partition(documents: Way, catalog: CosmosCatalog) -> None:
+async def test_a_turn_asks_point_reads_of_one_partition(documents: Way, catalog: Catalog) -> None:
     documents_of_a_turn = [SEEN, *(_named(f"{n}.pdf") for n in range(2))]
     ids = [each.document_id for each in documents_of_a_turn]
     for each in documents_of_a_turn:
@@ -112,13 +110,13 @@ async def test_a_turn_asks_point_reads_of_one_partition(documents: Way, catalog:
     "hostile", ["x/../../../colls/conversations/docs/head", "x?y", "x#y", "x\\y", "x" * 2000, "x y", ""]
 )
 async def test_an_id_that_leads_elsewhere_is_not_asked_for(
-    documents: Way, catalog: CosmosCatalog, hostile: str
+    documents: Way, catalog: Catalog, hostile: str
 ) -> None:
     assert await catalog.get(OWNER, [hostile]) == []
     assert documents.reads == ([] if hostile else ["read_item"])
 
 
-Read = Callable[[CosmosCatalog], Awaitable[object]]
+Read = Callable[[Catalog], Awaitable[object]]
 READING: dict[str, Read] = {
     "get": lambda catalog: catalog.get(OWNER, [SEEN.document_id]),
     "get many": lambda catalog: catalog.get(OWNER, [SEEN.document_id, *map(str, range(20))]),
@@ -136,7 +134,7 @@ READING: dict[str, Read] = {
 
 
 @pytest.mark.parametrize("read", READING.values(), ids=READING)
-async def test_a_read_that_fails_is_an_error(documents: Way, catalog: CosmosCatalog, read: Read) -> None:
+async def test_a_read_that_fails_is_an_error(documents: Way, catalog: Catalog, read: Read) -> None:
     documents.failure = refusal(403)
     with pytest.raises(DependencyDown) as down:
         await read(catalog)
@@ -145,7 +143,7 @@ async def test_a_read_that_fails_is_an_error(documents: Way, catalog: CosmosCata
 
 @pytest.mark.parametrize("status", [400, 408, 410, 429, 500, 503])
 async def test_however_a_read_fails_nothing_looks_absent(
-    documents: Way, catalog: CosmosCatalog, status: int
+    documents: Way, catalog: Catalog, status: int
 ) -> None:
     documents.failure = refusal(status)
     with pytest.raises(DependencyDown):
@@ -155,7 +153,7 @@ async def test_however_a_read_fails_nothing_looks_absent(
 @pytest.mark.parametrize("read", READING.values(), ids=READING)
 async def test_a_container_that_is_not_there_is_an_error(nowhere: Way, read: Read) -> None:
     with pytest.raises(DependencyDown):
-        await read(CosmosCatalog(nowhere.container))
+        await read(Catalog(nowhere.items))
 
 
 def _named(name: str) -> Document:
