@@ -18,8 +18,7 @@ from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import TextExtraction
 from orc_core.documents.worker import Worker
 from orc_core.errors import DependencyDown, UnreadableDocument
-from orc_core.extraction.collecting import OnPage
-from orc_core.extraction.extractor import Extraction
+from orc_core.extraction.extractor import Extraction, OnPage
 from orc_core.infra.sqlite import Database
 from orc_core.models import Document, Hit, Page, Passage, Progress
 from orc_core.names import Owner

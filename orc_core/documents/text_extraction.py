@@ -16,8 +16,7 @@ from orc_core.ocr.ports import Ocr
 from orc_core.ocr.service import OcrOutcome, add_ocr
 
 if TYPE_CHECKING:
-    from orc_core.extraction.collecting import OnPage
-    from orc_core.extraction.extractor import Extraction
+    from orc_core.extraction.extractor import Extraction, OnPage
     from orc_core.llm.tokens import TokenCounter
 
 NO_TEXT = "no_text"

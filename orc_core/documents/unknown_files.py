@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from pydantic import Field
 
-from orc_core.extraction.sniffing import EXTENSIONS
+from orc_core.extraction.formats import EXTENSIONS
 from orc_core.models import Record
 from orc_core.text.file_names import comparable, without_names
 from orc_core.text.terms import in_language_of

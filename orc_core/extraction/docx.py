@@ -6,9 +6,9 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
-from orc_core.extraction.docx_numbers import Numbers
-from orc_core.extraction.docx_styles import Styles, is_on, value
+from orc_core.extraction.docx_styles import Numbers, Styles, is_on, value
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
+from orc_core.extraction.looks import symbol
 from orc_core.extraction.packages import Package, attribute, local, with_address
 from orc_core.extraction.pages import (
     BREAK,
@@ -20,7 +20,6 @@ from orc_core.extraction.pages import (
     unreadable,
 )
 from orc_core.extraction.properties import of_office, pages_when_saved
-from orc_core.extraction.symbols import symbol
 from orc_core.extraction.tables import ACROSS, repeated, table_blocks
 
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})

@@ -1,5 +1,6 @@
-"""Styles of a DOCX: which paragraphs are headings, and how runs look."""
+"""Styles of a DOCX: which paragraphs are headings, how runs look, and automatic numbers such as `3.3`."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from lxml.etree import _Element
@@ -109,3 +110,126 @@ def _rise(half_points: str) -> int:
 def _outline_level(element: _Element) -> int | None:
     level = value(element, ".//{*}outlineLvl")
     return int(level) if level and level.isdecimal() else None
+
+
+_LEVELS = 9
+_MAX_NUMBER = 1_000_000
+_PLACE = re.compile(r"%([1-9])")
+_ROMAN = list(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        "m cm d cd c xc l xl x ix v iv i".split(),
+        strict=True,
+    )
+)
+_UNSHOWN = frozenset({"bullet", "none"})
+
+
+class _Level:
+    """A level of a list: the form of its numbers, and where it starts."""
+
+    def __init__(self, element: _Element | None) -> None:
+        self.start = _integer(None if element is None else value(element, "{*}start"), 0)
+        self.form = ("decimal" if element is None else value(element, "{*}numFmt")) or "decimal"
+        self.text = "" if element is None else value(element, "{*}lvlText") or ""
+        self.style = "" if element is None else value(element, "{*}pStyle") or ""
+        legal = None if element is None else element.find("{*}isLgl")
+        self.is_legal = legal is not None and is_on(legal)
+        self.restarts = element is None or value(element, "{*}lvlRestart") != "0"
+
+
+class _List:
+    """The levels of a list (`w:num`), and the counters, which lists of one definition share."""
+
+    def __init__(self, levels: list[_Level], counters: list[int | None], starts: dict[int, int]) -> None:
+        self.levels = levels
+        self._counters = counters
+        self._starts = starts
+
+    def next(self, level: int) -> str:
+        """The number of the next paragraph on this level."""
+        if level in self._starts:
+            self._counters[level] = None
+        start = self._starts.pop(level, self.levels[level].start)
+        current = self._counters[level]
+        self._counters[level] = start if current is None else min(current + 1, _MAX_NUMBER)
+        for deeper in range(level + 1, _LEVELS):
+            if self.levels[deeper].restarts:
+                self._counters[deeper] = None
+        own = self.levels[level]
+        return (
+            ""
+            if own.form in _UNSHOWN
+            else _PLACE.sub(lambda place: self._shown(own, int(place[1]) - 1), own.text)
+        )
+
+    def _shown(self, own: _Level, level: int) -> str:
+        if self._counters[level] is None:
+            self._counters[level] = self.levels[level].start
+        return shown(self._counters[level] or 0, "decimal" if own.is_legal else self.levels[level].form)
+
+
+class Numbers:
+    """Counts the paragraphs of each list in the order of the document."""
+
+    def __init__(self, roots: Iterable[_Element], styles: Styles) -> None:
+        self._styles = styles
+        self._lists: dict[str, _List] = {}
+        for root in roots:
+            abstract = {attribute(each, "abstractNumId"): each for each in root.iterfind("{*}abstractNum")}
+            linked = {value(each, "{*}styleLink"): each for each in abstract.values()}
+            counters: dict[str | None, list[int | None]] = {}
+            for number in root.iterfind("{*}num"):
+                name = value(number, "{*}abstractNumId")
+                definition = abstract.get(name)
+                if definition is not None and (link := value(definition, "{*}numStyleLink")):
+                    definition = linked.get(link, definition)
+                shared = counters.setdefault(name, [None] * _LEVELS)
+                self._lists[attribute(number, "numId") or ""] = _made(number, definition, shared)
+
+    def next(self, properties: _Element) -> str:
+        """The number of a paragraph with these properties (`w:pPr`); "" if it has none."""
+        name, level, style = self._styles.numbering(properties)
+        numbered = self._lists.get(name)
+        if numbered is None:
+            return ""
+        if level is None:
+            styled = (at for at, each in enumerate(numbered.levels) if style and each.style == style)
+            return numbered.next(next(styled, 0))
+        return numbered.next(min(_integer(level, 0), _LEVELS - 1))
+
+
+def _made(number: _Element, definition: _Element | None, counters: list[int | None]) -> _List:
+    levels = (
+        {}
+        if definition is None
+        else {attribute(each, "ilvl"): each for each in definition.iterfind("{*}lvl")}
+    )
+    starts = {}
+    for override in number.iterfind("{*}lvlOverride"):
+        place = attribute(override, "ilvl")
+        if (own := override.find("{*}lvl")) is not None:
+            levels[place] = own
+        if (start := value(override, "{*}startOverride")) is not None:
+            starts[_integer(place, 0)] = _integer(start, 0)
+    return _List([_Level(levels.get(str(at))) for at in range(_LEVELS)], counters, starts)
+
+
+def _integer(text: str | None, default: int) -> int:
+    return int(text) if text and text.isdecimal() and len(text) < 7 else default
+
+
+def shown(number: int, form: str) -> str:
+    """The number in one of the forms of Office files; unknown forms are decimal."""
+    if form == "decimalZero":
+        return f"{number:02d}"
+    if form.endswith("Letter") and number > 0:
+        letter = chr(ord("a") + (number - 1) % 26) * min((number - 1) // 26 + 1, 26)
+        return letter.upper() if form == "upperLetter" else letter
+    if form.endswith("Roman") and 0 < number < 4000:
+        roman = ""
+        for size, letters in _ROMAN:
+            roman += letters * (number // size)
+            number %= size
+        return roman.upper() if form == "upperRoman" else roman
+    return str(number)

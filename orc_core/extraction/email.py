@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from orc_core.errors import UnsupportedDocument
 from orc_core.extraction.html import to_text
 from orc_core.extraction.pages import Unit, UnitStream, fit, unreadable
+from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.text import decode
 
 # The libraries that only MSG needs are imported when one is read.
@@ -43,7 +44,8 @@ def _stream(headers: dict[str, str], body: str, attachments: list[str]) -> UnitS
     if attachments:
         named = [" ".join(name.split()) for name in attachments]
         parts.append(f"Attachments (not read): {', '.join(filter(None, named)) or len(named)}")
-    return UnitStream(fit(Unit("\n\n".join(filter(None, parts)), headers["Subject"])))
+    units = fit(Unit("\n\n".join(filter(None, parts)), headers["Subject"]))
+    return UnitStream(units, properties=sentence_of(headers["Subject"], headers["From"]))
 
 
 def read_eml(source: Path) -> UnitStream:

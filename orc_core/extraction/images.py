@@ -4,13 +4,14 @@ from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 
+from orc_core.extraction.formats import Format
 from orc_core.extraction.pages import Unit, UnitStream
 from orc_core.extraction.properties import count_of, sentence_of
 
 MAX_FRAMES = 10_000
 MAX_IMAGE_PIXELS = 100_000_000
 """A larger image is a decompression bomb, or a map."""
-IMAGE_FORMATS = {f"image/{name.lower()}": name for name in "PNG JPEG TIFF GIF BMP WEBP".split()}
+IMAGE_FORMATS = {kind.media_type: kind.name for kind in Format if kind.is_image}
 """By media type: the name of Pillow's reader."""
 
 

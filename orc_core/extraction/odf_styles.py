@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from lxml.etree import _Element
 
-from orc_core.extraction.docx_numbers import shown
+from orc_core.extraction.docx_styles import shown
 from orc_core.extraction.looks import Look
 from orc_core.extraction.packages import attribute, local
 

@@ -1,7 +1,7 @@
 """The text of a PDF page in reading order, with the positions of its words."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ctypes import c_double
 from itertools import pairwise
 from math import pi
@@ -17,6 +17,8 @@ from orc_core.extraction.pdf_word_boxes import (
     HYPHENS,
     Places,
     Range,
+    Rectangles,
+    find_rectangles,
     find_words,
     four_numbers,
     get_character_box,
@@ -26,7 +28,7 @@ from orc_core.extraction.pdf_word_boxes import (
 )
 from orc_core.extraction.raised import raised, set_apart
 from orc_core.extraction.reading_order import Layout, in_reading_order, is_scrambled, packed
-from orc_core.extraction.word_boxes import MAX_BOXES, WORD
+from orc_core.extraction.word_boxes import CJK_CHARACTER, MAX_BOXES, WORD
 
 Tidy = Callable[[str], str]
 
@@ -76,9 +78,10 @@ def laid_out(
     try:
         if (apart := _with_blanks(text, characters, places)) != text:
             text, places = apart, match(apart, characters) or places
-        marked = _with_ligatures(drawn, _with_raised(drawn, characters))
+        rectangles = find_rectangles(drawn, places.pieces)
+        marked = _with_ligatures(drawn, _with_raised(drawn, characters, places, rectangles))
         text = _rewritten(text, places, characters, marked)
-        layout = without_doubles(Layout(text, measure(page, drawn, places)), page.get_size())
+        layout = without_doubles(Layout(text, measure(page, rectangles, places)), page.get_size())
         turns = _turns(page, drawn, places.pieces[len(places.pieces) // 2][0])
         is_upright = turns == page.get_rotation() == 0
         if (
@@ -95,21 +98,20 @@ def laid_out(
     return set_apart(layout.text, keep_words=True), packed(layout.boxes)
 
 
-def _with_raised(drawn: pypdfium2.PdfTextPage, characters: str) -> str:
-    """The characters with the raised figures of words as `¹²³`; a fraction at the start of a word is none."""
-    box, edges = four_numbers()
-    handle = handle_of(drawn)
+def _with_raised(
+    drawn: pypdfium2.PdfTextPage, characters: str, places: Places, rectangles: Rectangles
+) -> str:
+    """The characters with the raised figures of words as `¹²³`; a fraction at the start of a word is none.
+
+    A word with raised figures is drawn in several parts, so it has several rectangles.
+    """
+    spans: Iterable[Range] = map(places.pieces.__getitem__, rectangles.counts)
+    if CJK_CHARACTER.search(characters):  # each of them is a word
+        spans = (found.span() for found in _GLUED.finditer(characters))
     marked = list(characters)
-    for found in _GLUED.finditer(characters):
-        if not _DIGIT.search(found[0]):
-            continue
-        lows, highs = [], []
-        for at in range(*found.span()):
-            get_character_box(handle, at, *edges)
-            lows.append(box[2])
-            highs.append(box[3])
-        if max(lows) - min(lows) > _LEAST_RISE * (max(highs) - min(lows)):
-            for at in _raised_figures(drawn, characters, found.span()):
+    for span in spans:
+        if span[1] - span[0] > 1 and _DIGIT.search(characters, *span):
+            for at in _raised_figures(drawn, characters, span):
                 marked[at] = raised(characters[at])
     return "".join(marked)
 
@@ -190,7 +192,8 @@ def _unscrambled(
     places = match(text, characters)
     if places is None:
         return None
-    layout = without_doubles(Layout(text, measure(page, drawn, places)), page.get_size())
+    rectangles = find_rectangles(drawn, places.pieces)
+    layout = without_doubles(Layout(text, measure(page, rectangles, places)), page.get_size())
     return in_reading_order(layout, turns)
 
 

@@ -43,6 +43,13 @@ class Places(NamedTuple):
             piece += self.broken.get(piece, 1)
 
 
+class Rectangles(NamedTuple):
+    """Left, top, right, bottom of each rectangle in points; and the counts of pieces that have not one."""
+
+    points: _Points
+    counts: dict[int, int]
+
+
 HYPHENS = "\x02\ufffe"
 _SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _NO_LETTER = re.compile(rf"[\x00-\x1f\x7f-\x9f{_SPACES}\xad\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -178,12 +185,12 @@ def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, coun
     return "".join(seen)
 
 
-def measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Places) -> Boxes:
+def measure(page: pypdfium2.PdfPage, rectangles: Rectangles, places: Places) -> Boxes:
     """The boxes of all words in packed order.
 
     Raises ValueError for a coordinate that is infinite or not a number.
     """
-    points, counts = _rectangles(drawn, places.pieces)
+    points, counts = rectangles
     boxes = as_shown(page, points)
     found: list[Boxes] = []
     piece = box = 0
@@ -203,8 +210,8 @@ def measure(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, places: Place
     return np.concatenate([*found, boxes[box:]])
 
 
-def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> tuple[_Points, dict[int, int]]:
-    """Left, top, right, bottom of each rectangle in points; and the counts of pieces that have not one."""
+def find_rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> Rectangles:
+    """The rectangles of these pieces: PDFium has one for each part that is drawn separately."""
     page = handle_of(drawn)
     numbers, (left, top, right, bottom) = four_numbers()
     found, edges = memoryview(numbers).cast("B"), bytearray()
@@ -219,7 +226,7 @@ def _rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> tuple[
                 raise pypdfium2.PdfiumError("a counted rectangle is missing")
             edges += found
             index += 1
-    return np.frombuffer(edges).reshape(-1, 4), counts
+    return Rectangles(np.frombuffer(edges).reshape(-1, 4), counts)
 
 
 def handle_of(drawn: pypdfium2.PdfTextPage) -> object:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from orc_core.extraction.pages import clean, unreadable
 from orc_core.extraction.raised import set_apart
-from orc_core.extraction.readers import open_file
 from orc_core.extraction.sniffing import sniff
 from orc_core.infra.sandbox_child import ChildMessage
 
@@ -23,9 +22,9 @@ def read_file(
     """
     source = Path(path)
     file_format = sniff(source, name, memory_bytes)
-    stream = open_file(file_format, source, memory_bytes, first, with_earlier_words=with_earlier_words)
+    stream = file_format.open(source, memory_bytes, first, with_earlier_words=with_earlier_words)
     properties = set_apart(clean(stream.properties))
-    yield ChildMessage({"opened": file_format.value, "total": stream.total, "properties": properties})
+    yield ChildMessage({"opened": file_format.media_type, "total": stream.total, "properties": properties})
     is_empty = first == 1
     for unit in stream.units:
         is_empty = False

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
 
+from orc_core.extraction.looks import with_symbols
 from orc_core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
 from orc_core.extraction.properties import sentence_of
-from orc_core.extraction.rtf_marks import MERGED, with_marks
-from orc_core.extraction.tables import ACROSS, render_rows, repeated
+from orc_core.extraction.raised import lowered, raised
+from orc_core.extraction.tables import ACROSS, MAX_COLUMNS, render_rows, repeated
 
 _strip: Callable[..., str] = rtf_to_text
 _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": "1e"}
@@ -66,3 +67,168 @@ def _merged(cells: list[str], flags: str, above: list[str]) -> list[str]:
         if column < len(cells) and not cells[column].strip():
             cells[column] = ACROSS if kind == "H" else repeated(above[column]) if column < len(above) else ""
     return cells
+
+
+MERGED = "\x1d"
+_TOKEN = re.compile(
+    r"\\'[0-9a-fA-F]{2}|\\([a-z]+)(-?\d{1,9})? ?|\\[^a-z]|[{}]|[\r\n]+|[^\\{}\r\n]+", re.DOTALL
+)
+_SYMBOL_FONT = re.compile(r"\\f(\d+)[^{};]{0,80}\\fcharset2(?!\d)[^{};]{0,80}? ([^{};\\]{1,80});")
+_STARTS_NOTE = {"footnote": "Note: ", "annotation": "Comment: ", "shptxt": ""}
+_ENDS_PARAGRAPH = frozenset({"par", "cell", "row", "page", "sect"})
+_GONE = frozenset({"strike", "striked", "deleted", "v"})
+_TICK = 1
+
+
+class _State:
+    """What a group has set for its text; the groups in it begin with the same."""
+
+    def __init__(self, outer: "_State | None" = None) -> None:
+        self.rise: int = outer.rise if outer else 0
+        self.gone: frozenset[str] = outer.gone if outer else frozenset()
+        self.font: str = outer.font if outer else ""
+        self.fallbacks: int = outer.fallbacks if outer else 1
+        self.is_shape: bool = outer.is_shape if outer else False
+        self.note: str | None = None
+
+
+def with_marks(source: str) -> str:
+    """The RTF in which only what people see as valid is left."""
+    return "".join(_Walk(source).pieces())
+
+
+class _Walk:
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._symbols = {match[1]: match[2].strip() for match in _SYMBOL_FONT.finditer(source)}
+        self._states = [_State()]
+        self._notes: list[str] = []
+        self._note: list[str] | None = None
+        self._skipped = 0
+        self._field: dict[str, int] = {}
+        self._column = 0
+        self._merged: list[str] = []
+        self._flags: set[str] = set()
+
+    def pieces(self) -> Iterator[str]:
+        for token in _TOKEN.finditer(self._source):
+            for piece in self._read(token):
+                if self._note is None:
+                    yield piece
+                else:
+                    self._note.append(piece)
+        yield from self._notes
+
+    def _read(self, token: re.Match[str]) -> Iterator[str]:
+        text, state = token[0], self._states[-1]
+        if text == "{":
+            self._states.append(_State(state))
+            yield text
+        elif text == "}":
+            yield from self._close()
+        elif token[1]:
+            yield from self._control(token[1], int(token[2]) if token[2] else None, text)
+        elif text[0] == "\\" and not text.startswith("\\'"):
+            yield "" if text == "\\~" and state.gone else text
+        elif not state.gone or text[0] in "\r\n":
+            is_code = text.startswith("\\'")
+            skipped = min(self._skipped, 1 if is_code else len(text))
+            self._skipped -= skipped
+            kept = len(text) if is_code and skipped else skipped
+            yield text[:kept] + (self._shown(text[kept:], state) if text[kept:] else "")
+
+    def _close(self) -> Iterator[str]:
+        state = self._states.pop() if len(self._states) > 1 else self._states[0]
+        if state.note is not None and self._note is not None:
+            said = "".join(self._note)
+            self._notes.append(rf"{{\par {state.note}{said}}}")
+            self._note = None
+        yield "}"
+
+    def _control(self, word: str, number: int | None, text: str) -> Iterator[str]:
+        state = self._states[-1]
+        if word in _GONE:
+            state.gone = state.gone - {word} if number == 0 else state.gone | {word}
+            yield "{}"  # the control before must not run into the text behind
+        elif word in {"super", "sub", "nosupersub", "up", "dn", "plain"}:
+            state.rise = {"super": 1, "sub": -1, "up": int(number != 0), "dn": -int(number != 0)}.get(word, 0)
+            state.gone = frozenset() if word == "plain" else state.gone
+            yield text if word == "plain" else "{}"
+        elif word == "shp":
+            state.is_shape = True  # striprtf leaves it out
+            yield text
+        elif word == "f":
+            state.font = self._symbols.get(str(number), "")
+            yield text
+        elif word in _STARTS_NOTE and self._note is None and not state.gone:
+            yield text
+            state.note, self._note = _STARTS_NOTE[word], []
+        elif word in {"chftn", "chatn"}:
+            yield "{}"
+        elif word == "uc" and number is not None:
+            state.fallbacks = number
+            yield text
+        elif word == "u" and number is not None:
+            self._skipped = 0 if state.gone else state.fallbacks
+            yield "" if state.gone else self._unicode(number, text, state)
+        elif word in {"fftype", "ffres", "ffdefres"}:
+            self._field[word] = number or 0
+            yield text
+        elif word == "fldrslt":
+            yield text + self._tick()
+        else:
+            yield from self._table(word, text)
+
+    def _table(self, word: str, text: str) -> Iterator[str]:
+        """Controls that end paragraphs, and those of rows and cells."""
+        if word == "trowd":
+            self._column, self._merged, self._flags = 0, [], set()
+        elif word in {"clvmrg", "clmrg"}:
+            self._flags.add("V" if word == "clvmrg" else "H")
+        elif word == "cellx":
+            if self._column < MAX_COLUMNS:
+                self._merged += [f"{flag}{self._column}" for flag in self._flags]
+            self._column, self._flags = self._column + 1, set()
+        elif word == "row" and self._merged:
+            text = f"\\'1d{''.join(self._merged)}{text}"
+        is_outside = self._note is None and not self._states[-1].is_shape
+        if word in _ENDS_PARAGRAPH and is_outside and self._notes:
+            notes, self._notes = self._notes, []
+            yield "".join(notes)
+        if not (word == "par" and "deleted" in self._states[-1].gone):
+            yield text
+
+    def _tick(self) -> str:
+        field, self._field = self._field, {}
+        if field.get("fftype") != _TICK:
+            return ""
+        state = field.get("ffres", 25)
+        is_ticked = (field.get("ffdefres", 0) if state == 25 else state) == 1
+        return r"{\uc0\u9746 }" if is_ticked else r"{\uc0\u9744 }"
+
+    def _unicode(self, number: int, text: str, state: _State) -> str:
+        character = chr(number % 0x10000)
+        if "\uf020" <= character <= "\uf0ff":
+            changed = with_symbols(character, state.font or "Symbol")
+            return rf"\u{_signed(ord(changed))} "
+        return text
+
+    def _shown(self, text: str, state: _State) -> str:
+        if state.font:
+            plain = chr(int(text[2:], 16)) if text.startswith("\\'") else text
+            return _escaped(with_symbols(plain, state.font), bool)
+        change = raised if state.rise > 0 else lowered
+        if state.rise == 0 or text.startswith("\\'"):
+            return text
+        return _escaped(change(text), lambda character: not character.isascii())
+
+
+def _escaped(text: str, is_special: Callable[[str], bool]) -> str:
+    if not any(map(is_special, text)):
+        return text
+    written = (rf"\u{_signed(ord(each))} " if is_special(each) else each for each in text)
+    return rf"{{\uc0 {''.join(written)}}}"
+
+
+def _signed(number: int) -> int:
+    return number - 0x10000 if number > 0x7FFF else number

@@ -3,73 +3,14 @@
 import mmap
 import re
 import zipfile
-from enum import Enum
 from pathlib import Path
 
 from orc_core.errors import DocumentRejected, UnsupportedDocument
+from orc_core.extraction.formats import KNOWN, Format, Sign, hinted_format
 from orc_core.extraction.pages import unreadable
 from orc_core.extraction.text import is_wide
 
-_OFFICE = "application/vnd.openxmlformats-officedocument."
-_OPEN = "application/vnd.oasis.opendocument."
-
-
-# Why the content decides, and which library reads what: docs/decisions/formats.md.
-class Format(Enum):
-    """The supported formats; the values are media types."""
-
-    PDF = "application/pdf"
-    DOCX = _OFFICE + "wordprocessingml.document"
-    PPTX = _OFFICE + "presentationml.presentation"
-    XLSX = _OFFICE + "spreadsheetml.sheet"
-    XLS = "application/vnd.ms-excel"
-    ODT = _OPEN + "text"
-    ODP = _OPEN + "presentation"
-    ODS = _OPEN + "spreadsheet"
-    RTF = "application/rtf"
-    EPUB = "application/epub+zip"
-    EML = "message/rfc822"
-    MSG = "application/vnd.ms-outlook"
-    HTML = "text/html"
-    MARKDOWN = "text/markdown"
-    TEXT = "text/plain"
-    CSV = "text/csv"
-    PNG = "image/png"
-    JPEG = "image/jpeg"
-    TIFF = "image/tiff"
-    GIF = "image/gif"
-    BMP = "image/bmp"
-    WEBP = "image/webp"
-
-
-TEXTS = frozenset({Format.TEXT, Format.MARKDOWN, Format.CSV, Format.HTML, Format.EML})
-"""Formats without a signature: the name decides between them."""
-
-PACKAGES = frozenset({Format.DOCX, Format.PPTX, Format.XLSX, Format.ODT, Format.ODP, Format.ODS, Format.EPUB})
-"""Formats that are zip archives."""
-
-IMAGES = frozenset({Format.PNG, Format.JPEG, Format.TIFF, Format.GIF, Format.BMP, Format.WEBP})
-"""Image formats: pages without text."""
-
-KNOWN = (
-    "Supported formats: PDF, DOCX, PPTX, XLSX, XLS, ODT, ODP, ODS, RTF, EPUB, EML, MSG, HTML, Markdown, TXT, "
-    "CSV, and images as PNG, JPEG, TIFF, GIF, BMP or WEBP."
-)
-
-_OTHER_SUFFIXES = (
-    "docm:DOCX pptm:PPTX xlsm:XLSX htm:HTML md:MARKDOWN txt:TEXT tsv:CSV jpg:JPEG tif:TIFF".split()
-)
-_BY_SUFFIX = {f".{kind.name.lower()}": kind for kind in Format if kind is not Format.TEXT} | {
-    f".{suffix}": Format[name] for suffix, name in (pair.split(":") for pair in _OTHER_SUFFIXES)
-}
-EXTENSIONS = tuple(sorted(_BY_SUFFIX))
-"""The endings of names that suggest a supported format."""
 _LEGACY = {".doc": ".docx", ".dot": ".docx", ".ppt": ".pptx", ".pps": ".pptx", ".xlsb": ".xlsx"}
-
-
-def hinted_format(file_name: str) -> Format | None:
-    """The format that the ending of a name suggests; None if it suggests none."""
-    return _BY_SUFFIX.get(Path(file_name).suffix.lower())
 
 
 MAX_MEMBERS = 20_000
@@ -85,7 +26,7 @@ _FOLDERS = (
     ("xl/", Format.XLSX),
     ("META-INF/container.xml", Format.EPUB),
 )
-_DECLARED = {package.value: package for package in PACKAGES}
+_DECLARED = {kind.media_type: kind for kind in Format if kind.sign is Sign.ARCHIVE}
 
 
 def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
@@ -197,7 +138,7 @@ def sniff(source: Path, file_name: str, memory_bytes: int) -> Format:
     """The file's format.
 
     A signature decides, whatever the name says; only an image must not be named as a document. Without one,
-    the name decides between the formats in `TEXTS`, and the text itself if the name suggests no format, or if
+    the name decides between the formats of text, and the text itself if the name suggests no format, or if
     it is that of an Office file: programs export web pages and CSV under such names.
 
     Raises UnsupportedDocument for other formats, and for content without the signature of the format in its
@@ -228,7 +169,7 @@ def _is_pdf(head: bytes, hint: Format | None) -> bool:
 
 def _image(head: bytes, hint: Format | None, found: str | None) -> Format | None:
     image = next((image for pattern, image in _IMAGES if pattern.match(head)), None)
-    is_expected = hint is None or hint in IMAGES
+    is_expected = hint is None or hint.is_image
     if image and not is_expected:
         raise _unsupported(hint, _IMAGE)
     if found == _IMAGE and not image and is_expected:
@@ -258,7 +199,8 @@ def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str
         raise _legacy(suffix)
     if found is None and hint is None:
         return _kind_of_text(head)
-    if found is None and hint in TEXTS and (hint is not Format.EML or _MAIL.match(head.lstrip(_BEFORE_TEXT))):
+    is_text = found is None and hint is not None and hint.sign is Sign.NAME
+    if hint and is_text and (hint is not Format.EML or _MAIL.match(head.lstrip(_BEFORE_TEXT))):
         return hint
     found = found or ("a web page or XML" if head.lstrip()[:1] == b"<" else None)
     raise unreadable("corrupt") if hint is Format.PDF and not found else _unsupported(hint, found)

@@ -22,7 +22,7 @@ MAX_BOXES = 20_000
 CJK = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{CJK}]|[^\s{CJK}]+")
 """Chinese has no blanks: without this rule, only whole lines could be highlighted."""
-_CJK_CHARACTER = re.compile(f"[{CJK}]")
+CJK_CHARACTER = re.compile(f"[{CJK}]")
 
 _OVERHANG = 1.4
 _WIDEST_GAP = 2
@@ -115,7 +115,7 @@ def boxes_between(page_text: str, packed: bytes, start: int, end: int) -> list[B
 def split_words(text: str) -> list[str]:
     """The matches of WORD."""
     # A page has some hundred words, of which a quote is a few: this takes a quarter of the time.
-    is_spaced = text.isascii() or _CJK_CHARACTER.search(text) is None
+    is_spaced = text.isascii() or CJK_CHARACTER.search(text) is None
     return text.split() if is_spaced else WORD.findall(text)
 
 

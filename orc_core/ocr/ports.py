@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from orc_core.extraction.sniffing import IMAGES, Format
+from orc_core.extraction.formats import Format
 
-MEDIA_TYPES = frozenset(kind.value for kind in {Format.PDF, *IMAGES})
+MEDIA_TYPES = frozenset(kind.media_type for kind in Format if kind is Format.PDF or kind.is_image)
 """Files with pages that can be rendered as images."""
 
 

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from orc_core.errors import InvalidInput, OrcError
 from orc_core.extraction.extractor import LIMITS, PROCESSES, Extraction
+from orc_core.extraction.formats import Format
 from orc_core.extraction.pages import clean, count_letters
-from orc_core.extraction.sniffing import Format
 from orc_core.infra.azure import Credentials
 from orc_core.infra.sandbox import Sandbox
 from orc_core.infra.settings import CoreSettings
@@ -130,7 +130,7 @@ def _fill(extraction: Extraction, read: dict[int, OcrPage]) -> tuple[Extraction,
         text = clean(found.text) if is_legible else ""
         if count_letters(text) > count_letters(page.text):
             filled.append(page.number)
-            boxes = found.boxes if extraction.media_type == Format.PDF.value else b""
+            boxes = found.boxes if extraction.media_type == Format.PDF.media_type else b""
             pages.append(page.model_copy(update={"text": text, "boxes": boxes}))
         else:
             pages.append(page)

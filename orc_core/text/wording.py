@@ -23,6 +23,7 @@ DOCUMENT_WORDS = frozenset(
     " resumir resume contenido trata habla tengo"
     " author authors wrote written published autor autoren verfasser geschrieben verfasst veröffentlicht"
     " auteur auteurs écrit publié autores escrito publicado title titel titre título"
+    " mail e email sender sent absender gesendet geschickt expéditeur envoyé remitente enviado correo"
     " sheet sheets slide folie folien blatt blätter diapositives diapositivas feuilles hojas páginas".split()
 )
 """Words for documents, for parts of one, for an overview of one and for who wrote it.
@@ -35,7 +36,7 @@ GENERIC_WORDS = frozenset(
     "only other page part please provide regarding same say see show some such take tell too use used using "
     "various want "
     "bekomme bekommen bekommt darf dürfen gibt ich man mein meine mich mir muss müssen sein soll sollen wir "
-    "viele combien cuántos cuántas "
+    "viele lautet combien cuántos cuántas "
     "dois doit faut mon peut peux pouvons puis debe debo hay mi puede puedo".split()
 )
 """What one does with documents, and how much: words that are in every question."""

@@ -10,7 +10,7 @@ import pytest_asyncio
 from devkit.shared_data import ROOT
 from orc_core.errors import DocumentRejected, UnreadableDocument
 from orc_core.extraction.extractor import PRELOADED, Extraction, Extractor
-from orc_core.extraction.sniffing import KNOWN, TEXTS, Format, hinted_format
+from orc_core.extraction.formats import KNOWN, Format, Sign, hinted_format
 from orc_core.infra.sandbox import Sandbox
 from tests.contract.format_samples import DOCUMENTS, IMAGES, OTHER_SENTENCES, SENTENCE
 
@@ -57,18 +57,18 @@ async def test_the_text_of_a_document_is_extracted(
     extension: str, extractor: Extractor, tmp_path: Path
 ) -> None:
     extraction = await read(extractor, tmp_path, f"a{extension}", DOCUMENTS[extension])
-    assert extraction.media_type == format_of(extension).value
+    assert extraction.media_type == format_of(extension).media_type
     assert OTHER_SENTENCES.get(extension, SENTENCE) in "\n".join(page.text for page in extraction.pages)
     assert extraction.has_text
 
 
-@pytest.mark.parametrize("extension", [each for each in DOCUMENTS if format_of(each) not in TEXTS])
+@pytest.mark.parametrize("extension", [each for each in DOCUMENTS if format_of(each).sign is not Sign.NAME])
 async def test_a_document_with_a_signature_is_read_under_any_name(
     extension: str, extractor: Extractor, tmp_path: Path
 ) -> None:
     for name in ("file_1_id", "a.csv", "a.pptx"):
         extraction = await read(extractor, tmp_path, name, DOCUMENTS[extension])
-        assert extraction.media_type == format_of(extension).value
+        assert extraction.media_type == format_of(extension).media_type
         assert OTHER_SENTENCES.get(extension, SENTENCE) in "\n".join(page.text for page in extraction.pages)
 
 

@@ -13,7 +13,7 @@ from orc.api.responses import responses
 from orc.api.routes.documents import MAX_FILES_PER_UPLOAD
 from orc.bootstrap import App
 from orc.contexts.models import ContextType
-from orc_core.extraction.sniffing import EXTENSIONS
+from orc_core.extraction.formats import EXTENSIONS
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
 
 router = APIRouter(tags=["contexts"])

@@ -23,8 +23,7 @@ from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimi
 from orc_core.documents.ports import Attachment
 from orc_core.documents.scope import Scope
 from orc_core.errors import DependencyDown, NoReadableDocument
-from orc_core.extraction.collecting import OnPage
-from orc_core.extraction.extractor import Extraction
+from orc_core.extraction.extractor import Extraction, OnPage
 from orc_core.grounding.models import WrittenMark
 from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import CallBudget, ChatModel, Prompt

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orc_core.extraction.docx_numbers import shown
+from orc_core.extraction.docx_styles import shown
 from tests.unit.orc_core.extraction.samples import Read, W, archive
 from tests.unit.orc_core.extraction.test_odf import odf
 

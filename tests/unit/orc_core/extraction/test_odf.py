@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from orc_core.errors import DocumentRejected, UnreadableDocument
-from orc_core.extraction.sniffing import Format
+from orc_core.extraction.formats import Format
 from tests.unit.orc_core.extraction.samples import Read, archive
 
 pytestmark = pytest.mark.slow
@@ -205,4 +205,4 @@ async def test_harmful_and_broken_packages_are_refused(
 
 async def test_content_of_another_opendocument_format_is_read_as_that(read: Read) -> None:
     extraction = await read("a.odt", odf("ods", table(cells("Pump"))))
-    assert extraction.media_type == Format.ODS.value
+    assert extraction.media_type == Format.ODS.media_type

@@ -3,7 +3,7 @@
 import pytest
 
 from orc_core.errors import UnreadableDocument, UnsupportedDocument
-from orc_core.extraction.sniffing import Format
+from orc_core.extraction.formats import Format
 from tests.unit.orc_core.extraction.samples import Read, archive, pdf
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(50)
@@ -70,7 +70,7 @@ PAGE = f"<!-- saved --><!DOCTYPE html><html><body><p>{SENTENCE}</p><script>x()</
 )
 async def test_a_pdf_is_read_under_any_name(read: Read, file_name: str) -> None:
     extraction = await read(file_name, pdf(SENTENCE))
-    assert (extraction.media_type, extraction.pages[0].text) == (Format.PDF.value, SENTENCE)
+    assert (extraction.media_type, extraction.pages[0].text) == (Format.PDF.media_type, SENTENCE)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orc_core.errors import UnreadableDocument
-from orc_core.extraction.collecting import Collector
+from orc_core.extraction.extractor import Collector
 from orc_core.extraction.word_boxes import (
     BOX_BYTES,
     MAX_BOXES,
