@@ -44,7 +44,7 @@ NO_VENV = This Python cannot create virtual environments: apt install python3-ve
 # One process more than cores. Which tests share one, and what starts first: devkit/suite_order.py.
 PYTEST = $(BIN)/python -m pytest --numprocesses auto --no-loadscope-reorder --durations 25
 FAST = not emulator and not slow
-SYNC = $(UV) sync --frozen $(if $(wildcard $(BIN)/python),,--compile-bytecode)
+SYNC = $(UV) sync --frozen $(EXTRAS:%=--extra %) $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
 .PHONY: help run check check-text test-fast test campaigns bench trial provision lock vendor clean

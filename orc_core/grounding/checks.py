@@ -3,9 +3,11 @@
 Code compares words and numbers, without knowing what words mean. All runs in the event loop.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
@@ -28,6 +30,12 @@ LONGEST_QUOTE = 1500
 MOST_TOGETHER = 20
 """Sources of the markers behind one sentence that are compared with it."""
 READ_PAGES = 32
+MOST_COMPARED = 20
+"""Sources that are compared with a sentence whose own source shares little with it; of more, none is."""
+LEAST_MORE = 1.5
+"""How many times as much another source shares with a sentence than the one that the model has named."""
+LEAST_SHARED = 0.5
+"""The share of a sentence's words, by weight, that the other source has in one place."""
 NOTHING_ASKED = Values("")
 
 
@@ -224,15 +232,27 @@ class Evidence(NamedTuple):
         return "quoted" if source.number in self.quoting else "reworded"
 
 
-class AnswerChecks:
-    """The checks of one answer; a page is read once. All run in the event loop: they are linear."""
+class Places(NamedTuple):
+    """The places of several sources, and the source of each."""
 
-    def __init__(self, question: str = "") -> None:
+    words: Words
+    sources: Sequence[Source]
+
+
+class AnswerChecks:
+    """The checks of one answer; a page is read once. All run in the event loop: they are linear.
+
+    Small models often name another source than the one that they have read, among the few that were `shown`.
+    """
+
+    def __init__(self, question: str = "", shown: Sequence[Source] = ()) -> None:
         self.claims = Claims(question)
         self._question = Values(question)
         self._latest = Evidence()
         self._page = lru_cache(READ_PAGES)(Page)
         self._passages: dict[int, Passage] = {}
+        self._indexed: dict[str, Places] = {}
+        self._shown = shown if 1 < len(shown) <= MOST_COMPARED else ()
 
     def check(self, text: str, cited: Mapping[int, Source]) -> Evidence:
         """Check the text between markers against the sources of those that follow it.
@@ -245,6 +265,8 @@ class AnswerChecks:
         claims, above = covered_by_marker(added) if added else (self._latest.claims, [])
         if added and added[0] is not claims[0]:
             self._check_rest(added[0])
+        if len(cited) == 1:
+            cited = {number: self._meant(claims, source) for number, source in cited.items()}
         goes_on = not added or claims[0].goes_on
         every = [*cited.items(), *(self._latest.sources.items() if goes_on else ())]
         sources = dict(every[:MOST_TOGETHER])
@@ -265,6 +287,32 @@ class AnswerChecks:
             return Span(0, 0)
         whole = Span(min(span.start for span in spans), max(span.end for span in spans))
         return whole if whole.end - whole.start <= LONGEST_QUOTE else spans[0]
+
+    def _meant(self, claims: Sequence[Claim], named: Source) -> Source:
+        """The source of sentences: the named one, unless a place of another shares far more with them."""
+        if named.pictured or not self._shown:
+            return named
+        language = self._passage(named).page.language
+        places, whole, shared = self._places(language), 0.0, Counter[int]()
+        for claim in claims:
+            weights = places.words.weights(wording_of(claim.text, language))
+            whole += sum(weights.values())
+            best: dict[int, float] = {}
+            for part, share in places.words.shares(weights).items():
+                number = places.sources[part].number
+                best[number] = max(share, best.get(number, 0.0))
+            shared.update(best)
+        number, most = max(shared.items(), key=itemgetter(1), default=(named.number, 0.0))
+        is_far_more = most >= LEAST_MORE * shared[named.number] and most >= LEAST_SHARED * whole
+        return next(each for each in self._shown if each.number == number) if is_far_more else named
+
+    def _places(self, language: str) -> Places:
+        """The units of all sources that were shown."""
+        if language not in self._indexed:
+            pairs = [(unit, each) for each in self._shown for unit in self._passage(each).units]
+            texts = (each.page_text[unit.start : unit.end] for unit, each in pairs)
+            self._indexed[language] = Places(Words(texts, language), [each for _, each in pairs])
+        return self._indexed[language]
 
     def _checked(
         self, claims: Sequence[Claim], above: Sequence[Claim], sources: Mapping[int, Source]

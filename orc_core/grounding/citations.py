@@ -84,7 +84,7 @@ class CitationWriter:
 
     def __init__(self, sources: Sequence[Source], question: str = "") -> None:
         self._by_number = {source.number: source for source in sources}
-        self._question, self._checks = question, AnswerChecks(question)
+        self._question, self._checks = question, AnswerChecks(question, sources)
         self.is_cut = False
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
@@ -292,7 +292,7 @@ class CitationWriter:
         known = {number: self._by_number[number] for number in numbers if number in self._by_number}
         evidence = self._checks.check(self._before_markers, known)
         if evidence.missing and known:
-            cited, why = next(iter(known.values())), are_not_there(evidence.missing)
+            cited, why = next(iter(evidence.sources.values())), are_not_there(evidence.missing)
             found = Objection.to("differs", cited, evidence.differing, why, evidence.missing)
             self._objections.append(found)
         for each in waiting:
@@ -319,7 +319,7 @@ class CitationWriter:
 
     def _cite(self, number: int, evidence: Evidence) -> tuple[str, Citation | None]:
         """What the answer shows for one number of a marker, and the citation that it makes."""
-        source = self._by_number.get(number)
+        source = evidence.sources.get(number) or self._by_number.get(number)
         if source is None:
             text = f"The answer cites source {number}, which it was not given."
             self._object("unknown_source", text, number)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
@@ -125,29 +125,33 @@ class Words:
         is_known = self._language != "" and least >= FEWEST_WORDS
         return any(self._says(said, first, last, is_known=is_known) for first, last in fit)
 
-    def closest(self, said: Wording) -> list[int]:
-        """The part that shares most with a sentence, with a neighbour that adds much; or none.
+    def weights(self, said: Wording) -> dict[str, float]:
+        """How much each content word of a sentence counts: more if few parts have it, and as a number."""
+        return {
+            stem: (2 if stem[0].isdigit() else 1) / sqrt(len(self._parts_with.get(stem, ())) or 1)
+            for stem in said.content
+        }
 
-        Words of few parts count more, and so do numbers.
-        """
-        having = {stem: self._parts_with[stem] for stem in said.content if stem in self._parts_with}
-        weights = {stem: (2 if stem[0].isdigit() else 1) / sqrt(len(parts)) for stem, parts in having.items()}
+    def shares(self, weights: Mapping[str, float]) -> dict[int, float]:
+        """The weight of the words that each part has; parts that have none are left out."""
         shares: defaultdict[int, float] = defaultdict(float)
         for stem, weight in weights.items():
-            for part in having[stem]:
+            for part in self._parts_with.get(stem, ()):
                 shares[part] += weight
+        return shares
+
+    def closest(self, said: Wording) -> list[int]:
+        """The part that shares most with a sentence, with a neighbour that adds much; or none."""
+        weights = self.weights(said)
+        shares = self.shares(weights)
         if not shares:
             return []
         most = max(shares.values())
         best = min(part for part, share in shares.items() if share == most)
         own = self._stems_of(best)
-        added = {
-            near: sum(weights[stem] for stem in weights if stem in self._stems_of(near) - own)
-            for near in (best + 1, best - 1)
-            if near in shares
-        }
-        near = max(added, key=added.__getitem__, default=best)
-        return sorted({best, near}) if added.get(near, 0) >= LEAST_ADDED * most else [best]
+        added = self.shares({stem: weight for stem, weight in weights.items() if stem not in own})
+        near = max((best + 1, best - 1), key=lambda part: added.get(part, 0.0))
+        return sorted({best, near}) if added.get(near, 0.0) >= LEAST_ADDED * most else [best]
 
     def _stems_of(self, part: int) -> set[str]:
         return set(self._stems[self._starts[part] : self._ends[part]])

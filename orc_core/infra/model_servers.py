@@ -1,5 +1,6 @@
-"""The servers of language models that ORC_MODEL can name, as data. All have OpenAI's chat API."""
+"""The servers of language models that ORC_MODEL can name, as data."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,18 +18,40 @@ TEMPERATURE = 0.2
 
 class ModelServer(NamedTuple):
     """A kind of server: its name for people, its usual address, what makes its window larger, and the
-    temperature that is sent; None: none, as its models may refuse one."""
+    temperature that is sent; None: none, as its models may refuse one.
+
+    It has OpenAI's chat API unless `package` names the one with LangChain's model of it, an extra of Orc.
+    `models` is the path of its list of models, and `headers` are those that it takes the key in.
+    """
 
     label: str
     url: str
     larger_window: str = ""
     temperature: float | None = None
+    package: str = ""
+    models: str = "models"
+    headers: Mapping[str, str] = {"authorization": "Bearer {key}"}
 
 
 SERVERS = {
     OPENAI: ModelServer("OpenAI", "https://api.openai.com/v1"),
-    "gemini": ModelServer("Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
-    "mistral": ModelServer("Mistral", "https://api.mistral.ai/v1"),
+    "anthropic": ModelServer(
+        "Anthropic",
+        "https://api.anthropic.com",
+        package="langchain-anthropic",
+        models="v1/models",
+        headers={"x-api-key": "{key}", "anthropic-version": "2023-06-01"},
+    ),
+    "google_genai": ModelServer(
+        "Gemini",
+        "https://generativelanguage.googleapis.com",
+        package="langchain-google-genai",
+        models="v1/models",
+        headers={"x-goog-api-key": "{key}"},
+    ),
+    "mistralai": ModelServer(
+        "Mistral", "https://api.mistral.ai/v1", temperature=TEMPERATURE, package="langchain-mistralai"
+    ),
     "openrouter": ModelServer("OpenRouter", "https://openrouter.ai/api/v1"),
     "ollama": ModelServer(
         "Ollama",

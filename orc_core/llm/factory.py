@@ -107,12 +107,12 @@ def build_chat_model(
         facts = facts.model_copy(update={"temperature": SERVERS[settings.server].temperature})
     endpoint = provider.endpoint
     return ChatModel(
-        _openai_chat(provider, name, facts, responses=settings.responses_api),
+        _chat(provider, name, facts, responses=settings.responses_api),
         counter,
         name=name,
         role=role,
         # Azure accepts files only through its responses API.
-        file_model=_openai_chat(provider, name, facts, responses=True) if endpoint.is_azure else None,
+        file_model=_chat(provider, name, facts, responses=True) if endpoint.is_azure else None,
         translate=provider.translate,
         breaker=provider.chat,
         abilities=provider.abilities(name),
@@ -123,10 +123,12 @@ def build_chat_model(
     )
 
 
-def _openai_chat(
-    provider: Provider, name: str, facts: ModelFacts, *, responses: bool
-) -> "Later[BaseChatModel]":
+def _chat(provider: Provider, name: str, facts: ModelFacts, *, responses: bool) -> "Later[BaseChatModel]":
     def build() -> "BaseChatModel":
+        if provider.endpoint.package:
+            from orc_core.llm.other_chats import build_other_chat
+
+            return build_other_chat(provider, name, facts)
         from orc_core.llm.openai_chat import build_openai_chat
 
         return build_openai_chat(provider, name, facts, responses=responses)

@@ -35,11 +35,29 @@ builds no client for blocking calls (0.13 s)."""
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A provider's address and key; without a key, the identity of this process at Azure is used."""
+    """A provider's address and key; without a key, the identity of this process at Azure is used.
+
+    `server` is the kind that ORC_MODEL names, by default one with OpenAI's API.
+    """
 
     url: str
     key: SecretStr | None
     is_azure: bool = False
+    server: str = OPENAI
+
+    @property
+    def package(self) -> str:
+        """The package with LangChain's model of an API that is not OpenAI's; "" for OpenAI's."""
+        return SERVERS[self.server].package
+
+    @property
+    def models_url(self) -> str:
+        """Where the provider lists its models."""
+        return f"{self.url.rstrip('/')}/{SERVERS[self.server].models}"
+
+    def headers(self, key: str) -> dict[str, str]:
+        """Those of a request that is not made by the provider's library."""
+        return {name: value.format(key=key) for name, value in SERVERS[self.server].headers.items()}
 
     @property
     def host(self) -> str:
@@ -53,7 +71,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An OpenAI-compatible provider. One per process: its users share connections and circuit breakers.
+    """A model provider. One per process: its users share connections and circuit breakers.
 
     Chat, embeddings and files have a breaker each, because providers limit them separately. `served` are the
     models of a server that may say which it has; None for OpenAI and Azure, whose models are known.
@@ -73,7 +91,8 @@ class Provider:
     def abilities(self, model: str) -> Abilities:
         """What the provider can do with a model, the same for all its users."""
         if self.served is None:
-            known = Abilities((Form.SCHEMA, Form.TOOL), reports_finish=True, pause_seconds=0)
+            forms = (Form.TOOL,) if self.endpoint.package else (Form.SCHEMA, Form.TOOL)
+            known = Abilities(forms, reports_finish=True, pause_seconds=0)
         else:
             known = Abilities((Form.SCHEMA, Form.OBJECT, Form.TOOL))
         return self._abilities.setdefault(model, known)
@@ -83,9 +102,9 @@ class Provider:
         tokens."""
         from httpx2 import HTTPError
 
-        headers = {"authorization": f"Bearer {await self.key()}"}
+        headers = self.endpoint.headers(await self.key())
         try:
-            response = await self.http.get(f"{self.endpoint.url.rstrip('/')}/models", headers=headers)
+            response = await self.http.get(self.endpoint.models_url, headers=headers)
         except HTTPError as exc:
             raise model_down("The model cannot be reached. Try again shortly.") from exc
         if response.status_code in REFUSED:
@@ -109,7 +128,8 @@ def endpoint_of(settings: CoreSettings) -> Endpoint | None:
         return Endpoint(url, settings.azure_openai_api_key, is_azure=True)
     if settings.openai_api_key or settings.openai_base_url:
         key = settings.openai_api_key or SecretStr(NO_KEY)
-        return Endpoint(settings.openai_base_url or SERVERS[OPENAI].url, key)
+        url = settings.openai_base_url or SERVERS[OPENAI].url
+        return Endpoint(url, key, server=settings.server or OPENAI)
     return None
 
 
@@ -122,8 +142,9 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
     if endpoint is None:
         return None
     key, http = _key(endpoint, credentials), _open_http(settings)
-    served = ServedModels(http, endpoint.url, key) if settings.has_other_server else None
-    translate = partial(_translate, served)
+    lists_windows = settings.has_other_server and not endpoint.package
+    served = ServedModels(http, endpoint.url, key) if lists_windows else None
+    translate = _translate_other if endpoint.package else partial(_translate, served)
     return Provider(
         endpoint=endpoint,
         key=key,
@@ -135,6 +156,13 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
         embeddings=CircuitBreaker(MODEL, _translate_about_embeddings),
         files=CircuitBreaker(MODEL, _translate_about_files),
     )
+
+
+def _translate_other(exc: Exception) -> OrcError | None:
+    """Our error for an exception of a package for another API than OpenAI's."""
+    from orc_core.llm import other_chats
+
+    return other_chats.translate(exc)
 
 
 def _translate(served: ServedModels | None, exc: Exception) -> OrcError | None:
