@@ -1,6 +1,6 @@
 """Traces of turns for tests and for the picture in docs/telemetry.md: made up, and the same every time."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from orc.events import TimelineStep
@@ -122,26 +122,3 @@ def detailed(number: int, started_at: datetime = NOON, **fields: Any) -> TurnTra
         ],
     }
     return trace(number, started_at, **{**known, **fields})
-
-
-def a_month(until: datetime) -> list[TurnTrace]:
-    """Thirty days of turns up to this moment: more by the day, quiet weekends, some failures."""
-    traces: list[TurnTrace] = []
-    for days_ago in range(30):
-        start = until - timedelta(days=days_ago)
-        turns = 1 + (29 - days_ago) // 6 + days_ago * 7 % 4 if start.weekday() < 5 else days_ago % 2
-        for number in range(turns):
-            moment = start - timedelta(minutes=11 * number)
-            traces.append(_one_of_a_month(len(traces), moment))
-    return traces
-
-
-def _one_of_a_month(number: int, moment: datetime) -> TurnTrace:
-    if number % 11 == 5:
-        failed: dict[str, Any] = {"status": "failed", "error_code": "deadline_exceeded"}
-        return trace(number, moment, intent="factual_lookup", model="gpt-4o", retriever="tools", **failed)
-    if number % 3 == 0:
-        return trace(
-            number, moment, user_id="bob", intent="conversational", model="gpt-4o-mini", retriever="none"
-        )
-    return detailed(number, moment)

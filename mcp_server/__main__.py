@@ -8,7 +8,7 @@ import typer
 
 from orc_core.errors import OrcError
 from orc_core.infra.collector import collector_paused
-from orc_core.infra.log_redaction import keep_content_out
+from orc_core.infra.logs import keep_content_out
 from orc_core.infra.operating_system import private_files
 from orc_core.infra.settings import load_settings
 

@@ -13,8 +13,8 @@ from mcp_server.settings import Settings
 from orc_core.errors import InvalidInput
 from orc_core.infra.collector import collector_paused
 from orc_core.infra.http_server import LimitedHttp, Server
-from orc_core.infra.lifeline import hold_on
 from orc_core.infra.logs import start_logging
+from orc_core.infra.processes import hold_on
 from orc_core.infra.telemetry.setup import start_telemetry
 
 SERVICE = "orc-tools"

@@ -24,39 +24,22 @@ class ToolFacts:
     """Searches or reads the text of documents: only such a tool can show that the text lacks an answer."""
     kind: Literal["read", "update"] = "read"
     """One that updates has to be switched on for a message (Scope.allows). A broken call is not repeated."""
-    is_external: bool = False
+    external: bool = False
     """Sends its arguments to a service of others."""
 
 
 _LISTED = [
     ToolFacts("document_chat", "Ask documents", "Answers from documents that the question names."),
-    ToolFacts(
-        "documents_analyze",
-        "Analyse a whole document",
-        "Reads a document from its first page to its last.",
-        reads_text=True,
-    ),
+    ToolFacts("documents_analyze", "Analyse a whole document", "Reads all of a document.", reads_text=True),
     ToolFacts("documents_get_content", "Read a document", "Reads the text of a document.", reads_text=True),
-    ToolFacts(
-        "documents_get_summary", "Summarise a document", "Reads the summary of a document.", reads_text=True
-    ),
+    ToolFacts("documents_get_summary", "Summarise a document", "Reads its summary.", reads_text=True),
     ToolFacts("documents_list", "List documents", "Lists the documents that can be read."),
-    ToolFacts(
-        "follow_relation",
-        "Follow a relation",
-        "Finds pages by the names that they have in common.",
-        reads_text=True,
-    ),
+    ToolFacts("follow_relation", "Follow a relation", "Finds pages by names in common.", reads_text=True),
     ToolFacts("get_ontology", "Show the vocabulary", "Lists the names and terms that the documents use."),
     ToolFacts("get_page", "Read a page", "Reads the text of one page.", reads_text=True),
     ToolFacts("search_pages", "Search pages", "Finds pages by their summaries and topics.", reads_text=True),
     ToolFacts("semantic_search", "Search passages", "Finds passages by words and meaning.", reads_text=True),
-    ToolFacts(
-        "web_search",
-        "Search the web",
-        "Asks a search engine of the web, in the words of the question.",
-        is_external=True,
-    ),
+    ToolFacts("web_search", "Search the web", "Asks a search engine of the web.", external=True),
 ]
 TOOL_FACTS = {tool.name: tool for tool in _LISTED}
 """Every tool that a tools server can have, whether it is offered at present or not, by its name."""
@@ -74,11 +57,9 @@ WISHES_META_KEY = "orc/wishes"
 """In the `_meta` of a tool call: sentences of the user about how to answer, at most `MAX_WISHES`."""
 MAX_WISHES = 4
 MAX_WISH_CHARACTERS = 300
-
 HISTORY_META_KEY = "orc/history"
 """In the `_meta` of a tool call: what was said before (Said), if the question is not understandable alone."""
 MAX_HISTORY = 200
-
 WHOLE_META_KEY = "orc/whole_documents"
 """In the `_meta` of a tool call: if more documents than this are named, they are searched, not read whole."""
 IMAGES_META_KEY = "orc/images"
@@ -265,10 +246,7 @@ class SearchCounts(Record):
     unread: int
 
 
-OF_COUNTS = (
-    "set if there are more documents than a result lists: `documents` then has those with results and some of"
-    " those that were not searched"
-)
+OF_COUNTS = "set if a result cannot list all documents: it has those with results, and some not searched"
 
 
 class SemanticSearchResult(BaseModel):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from devkit.shared_data import ROOT
+from devkit.size import deviations
 
 PACKAGES = ("orc_core", "mcp_server", "orc")
 MAY_IMPORT = {
@@ -140,6 +141,24 @@ def sibling_graphs() -> dict[str, dict[str, set[str]]]:
 def test_only_settings_modules_read_the_environment() -> None:
     readers = {module: uses for module in modules() if (uses := environment_uses(module))}
     assert [module for module in readers if module.rpartition(".")[2] != "settings"] == []
+
+
+def private_functions() -> Iterator[str]:
+    for module in modules():
+        for node in ast.walk(tree_of(module)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and is_private(node.name):
+                yield f"{module}.{node.name}"
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__")
+
+
+def test_the_product_does_not_grow() -> None:
+    """The numbers, and what to do: docs/decisions/size.md."""
+    lines = sum(len(file.read_text().splitlines()) for file in modules().values())
+    counted = {"modules": len(modules()), "lines": lines, "private functions": len([*private_functions()])}
+    assert deviations(counted) == []
 
 
 def test_files_and_functions_stay_short() -> None:

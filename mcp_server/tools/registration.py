@@ -177,7 +177,7 @@ def offer(
             read_only_hint=only_reads,
             destructive_hint=False,
             idempotent_hint=only_reads,
-            open_world_hint=known.is_external,
+            open_world_hint=known.external,
         )
         # Below Python 3.13 a docstring has the indentation of its source.
         return server.tool(

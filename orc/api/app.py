@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
+from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
@@ -14,10 +16,8 @@ from orc.api import PREFIX, web
 from orc.api.auth import AuthMiddleware, build_authenticator
 from orc.api.dependencies import given_once
 from orc.api.errors import add_error_handlers
-from orc.api.limits import UserLimits
-from orc.api.me_schemas import SignIn
-from orc.api.openai_errors import OpenAIErrors
-from orc.api.openapi import DocumentedApp, operation_id
+from orc.api.middleware import OpenAIErrors, TraceIds, UserLimits, compressed
+from orc.api.responses import REFERENCES
 from orc.api.routes import (
     admin,
     chat,
@@ -29,16 +29,13 @@ from orc.api.routes import (
     me,
     openai,
     pages,
-    suggestions,
     turns,
     workspaces,
 )
-from orc.api.tracing import TraceIds
-from orc.api.transfer import Transfer
 from orc.bootstrap import AppProvider, Override
-from orc.settings import Settings, load
-from orc_core.infra.log_redaction import keep_content_out
-from orc_core.infra.request_log import RequestLog
+from orc.problems import Problem
+from orc.settings import AuthMode, Settings, load
+from orc_core.infra.logs import RequestLog, keep_content_out
 from orc_core.infra.telemetry.setup import start_telemetry
 
 OPENAPI_PATH = f"{PREFIX}/openapi.json"
@@ -54,19 +51,12 @@ DESCRIPTION = "Ask documents, get answers whose citations were checked against t
 
 
 OWN_ROUTERS = (
-    *(each.router for each in (turns, chat, documents, conversations, suggestions, contexts)),
+    *(each.router for each in (turns, chat, documents, conversations, contexts)),
     *(each.router for each in (context_documents, workspaces, me, admin, health)),
     pages.of_conversations,
     pages.of_contexts,
 )
 """Below the prefix of the API, in the order of its documentation."""
-
-
-class _App(DocumentedApp):
-    """The app; errors are translated, then compressed, also those of the framework's own handler."""
-
-    def build_middleware_stack(self) -> ASGIApp:
-        return Transfer(OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES))
 
 
 # Why routes carry /api, and how OpenAI's interface differs: docs/decisions/http-api.md.
@@ -90,7 +80,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
             await provider.close()
             await asyncio.to_thread(telemetry.close)
 
-    app = _App(
+    app = DocumentedApp(
         auth_mode=settings.auth_mode,
         title="Orc",
         version=__version__,
@@ -106,7 +96,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
     app.state.provider = provider
     app.state.authenticator = build_authenticator(settings)
     app.state.admin_role = settings.admin_role
-    app.state.sign_in = SignIn.of(settings)
+    app.state.sign_in = me.SignIn.of(settings)
     app.add_middleware(UserLimits, settings=settings, body_bytes=MAX_QUESTION_BYTES)
     upload_bytes = settings.max_upload_bytes * documents.MAX_FILES_PER_UPLOAD
     app.add_middleware(
@@ -140,3 +130,86 @@ def _routes() -> list[BaseRoute]:
     for prefix in OPENAI_PREFIXES:
         routes.include_router(openai.router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])
     return routes.routes
+
+
+TAGS = {
+    "turns": "Ask about documents or in general, and follow a turn again.",
+    "chat": "Ask with the list of messages that a chat has.",
+    "openai": "Ask with a client of OpenAI's interface.",
+    "documents": "Upload, list, follow and delete the documents of a conversation.",
+    "conversations": "List, read and delete conversations.",
+    "contexts": "Places for shared documents, and who may use them.",
+    "workspaces": "Chat in a workspace, and the sessions that were opened in it.",
+    "telemetry": "Telemetry of the organization, for admins.",
+    "health": "Whether the server is alive and can answer.",
+}
+_SCHEMES: dict[AuthMode, dict[str, Any]] = {
+    AuthMode.LOCAL: {},
+    AuthMode.JWT: {
+        "bearer": {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "JWT",
+            "description": "a token of the issuer that the server is set up with",
+        }
+    },
+    AuthMode.EASYAUTH: {
+        "entra": {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "a token of Microsoft Entra ID, which Azure's authentication verifies",
+        },
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "AppServiceAuthSession",
+            "description": "the session of a browser, which Azure's authentication sets",
+        },
+    },
+}
+_DISPOSITION = {
+    "description": "the file's name, whose extension says what it is",
+    "schema": {"type": "string", "example": 'form-data; name="file"; filename="handbook.txt"'},
+}
+
+
+class DocumentedApp(FastAPI):
+    """FastAPI whose document holds the schema that `responses` refers to, and how callers authenticate.
+
+    FastAPI itself would put a response's model under `application/json`, whatever its media type.
+    """
+
+    def __init__(self, *, auth_mode: AuthMode, **options: Any) -> None:
+        self._auth_mode = auth_mode
+        super().__init__(
+            **options,
+            license_info={"name": "MIT", "identifier": "MIT"},
+            servers=[{"url": "/", "description": "this server"}],
+            openapi_tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        )
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Errors are translated, then compressed, also those of the framework's own handler."""
+        return compressed(OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES))
+
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        schema = Problem.model_json_schema(ref_template=REFERENCES)
+        components = document["components"]
+        components["schemas"].update({**schema.pop("$defs"), Problem.__name__: schema})
+        if schemes := _SCHEMES[self._auth_mode]:
+            components["securitySchemes"] = schemes
+        document["security"] = [{name: []} for name in schemes]
+        for operation in [each for path in document["paths"].values() for each in path.values()]:
+            if "401" not in operation["responses"]:
+                operation["security"] = []
+            # A file's name says what it is, which the schema of the form cannot tell.
+            content = operation.get("requestBody", {}).get("content", {})
+            if form := content.get("multipart/form-data"):
+                form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
+        return document
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of the function, which becomes the name of a method in generated clients."""
+    return route.name

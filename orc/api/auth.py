@@ -1,11 +1,14 @@
 """Authenticates requests by host headers, by a bearer token or in local mode; middleware enforces it."""
 
 import base64
+import ipaddress
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import jwt
 from fastapi import Request
@@ -14,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orc.api.errors import render
 from orc.api.issuer_keys import IssuerKeys
-from orc.api.origins import hosts_of, is_loopback, is_of_local_page, is_of_other_site, opens_file
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.problems import problem_of
 from orc.settings import AuthMode, Settings
@@ -243,3 +245,95 @@ def _within(limit: int, receive: Receive) -> Receive:
         return message
 
     return receive_within_limit
+
+
+_FILE = re.compile(r"/api/(conversations|contexts)/[^/]+/documents/[^/]+/content")
+_ORIGIN = re.compile(r"https?://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+)(:[0-9]+)?")
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def is_of_other_site(request: Request) -> bool:
+    """Whether a page of another site, or of another server of this site, asks to change something.
+
+    Clients that are no browsers send neither header. A page can send a bearer token to another site only if
+    that site has allowed it, and no browser adds one by itself.
+    """
+    if request.method in _SAFE or _has_bearer_token(request):
+        return False
+    sites, origins = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
+    if sites:
+        return not set(sites) <= {"same-origin", "none"}
+    return any(origin.partition("//")[2] not in _own_addresses(request) for origin in origins)
+
+
+def _has_bearer_token(request: Request) -> bool:
+    return request.headers.get("authorization", "").lower().startswith("bearer ")
+
+
+def hosts_of(request: Request) -> list[str]:
+    """The hosts of the caller and of the request, also as reported by a proxy such as the Functions host.
+
+    The name matters too: a page of some other site may have had its name point to this machine.
+    """
+    hosts = [request.client.host if request.client else ""]
+    hosts += [_host_of(f"//{value}") for value in _own_addresses(request)]
+    for value in request.headers.getlist("x-forwarded-for") + request.headers.getlist("x-real-ip"):
+        hosts += [_without_port(part.strip()) for part in value.split(",")]
+    return hosts
+
+
+def _own_addresses(request: Request) -> list[str]:
+    """What the caller takes this server for: host, and port if it is not the usual one."""
+    return [request.headers.get("host", ""), *request.headers.getlist("x-forwarded-host")]
+
+
+def is_of_local_page(request: Request) -> bool:
+    """Whether no page sent the request, or one that this machine serves at the same address.
+
+    A browser says how the page is related; a development server that passes requests on passes that on too.
+    """
+    sites, origins = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
+    if sites:
+        return set(sites) <= {"same-origin", "none"} and all(map(_is_local_origin, origins))
+    return all(
+        _is_local_origin(origin) and origin.partition("//")[2] in _own_addresses(request)
+        for origin in origins
+    )
+
+
+def opens_file(request: Request) -> bool:
+    """Whether a person followed a link to an uploaded file. It changes nothing, and no page gets to see it.
+
+    No page can set these headers. A frame, an image or a script has another destination.
+    """
+    is_file = request.method == "GET" and _FILE.fullmatch(request.url.path) is not None
+    modes, destinations = map(request.headers.getlist, ("sec-fetch-mode", "sec-fetch-dest"))
+    return (
+        is_file and (modes, destinations) == (["navigate"], ["document"]) and "origin" not in request.headers
+    )
+
+
+def _is_local_origin(origin: str) -> bool:
+    return _ORIGIN.fullmatch(origin) is not None and is_loopback(_host_of(origin))
+
+
+def _without_port(address: str) -> str:
+    """The address alone; an IPv6 one may come bare, as no URL has it."""
+    return address if address.count(":") > 1 and "[" not in address else _host_of(f"//{address}")
+
+
+def _host_of(url: str) -> str:
+    """The host that a URL names; empty if none, or not in a way that can be read."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -11,7 +11,6 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from orc.api.tracing import TRACE_HEADER
 from orc.limits.window import Taken
 from orc.problems import FieldProblem, Problem, problem, problem_of
 from orc_core.errors import DependencyDown, OrcError
@@ -23,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS = 2
 SESSION_HEADER = "x-session-id"
+TRACE_HEADER = "x-trace-id"
 CONVERSATION_HEADER = "x-conversation-id"
 TURN_HEADER = "x-turn-id"
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
@@ -31,7 +31,9 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 def render(content: Problem) -> JSONResponse:
     """A problem document as a response."""
     seconds = content.retry_after or RETRY_AFTER_SECONDS
-    headers = {"retry-after": str(seconds)} if content.status in {409, 429, 503, 507} else {}
+    headers = {"cache-control": "no-store"}
+    if content.status in {409, 429, 503, 507}:
+        headers["retry-after"] = str(seconds)
     if content.conversation_id and content.turn_id:
         headers |= turn_headers(content.conversation_id, content.turn_id)
     body = content.model_dump(mode="json", exclude_none=True)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Request, Response
 
-from orc.api.me_schemas import SignIn
+from orc.api.routes.me import SignIn
 from orc_core.errors import NotFound
 
 # Why there is no build, and one origin: docs/decisions/web-page.md.

@@ -18,7 +18,7 @@ from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings, child_environment, load
 from orc_core.documents.scope import Scope
 from orc_core.errors import InvalidInput, NotFound, OrcError
-from orc_core.infra.log_redaction import keep_content_out
+from orc_core.infra.logs import keep_content_out
 from orc_core.infra.operating_system import private_files
 from orc_core.names import Owner
 from orc_core.storage.backup import Manifest, back_up

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from orc.settings import Settings
 from orc_core.errors import InvalidInput
-from orc_core.infra.lifeline import STOP_SECONDS
+from orc_core.infra.processes import STOP_SECONDS
 
 PORT_CHECKS, PORT_CHECK_SECONDS = 20 + int(STOP_SECONDS / 0.1), 0.1
 """What a killed Orc leaves behind stops within the seconds of its lifeline."""

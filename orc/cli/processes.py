@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from orc.cli.ports import port_of
 from orc.settings import Settings, child_environment
 from orc_core.errors import DependencyDown
-from orc_core.infra.lifeline import HANG_SECONDS
+from orc_core.infra.processes import HANG_SECONDS
 
 UntilUp = Callable[[], Awaitable[None]]
 

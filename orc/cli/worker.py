@@ -10,9 +10,8 @@ from orc.contexts.store import ContextStore
 from orc.contexts.sweep import sweep, sweep_for_ever
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.jobs import Notice
-from orc_core.infra.lifeline import hold_on
-from orc_core.infra.log_redaction import keep_content_out
-from orc_core.infra.logs import start_logging
+from orc_core.infra.logs import keep_content_out, start_logging
+from orc_core.infra.processes import hold_on
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.telemetry.setup import start_telemetry
 

@@ -1,10 +1,12 @@
-"""Starts child processes so that a cancellation leaves none."""
+"""Child processes: one that is cancelled while it starts is ended, and one whose parent ends ends too."""
 
 import asyncio
+import faulthandler
 import os
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -74,3 +76,34 @@ async def finished(task: "asyncio.Future[T]") -> T:
 def cannot_start(error: OSError) -> Exception:
     """The error for a system that gives no process or descriptor."""
     return exhausted(error) or Unavailable("No process can be started right now. Try again.")
+
+
+HANG_SECONDS = 15.0
+"""The longest that an event loop may be busy with one thing, on a very busy machine too."""
+STOP_SECONDS = 5.0
+"""For the work under way to be put back once the parent has ended."""
+
+
+def hold_on(stop: Callable[[], object], *, hang_seconds: float = HANG_SECONDS) -> None:
+    """Answer the parent from now on; call `stop` when it ends, and exit soon after that in any case.
+
+    Standard input is a socket to the parent. Each question is a byte, which the event loop sends back. A
+    watchdog in C, which needs no interpreter, ends the process if it has answered no question for a while.
+    A process whose event loop hangs for `hang_seconds` exits, and writes where it hung.
+    """
+    loop, source = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def answer() -> None:
+        asked = b""
+        with suppress(OSError):  # the parent was killed before it had read an answer
+            asked = os.read(source, 1024)
+        if asked:
+            faulthandler.dump_traceback_later(hang_seconds, exit=True)
+            with suppress(OSError):  # it has died just now
+                os.write(source, asked)
+            return
+        loop.remove_reader(source)
+        faulthandler.dump_traceback_later(STOP_SECONDS, exit=True)
+        stop()
+
+    loop.add_reader(source, answer)

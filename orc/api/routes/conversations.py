@@ -2,16 +2,15 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from orc.api.conversation_events import ConversationReader, Seen, follow_conversation
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
-from orc.api.downloads import content_disposition
-from orc.api.responses import EVENTS, responses, stream
+from orc.api.responses import EVENTS, content_disposition, responses, stream
 from orc.api.schemas import (
     ConversationChange,
     ConversationsResponse,
@@ -209,3 +208,26 @@ async def _shown(
     with suppress(Unavailable):
         readable = await app.scopes.readable(caller, head)
     return ConversationResponse.page(head, shown, full=full, more=more, readable=readable)
+
+
+class SuggestionsResponse(BaseModel):
+    """At most three questions about the documents of the session; a search finds the page of each."""
+
+    suggestions: list[str] = Field(examples=[["What does the document say about “Annual leave”?"]])
+    by: Literal["code"] = "code"
+
+
+@router.get("/{conversation_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404))
+async def session_suggestions(owner: OwnerDep, app: AppDep) -> SuggestionsResponse:
+    """Questions to begin with, or to go on with after the latest answer."""
+    return SuggestionsResponse(suggestions=await app.suggestions.for_session(owner))
+
+
+@router.get(
+    "/{conversation_id}/turns/{turn_id}/suggestions",
+    response_model=SuggestionsResponse,
+    responses=responses(404),
+)
+async def turn_suggestions(turn_id: str, owner: OwnerDep, app: AppDep) -> SuggestionsResponse:
+    """Questions to go on with after this answer, about what it has not cited."""
+    return SuggestionsResponse(suggestions=await app.suggestions.for_turn(owner, turn_id))

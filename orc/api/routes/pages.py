@@ -3,16 +3,58 @@
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from pydantic import BaseModel, Field
 
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, ReaderOwnerDep
-from orc.api.page_schemas import PageCard, PageCardsResponse, PageView, WordBox
 from orc.api.responses import responses
 from orc.bootstrap import App
 from orc_core.documents.pictures import PictureKey, has_pictures, other_version, webp_size
 from orc_core.errors import Conflict, InvalidInput, NotFound, OrcError
 from orc_core.extraction.word_boxes import SCALE, unpack
+from orc_core.grounding.models import Rectangle
 from orc_core.models import Document
 from orc_core.names import Owner
+
+
+class WordBox(BaseModel):
+    """Where a word is drawn: a rectangle for each line that it is on; none if it is not visible."""
+
+    rectangles: list[Rectangle]
+
+
+class PageView(BaseModel):
+    """One page. Offsets of citations count characters of `text`."""
+
+    page: int = Field(ge=1, examples=[5])
+    label: str | None = Field(description="the name in the file: a heading, a sheet name")
+    text: str = Field(examples=["Leave is 28 days a year."])
+    width: int | None = Field(description="of the picture with width=1200; null without a picture")
+    height: int | None
+    version: str = Field(description="as `document_version` of citations")
+    media_type: str = Field(examples=["application/pdf"])
+    boxes: list[WordBox] | None = Field(
+        default=None,
+        description="for each word of the text, in order, if asked for; empty if places are unknown",
+    )
+
+
+class PageCard(BaseModel):
+    """What a page is about."""
+
+    page: int = Field(ge=1, examples=[5])
+    label: str | None
+    summary: str = Field(description="empty if the page has not been analysed yet")
+    topics: list[str]
+    has_image: bool = Field(description="pages of this format are drawn")
+
+
+class PageCardsResponse(BaseModel):
+    """The cards of the pages that were asked for, in order."""
+
+    version: str
+    total: int = Field(ge=0, description="pages of the document", examples=[16])
+    pages: list[PageCard]
+
 
 _OWNER = "orc.owner"
 MOST_CARDS = 100

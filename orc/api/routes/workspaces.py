@@ -1,18 +1,20 @@
 """Chats in a workspace, or in any other context: the same conversations and turns as elsewhere."""
 
 import uuid
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic import AliasChoices, BaseModel, Field
 
 from orc.api.dependencies import AppDep, CallerDep, ContextId, TraceIdDep
-from orc.api.downloads import content_disposition
 from orc.api.responses import (
     STREAM_RESPONSES,
     TURN_RESPONSES,
     IdempotencyKey,
     LastEventId,
     answer,
+    content_disposition,
     prefers_stream,
     responses,
 )
@@ -22,14 +24,14 @@ from orc.api.routes.conversations import (
     FullParameter,
     Limit,
     SeqParameter,
+    SuggestionsResponse,
     delete_conversation,
     get_conversation,
     list_conversations,
+    session_suggestions,
 )
-from orc.api.routes.suggestions import SuggestionsResponse, session_suggestions
-from orc.api.schemas import ConversationsResponse
+from orc.api.schemas import Choices, ConversationsResponse, Question, example
 from orc.api.turn_schemas import ConversationResponse
-from orc.api.workspace_schemas import WorkspaceAnswer, WorkspaceQuestion
 from orc.bootstrap import App
 from orc.contexts.readiness import check_ready
 from orc.contexts.rights import Right
@@ -39,7 +41,51 @@ from orc.events import TurnResult
 from orc.exports.service import ExportFormat
 from orc.turns.requests import TurnRequest
 from orc_core.errors import NotFound
+from orc_core.grounding.models import Citation
 from orc_core.names import Owner
+
+
+class WorkspaceQuestion(Choices):
+    """A message in a workspace. The workspace is the focus; `contexts` are others that may be used too."""
+
+    model_config = example(message="What did the quay repairs cost?")
+    message: Question
+    session_id: uuid.UUID | None = Field(
+        default=None,
+        validation_alias=AliasChoices("session_id", "sessionId"),
+        description="a session that was opened here; none: a new one",
+    )
+    stream: bool = Field(default=False, description="the response is a stream of events")
+
+
+class WorkspaceMessage(BaseModel):
+    """The answer as a message."""
+
+    id: str = Field(description="the turn")
+    role: Literal["assistant"] = "assistant"
+    content: str
+    citations: list[Citation] = []
+    created_at: datetime
+
+
+class WorkspaceAnswer(TurnResult):
+    """The answer to a message in a workspace."""
+
+    session_id: str
+    message: WorkspaceMessage
+
+    @classmethod
+    def of_result(cls, result: TurnResult) -> "WorkspaceAnswer":
+        """The result with its session and its message."""
+        message = WorkspaceMessage(
+            id=result.turn_id,
+            content=result.answer,
+            citations=result.citations,
+            created_at=datetime.now(UTC),
+        )
+        fields = {name: getattr(result, name) for name in TurnResult.model_fields}
+        return cls(**fields, session_id=result.conversation_id, message=message)
+
 
 router = APIRouter(prefix="/workspaces/{context_id}", tags=["workspaces"])
 

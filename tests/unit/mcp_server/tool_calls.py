@@ -8,7 +8,7 @@ from orc_core.mcp_contract import TOOL_FACTS
 from orc_core.names import page_id
 
 Arguments = dict[str, Any]
-LOCAL = sorted(name for name, facts in TOOL_FACTS.items() if not facts.is_external)
+LOCAL = sorted(name for name, facts in TOOL_FACTS.items() if not facts.external)
 """The tools that a server without a search engine offers."""
 IDENTIFIERS = {"document_id", "page_id"}
 """Arguments that name a document or a page: test_tool_isolation.py calls their tools with those of others."""

@@ -1,6 +1,6 @@
 """A product that lets vendors' libraries write what they like."""
 
-from orc_core.infra import log_redaction as logs
+from orc_core.infra import logs as logs
 from resilience.verbose_logging import log_everything
 
 log_everything()

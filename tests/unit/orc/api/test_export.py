@@ -9,7 +9,7 @@ import pytest
 from devkit.remembered_turns import CITED, ask
 from devkit.system import principal_headers
 from orc.api.app import create_app
-from orc.api.downloads import content_disposition
+from orc.api.responses import content_disposition
 from orc.settings import AuthMode, Settings
 from orc_core.names import Owner
 

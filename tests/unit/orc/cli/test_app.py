@@ -21,8 +21,8 @@ from typer.testing import CliRunner, Result
 
 from orc import __version__
 from orc.cli.app import app
-from orc.cli.greeting import SAMPLE, greet
 from orc.cli.ports import free_port, port_is_free
+from orc.cli.serve import SAMPLE, greet
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings
 from orc_core.bootstrap import open_documents

@@ -42,7 +42,7 @@ async def test_a_started_server_is_up_while_the_context_is_open(tmp_path: Path) 
 
 CHILD = """
 import asyncio, os, re, signal, socket, sys
-from orc_core.infra.lifeline import hold_on
+from orc_core.infra.processes import hold_on
 
 async def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # processes in the background of a shell ignore it

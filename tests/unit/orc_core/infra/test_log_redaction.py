@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from orc_core.infra.log_redaction import TALKATIVE, keep_content_out
+from orc_core.infra.logs import TALKATIVE, keep_content_out
 
 
 @pytest.fixture

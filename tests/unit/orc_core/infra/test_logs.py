@@ -6,8 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 
-from orc_core.infra.log_redaction import keep_content_out
-from orc_core.infra.logs import start_logging
+from orc_core.infra.logs import keep_content_out, start_logging
 from orc_core.infra.settings import TelemetrySettings
 from orc_core.infra.telemetry.spans import request_span, trace_id_of
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from orc_core.infra.request_log import RequestLog
+from orc_core.infra.logs import RequestLog
 
 
 async def answer(request: Request) -> Response:
@@ -27,11 +27,11 @@ APP = RequestLog(
 
 
 async def lines(caplog: pytest.LogCaptureFixture, method: str, path: str) -> list[str]:
-    caplog.set_level(logging.DEBUG, "orc_core.infra.request_log")
+    caplog.set_level(logging.DEBUG, "orc_core.infra.logs")
     transport = httpx.ASGITransport(APP, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
         await client.request(method, path)
-    own = [record for record in caplog.records if record.name == "orc_core.infra.request_log"]
+    own = [record for record in caplog.records if record.name == "orc_core.infra.logs"]
     return [f"{record.levelname} {record.getMessage().rpartition(' in ')[0]}" for record in own]
 
 
@@ -53,7 +53,7 @@ async def test_each_request_has_one_line_without_names(
 
 async def test_the_figures_are_fields_too(caplog: pytest.LogCaptureFixture) -> None:
     await lines(caplog, "GET", "/live")
-    (record,) = [record for record in caplog.records if record.name == "orc_core.infra.request_log"]
+    (record,) = [record for record in caplog.records if record.name == "orc_core.infra.logs"]
     figures = vars(record)["request"]
     assert figures | {"milliseconds": 0} == {
         "method": "GET",

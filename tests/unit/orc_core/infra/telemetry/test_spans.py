@@ -12,7 +12,7 @@ from opentelemetry.trace import StatusCode
 
 from devkit.recorded_telemetry import Recorded
 from orc_core.errors import DependencyDown
-from orc_core.infra.log_redaction import keep_content_out
+from orc_core.infra.logs import keep_content_out
 from orc_core.infra.resilience import CircuitBreaker
 from orc_core.infra.sqlite import SPAN_SECONDS, Database
 from orc_core.infra.telemetry.spans import (
