@@ -6,6 +6,7 @@ from langgraph.runtime import Runtime
 
 from orc.events import Citations, Token
 from orc.graphs.answer_stream import answer_fields
+from orc.graphs.meant import limit_note
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.prompts import sources_prompt
 from orc.graphs.revision import revision_deadline
@@ -47,10 +48,11 @@ async def _write_from_sources(state: ConversationState, deps: Deps) -> dict[str,
 
 
 async def return_state(state: ConversationState, runtime: Runtime[Deps]) -> dict[str, Any]:
-    """Say which files of the question are not there, and emit the citations with their places on the page."""
+    """Say which files of the question are not there or were read alone, and emit the citations with their
+    places on the page."""
     deps, attempt = runtime.context, state.attempt
-    if state.unknown_files:
-        note = unknown_files_note(state.unknown_files, state.question)
+    said = (unknown_files_note(state.unknown_files, state.question), limit_note(state))
+    if note := " ".join(filter(None, said)):
         # Names of files come from users: they neither link nor imitate a citation.
         note = f"\n\n{made_safe(without_markers(note))}"
         attempt = attempt.model_copy(update={"answer": f"{attempt.answer}{note}"})

@@ -28,7 +28,7 @@ from orc_core.llm.chat_model import CallBudget
 from orc_core.llm.factory import ChatModels
 from orc_core.llm.tokens import TokenCounter
 from orc_core.mcp_contract import DocumentChatResult, FileStatus
-from orc_core.models import FileRef, Record, RetrievalStep
+from orc_core.models import Document, FileRef, Record, RetrievalStep
 
 
 class ToolResult(Record):
@@ -77,6 +77,7 @@ class ConversationState(BaseModel):
     blob_names: list[str] = []
     has_documents: bool = False
     documents: list[tuple[str, str]] = Field(default=[], description="ids and names of the first ones")
+    shelf: dict[str, Document] = Field(default={}, description="those that a question can name, by path")
     reads_whole: bool = Field(default=False, description="the named documents fit a prompt as a whole")
     not_searched: NotSearched = NotSearched()
     unknown_files: list[UnknownFile] = []
@@ -161,8 +162,9 @@ class Deps:
     """All that nodes may use in one turn. The caller's identity is only in `scope_token`.
 
     `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
-    answer that exists ends at `ends_at`, in the running loop's time. `page_images` is None if the turn sends
-    no pictures of pages, `judge` if nothing is read a second time.
+    answer that exists ends at `ends_at`, in the running loop's time. `off_by`: who has
+    switched a tool off. `page_images` is None if the turn sends no pictures of pages, `judge` if nothing is
+    read a second time.
     """
 
     models: ChatModels
@@ -180,6 +182,7 @@ class Deps:
     ends_at: float | None = None
     asked_model: str | None = None
     tools_off: frozenset[str] = frozenset()
+    off_by: Mapping[str, str] = field(default_factory=dict)
     page_label: PageLabel = unlabelled
     origins: Origins = field(default_factory=Origins)
     update_tools: frozenset[str] = frozenset()

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, create_model
 
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
+from orc.graphs.meant import documents_meant
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.plan_rules import (
     AvailableSources,
@@ -99,6 +100,10 @@ async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
     elif memory.unread:
         recalled = Recalled(reason=memory.unread)
     name, retriever, plan = await _decide(state, deps)
+    meant = documents_meant(state, plan, deps)
+    if meant:
+        names = [state.shelf[path].blob_name for path in meant]
+        retriever, plan = "document_chat", plan.model_copy(update={"documents": names})
     intent = intents_of(deps.settings)[name]
     route = Route(
         intent=name,
@@ -114,7 +119,7 @@ async def plan_query(state: ConversationState, runtime: Runtime[Deps]) -> dict[s
     if not plan.looks_up and memory.summary:
         # A question about the conversation is answered from the record of it, from its beginning on.
         recalled = recalled.model_copy(update={"summary": memory.summary[:MOST_OF_RECORD]})
-    return changes(recalled=recalled, route=route, plan=plan)
+    return changes(recalled=recalled, route=route, plan=plan, blob_names=state.blob_names or meant)
 
 
 async def _decide(state: ConversationState, deps: Deps) -> Decision:

@@ -1,9 +1,10 @@
 """What the graph of a turn starts with: its state, and what it may use."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from orc.conversations.models import ChatMessage
+from orc.graphs.meant import fit_as_a_whole
 from orc.graphs.models import ConversationState, Deps
 from orc.graphs.page_images import PageImages
 from orc.graphs.plan_rules import intents_of
@@ -13,7 +14,6 @@ from orc.memory.models import Memory
 from orc.settings import TurnSettings
 from orc.turns import contexts
 from orc.turns.dependencies import TurnDependencies
-from orc.turns.named_documents import name_for
 from orc.turns.running_turn import RunningTurn
 from orc_core.documents.not_searched import NotSearched
 from orc_core.documents.scope import Scope
@@ -56,9 +56,12 @@ class TurnInputs:
         owner, parts = running.owner, self._parts
         scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
         state = await contexts.state_with_contexts(
-            state, running.scope, scope.accessible, parts.library, parts.counter
+            state, running.scope, scope.accessible, owner, parts.library, parts.counter
         )
-        return state, self._deps(running, scope)
+        off = {name: "you" for name, is_on in running.request.tools.items() if not is_on}
+        by_contexts = state.scope.tools_off if state.scope else []
+        off |= {each.tool: f'{each.context_type} "{each.context_name}"' for each in by_contexts}
+        return state, self._deps(running, scope, off)
 
     async def _memory(self, running: RunningTurn) -> Memory:
         if running.request.flags.memory is False:
@@ -69,7 +72,7 @@ class TurnInputs:
         sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
         return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
 
-    def _deps(self, running: RunningTurn, scope: Scope) -> Deps:
+    def _deps(self, running: RunningTurn, scope: Scope, off: Mapping[str, str]) -> Deps:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         pages = PageTexts(parts.library.page_of)
         settings = shrink_to_window(
@@ -96,6 +99,7 @@ class TurnInputs:
             ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             asked_model=request.model,
             tools_off=frozenset(scope.tools_off),
+            off_by=off,
             update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
             origins=running.origins,
             page_images=self._page_images(settings, scope),
@@ -116,13 +120,6 @@ def _as_said(message: ChatMessage) -> ChatMessage:
     return message.model_copy(update={"content": said}) if said else message
 
 
-def _fit_as_a_whole(named: Sequence[Document], settings: TurnSettings) -> bool:
-    """Whether the tools server will read these documents whole; if their size is not known yet, no."""
-    is_known = bool(named) and all(each.readable and each.tokens for each in named)
-    fit = sum(each.tokens for each in named) <= settings.full_text_tokens
-    return is_known and fit and len(named) <= settings.max_documents_per_request
-
-
 def _initial_state(
     running: RunningTurn, accessible: list[Document], memory: Memory, settings: TurnSettings
 ) -> ConversationState:
@@ -140,10 +137,11 @@ def _initial_state(
     return ConversationState(
         question=request.question,
         conversation_id=running.turn.conversation_id,
-        blob_names=[name_for(document, running.owner) for document in running.documents],
+        blob_names=[contexts.name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
+        shelf={contexts.name_for(document, running.owner): document for document in accessible},
         documents=[(each.document_id, each.blob_name) for each in accessible[:MOST_NAMED]],
-        reads_whole=_fit_as_a_whole(running.documents, settings),
+        reads_whole=fit_as_a_whole(running.documents, settings),
         not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
         unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
         history=list(map(_as_said, stored if request.history is None else request.history)),

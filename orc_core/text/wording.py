@@ -16,11 +16,11 @@ DOCUMENT_WORDS = frozenset(
     " summary summarize summarise summarized give overview topics points main key contents content about"
     " dokument dokumente dokumenten dokuments datei dateien seite seiten anhang anhänge bericht berichte"
     " handbuch kapitel vertrag vertrags verträge abschnitt klausel laut gemäß zusammenfassung zusammenfassen"
-    " fasse fass zusammen überblick inhalt hochgeladen worum wovon geht handelt habe welches hier"
+    " fasse fass zusammen überblick inhalt steht hochgeladen worum wovon geht handelt habe welches hier"
     " fichier fichiers rapport contrat manuel chapitre bail selon résumé résumer résume résumez aperçu"
-    " contenu parle traite mes quels quelles quoi"
+    " contenu contient parle traite mes quels quelles quoi"
     " documento documentos archivo archivos fichero página informe contrato capítulo cláusula según resumen"
-    " resumir resume contenido trata habla tengo"
+    " resumir resume contenido contiene trata habla tengo"
     " author authors wrote written published autor autoren verfasser geschrieben verfasst veröffentlicht"
     " auteur auteurs écrit publié autores escrito publicado".split()
 )
