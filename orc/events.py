@@ -76,7 +76,8 @@ class Plan(Event):
 
     `fallback`: why the plan is not the one that a model made. `escalation`: why more is looked up than was
     planned. If that turns out during the turn, the plan is emitted again; its steps stay as planned.
-    `tools_off`: the tools that a context of the turn switches off.
+    `tools_off`: the tools that a context of the turn switches off. `documents`: those that alone are read, as
+    the question is about them.
     """
 
     kind = "plan"
@@ -87,6 +88,7 @@ class Plan(Event):
     fallback: str | None = None
     escalation: str | None = None
     tools_off: list[ToolOff] = []
+    documents: list[str] = []
 
     @property
     def looks_up(self) -> bool:

@@ -11,6 +11,7 @@ ReasonCode = Literal[
     "below_threshold",
     "failed",
     "unavailable",
+    "switched_off",
     "server_down",
     "more_requested",
     "read_in_full",

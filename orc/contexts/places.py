@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from orc.contexts.ids import MOST_LEVELS, is_at_or_below, lineage
-from orc.contexts.models import Context, ContextType, Rights, State, ToolOff
+from orc.contexts.models import ContextType, Rights, State, ToolOff
 from orc.contexts.rights import role_on
 from orc_core.documents.places import Access, Place, PlaceType
 
@@ -106,23 +106,26 @@ def _contains(outer: Place, inner: Place) -> bool:
     return outer.deep and is_at_or_below(inner.id, outer.id)
 
 
-def tools_off(places: Sequence[Place], rights: Rights) -> list[ToolOff]:
-    """The tools that any context in these places switches off, those below deep places included."""
+def tools_off(covered: Covered, rights: Rights) -> list[ToolOff]:
+    """The tools that every context in use switches off, by itself or above it.
 
-    def is_in(context: Context) -> bool:
-        return any(
-            context.context_id == place.id or (place.deep and is_at_or_below(context.context_id, place.id))
-            for place in places
-        )
+    What one context allows is allowed, and a context that was used earlier takes nothing away.
+    """
+    in_use = [*filter(None, [covered.focus]), *covered.active]
+    off = [_off_in(each, rights) for each in in_use]
+    shared = set.intersection(*map(set, off)) if off else set()
+    return [off[0][tool] for tool in sorted(shared)]
 
-    contexts = {each.context_id: each for each in [*rights.contexts.values(), *rights.below]}
-    found = {
+
+def _off_in(context_id: str, rights: Rights) -> dict[str, ToolOff]:
+    """The tools that are off in a context, with the nearest readable one that switches each off."""
+    readable = (rights.contexts[each] for each in lineage(context_id) if role_on(each, rights) is not None)
+    return {
         tool: ToolOff(tool=tool, context_type=context.type, context_name=context.name)
-        for context in contexts.values()
-        if context.tools_off and context.state is State.PRESENT and is_in(context)
+        for context in readable
+        if context.state is State.PRESENT
         for tool in context.tools_off
     }
-    return [found[tool] for tool in sorted(found)]
 
 
 def with_ancestors(ids: Iterable[str]) -> list[str]:

@@ -151,7 +151,7 @@ def _scope(asked: Sequence[TurnContext], head: Head | None, rights: Rights, call
         historical=[ref for each in covered.historical if (ref := refs[each])],
         left_out=_all_left_out(asked, head, covered, rights, caller),
         places=covered.places,
-        tools_off=tools_off(covered.places, rights),
+        tools_off=tools_off(covered, rights),
         blocked=_blocked(head, rights) if head else [],
     )
 

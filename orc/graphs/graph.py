@@ -13,6 +13,7 @@ from orc.events import Citations, Event, Revised, Route, Token
 from orc.graphs.context_builder import context_event, context_of_lookups, context_of_reply
 from orc.graphs.critic import why_rejected, wished_verdict, with_coverage_gaps
 from orc.graphs.mcp_executor import call_document_chat, make_lookups
+from orc.graphs.meant import documents_meant, limit_note
 from orc.graphs.models import ConversationState, Resources, Run, RunContext, Update
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.query_planner import decide, recall, recalled_for
@@ -40,6 +41,9 @@ async def plan_query(state: ConversationState, run: Run) -> Update:
     """
     recalled = await recall(state, run)
     name, retriever, plan = await decide(state.model_copy(update={"recalled": recalled}), run)
+    if meant := documents_meant(state, plan, run.context):
+        names = [state.shelf[path].blob_name for path in meant]
+        retriever, plan = "document_chat", plan.model_copy(update={"documents": names})
     intent, models = intents_of(run.context.settings)[name], run.resources.models
     model = models.named(run.context.asked_model or intent.model).name
     route = Route(intent=name, model=model, retriever=retriever, max_output_tokens=intent.max_output_tokens)
@@ -48,7 +52,8 @@ async def plan_query(state: ConversationState, run: Run) -> Update:
         run.emit(contexts_event(state.scope, state.counts))
         plan = plan.model_copy(update={"tools_off": state.scope.tools_off})
     run.emit(plan)
-    return {"recalled": recalled_for(plan, recalled, state.memory), "route": route, "plan": plan}
+    update = {"recalled": recalled_for(plan, recalled, state.memory), "route": route, "plan": plan}
+    return {**update, "blob_names": state.blob_names or meant}
 
 
 def route_decision(state: ConversationState) -> Literal["call_tools", "build_context"]:
@@ -108,7 +113,7 @@ async def rewrite_sentences(state: ConversationState, run: Run) -> Update:
 
 
 async def return_state(state: ConversationState, run: Run) -> Update:
-    """Say which files were missing or not searched, and emit the citations with their places on the page."""
+    """Say which files were missing, not searched or read alone, and emit the citations with their places."""
     attempt = state.attempt
     if note := files_note(state):
         attempt = attempt.model_copy(update={"answer": f"{attempt.answer}\n\n{note}"})
@@ -123,12 +128,12 @@ async def return_state(state: ConversationState, run: Run) -> Update:
 
 
 def files_note(state: ConversationState) -> str:
-    """What is said behind the answer of the files that the question names, and of those not searched."""
+    """What is said behind the answer of the files that the question names, and of what was not searched."""
     looked_up = state.plan is not None and state.plan.looks_up
     said = state.not_searched.sentences(state.question, is_found=bool(state.attempt.citations))
-    missing = unknown_files_note(state.unknown_files, state.question)
+    missing = [unknown_files_note(state.unknown_files, state.question), limit_note(state)]
     # Names of files come from users: they neither link nor imitate a citation.
-    return made_safe(without_markers(" ".join(filter(None, [missing, *(said if looked_up else ())]))))
+    return made_safe(without_markers(" ".join(filter(None, [*missing, *(said if looked_up else ())]))))
 
 
 def build_graph(resources: Resources) -> TurnGraph:

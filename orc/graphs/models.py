@@ -29,7 +29,7 @@ from orc_core.llm.factory import ChatModels
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.tokens import TokenCounter
 from orc_core.mcp_contract import DocumentChatResult, FileStatus
-from orc_core.models import FileRef, Record, RetrievalStep
+from orc_core.models import Document, FileRef, Record, RetrievalStep
 
 Update = dict[str, Any]
 """What a node changes of the state."""
@@ -82,6 +82,7 @@ class ConversationState(BaseModel):
     blob_names: list[str] = []
     has_documents: bool = False
     documents: list[tuple[str, str]] = Field(default=[], description="ids and names of the first ones")
+    shelf: dict[str, Document] = Field(default={}, description="those that a question can name, by path")
     reads_whole: bool = Field(default=False, description="the named documents fit a prompt as a whole")
     not_searched: NotSearched = NotSearched()
     unknown_files: list[UnknownFile] = []
@@ -179,8 +180,8 @@ class RunContext:
     """The values of one run of the graph. The caller's identity is only in `scope_token`.
 
     `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
-    answer that exists ends at `ends_at`, in the running loop's time. The run notes in `budget` and `origins`
-    what it used: they can be read even if it is cancelled.
+    answer that exists ends at `ends_at`, in the running loop's time. `off_by` says who has switched
+    a tool off. The run notes in `budget` and `origins` what it used: they can be read even if it is cancelled.
     """
 
     scope_token: str = ""
@@ -190,6 +191,7 @@ class RunContext:
     ends_at: float | None = None
     accessible: Accessible | None = None
     tools_off: frozenset[str] = frozenset()
+    off_by: Mapping[str, str] = field(default_factory=dict)
     update_tools: frozenset[str] = frozenset()
     budget: CallBudget = field(default_factory=CallBudget)
     origins: Origins = field(default_factory=Origins)

@@ -1,7 +1,7 @@
 """Lookups that code makes before the answer is written, and their fallbacks.
 
-Documents: semantic_search, then search_pages (in reverse order if summaries come first), then the web, which
-the plan did not ask for: it is emitted again with the reason. The web: web_search, then the documents.
+Documents: semantic_search, then search_pages (in reverse order if summaries come first). The web: web_search,
+then the documents. The web is searched only if the plan says so, whatever was found.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from orc_core.errors import INTERNAL, DependencyDown, OrcError
 from orc_core.markdown.brackets import visible_name
 from orc_core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from orc_core.models import Record, Usage
+from orc_core.text.wording import has_subject
 
 logger = logging.getLogger(__name__)
 
@@ -136,33 +137,11 @@ async def look_up(request: RetrievalRequest, run: Run, available: Collection[str
         return documents + web
     if request.documents:
         outcome = await search_documents()
-        if not outcome.enough and WEB_SEARCH in available:
-            outcome += RetrievalOutcome(plan=_escalated(outcome.plan or request.plan, outcome, run))
-            outcome += await search_web()
     elif request.web:
         outcome = await search_web()
         if not outcome.enough and request.has_documents:
             outcome += await search_documents()
     return outcome
-
-
-_NOT_ENOUGH: Mapping[ReasonCode, str] = {
-    "nothing_found": "The search of the documents found nothing",
-    "below_threshold": "The search of the documents found nothing above its thresholds",
-    "failed": "The search of the documents failed",
-    "unavailable": "The search of the documents is not available",
-}
-
-
-def _escalated(plan: Plan | None, documents: RetrievalOutcome, run: Run) -> Plan | None:
-    """Emit the plan again with the reason for the web search.
-
-    Its `steps` do not change: the critic may search the web only if the original plan did.
-    """
-    if plan is None or not documents.steps:
-        return plan
-    reason = f"{_NOT_ENOUGH[documents.steps[-1].reason_code]}: the web is searched, too."
-    return _with_reason(plan, reason, run)
 
 
 def _with_reason(plan: Plan, reason: str, run: Run) -> Plan:
@@ -205,7 +184,10 @@ async def _search(
 ) -> RetrievalOutcome:
     """One search. An unavailable tool is skipped; a failure is a result too."""
     if name not in available:
-        return RetrievalOutcome(steps=[LookupStep(tool=name, status="skipped", reason_code="unavailable")])
+        off_by = run.context.off_by.get(name, "")
+        reason: ReasonCode = "switched_off" if off_by else "unavailable"
+        step = LookupStep(tool=name, status="skipped", reason_code=reason, detail=off_by)
+        return RetrievalOutcome(steps=[step])
     try:
         result = await call_tool(name, arguments, run)
     except OrcError as exc:
@@ -214,11 +196,11 @@ async def _search(
             steps=[failed_step(name, exc.message)],
             lost=isinstance(exc, DependencyDown) and exc.dependency == "mcp_server",
         )
-    reason, hits = _assess(name, result.content)
+    found, hits = _assess(name, result.content, str(arguments["query"]))
     return RetrievalOutcome(
         lookups=[result],
-        steps=[LookupStep(tool=name, reason_code=reason, hits=hits)],
-        enough=reason == "found",
+        steps=[LookupStep(tool=name, reason_code=found, hits=hits)],
+        enough=found == "found",
     )
 
 
@@ -227,8 +209,12 @@ def failed_step(tool: str, message: str) -> LookupStep:
     return LookupStep(tool=tool, status="failed", reason_code="failed", detail=message)
 
 
-def _assess(name: str, content: dict[str, Any]) -> tuple[ReasonCode, int]:
-    """Whether a search found enough, and how much. The widest search of documents has no threshold."""
+def _assess(name: str, content: dict[str, Any], query: str) -> tuple[ReasonCode, int]:
+    """Whether a search found enough, and how much.
+
+    The widest search of documents has no threshold: what it finds is enough for a query that has no word to
+    search for, and so reaches none.
+    """
     if name == WEB_SEARCH:
         hits = len(content.get("results") or [])
         return ("found" if hits else "nothing_found"), hits
@@ -237,7 +223,7 @@ def _assess(name: str, content: dict[str, Any]) -> tuple[ReasonCode, int]:
         return "nothing_found", 0
     steps = content.get("steps", [])
     reached = any(step.get("threshold") is not None and step.get("hits") for step in steps)
-    return ("below_threshold" if steps and not reached else "found"), hits
+    return ("below_threshold" if steps and not reached and has_subject(query) else "found"), hits
 
 
 async def call_tool(

@@ -16,17 +16,23 @@ from orc.turns.results import messages_of
 from orc_core.documents.places import Accessible, PlaceType
 from orc_core.documents.scope import Scope, ScopeTokens
 from orc_core.documents.service import DocumentService
-from orc_core.documents.unknown_files import is_name_or_its_end
+from orc_core.documents.unknown_files import UnknownFile, is_name_or_its_end
 from orc_core.errors import InvalidInput, OrcError
 from orc_core.grounding.models import Citation
 from orc_core.llm.tokens import TokenCounter
 from orc_core.models import Document
 from orc_core.names import Owner
+from orc_core.text.file_names import comparable
 
 MOST_COMPARED = 100
 """Documents of contexts whose names are compared with that of a file in the question."""
 NOT_SHOWN = "[not shown: it drew on a context that is not readable now]"
 """In place of an earlier answer that no model is shown."""
+
+
+def name_for(document: Document, owner: Owner) -> str:
+    """How a turn of `owner` names a document: by its file, or by its full path if it is of a context."""
+    return document.blob_name if document.owner == owner else str(document.path)
 
 
 def scope_of(owner: Owner, documents: Sequence[Document], scope: TurnScope | None) -> Scope:
@@ -79,6 +85,7 @@ async def state_with_contexts(
     state: ConversationState,
     scope: TurnScope | None,
     accessible: Accessible,
+    owner: Owner,
     library: DocumentService,
     counter: TokenCounter,
 ) -> ConversationState:
@@ -87,27 +94,32 @@ async def state_with_contexts(
         return state
     counts = await count_documents(library, accessible)
     found = near_and_far(scope, counts)
+    files = [await _files_named(file, accessible, library) for file in state.unknown_files]
     fields = {
         "scope": scope,
         "counts": found,
         "not_searched": state.not_searched.and_more(_unready_elsewhere(counts)),
         "unknown_files": [
-            file for file in state.unknown_files if not await _may_be_there(file.name, accessible, library)
+            file for file, (_, may_be) in zip(state.unknown_files, files, strict=True) if not may_be
         ],
+        "shelf": state.shelf | {name_for(each, owner): each for known, _ in files for each in known},
         "has_documents": state.has_documents or found.near + found.far > 0,
         "context_block": context_block(scope, counts, counter.count),
     }
     return state.model_copy(update=fields)
 
 
-async def _may_be_there(name: str, accessible: Accessible, library: DocumentService) -> bool:
-    """Whether an accessible document has this name, or there are too many with such a name to know it.
+async def _files_named(
+    file: UnknownFile, accessible: Accessible, library: DocumentService
+) -> tuple[list[Document], bool]:
+    """The accessible documents with this name, and whether there may be one.
 
-    The names of these documents are compared and not shown: an answer with one would draw on its context.
+    There may be if it is the end of another name, or if too many have such a name to know it.
     """
-    page = await library.page(accessible, limit=MOST_COMPARED, name=name)
-    is_there = any(is_name_or_its_end(name, each.blob_name) for each in page.documents)
-    return is_there or page.after is not None
+    page = await library.page(accessible, limit=MOST_COMPARED, name=file.name)
+    known = [each for each in page.documents if comparable(each.blob_name) == comparable(file.name)]
+    may_be = any(is_name_or_its_end(file.name, each.blob_name) for each in page.documents)
+    return known, may_be or page.after is not None
 
 
 def _unready_elsewhere(counts: Counts) -> int:

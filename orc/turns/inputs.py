@@ -1,9 +1,10 @@
 """What the graph of a turn starts with: its state, and the values of its run."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from orc.conversations.models import ChatMessage
+from orc.graphs.meant import fit_as_a_whole
 from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
@@ -11,7 +12,6 @@ from orc.memory.models import Memory
 from orc.settings import TurnSettings
 from orc.turns import contexts
 from orc.turns.dependencies import TurnDependencies
-from orc.turns.named_documents import name_for
 from orc.turns.running_turn import RunningTurn
 from orc_core.documents.not_searched import NotSearched
 from orc_core.documents.scope import Scope
@@ -54,9 +54,12 @@ class TurnInputs:
         owner, parts = running.owner, self._parts
         scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
         state = await contexts.state_with_contexts(
-            state, running.scope, scope.accessible, parts.library, parts.counter
+            state, running.scope, scope.accessible, owner, parts.library, parts.counter
         )
-        return state, self._context(running, scope)
+        off = {name: "you" for name, is_on in running.request.tools.items() if not is_on}
+        by_contexts = state.scope.tools_off if state.scope else []
+        off |= {each.tool: f'{each.context_type} "{each.context_name}"' for each in by_contexts}
+        return state, self._context(running, scope, off)
 
     async def _memory(self, running: RunningTurn) -> Memory:
         if running.request.flags.memory is False:
@@ -67,7 +70,7 @@ class TurnInputs:
         sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
         return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
 
-    def _context(self, running: RunningTurn, scope: Scope) -> RunContext:
+    def _context(self, running: RunningTurn, scope: Scope, off: Mapping[str, str]) -> RunContext:
         parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
         settings = shrink_to_window(
             request.flags.applied(parts.settings),
@@ -84,6 +87,7 @@ class TurnInputs:
             ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
             accessible=scope.accessible,
             tools_off=frozenset(scope.tools_off),
+            off_by=off,
             update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
             budget=running.budget,
             origins=running.origins,
@@ -94,13 +98,6 @@ def _as_said(message: ChatMessage) -> ChatMessage:
     """An answer as the model wrote it; one with nothing else keeps its notes."""
     said = as_said(message.content) if message.role == "assistant" else ""
     return message.model_copy(update={"content": said}) if said else message
-
-
-def _fit_as_a_whole(named: Sequence[Document], settings: TurnSettings) -> bool:
-    """Whether the tools server will read these documents whole; if their size is not known yet, no."""
-    is_known = bool(named) and all(each.readable and each.tokens for each in named)
-    fit = sum(each.tokens for each in named) <= settings.full_text_tokens
-    return is_known and fit and len(named) <= settings.max_documents_per_request
 
 
 def _initial_state(
@@ -120,10 +117,11 @@ def _initial_state(
     return ConversationState(
         question=request.question,
         conversation_id=running.turn.conversation_id,
-        blob_names=[name_for(document, running.owner) for document in running.documents],
+        blob_names=[contexts.name_for(document, running.owner) for document in running.documents],
         has_documents=bool(accessible),
+        shelf={contexts.name_for(document, running.owner): document for document in accessible},
         documents=[(each.document_id, each.blob_name) for each in accessible[:MOST_NAMED]],
-        reads_whole=_fit_as_a_whole(running.documents, settings),
+        reads_whole=fit_as_a_whole(running.documents, settings),
         not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
         unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
         history=list(map(_as_said, stored if request.history is None else request.history)),

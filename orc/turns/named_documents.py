@@ -13,11 +13,6 @@ from orc_core.models import Document
 from orc_core.names import BlobPath, Owner, missing_document, path_named
 
 
-def name_for(document: Document, owner: Owner) -> str:
-    """How a turn of `owner` names a document: by its file, or by its full path if it is of a context."""
-    return document.blob_name if document.owner == owner else str(document.path)
-
-
 def with_named_documents(request: TurnRequest, owner: Owner) -> TurnRequest:
     """The request with one name for each document, and with the contexts of documents that it does not name.
 

@@ -54,9 +54,10 @@ def messages_of(turn: Turn) -> list[ChatMessage]:
 _SENTENCES: Mapping[ReasonCode, str] = {
     "found": "{tool} found {hits} {results}.",
     "nothing_found": "{tool} found nothing.",
-    "below_threshold": "{tool} found nothing above the thresholds of the search.",
+    "below_threshold": "{tool} found {hits} {results} below the thresholds of the search.",
     "failed": "{tool} failed: {detail}.",
     "unavailable": "{tool} is not available.",
+    "switched_off": "{tool} is switched off by {detail}.",
     "server_down": "Nothing could be looked up: {detail}.",
     "more_requested": "The critic asked for more.",
     "read_in_full": "{hits} of the pages that were found were read in full with {tool}.",

@@ -80,6 +80,11 @@ def unknown_files(question: str, known: Sequence[str]) -> list[UnknownFile]:
     return [UnknownFile(name=name, similar=_similar(name, known)) for name in named]
 
 
+def without_files(text: str) -> str:
+    """The text without what looks like the name of a file."""
+    return _FILE.sub(" ", text)
+
+
 def unknown_files_note(files: Iterable[UnknownFile], question: str) -> str:
     """A sentence for each of the files, in the language of the question or in English."""
     missing, instead = in_language_of(question, _UNKNOWN)

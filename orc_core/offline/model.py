@@ -22,6 +22,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field, SkipValidation
 
+from orc_core.documents.unknown_files import without_files
 from orc_core.grounding.closest import not_found_answer
 from orc_core.grounding.sources import FencedSource, read_fenced, without_fenced
 from orc_core.llm.messages import (
@@ -35,6 +36,7 @@ from orc_core.llm.messages import (
 from orc_core.llm.tokens import TokenCounter
 from orc_core.offline.passages import closest_passages
 from orc_core.offline.remembered import recall
+from orc_core.search.mentions import continues
 from orc_core.text.wording import has_subject, is_small_talk, is_statement, names_documents
 
 SEARCH = "semantic_search"
@@ -89,9 +91,17 @@ class Conversation:
 
     @property
     def query(self) -> str:
-        """What to search for: the question, behind the one before it if it says nothing to search for."""
+        """What to search for: the question, behind the one before it if it says nothing to search for.
+
+        A question that begins like the end of another one (`And in b.pdf?`) asks the same of another file.
+        """
+        rest = without_files(self.question)
+        asks_the_same = rest != self.question and continues(rest) and not has_subject(rest)
         is_clear = has_subject(self.question) or names_documents(self.question)
-        return self.question if is_clear else " ".join([*self.earlier[-1:], self.question])
+        if is_clear and not asks_the_same:
+            return self.question
+        before = map(without_files, self.earlier[-1:]) if asks_the_same else self.earlier[-1:]
+        return " ".join([*before, self.question])
 
 
 Filler = Callable[[Conversation], BaseModel]

@@ -8,6 +8,7 @@ from orc_core.grounding.sources import FencedSource
 from orc_core.models import Page
 from orc_core.offline.material import Material
 from orc_core.search.bm25 import Candidate, TextRanking
+from orc_core.search.mentions import compares
 from orc_core.text.file_names import without_names
 from orc_core.text.parts import Find, named_parts, parts_of_file
 from orc_core.text.terms import words
@@ -39,6 +40,8 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
     chosen = _matching(asked, material, are_found) if has_subject(asked) else _beginnings(material)
     if parts:
         chosen = list(dict.fromkeys([*chosen, *range(len(material.places))]))
+    if not chosen and compares(asked):
+        chosen = _beginnings(material)  # no document says what it is compared by
     if not chosen:
         return not_found_answer(question)
     chosen = list(_with_versions(chosen, material))

@@ -24,6 +24,16 @@ Mentions = Sequence[frozenset[str]]
 """For each document: the words of a question that name it and not every other one."""
 
 
+def compares(text: str) -> bool:
+    """Whether a question compares, or asks for what several have or not."""
+    return _COMPARES.search(text) is not None
+
+
+def continues(text: str) -> bool:
+    """Whether a question begins with a conjunction, as the end of another one does."""
+    return next(iter(words(text)), "") in _CONJUNCTIONS
+
+
 def naming_words(asked: Sequence[str], scope: ScopeStatistics) -> Naming:
     """Words that say which documents are meant, and the documents they name.
 
@@ -56,7 +66,7 @@ def documents_meant(text: str, mentions: Mentions) -> frozenset[int]:
         each for each, names in enumerate(mentions) if names and not any(names < other for other in mentions)
     }
     spelled = words(text)
-    compared = _COMPARES.search(text) is not None
+    compared = compares(text)
     meant = set()
     for one, other in combinations(sorted(largest), 2):
         apart = (mentions[one] - mentions[other], mentions[other] - mentions[one])

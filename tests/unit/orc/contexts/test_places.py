@@ -154,13 +154,22 @@ def test_the_places_of_far_contexts_are_capped_and_the_oldest_are_left_out() -> 
     assert (only.historical, len(only.too_many)) == (workspaces[:MOST_HISTORICAL], 60)
 
 
-def test_tools_are_off_if_any_context_in_scope_says_so_those_below_included() -> None:
+def test_a_tool_is_off_if_every_context_in_use_switches_it_off() -> None:
     world = World(frozenset(), frozenset(), {})
     acme, rail, water = NODES[0], NODES[3], NODES[4]
-    restricting = context(world, rail, ("web_search",))
-    rights = Rights({acme: context(world, acme)}, {acme: Role.VIEWER}, (restricting,))
-    deep = places_of(Wanted(acme), rights).places
-    assert [each.tool for each in tools_off(deep, rights)] == ["web_search"]
-    contexts = {each: context(world, each) for each in (acme, water)}
-    apart = Rights(contexts, {acme: Role.VIEWER}, (restricting,))
-    assert tools_off(places_of(Wanted(water), apart).places, apart) == []
+    off = ("web_search",)
+
+    def names(wanted: Wanted, *restricting: str) -> list[str]:
+        contexts = {
+            each: context(world, each, off if each in restricting else ()) for each in (acme, rail, water)
+        }
+        rights = Rights(contexts, dict.fromkeys((acme, rail, water), Role.VIEWER), (contexts[rail],))
+        return [each.context_name for each in tools_off(places_of(wanted, rights), rights)]
+
+    assert names(Wanted(acme), rail) == [], "what is below an organization takes nothing away from it"
+    assert names(Wanted(water, [], [rail]), rail) == [], "neither does what was used earlier"
+    assert names(Wanted(rail), acme) == [f"N{acme}"], "what is above counts"
+    assert names(Wanted(rail), acme, rail) == [f"N{rail}"]
+    assert names(Wanted(rail, [water]), rail) == [], "what one of them allows is allowed"
+    assert names(Wanted(rail, [water]), rail, water) == [f"N{rail}"]
+    assert names(Wanted(None, [], [rail]), rail) == []
