@@ -36,3 +36,15 @@ def test_many_are_counted_and_not_named(more: int) -> None:
         more
     )
     assert (len(found.documents), found.total) == (MOST_NAMED, MOST_NAMED + 5 + more)
+
+
+def test_an_answer_names_what_is_being_read_and_failed_ones_if_nothing_was_found() -> None:
+    failed = document("scan.pdf").model_copy(update={"reason": "It looks scanned."})
+    found = NotSearched.among([failed, document("meters.xlsx", status="processing")])
+    being_read = "“meters.xlsx” is still being read and was not searched. Ask again in a moment."
+    assert list(found.sentences("How long?", is_found=True)) == [being_read]
+    assert list(found.sentences("How long?", is_found=False)) == [
+        being_read,
+        "“scan.pdf” was not searched: It looks scanned.",
+    ]
+    assert "wird noch gelesen" in next(found.sentences("Wie lange ist die Frist?", is_found=True))

@@ -96,7 +96,7 @@ async def test_the_content_decides_and_the_name_where_it_cannot(
     read: Read, file_name: str, content: bytes, found: Format
 ) -> None:
     extraction = await read(file_name, content)
-    assert extraction.media_type == found.value
+    assert extraction.media_type == found.media_type
     assert SENTENCE in extraction.pages[0].text
     assert "Place" in extraction.pages[0].text or file_name != "note"
 

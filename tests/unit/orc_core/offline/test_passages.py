@@ -7,6 +7,7 @@ import pytest
 from orc_core.grounding.citations import CitationWriter
 from orc_core.grounding.closest import closest_label, not_found_answer
 from orc_core.grounding.sources import FencedSource, Source
+from orc_core.models import PROPERTIES
 from orc_core.offline.passages import MOST_PASSAGES, closest_passages
 
 LEAVE = "How many vacation days do employees get?"
@@ -218,3 +219,23 @@ def test_a_named_part_is_searched_for_the_rest_of_the_question() -> None:
     labelled = [page("Preface.", 1, page=1), page("The tide is high.", 2, page=2)]
     labelled[1] = labelled[1].model_copy(update={"label": "1"})
     assert cited(closest_passages("What is on page 1?", labelled)) == [2, 1]
+
+
+def test_versions_of_a_statement_follow_each_other() -> None:
+    """Side by side, each with its document, whatever ranks between them."""
+    of_2025 = pages("Water is included in the fee.\nThe fee for water skis is 9.", name="2025.pdf")
+    of_2026 = page("Water is not included in the fee.", 3, name="2026.pdf")
+    shown = closest_passages("Is water included in the fee?", [*of_2025, of_2026])
+    assert cited(shown)[:2] == [1, 3]
+    assert shown.index("is included") < shown.index("not included") < shown.index("skis")
+
+
+def test_a_question_about_the_file_is_led_by_what_it_says_of_itself() -> None:
+    said = "Properties of the file: author Tove Aas; 2 pages."
+    sources = [
+        *pages("Fees are due.", "Rooms are covered."),
+        page(said, 3, page=3).model_copy(update={"label": PROPERTIES}),
+    ]
+    shown = closest_passages("How many pages does the document have?", sources)
+    assert shown.index("2 pages") < shown.index("Fees are due.")
+    assert "2 pages" not in closest_passages("Which rooms are covered?", sources)

@@ -13,8 +13,8 @@ from devkit.doubles.search_double import ADMIN_KEY, Failure, SearchDouble, servi
 from orc_core.documents.passages import split_pages
 from orc_core.errors import DependencyDown
 from orc_core.infra.sqlite import Database
-from orc_core.models import Page, Retrieval, RetrievalStep
-from orc_core.search.whole_scope import NAMED, WholeScopeRetriever
+from orc_core.models import PROPERTIES, Page, Retrieval, RetrievalStep
+from orc_core.search.whole_scope import NAMED, OF_FILE, WholeScopeRetriever
 from orc_core.storage.ai_search.client import Search
 from orc_core.storage.ai_search.index import create_index
 from orc_core.storage.ai_search.passages import AzurePassageIndex
@@ -80,6 +80,17 @@ async def test_parts_that_a_question_names_come_first(retriever: WholeScopeRetri
     assert (places(found), len(found.hits)) == ({("plan", 1)}, 1)
     found = await retriever.search("Page 7?", ["plan", "other"], 5)
     assert NAMED not in [step.note for step in found.steps]
+
+
+async def test_what_a_file_says_of_itself_comes_first_if_the_question_is_about_it(
+    retriever: WholeScopeRetriever, pages: SqlitePageStore
+) -> None:
+    said = Page(number=3, text="Properties of the file: author Tove Aas; 2 pages.", label=PROPERTIES)
+    await pages.save("plan", [*PLAN, said])
+    found = await retriever.search("How many pages does plan.pdf have, and who wrote it?", ["plan"], 5)
+    assert (found.hits[0].passage.text, found.steps[0].note) == (said.text, OF_FILE)
+    found = await retriever.search("Who wrote about the deductible?", ["plan"], 5)
+    assert OF_FILE not in [step.note for step in found.steps]
 
 
 async def test_documents_without_an_index_are_scanned(

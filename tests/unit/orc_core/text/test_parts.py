@@ -2,8 +2,15 @@
 
 import pytest
 
-from orc_core.models import Page
-from orc_core.text.parts import MOST_NAMED, may_name_parts, named_parts, pages_named
+from orc_core.models import PROPERTIES, Page
+from orc_core.text.parts import (
+    MOST_NAMED,
+    is_about_file,
+    may_name_parts,
+    named_parts,
+    pages_named,
+    parts_of_file,
+)
 
 LEASE = [
     Page(number=1, text="Contents\n3.3 Rent rises .... 2\n4 Deposit .... 3", label="i"),
@@ -97,3 +104,41 @@ def test_numbers_of_pages(question: str, pages: list[int]) -> None:
 def test_a_question_can_name_so_many_pages_and_no_more() -> None:
     question = " ".join(f"s.{number}-{number + 20}" for number in range(1000, 18_000, 21))
     assert pages_named(question) == list(range(1000, 1000 + MOST_NAMED))
+
+
+SAID = Page(number=5, text="Properties of the file: author Tove Aas; 4 pages.", label=PROPERTIES)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many pages does the document have?",
+        "How many sheets are there?",
+        "Who wrote lease-2026.pdf?",
+        "Who sent the e-mail?",
+        "What is its title?",
+        "Wie viele Seiten hat das Dokument?",
+        "Wer hat die Datei geschrieben?",
+        "Combien de pages a le document ?",
+        "¿Cuántas páginas tiene el archivo?",
+        "What is this about?",
+    ],
+)
+def test_a_question_without_another_subject_is_about_the_file(question: str) -> None:
+    assert [part.at for part in parts_of_file(question, [SAID, *LEASE])] == [0]
+    assert parts_of_file(question, LEASE) == []
+    assert may_name_parts(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["Who wrote the poem on the wall?", "How many pages on rent are there?", "Who pays?"]
+)
+def test_a_question_with_a_subject_is_not(question: str) -> None:
+    assert not is_about_file(question)
+    assert parts_of_file(question, [*LEASE, SAID]) == []
+
+
+def test_what_a_file_says_of_itself_is_no_page_of_it() -> None:
+    for question in ("What is on page 5?", "Page 'Properties of the file'"):
+        assert named_parts(question, [*LEASE, SAID]) == []
+    assert [part.at for part in named_parts("And the last page?", [SAID, *LEASE])] == [4]
