@@ -212,9 +212,9 @@ def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING
 class Evidence(NamedTuple):
     """What markers are about, and what is known of it.
 
-    `sources` are those of all markers behind these claims, by their numbers. If the sources have the words of
-    all claims, `quoting` are the numbers of those that have any; `missing` are the numbers in claims that no
-    page has, and `differing` the first claim that has one.
+    `sources` are those of all markers behind these claims, by the numbers that the markers name. If the
+    sources have the words of all claims, `quoting` are the numbers of those that have any; `missing` are the
+    numbers in claims that no page has, and `differing` the first claim that has one.
     """
 
     claims: Sequence[Claim] = ()
@@ -317,7 +317,8 @@ class AnswerChecks:
     def _checked(
         self, claims: Sequence[Claim], above: Sequence[Claim], sources: Mapping[int, Source]
     ) -> Evidence:
-        numbers, found = list(sources), [self._check(claim, sources) for claim in claims]
+        numbers = [source.number for source in sources.values()]
+        found = [self._check(claim, sources) for claim in claims]
         is_quoted = all(each.check == "quoted" for each in found)
         quoting = {numbers[at] for each in found for at in each.quoted_by} if is_quoted else ()
         for lead in (claim for claim in above if claim.is_lead):

@@ -76,13 +76,14 @@ class AttachedFile(Record):
 
 
 class FencedSource(Record):
-    """A source as it can be read back from a prompt."""
+    """A source as it can be read back from a prompt; `section` is the heading that it is below."""
 
     number: int
     blob_name: str
     page: int
     text: str
     label: str = ""
+    section: str = ""
 
 
 def without_markers(text: str) -> str:
@@ -149,6 +150,7 @@ def read_fenced(prompt: str) -> list[FencedSource]:
             blob_name=unescape(name, {"&quot;": '"'}),
             page=int(page),
             label=unescape(label or section.partition(" / ")[0], {"&quot;": '"'}),
+            section=unescape(section.rpartition(" / ")[2], {"&quot;": '"'}),
             text=_INERT_TAG.sub("<", text),
         )
         for number, name, page, section, label, text in _FENCED.findall(prompt)

@@ -97,7 +97,8 @@ class Material:
             is_of_table = below.kind == "row" and pieces[-1].kind != "row"
             if piece.kind == "heading" and not is_of_table and not self._is_running(place.source, piece.text):
                 return f"**{piece.text.lstrip('# ')}**"
-        return ""
+        section = self.sources[place.source].section
+        return f"**{section}**" if section else ""
 
     def _lead_of(self, place: Place) -> str:
         """The sentence with a colon above the list of which the place is an item."""

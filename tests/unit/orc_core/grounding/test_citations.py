@@ -238,8 +238,10 @@ def test_a_source_that_shares_far_more_is_cited_for_the_named_one() -> None:
         ("The yard cranes stop at 17 metres [S2].", 1),
         ("Staff of the yard cranes work shifts [S2].", 2),
         ("Ferries stop at noon [S2].", 2),
+        ("Yard cranes stop, and staff work shifts [S1].", 1),
     ):
         assert [each.page for each in written(said, **pages).citations] == [page]
+    assert checks(written(f"{pages['s1']} [S2]", **pages)) == ["quoted"]
     both = written("The yard cranes stop at 17 metres [S2], [S1].", **pages)
     assert [each.page for each in both.citations] == [2, 1]
 

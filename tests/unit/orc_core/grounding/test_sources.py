@@ -36,6 +36,7 @@ def test_a_source_has_the_label_of_its_page_unless_its_section_begins_with_it() 
     assert read_fenced(fence([labelled]))[0].label == 'Prices "A"'
     within = labelled.model_copy(update={"heading": 'Prices "A" > Berths'})
     assert read_fenced(fence([within]))[0].label == 'Prices "A"'
+    assert read_fenced(fence([within]))[0].section == "Berths"
     assert ' label="' not in fence([within, source("")])
 
 

@@ -126,6 +126,15 @@ def test_a_heading_is_shown_once_above_passages_that_follow_each_other_below_it(
     assert closest_passages("What does clause 5.3 say?", short).count("**5.3 Allowances**") == 2
 
 
+def test_a_passage_without_a_heading_is_shown_below_that_of_its_section() -> None:
+    """A long section is several passages; only the first begins with its heading."""
+    first = page("5.3 Hotels\nHotels are paid as billed, up to the limit of the city.\n", 1)
+    second = page("Meals are paid as billed up to EUR 40.\n", 2).model_copy(update={"section": "5.4 Meals"})
+    shown = closest_passages("What is paid as billed?", [first, second])
+    assert shown.index("**5.4 Meals**") < shown.index("Meals are paid")
+    assert "**5.3 Hotels**" in shown
+
+
 def test_a_row_is_shown_with_the_header_of_its_table() -> None:
     table = "Fees\n\n| City | Hotel limit |\n| --- | --- |\n| Lisbon | 135 |\n| Oslo | 210 |\n"
     shown = closest_passages("What is the hotel limit in Lisbon?", [page(table)])
