@@ -43,7 +43,7 @@ CHECKED = [
 ]
 """Sentences of an answer with each check, and what else their citations have."""
 _CHECKED = """(async () => {
-  const { turns, change } = await import(document.documentElement.dataset.base + "chat.js");
+  const { turns, change } = await import(document.documentElement.dataset.base + "session.js");
   const [turn] = turns.value;
   const [first] = turn.value.citations;
   let text = "";

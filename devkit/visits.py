@@ -71,7 +71,7 @@ class Visit:
 
     async def attach(self, *files: Path) -> None:
         await self.page.attach("#picker", *files)
-        await self.page.until(f"document.querySelectorAll('.file button.file-main').length >= {len(files)}")
+        await self.page.until(f"document.querySelector('.shelf')?.dataset.askable >= {len(files)}")
 
     async def write(self, question: str) -> None:
         await self.page.value("document.getElementById('question').focus()")
@@ -100,7 +100,7 @@ class Visit:
         return found
 
     async def conversation(self) -> str:
-        identifier: str = await self.page.value("location.hash.slice(4)")
+        identifier: str = await self.page.value("location.hash.slice(4, 40)")
         return identifier
 
     async def kept_texts(self) -> list[str]:

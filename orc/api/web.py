@@ -28,6 +28,7 @@ _MEDIA_TYPES = {
 }
 """Of the files that are served. Declarations of types and the template of the page are not."""
 _LANGUAGES = ("en", "de")
+_IMPORT = re.compile(r'from "\./([\w/]+\.js)";')
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -109,6 +110,16 @@ def site() -> Site:
     return Site(digest, assets)
 
 
+@cache
+def first_modules() -> tuple[str, ...]:
+    """The modules that the page needs at once: the entry, and what it imports, directly or not."""
+    found = ["app.js"]
+    for name in found:
+        imports = _IMPORT.findall(site().assets[name].plain.decode())
+        found += [each for each in dict.fromkeys(imports) if each not in found]
+    return tuple(found)
+
+
 def _template() -> str:
     return (FOLDER / "index.html").read_text(encoding="utf-8")
 
@@ -118,13 +129,12 @@ def page_of(language: str, mode: str, sign_in_url: str) -> HtmlPage:
     """The page in this language. Who is not signed in learns from it where to sign in: Azure itself answers
     every request to the API with 401 and no body."""
     base = f"{ASSETS}{site().digest}/"
-    modules = [name for name in site().assets if name.endswith(".js")]
     slots = {
         "language": language,
         "base": base,
         "mode": mode,
         "sign_in": escape(sign_in_url),
-        "preloads": "\n".join(f'<link rel="modulepreload" href="{base}{name}">' for name in modules),
+        "preloads": "\n".join(f'<link rel="modulepreload" href="{base}{name}">' for name in first_modules()),
     }
     text = _template()
     for slot, value in slots.items():

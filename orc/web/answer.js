@@ -1,10 +1,10 @@
 // One turn: the question, the answer with its markers, and what was checked.
-import { ask, answering, draft, edit, isRunning, newest, objectionsOf, rate, retry, setDraft } from "./chat.js";
+import { ask, rate, retry } from "./chat.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
-import { accountOf, Countdown, hidePeek, Icon, IconButton, lookOf, MarkerIcon, pageOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
-import { openSource, openSources, prefetchSource } from "./sources.js";
-import { me, moreOf, notify, online, report, wordsOf, wordsOfCode } from "./store.js";
+import { accountOf, Countdown, hidePeek, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
+import { answering, draft, edit, isRunning, newest, objectionsOf, openSource, setDraft } from "./session.js";
+import { copy, me, moreOf, online, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useState } from "./vendor/ui.js";
 
@@ -16,19 +16,22 @@ function placesOf({ text, marks, citations, state }) {
   return placesIn(text, citations);
 }
 
-/** @param {{turn: TurnView, citation: Citation, index: number, provisional: boolean}} properties */
-function Marker({ turn, citation, index, provisional }) {
+/** Fetch the page of a citation, and what shows it, before it is opened. @param {TurnView} turn @param {number} index */
+const prefetch = (turn, index) => { import("./sources.js").then((sources) => sources.prefetchSource(turn, index), () => {}); };
+
+/** @param {{turn: TurnView, citation: Citation, index: number, number: number, provisional: boolean}} properties */
+function Marker({ turn, citation, index, number: n, provisional }) {
   const look = provisional ? "is-open" : lookOf(citation);
   const word = provisional ? "" : wordOf(citation);
-  const shown = word ? `${index + 1}: ${word}` : String(index + 1);
+  const shown = word ? `${n}: ${word}` : String(n);
   const account = provisional ? `${pageOf(citation)}, ${t("verdict.open")}` : citation.closest ? verdictOf(citation) : accountOf(citation);
   return h("button", {
     type: "button", class: `marker ${look}`, "aria-label": t("marker", { shown, account }),
     onClick: () => { hidePeek(); openSource(turn, index); },
-    onMouseEnter: (event) => { peek(citation, index + 1, event.currentTarget); prefetchSource(turn, index); },
+    onMouseEnter: (event) => { peek(citation, event.currentTarget); prefetch(turn, index); },
     onMouseLeave: unpeek, onBlur: hidePeek,
-    onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, index + 1, event.currentTarget); },
-  }, word ? `${index + 1}:` : String(index + 1), h(MarkerIcon, { look }), word ? h("span", { class: "word" }, ` ${word}`) : null);
+    onFocus: (event) => { if (event.currentTarget.matches(":focus-visible")) peek(citation, event.currentTarget); },
+  }, word ? `${n}:` : String(n), h(MarkerIcon, { look }), word ? h("span", { class: "word" }, ` ${word}`) : null);
 }
 
 const WITHOUT_SOURCE = "[No source, not verified]";
@@ -44,19 +47,24 @@ function bodyOf(turn) {
     return { text: text.slice(from), places: places.map((each) => ({ ...each, start: each.start - from, end: each.end - from })) };
   }
   const end = places.length ? -1 : text.lastIndexOf(WITHOUT_SOURCE);
+  if (end >= 0 && isTalk(turn)) return { text: text.slice(0, end).trimEnd() + text.slice(end + WITHOUT_SOURCE.length), places };
   return { text, places: end < 0 ? places : [{ start: end, end: end + WITHOUT_SOURCE.length, index: -1 }] };
 }
+
+/** Whether it is a greeting or thanks: they need no source. @param {TurnView} turn */
+const isTalk = ({ metadata, files }) => !files.length && metadata?.route?.intent === "conversational" && (metadata.retrieval_mode ?? "none") === "none";
 
 /** @param {{turn: TurnView}} properties */
 function Text({ turn }) {
   const { text, places } = bodyOf(turn);
   const provisional = isRunning(turn.state) && !turn.judged;
+  const numbers = numbersOf(turn.citations);
   const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each) + verdictOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
     if (index < 0) return h("span", { class: "marker is-missing" }, t("verdict.no_source"));
     const citation = turn.citations[index];
-    return citation ? h(Marker, { turn, citation, index, provisional }) : null;
+    return citation ? h(Marker, { turn, citation, index, number: numbers[index] ?? 0, provisional }) : null;
   };
   return text && h("div", { class: "text" }, blocks(withPlaces(text, places), marker, version + places.map((each) => each.index).join()));
 }
@@ -65,7 +73,7 @@ function Text({ turn }) {
 function SourcesLine({ turn }) {
   const summary = summaryOf(turn.citations);
   if (!summary) return null;
-  return h("button", { type: "button", class: "sources-line", onClick: () => openSources(turn) },
+  return h("button", { type: "button", class: "sources-line", onClick: () => openSource(turn, null) },
     h(Icon, { name: "page" }), summary);
 }
 
@@ -155,6 +163,7 @@ function Trouble({ turn }) {
   const trace = problem?.trace_id;
   return h("div", { class: "note is-bad", role: "alert" }, h(Icon, { name: "alert" }), h("div", null,
     h("p", null, text),
+    me.value?.can.administer && problem?.detail && problem.detail !== text && h("details", null, h("summary", null, t("details")), h("p", null, problem.detail)),
     problem && moreOf(problem).map((each) => h("p", { class: "soft" }, `${each.field}: ${wordsOfCode(each.code, each.reason)}`)),
     h("p", { class: "row" },
       turnId && h("button", { type: "button", onClick: () => retry(turn) }, t("turn.retry")),
@@ -162,16 +171,15 @@ function Trouble({ turn }) {
         t("turn.trace")))));
 }
 
-/** @param {string} text @param {string} words */
-export function copy(text, words) {
-  navigator.clipboard.writeText(text).then(() => notify({ text: words, kind: "info" }, 3), report);
-}
-
 /** The answer with a list of its sources. @param {TurnView} turn */
 function plainOf(turn) {
-  const text = numbered(turn.text, placesOf(turn));
-  const listed = turn.citations.map((each, index) =>
-    `[${index + 1}] ${pageOf(each)} (${verdictOf(each)})${each.quote && `: “${each.quote}”`}`);
+  const text = numbered(turn.text, placesOf(turn), numbersOf(turn.citations));
+  const quoted = (/** @type {number} */ index) => {
+    const { quote, ...each } = /** @type {Citation} */ (turn.citations[index]);
+    // A quote has the line breaks of its page.
+    return `${quote && `“${quote.replace(/\s+/g, " ")}” `}(${verdictOf({ quote, ...each })})`;
+  };
+  const listed = pagesOf(turn.citations).map(({ number: n, citation, indexes }) => `[${n}] ${pageOf(citation)}: ${indexes.map(quoted).join("; ")}`);
   return listed.length ? `${text}\n\n${listed.join("\n")}` : text;
 }
 
@@ -263,6 +271,7 @@ function Why({ turn }) {
   if (!metadata) return null;
   const tools = metadata.tools ?? [];
   const usage = /** @type {Record<string, any>} */ (metadata.usage ?? {});
+  const isAdmin = me.value?.can.administer;
   const tokens = (usage.input_tokens ?? 0) + (usage.output_tokens ?? 0);
   const total = Object.values(metadata.timings_ms ?? {}).reduce((sum, each) => Math.max(sum, each), 0);
   return h("details", { class: "why" }, h("summary", null, t("why")),
@@ -270,9 +279,9 @@ function Why({ turn }) {
     tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.status === "failed" ? "is-failed" : "" },
       h(Icon, { name: each.status === "failed" ? "alert" : "tool" }), (each.status === "failed" && wordsOfCode(each.code, each.message)) || toolTitle(each.name),
       h("span", { class: "soft" }, each.duration_ms === null ? "" : duration(each.duration_ms))))),
-    h(Budget, { parts: metadata.context_budget ?? {} }),
-    h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens ? t("why.tokens", { n: tokens }) : t("why.no_tokens"),
-      usage.cost_usd ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) }) : "",
+    isAdmin && tokens > 0 && h(Budget, { parts: metadata.context_budget ?? {} }),
+    h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens && isAdmin ? t("why.tokens", { n: tokens }) : "",
+      isAdmin && usage.cost_usd ? t("why.cost", { cost: number(usage.cost_usd, { style: "currency", currency: "USD", maximumSignificantDigits: 2 }) }) : "",
     ].filter(Boolean).join(" · ")),
     me.value?.can.administer && metadata.trace_id
       ? h("p", null, h("a", { href: `#/telemetry/${metadata.trace_id}` }, t("why.trace"))) : null);
@@ -300,6 +309,8 @@ export function Turn({ turn, live }) {
   const now = turn.value;
   const running = isRunning(now.state);
   const notices = now.state === "answered" ? cautions(now) : [];
+  const covered = now.metadata?.contexts;
+  const missed = covered?.left_out?.length ?? 0;
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
   return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
     h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
@@ -307,6 +318,7 @@ export function Turn({ turn, live }) {
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),
       h(Withdrawn, { turn: now }), h(Corrected, { turn: now }),
       notices.map(([kind, words]) => h(Note, { kind, key: kind }, words)),
+      missed > 0 && h(Note, { kind: "left" }, t("contexts.left_out", { n: missed })),
       running && h(Status, { turn }),
       now.text && h(Text, { turn: now }),
       h(Trouble, { turn }),

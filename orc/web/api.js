@@ -123,9 +123,14 @@ export async function download(path, fallback) {
   const disposition = response.headers.get("content-disposition") ?? "";
   const encoded = /filename\*=UTF-8''([^;]+)/i.exec(disposition)?.[1];
   const plain = /filename="([^"]+)"/i.exec(disposition)?.[1];
+  save(await response.blob(), encoded ? decodeURIComponent(encoded) : plain ?? fallback);
+}
+
+/** Have the browser save this as a file. @param {Blob} content @param {string} name */
+export function save(content, name) {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = encoded ? decodeURIComponent(encoded) : plain ?? fallback;
+  link.href = URL.createObjectURL(content);
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

@@ -1,24 +1,24 @@
 // The entry: loads the user and the words, and shows the page.
 import { Suggestions, Turn } from "./answer.js";
 import { get, pause } from "./api.js";
-import { checkVersion, conversationId, earlierBefore, jumpToEnd, later, loadEarlier, loading, newest, shownTitle, startChat,
-  turns, answering, stop, known } from "./chat.js";
+import { jumpToEnd, loadEarlier, startChat, stop } from "./chat.js";
 import { Composer } from "./composer.js";
-import { Contexts } from "./contexts.js";
-import { attach, documents, hasUsableFiles, staying } from "./files.js";
+import { attach, hasUsableFiles, listOpen, staying } from "./files.js";
 import { speak, t } from "./i18n.js";
-import { Dialogs, Icon, IconButton, Notices, Peek, peeked } from "./parts.js";
-import { Sessions } from "./sessions.js";
-import { closeSources, shown, shownTurn, Sources } from "./sources.js";
-import { alarm, authMode, dialog, finishDeletions, finished, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, loadSessions, me, online, openSessions, outdated,
-  place, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress } from "./store.js";
-import { listenIfSeen } from "./stream.js";
-import { Telemetry } from "./telemetry.js";
+import { listenIfSeen } from "./listen.js";
+import { Icon, IconButton, Lazy, Notices, Peek, peeked } from "./parts.js";
+import { answering, closeSources, conversationId, documents, earlierBefore, known, later, loading, newest, shownTitle, shownTurn, turns } from "./session.js";
+import { finishDeletions, loadSessions, Sessions } from "./sessions.js";
+import { alarm, authMode, checkVersion, dialog, dropTarget, finished, focusOn, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, me, notify, online, openSessions, outdated,
+  place, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress, takeBack } from "./store.js";
+import { filesOf } from "./uploads.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Ref } from "./types/page.js" */
 
 const NEAR_TOP = 1500;
+/** A scroll so long after a wheel, a key or a finger is theirs. */
+const BY_HAND_MS = 400;
 const dragging = signal(false);
 
 /** Without an address, a proxy may ask at the next load. @param {{words: string, class?: string}} properties */
@@ -99,11 +99,15 @@ function Conversation() {
   const first = list[0]?.value.key;
   const height = useRef(0);
   const atEnd = useRef(false);
+  // Whoever goes to the end of an answer that is being written stays there.
+  const following = useRef(false);
+  const moved = useRef(0);
   const toEnd = () => {
     const box = scroller.current;
     if (box) box.scrollTop = box.scrollHeight;
     atEnd.current = true;
   };
+  const byHand = () => { moved.current = Date.now(); };
   useLayoutEffect(() => {
     // At the very top the browser does not keep the reader's place itself.
     const box = scroller.current;
@@ -113,6 +117,7 @@ function Conversation() {
   }, [first]);
   useEffect(() => { if (list.length) toEnd(); }, [conversationId.value, list.length > 0]);
   useEffect(() => {
+    following.current = false;
     if (newest.value) document.getElementById(`turn-${newest.value}`)?.scrollIntoView({ block: "start", behavior: "instant" });
   }, [newest.value]);
   const look = () => {
@@ -126,7 +131,7 @@ function Conversation() {
     const box = scroller.current;
     // An answer grows without scrolling, and the list of files takes height: the end stays.
     const growing = new ResizeObserver((entries) => {
-      if (atEnd.current && entries.some(({ target }) => target === box)) toEnd();
+      if (following.current || (atEnd.current && entries.some(({ target }) => target === box))) toEnd();
       look();
     });
     if (box) growing.observe(box);
@@ -138,17 +143,18 @@ function Conversation() {
     if (!box) return;
     height.current = box.scrollHeight;
     look();
+    if (Date.now() - moved.current < BY_HAND_MS) following.current = atEnd.current;
     if (box.scrollTop < NEAR_TOP && earlierBefore.value !== null) loadEarlier();
   };
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 },
     h(Head, { text: shownTitle.value || t(list.length ? "sessions.untitled" : "sessions.new") }), h(Banner, null),
-    h("div", { class: "scroller", ref: scroller, onScroll, tabIndex: list.length ? 0 : -1, role: "group", "aria-label": t("conversation") },
+    h("div", { class: "scroller", ref: scroller, onScroll, onWheel: byHand, onTouchMove: byHand, onPointerDown: byHand, onKeyDown: byHand, tabIndex: list.length ? 0 : -1, role: "group", "aria-label": t("conversation") },
       h("div", { class: "turns", onKeyDown: moveInTurns },
         loading.value && h("p", { class: "soft loading" }, t("loading")),
         !list.length && !loading.value && h(Empty, null),
         list.map((turn, index) => h(Turn, { turn, index, key: turn.value.key, live: index === list.length - 1 })))),
     h("div", { class: "above-composer" }, (away || later.value) && list.length > 0 && h("button", {
-      type: "button", class: "to-end", onClick: async () => { await jumpToEnd(); scroller.current?.scrollTo({ top: scroller.current.scrollHeight }); },
+      type: "button", class: "to-end", onClick: async () => { await jumpToEnd(); following.current = true; toEnd(); },
     }, h(Icon, { name: "end" }), t("to_end"))),
     h(Composer, null));
 }
@@ -166,8 +172,8 @@ function Head({ text }) {
 function Elsewhere() {
   const { view, id } = place.value;
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 }, h(Head, { text: t(view) }), h(Banner, null),
-    h("div", { class: "scroller" }, view === "contexts" ? h(Contexts, { id, key: id ?? "" })
-      : me.value?.can.administer ? h(Telemetry, { trace: id, key: id ?? "" })
+    h("div", { class: "scroller" }, view === "contexts" ? h(Lazy, { from: () => import("./contexts.js"), name: "Contexts", properties: { id, key: id ?? "" }, key: view })
+      : me.value?.can.administer ? h(Lazy, { from: () => import("./telemetry.js"), name: "Telemetry", properties: { trace: id, key: id ?? "" }, key: view })
         : h("p", { class: "loading" }, t("telemetry.denied"))));
 }
 
@@ -177,17 +183,17 @@ function App() {
   return h(Fragment, null,
     h("a", { class: "skip", href: `#${main}`, onClick: (event) => { event.preventDefault(); document.getElementById(main)?.focus(); } },
       t(main === "question" ? "skip" : "skip.content")),
-    h("div", { class: `layout${preferences.value.folded ? " is-folded" : ""}${shownTurn.value && place.value.view === "session" ? " has-sources" : ""}` },
+    h("div", { class: `layout${preferences.value.folded ? " is-folded" : ""}${shownTurn.value ? " has-sources" : ""}` },
       h(Sessions, null), sessionsOpen.value && h("div", { class: "shade", onClick: () => { sessionsOpen.value = false; } }),
       place.value.view !== "session" ? h(Elsewhere, null) : h(Conversation, null),
-      place.value.view === "session" && h(Sources, null)),
-    dragging.value && h("div", { class: "dropping" }, t("empty.drop")),
-    h(Notices, null), h(Peek, null), h(Dialogs, null),
+      shownTurn.value && h(Lazy, { from: () => import("./sources.js"), name: "Sources" })),
+    dragging.value && h("div", { class: `dropping${dropTarget.value ? "" : " is-nowhere"}` }, t(dropTarget.value ? "empty.drop.here" : "drop.nowhere")),
+    h(Notices, null), h(Peek, null), dialog.value && h(Lazy, { from: () => import("./dialogs.js"), name: "Dialogs" }),
     h("div", { role: "status", class: "hidden" }, said.value), h("div", { role: "alert", class: "hidden" }, alarm.value),
     h("div", { role: "log", class: "hidden", "aria-label": t("turn.answer") }, finished.value));
 }
 
-const REGIONS = ["sessions", "conversation", "sources"];
+const REGIONS = ["sessions", "conversation", "sources", "notices"];
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {
@@ -199,13 +205,17 @@ function onKey(event) {
     else if (sessionsOpen.value && isNarrow()) {
       sessionsOpen.value = false;
       /** @type {HTMLElement | null} */ (document.querySelector(".open-sessions"))?.focus();
-    } else if (shown.value) closeSources();
+    } else if (shownTurn.value) closeSources();
+    else if (listOpen.value) {
+      listOpen.value = false;
+      requestAnimationFrame(() => focusOn("#files-line, #question"));
+    }
     else if (answering.value) stop(answering.value);
     return;
   }
   if (event.key === "F6") {
     event.preventDefault();
-    const there = REGIONS.map((each) => document.getElementById(each)).filter((each) => each !== null && each.offsetParent !== null);
+    const there = REGIONS.map((each) => document.getElementById(each)).filter((each) => each?.hasChildNodes() && each.checkVisibility());
     const here = there.findIndex((each) => each?.contains(document.activeElement));
     there[(here + 1) % there.length]?.focus();
     return;
@@ -216,6 +226,12 @@ function onKey(event) {
     k: () => { openSessions(); requestAnimationFrame(() => focus("search")); },
     "/": () => { dialog.value = "keys"; },
   };
+  // A text field has an undo of its own.
+  const field = /** @type {HTMLInputElement | null} */ (/** @type {HTMLElement} */ (event.target).closest("input, textarea"));
+  if (ctrl && key === "z" && !event.shiftKey && !field?.value && takeBack()) {
+    event.preventDefault();
+    return;
+  }
   /** @type {Record<string, () => void>} */
   const shifted = { o: () => { go(null); focus("question"); }, u: () => document.getElementById("picker")?.click() };
   const act = ctrl ? (event.shiftKey ? shifted[key] ?? (key === "/" ? chords["/"] : undefined) : chords[key]) : undefined;
@@ -239,9 +255,11 @@ function listenToWindow() {
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) dragging.value = false; });
   addEventListener("drop", (event) => {
     dragging.value = false;
-    if (!event.dataTransfer?.files.length) return;
+    if (!event.dataTransfer?.types.includes("Files")) return;
     event.preventDefault();
-    if (place.value.view === "session") attach(event.dataTransfer.files);
+    const to = dropTarget.value;
+    if (to) filesOf(event.dataTransfer).then(to);
+    else notify({ text: t("drop.nowhere"), kind: "info" });
   });
   document.addEventListener("visibilitychange", () => {
     listenIfSeen();
@@ -256,6 +274,7 @@ function enter() {
   loadPreferences();
   readAddress();
   startChat();
+  effect(() => { dropTarget.value = place.value.view === "session" ? attach : null; });
   listenToWindow();
   finishDeletions();
   loadSessions();

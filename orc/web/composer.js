@@ -1,28 +1,32 @@
 // Where a question is written: the text box and the "+" menu.
-import { copy } from "./answer.js";
-import { answering, ask, asked, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft,
-  stop, toolsOff, turns } from "./chat.js";
 import { get } from "./api.js";
-import { attach, Files, hasUsableFiles } from "./files.js";
+import { ask, stop } from "./chat.js";
+import { attach, attachText, Files, hasUsableFiles } from "./files.js";
 import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
-import { me, moreOf, online, preferences, report, said, wordsOf, wordsOfCode } from "./store.js";
-import { computed, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
+import { answering, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft, toolsOff,
+  turns } from "./session.js";
+import { copy, me, moreOf, online, preferences, report, said, wordsOf, wordsOfCode } from "./store.js";
+import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
 
-/** @import { Context, ContextsPage, Ref, Signal, ToggleProperties, ToolInfo } from "./types/page.js" */
+/** @import { Child, Context, ContextsPage, Ref, Signal, ToggleProperties, ToolInfo } from "./types/page.js" */
 
 const USUAL_LIMIT = 10_000;
 const MOST_CONTEXTS = 20;
+/** The tool that everybody looks for. */
+const WEB = "web_search";
 
 /** @type {Signal<Context[]>} */
 const offered = signal([]);
+/** Those below others, by the id of the one above: what has been opened in the menu. @type {Signal<Record<string, Context[]>>} */
+const below = signal({});
 /** @type {Signal<string | null>} */
 const offeredAfter = signal(null);
 const menuOpen = signal(false);
 
 /** Whether a chosen context is read only: tools that change something are locked then. */
 const readsOnly = computed(() => contexts.value.some((each) =>
-  offered.value.find((context) => context.context_id === each.id)?.role === "viewer"));
+  [offered.value, ...Object.values(below.value)].flat().find((context) => context.context_id === each.id)?.role === "viewer"));
 
 /** @param {string | null} [cursor] of those after what is shown */
 async function offerContexts(cursor = null) {
@@ -36,10 +40,34 @@ async function offerContexts(cursor = null) {
   }
 }
 
-/** @param {string} name */
-function askAbout(name) {
-  const names = asked.value;
-  asked.value = names.includes(name) ? names.filter((each) => each !== name) : [...names, name];
+/** Show or hide what is below a context. @param {Context} context */
+async function openContext({ context_id: id }) {
+  const { [id]: shown, ...others } = below.value;
+  if (shown) {
+    below.value = others;
+    return;
+  }
+  try {
+    const page = /** @type {ContextsPage} */ (await get(`/contexts?parent_id=${id}&limit=200`));
+    below.value = { ...below.value, [id]: page.contexts };
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** A context, and what is below it if that is open. @param {Context} context @param {number} depth @returns {Child} */
+function contextRow(context, depth) {
+  const { context_id: id, name, type } = context;
+  const children = below.value[id];
+  const hasBelow = type === "organization" || type === "folder";
+  return h(Fragment, { key: id }, h("div", { class: `menu-row depth-${depth}` }, h(Toggle, {
+    icon: "folder", label: name, detail: t(`context.${type}`), pressed: contexts.value.some((chosen) => chosen.id === id),
+    onClick: () => choose(() => toggleContext(context)),
+  }), hasBelow && h("button", {
+    type: "button", class: "quiet icon", "aria-expanded": children ? "true" : "false", "aria-label": t("contexts.below", { name }), title: t("contexts.below", { name }),
+    onClick: () => { openContext(context); },
+  }, h(Icon, { name: "right" }))),
+  children?.map((each) => contextRow(each, depth + 1)), children?.length === 0 && h("p", { class: `soft menu-row depth-${depth + 1}` }, t("contexts.none")));
 }
 
 /** @param {Context} context */
@@ -62,9 +90,6 @@ const Toggle = ({ icon, label, detail, pressed, disabled, onClick }) =>
   h("button", { type: "button", class: "toggle", "aria-pressed": pressed ? "true" : "false", disabled, onClick },
     h(Icon, { name: icon }), h("span", null, h("bdi", null, label), detail && h("small", null, detail)),
     h("span", { class: "state" }, h(Icon, { name: pressed ? "check" : disabled ? "off" : "box" })));
-
-/** @param {string} name */
-const askNoMore = (name) => { asked.value = asked.value.filter((each) => each !== name); };
 
 /** @param {ToolInfo} tool */
 const titleOf = ({ name, title }) => named(`tools.title.${name}`, title);
@@ -131,16 +156,13 @@ function Menu() {
     h("button", { type: "button", class: "toggle", id: "attach", onClick: () => choose(() => picker.current?.click()) },
       h(Icon, { name: "clip" }), h("span", null, t("composer.attach"))),
     offered.value.length > 0 && h("p", { class: "menu-title" }, t("contexts")),
-    offered.value.map((each) => h(Toggle, {
-      key: each.context_id, icon: "folder", label: each.name, detail: t(`context.${each.type}`),
-      pressed: contexts.value.some((chosen) => chosen.id === each.context_id),
-      onClick: () => choose(() => toggleContext(each)),
-    })),
+    offered.value.map((each) => contextRow(each, 0)),
     offeredAfter.value && h("button", { type: "button", class: "toggle", onClick: () => { offerContexts(offeredAfter.value); } },
       h(Icon, { name: "down_page" }), h("span", null, t("sessions.more"))),
-    tools.length > 0 && h("p", { class: "menu-title" }, t("tools")),
-    tools.map(toolRow),
-    me.value?.page_images_allowed && h(PicturesRow, null)),
+    tools.filter(({ name }) => name === WEB).map(toolRow),
+    me.value?.page_images_allowed && h(PicturesRow, null),
+    tools.length > 0 && h("details", { class: "menu-more" }, h("summary", null, t("tools.more")),
+      h("p", { class: "menu-title" }, t("tools")), tools.filter(({ name }) => name !== WEB).map(toolRow))),
     h("input", {
       type: "file", multiple: true, hidden: true, ref: picker, id: "picker", tabIndex: -1, "aria-label": t("composer.attach"),
       onChange: (event) => { attach(event.currentTarget.files ?? []); event.currentTarget.value = ""; },
@@ -239,7 +261,7 @@ export function Composer() {
     if (held && (/** @type {HTMLButtonElement | null} */ (document.getElementById("stop"))?.disabled ?? true)) box.current?.focus();
   }, [running?.value.state]);
   return h("form", { class: "composer", "aria-label": t("composer"), onSubmit: (event) => { event.preventDefault(); submit(); } },
-    h(Files, { asked: asked.value, onAsk: askAbout, onRemove: askNoMore }),
+    h(Files, null),
     replacing.value && h("p", { class: "replacing" }, h(Icon, { name: "edit" }), t("composer.editing"),
       h("button", { type: "button", class: "quiet", onClick: endEdit }, t("cancel"))),
     h(Chips, null), h(Refused, null),
@@ -252,9 +274,12 @@ export function Composer() {
       onPaste: (event) => {
         const { files, types } = /** @type {DataTransfer} */ (event.clipboardData);
         // A spreadsheet adds a picture of its cells to their text.
-        if (!files.length || (types.includes("text/plain") && types.includes("text/html"))) return;
+        const text = event.clipboardData?.getData("text/plain") ?? "";
+        const isText = !files.length || (types.includes("text/plain") && types.includes("text/html"));
+        if (isText && [...text].length <= limit()) return;
         event.preventDefault();
-        attach(files);
+        if (isText) attachText(text);
+        else attach(files);
       },
     }),
     h("div", { class: "composer-row" }, h(Menu, null), h(Models, null), h(OfflineBadge, null),

@@ -1,11 +1,15 @@
 // Contexts: places for shared documents. The API decides who may do what.
 import { ApiError, get, request, send } from "./api.js";
-import { size, t, when } from "./i18n.js";
+import { comingRow, contentOf, stateOf, statusOf } from "./files.js";
+import { t, when } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
-import { me, notify, report, wordsOfCode } from "./store.js";
-import { h, useEffect, useRef, useState } from "./vendor/ui.js";
+import { beginAbout } from "./session.js";
+import { Shelf } from "./shelf.js";
+import { doLater, dropTarget, me, notify, report } from "./store.js";
+import { upload, uploads } from "./uploads.js";
+import { h, signal, useEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Context, Document, Member, Ref, Role } from "./types/page.js" */
+/** @import { Context, Document, FileWidget, Member, Role, Signal, Target } from "./types/page.js" */
 
 const PAGE_SIZE = 50;
 const ROLES = /** @type {Role[]} */ (["viewer", "editor", "admin"]);
@@ -54,16 +58,17 @@ const may = ({ role }) => ({
   manage: role === "admin" || Boolean(me.value?.can.administer),
 });
 
-/** A bin that asks for confirmation. @param {{label: string, onRemove: () => void}} properties */
-function Remove({ label, onRemove }) {
-  const place = /** @type {Ref<HTMLSpanElement>} */ (useRef(null));
-  const [sure, setSure] = useState(false);
-  // The button that had the focus is gone then.
-  const change = (/** @type {boolean} */ to) => { setSure(to); requestAnimationFrame(() => place.current?.querySelector("button")?.focus()); };
-  return h("span", { class: "row", ref: place }, sure
-    ? [h("button", { type: "button", class: "is-bad", "aria-label": label, key: "sure", onClick: onRemove }, t("remove.sure")),
-      h("button", { type: "button", key: "cancel", onClick: () => change(false) }, t("cancel"))]
-    : h(IconButton, { name: "bin", label, key: "bin", onClick: () => change(true) }));
+/** What is about to be removed, by its address: it is not listed meanwhile. @type {Signal<Set<string>>} */
+const leaving = signal(new Set());
+
+/** Remove something, unless the user takes that back. @param {string} address @param {string} text @param {() => Promise<void>} again @param {string} focus */
+function removeLater(address, text, again, focus) {
+  leaving.value = new Set([...leaving.value, address]);
+  const stay = () => { leaving.value = new Set([...leaving.value].filter((each) => each !== address)); };
+  doLater(text, {
+    key: address, focus, undo: stay,
+    act: (keepalive) => request("DELETE", address, { keepalive }).catch(report).then(again).finally(stay),
+  });
 }
 
 /** @param {{types: Context["type"][], parent?: string, onCreated: () => void}} properties */
@@ -118,6 +123,8 @@ export function Contexts({ id }) {
   return h("div", { class: "admin" },
     h("p", { class: "row crumbs" }, h("a", { href: "#/contexts" }, t("contexts")),
       context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)), h("strong", null, context.name)),
+    h("p", null, h("button", { type: "button", class: "ask-about", onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }) },
+      h(Icon, { name: "search" }), t("contexts.ask", { name: context.name }))),
     h(Head, { context, again, key: context.version }),
     below && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, onCreated: again }), h(List, { items, more })],
     h(Documents, { context }), h(Members, { context }));
@@ -145,34 +152,35 @@ function Head({ context, again }) {
 
 /** @param {{context: Context}} properties */
 function Documents({ context }) {
-  const address = `/contexts/${context.context_id}/documents`;
-  const { items, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(address, "documents"));
-  const picker = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
+  const id = context.context_id;
+  const address = `/contexts/${id}/documents`;
+  const [query, setQuery] = useState("");
+  const { items, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(`${address}${query ? `?name=${encodeURIComponent(query)}` : ""}`, "documents"));
   const { edit } = may(context);
+  /** @type {Target} */
+  const target = {
+    id, address, known: (name) => items.find((each) => each.blob_name === name), content: (earlier) => contentOf(address, earlier), arrived: () => { again(); },
+  };
+  const current = useRef(target);
+  current.current = target;
   useEffect(() => {
     if (items.every((each) => each.status === "completed" || each.status === "failed")) return;
     const timer = setInterval(again, 2000);
     return () => clearInterval(timer);
   }, [items]);
-  const upload = async (/** @type {File[]} */ files) => {
-    for (const file of files) {
-      const form = new FormData();
-      form.append("file", file, file.name);
-      await request("POST", address, { form }).then(again, report);
-    }
-  };
+  useEffect(() => {
+    if (!edit) return;
+    const add = (/** @type {File[]} */ files) => upload(files, { ...target, known: (name) => current.current.known(name), arrived: (...stored) => current.current.arrived(...stored) });
+    dropTarget.value = add;
+    return () => { if (dropTarget.value === add) dropTarget.value = null; };
+  }, [id, edit]);
+  const rows = [...uploads.value.filter((each) => each.place === id).map(comingRow),
+    ...items.filter((each) => !leaving.value.has(`${address}/${each.document_id}`)).map((each) => /** @type {FileWidget} */ ({
+      id: each.document_id, name: each.blob_name, bytes: each.size, pages: each.pages, added: each.created_at, state: stateOf(each), status: statusOf(each),
+      onRemove: edit ? () => removeLater(`${address}/${each.document_id}`, t("files.removed", { name: each.blob_name }), again, `[data-file="${each.document_id}"] button:last-child`) : undefined,
+    }))];
   return [h("h2", null, t("files")),
-    edit && h("p", null, h("button", { type: "button", onClick: () => picker.current?.click() }, t("composer.attach")),
-      h("input", { type: "file", multiple: true, hidden: true, ref: picker, "aria-label": t("composer.attach"), onChange: (event) => {
-        upload([...event.currentTarget.files ?? []]);
-        // The same file can be chosen again.
-        event.currentTarget.value = "";
-      } })),
-    items.length ? [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.document_id }, h("bdi", null, each.blob_name),
-      h("span", { class: "soft" }, size(each.size)),
-      h("span", { class: each.status === "failed" ? "is-over" : "soft" }, each.status === "failed" ? t("files.failed", { reason: wordsOfCode(each.reason_code, each.reason) }) : each.status === "completed" ? t("files.ready", { n: each.pages }) : t("files.processing")),
-      edit && h(Remove, { label: t("files.remove", { name: each.blob_name }), onRemove: () => then(send("DELETE", `${address}/${each.document_id}`), again) })))), h(More, { more })]
-      : h("p", { class: "soft" }, t("contexts.no_files"))];
+    h(Shelf, { rows, target, mayChange: edit, onAdd: (files) => dropTarget.value?.(files), onQuery: setQuery }), h(More, { more })];
 }
 
 /** @param {Member} member */
@@ -199,7 +207,10 @@ function Members({ context }) {
     return h("li", { key: `${each.context_id}${each.principal}` },
       h("bdi", null, each.principal === "everyone" ? t("members.everyone") : shown), h("span", { class: "soft" }, own ? when(each.granted_at) : t("members.inherited")),
       own ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name: shown })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
-      own && manage && h(Remove, { label: t("members.remove", { name: shown }), onRemove: () => then(send("DELETE", `${address}/${principalPath(each)}`), again) }));
+      own && manage && h(IconButton, {
+        name: "bin", label: t("members.remove", { name: shown }),
+        onClick: () => removeLater(`${address}/${principalPath(each)}`, t("members.removed", { name: shown }), again, "#conversation"),
+      }));
   };
   return [h("h2", null, t("members")), h("p", { class: "soft" }, t("members.roles"), " ", manage && t("members.hint")),
     manage && h("form", {
@@ -214,5 +225,5 @@ function Members({ context }) {
     kind !== "everyone" && h("input", { "aria-label": t("members.id"), placeholder: t("members.id"), required: true, maxLength: 255, value: who, onInput: (event) => setWho(event.currentTarget.value) }),
     kind !== "everyone" && h("input", { "aria-label": t("members.label"), placeholder: t("members.label"), maxLength: 120, value: label, onInput: (event) => setLabel(event.currentTarget.value) }),
     roles(role, setRole, t("members.role.new")), h("button", { type: "submit" }, t("members.add"))),
-    h("ul", { class: "rows" }, items.map(row)), h(More, { more })];
+    h("ul", { class: "rows" }, items.filter((each) => !leaving.value.has(`${address}/${principalPath(each)}`)).map(row)), h(More, { more })];
 }

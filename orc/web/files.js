@@ -1,25 +1,14 @@
-// The documents of the open session and their uploads.
-import { ApiError, get, readProblem, request as ask } from "./api.js";
-import { change, conversationId, sendsPictures, settle, turns } from "./chat.js";
-import { has, size, t } from "./i18n.js";
-import { dismiss, leaving as leavingSessions, loadSessions, me, notify, report, signedOut, UNDO_SECONDS, wordsOf, wordsOfCode } from "./store.js";
-import { Icon, Middle, tailOf } from "./parts.js";
-import { listen } from "./stream.js";
+// The documents of the open session, and their widgets in front of the text box.
+import { ApiError, get, request } from "./api.js";
+import { has, number, size, t } from "./i18n.js";
+import { Icon, Lazy, Middle, tailOf } from "./parts.js";
+import { asked, change, contexts, conversationId, documents, heard, sendsPictures, settle, turns } from "./session.js";
+import { leaving as leavingSessions, loadSessions } from "./sessions.js";
+import { carryOut, doLater, notify, report, takeBack, wordsOfCode } from "./store.js";
+import { begin, cancel, freeName, isFollowed, sent, upload, uploads } from "./uploads.js";
 import { computed, effect, h, signal, useLayoutEffect, useRef } from "./vendor/ui.js";
 
-/** @import { Citation, Document, FileWidget, FilesProperties, Named, Progress, Ref, Removal, Sending, Signal, Upload } from "./types/page.js" */
-
-const AT_ONCE = 3;
-
-/** @type {Signal<Document[]>} */
-export const documents = signal([]);
-/** Uploads of all sessions: they go on while another one is open. @type {Signal<Upload[]>} */
-const allUploads = signal([]);
-const uploads = computed(() => allUploads.value.filter((each) => each.session === conversationId.value));
-/** By the key of the upload, which may be cancelled by now. @type {Map<string, Sending>} */
-const sending = new Map();
-/** @type {Map<string, File>} */
-const waiting = new Map();
+/** @import { Citation, Document, FileWidget, Progress, ReadonlySignal, Ref, Removal, Signal, Target, Upload } from "./types/page.js" */
 
 /** The session whose documents are listed. */
 const listed = signal("");
@@ -29,9 +18,11 @@ const leaving = signal(new Set());
 const work = signal({});
 /** The documents that are not being removed. */
 export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
-/** Whether not all files failed. */
-export const hasUsableFiles = computed(() => [...staying.value.map((each) => each.status), ...uploads.value.map((each) => each.state)]
-  .some((state) => state !== "failed"));
+/** Uploads to the open session. */
+const coming = computed(() => uploads.value.filter((each) => each.place === conversationId.value));
+/** Whether not all files failed, or a context is asked about. */
+export const hasUsableFiles = computed(() => contexts.value.length > 0
+  || [...staying.value.map((each) => each.status), ...coming.value.map((each) => each.state)].some((state) => state !== "failed"));
 
 export function forgetFiles() {
   settleRemovals();
@@ -63,12 +54,12 @@ export function fateOf({ document_id: id, document_version: version, context_typ
 export function onDocumentEvent(kind, data) {
   if (kind === "document_removed") {
     const id = data.document_id;
-    drop(id, heard.get(id) ?? "");
+    drop(id, made.get(id) ?? "");
     dropSuggestions();
     if (conversationId.value && documents.value.some((each) => each.document_id === id)) refreshDocuments(conversationId.value).catch(report);
   } else if (kind === "document_progress") work.value = { ...work.value, [data.document_id]: data };
   else {
-    heard.set(data.document_id, data.created_at);
+    made.set(data.document_id, data.created_at);
     put(data);
   }
 }
@@ -79,15 +70,15 @@ function dropSuggestions() {
 }
 
 /** When each document was made; a later one of the same name has the same id. @type {Map<string, string>} */
-const heard = new Map();
+const made = new Map();
 /** When removed documents were made: a late event may name them. @type {Map<string, string>} */
 const gone = new Map();
 /** @param {Document} document */
-const isGone = ({ document_id: id, created_at: made }) => made <= (gone.get(id) ?? "");
+const isGone = ({ document_id: id, created_at: at }) => at <= (gone.get(id) ?? "");
 
-/** Drop a document, but not a later one of the same name. @param {string} id @param {string} made its `created_at` */
-function drop(id, made) {
-  if (made > (gone.get(id) ?? "")) gone.set(id, made);
+/** Drop a document, but not a later one of the same name. @param {string} id @param {string} at its `created_at` */
+function drop(id, at) {
+  if (at > (gone.get(id) ?? "")) gone.set(id, at);
   documents.value = documents.value.filter((each) => each.document_id !== id || !isGone(each));
 }
 
@@ -102,97 +93,61 @@ function put(document) {
   documents.value = next;
 }
 
-/** @param {Upload} upload @param {Partial<Upload>} changed */
-function update(upload, changed) {
-  allUploads.value = allUploads.value.map((each) => (each.key === upload.key ? { ...each, ...changed } : each));
+// --- Uploads
+
+/** @param {string} session @returns {Target} */
+const targetOf = (session) => ({
+  id: session, address: `/conversations/${session}/documents`,
+  // An upload that overtakes the removal of a file of its name would be removed.
+  holds: (name) => [...removals.values()].some((each) => each.name === name && each.session === session),
+  known: (name) => (session === conversationId.value ? staying.value.find((each) => each.blob_name === name) : undefined),
+  content: (earlier) => contentOf(`/conversations/${session}/documents`, earlier),
+  arrived: (stored, one, wanted) => arrived(session, stored, one, wanted),
+});
+
+/** The bytes of a document that is about to be replaced. @param {string} address @param {Document} [earlier] @returns {Promise<File | null>} */
+export async function contentOf(address, earlier) {
+  if (!earlier) return null;
+  const response = await request("GET", `${address}/${earlier.document_id}/content`).catch(() => null);
+  return response && new File([await response.blob()], earlier.blob_name);
 }
 
-/** Upload files, a few at a time. @param {Iterable<File>} files */
+/** Attach files to the open session. @param {Iterable<File>} files */
 export function attach(files) {
-  const limits = me.value?.limits;
-  const chosen = [...files];
-  for (const file of chosen) {
-    const key = crypto.randomUUID();
-    const tooLarge = limits !== undefined && file.size > limits.upload_bytes;
-    const reason = () => (tooLarge ? t("files.too_large", { limit: size(limits.upload_bytes) }) : "");
-    const state = tooLarge ? "failed" : "waiting";
-    const session = conversationId.value ?? "";
-    allUploads.value = [...allUploads.value, { key, session, name: file.name, size: file.size, state, sent: 0, reason }];
-    if (tooLarge) continue;
-    waiting.set(key, file);
-    for (const [id, { name }] of removals) if (name === file.name) removeNow(id);
+  const all = [...files];
+  for (const { name, session, key } of removals.values()) {
+    if (session === conversationId.value && all.some((file) => file.name === name)) carryOut(key);
   }
-  begin();
+  upload(all, targetOf(conversationId.value ?? ""));
 }
 
-function begin() {
-  for (const upload of allUploads.value) {
-    const file = waiting.get(upload.key);
-    if (!file || sending.size >= AT_ONCE || isBeingRemoved(upload) || isBeingSent(upload)) continue;
-    waiting.delete(upload.key);
-    transfer(upload, file);
-  }
+/** Attach a text as a file: a question has a limit. @param {string} text */
+export function attachText(text) {
+  const target = targetOf(conversationId.value ?? "");
+  const name = `${t("files.pasted")}.txt`;
+  const isTaken = target.known(name) || coming.value.some((each) => each.name === name);
+  upload([new File([text], isTaken ? freeName(name, target) : name, { type: "text/plain" })], target);
+  notify({ text: t("files.pasted.said"), kind: "info" });
 }
 
-/** @param {Upload} upload @param {File} file */
-function transfer(upload, file) {
-  const request = new XMLHttpRequest();
-  sending.set(upload.key, { request, upload });
-  update(upload, { state: "sending", replaces: documents.value.find((each) => each.blob_name === upload.name)?.version });
-  request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
-  request.onloadend = () => {
-    sending.delete(upload.key);
-    arrive(upload, request);
-    begin();
-  };
-  const form = new FormData();
-  form.append("file", file, file.name);
-  request.open("POST", `/api/conversations/${upload.session}/documents`);
-  request.send(form);
-}
-
-/** @param {Upload} upload @param {XMLHttpRequest} request */
-function arrive(upload, request) {
-  if (request.status === 201) {
-    const stored = /** @type {{documents: Document[]}} */ (JSON.parse(request.responseText));
-    const wanted = allUploads.value.find((each) => each.key === upload.key);
-    withdraw(upload);
+/** @param {string} session @param {Document[]} stored @param {Upload} one @param {Upload | null} wanted null: it was cancelled meanwhile */
+function arrived(session, stored, one, wanted) {
+  for (const document of stored) {
+    if (wanted) keepUploaded(document, wanted);
     // The next file of its name takes the place of one that was cancelled.
-    const isReplaced = allUploads.value.some((each) => waiting.has(each.key) && isSame(each, upload));
-    for (const document of stored.documents) {
-      if (wanted) keepUploaded(document, wanted);
-      else if (!isReplaced) removeDocument(document, upload.session);
-    }
-    settle(upload.session);
-    if (conversationId.value === upload.session) {
-      stored.documents.forEach(put);
-      listen(upload.session);
-    } else loadSessions();
-    return;
+    else if (!isFollowed(one)) removeDocuments([document], session);
   }
-  const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
-  if (problem.status === 401) signedOut.value = true;
-  const [error] = problem.errors ?? [];
-  const reason = () => (error ? wordsOfCode(error.code, error.reason) : request.status ? wordsOf(problem) : t("files.lost"));
-  update(upload, { state: "failed", reason });
-}
-
-/** What the API has as a whole is removed as soon as it is stored. @param {Upload} upload */
-function cancel(upload) {
-  waiting.delete(upload.key);
-  if (upload.sent < 1) sending.get(upload.key)?.request.abort();
-  withdraw(upload);
-}
-
-/** @param {Upload} upload */
-function withdraw({ key }) {
-  allUploads.value = allUploads.value.filter((each) => each.key !== key);
+  settle(session);
+  if (conversationId.value === session) {
+    stored.forEach(put);
+    heard.value = session;
+  } else loadSessions();
 }
 
 // A session that is deleted would come back with its next file.
 effect(() => {
   const deleted = leavingSessions.value;
-  for (const each of allUploads.peek()) if (deleted.has(each.session)) cancel(each);
+  for (const each of uploads.peek()) if (deleted.has(each.place)) cancel(each);
 });
 
 // --- Removals
@@ -200,67 +155,47 @@ effect(() => {
 /** By document id, which a later file of the same name has too. @type {Map<string, Removal>} */
 const removals = new Map();
 
-/** @param {Named} one @param {Named} other */
-const isSame = (one, other) => one.name === other.name && one.session === other.session;
-
-/** Of files of one name, the one chosen last has to arrive last. @param {Named} named */
-const isBeingSent = (named) => [...sending.values()].some(({ upload }) => isSame(upload, named));
-
-/** An upload that overtakes the removal of a file of its name would be removed. @param {Named} named */
-const isBeingRemoved = (named) => [...removals.values()].some((each) => isSame(each, named));
-
-/** Remove a document, unless the user takes that back. @param {Document} document @param {string} session */
-function removeDocument(document, session) {
-  const { document_id: id, blob_name: name } = document;
-  leaving.value = new Set([...leaving.value, id]);
+/** Remove documents, unless the user takes that back. @param {Document[]} gone @param {string} session */
+function removeDocuments(gone, session) {
+  const [first] = gone;
+  if (!first) return;
+  const key = `removed.${first.document_id}`;
+  const some = new Map(gone.map((document) => [document.document_id, /** @type {Removal} */ ({ key, session, name: document.blob_name, document })]));
+  leaving.value = new Set([...leaving.value, ...some.keys()]);
   dropSuggestions();
-  clearTimeout(removals.get(id)?.timer);
-  removals.set(id, { timer: window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000), session, name, document });
-  const undo = () => takeBack(id);
-  notify({ key: `removed.${id}`, kind: "info", text: t("files.removed", { name }), action: { label: t("undo"), run: undo } }, UNDO_SECONDS);
+  asked.value = asked.value.filter((each) => gone.every(({ blob_name: name }) => each !== name));
+  for (const [id, removal] of some) removals.set(id, removal);
+  const text = gone.length > 1 ? t("files.removed.many", { n: gone.length }) : t("files.removed", { name: first.blob_name });
+  doLater(text, {
+    key, focus: `[data-file="${first.document_id}"] button, #files-line`,
+    act: async (keepalive) => { await Promise.all([...some].map(([id, removal]) => removeNow(id, removal, keepalive))); },
+    undo: () => {
+      for (const id of some.keys()) removals.delete(id);
+      leaving.value = new Set([...leaving.value].filter((each) => !some.has(each)));
+      begin();
+    },
+  });
 }
 
-/** @param {string} id */
-function takeBack(id) {
-  clearTimeout(removals.get(id)?.timer);
-  removals.delete(id);
-  dismiss(`removed.${id}`);
-  stay(id);
-  begin();
+/** Remove these files: stored ones with one notice. @param {FileWidget[]} some */
+function removeAll(some) {
+  const ids = new Set(some.map((each) => each.id));
+  removeDocuments(staying.value.filter((each) => ids.has(each.document_id)), conversationId.value ?? "");
+  for (const each of coming.value) if (ids.has(each.key)) cancel(each);
 }
 
 /** A removal asked for while the replacement was sent would be that of the replacement. @param {Document} stored @param {Upload} upload */
 function keepUploaded({ document_id: id }, { replaces }) {
   const removal = removals.get(id);
-  if (removal && removal.document.version === replaces) takeBack(id);
+  if (removal && removal.document.version === replaces) takeBack(removal.key);
 }
 
-/** @param {string} id */
-const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
-
-/** Resolves once none of this name is being sent. @param {Named} named @returns {Promise<void>} */
-const sent = (named) => new Promise((resolve) => {
-  const ended = allUploads.subscribe((all) => {
-    if (!all.some((each) => isSame(each, named) && each.state === "sending")) queueMicrotask(() => { ended(); resolve(); });
-  });
-});
-
-/** @param {string} id @param {boolean} [keepalive] the page is being left */
-async function removeNow(id, keepalive = false) {
-  const removal = removals.get(id);
-  if (!removal) return;
-  clearTimeout(removal.timer);
-  dismiss(`removed.${id}`);
-  if (!keepalive) await sent(removal);
+/** @param {string} id @param {Removal} removal @param {boolean} keepalive the page is being left */
+async function removeNow(id, removal, keepalive) {
+  if (!keepalive) await sent({ name: removal.name, place: removal.session });
   if (removals.get(id) !== removal) return;
-  removal.ending ??= carryOut(id, removal, keepalive);
-  await removal.ending;
-}
-
-/** @param {string} id @param {Removal} removal @param {boolean} keepalive */
-async function carryOut(id, removal, keepalive) {
   try {
-    await ask("DELETE", `/conversations/${removal.session}/documents/${id}`, { keepalive });
+    await request("DELETE", `/conversations/${removal.session}/documents/${id}`, { keepalive });
     drop(id, removal.document.created_at);
   } catch (error) {
     if (error instanceof ApiError && error.problem.status === 404) drop(id, removal.document.created_at);
@@ -268,88 +203,116 @@ async function carryOut(id, removal, keepalive) {
   }
   if (removals.get(id) !== removal) return;
   removals.delete(id);
-  stay(id);
+  leaving.value = new Set([...leaving.value].filter((each) => each !== id));
   begin();
 }
 
 /** Make removals certain: the next question must not find what is in them. */
-export const settleRemovals = () => Promise.all([...removals.keys()].map((id) => removeNow(id)));
+export const settleRemovals = () => Promise.all([...removals.values()].map(({ key }) => carryOut(key)));
 
-addEventListener("pagehide", () => { for (const id of removals.keys()) removeNow(id, true); });
+// --- The list
 
 /** @param {Document} document */
-const isAskable = ({ readable, reason_code: code }) =>
-  readable || (code === "no_text" && sendsPictures.value);
+const isAskable = ({ readable, reason_code: code }) => readable || (code === "no_text" && sendsPictures.value);
 
-/** The state of a document in words. @param {Document} document */
-export function statusOf(document) {
+/** The state of a document in words. @param {Document} document @param {Progress} [progress] */
+export function statusOf(document, progress) {
   if (document.status === "failed") return t("files.failed", { reason: wordsOfCode(document.reason_code, document.reason) });
   if (document.status === "completed") return t("files.ready", { n: document.pages });
   const key = `files.${document.status}`;
   const status = document.readable ? t("files.can_ask") : t(has(key) ? key : "files.processing");
-  const { done, total } = work.value[document.document_id] ?? { done: 0, total: 0 };
-  return done < total ? t("files.part", { status, n: done, of: total }) : status;
+  const { done, total } = progress ?? { done: 0, total: 0 };
+  return done < total ? t("files.part", { status, percent: number(done / total, { style: "percent" }) }) : status;
 }
+
+/** @param {string} name */
+function askAbout(name) {
+  asked.value = asked.value.includes(name) ? asked.value.filter((each) => each !== name) : [...asked.value, name];
+}
+
+/** @param {Document} document @returns {FileWidget["state"]} */
+export const stateOf = ({ status }) => (status === "failed" ? "failed" : status === "completed" ? "ready" : "busy");
+
+/** An upload as it is shown. @param {Upload} each @returns {FileWidget} */
+export const comingRow = (each) => ({
+  id: each.key, name: each.name, bytes: each.size, pages: 0, added: "", taken: each.taken, onRemove: () => cancel(each),
+  state: each.state === "failed" ? "failed" : "busy",
+  status: each.state === "failed" ? t("files.failed", { reason: each.reason() }) : each.state === "waiting"
+    ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
+  progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
+});
+
+/** All files of the open session as they are shown. @type {ReadonlySignal<FileWidget[]>} */
+const rows = computed(() => {
+  const stored = staying.value.map((each) => {
+    const progress = work.value[each.document_id];
+    return /** @type {FileWidget} */ ({
+      id: each.document_id, name: each.blob_name, bytes: each.size, pages: each.pages, added: each.created_at, state: stateOf(each),
+      status: statusOf(each, progress), asked: asked.value.includes(each.blob_name),
+      progress: each.status !== "failed" && progress && progress.done < progress.total ? progress.done / progress.total : undefined,
+      onAsk: isAskable(each) ? () => askAbout(each.blob_name) : undefined, onRemove: () => removeDocuments([each], conversationId.value ?? ""),
+    });
+  });
+  // The API may list a file before it has answered the upload.
+  const isListed = (/** @type {Upload} */ { name, state, replaces }) => state === "sending"
+    && documents.value.some((each) => each.blob_name === name && each.version !== replaces);
+  return [...stored, ...coming.value.filter((each) => !isListed(each)).map(comingRow)];
+});
 
 /** @param {string} name */
 const ending = (name) => (/\.([a-z0-9]{1,5})$/i.exec(name)?.[1] ?? "").toUpperCase();
 
 /** @param {FileWidget} properties */
-function Widget({ name, bytes, status, state, progress, asked, onAsk, onRemove }) {
+export function Widget({ id, name, bytes, status, state, progress, asked: isAsked, onAsk, onRemove, onReplace, taken }) {
   const body = [
     h("span", { class: "file-kind", "aria-hidden": "true" }, ending(name) || "·"),
     h("span", { class: "file-text" }, h("span", { class: "file-name" }, h(Middle, { text: name, tail: tailOf(name) })),
       h("span", { class: "file-status", title: state === "failed" ? status : undefined }, status, bytes && state === "ready" ? ` · ${size(bytes)}` : "")),
   ];
-  return h("li", { class: `file is-${state}${asked ? " is-asked" : ""}` },
+  return h("li", { class: `file is-${state}${isAsked ? " is-asked" : ""}`, "data-file": id },
     onAsk
-      ? h("button", { type: "button", class: "file-main", "aria-pressed": asked ? "true" : "false", onClick: onAsk,
-        title: t(asked ? "files.asked" : "files.ask") }, body)
+      ? h("button", { type: "button", class: "file-main", "aria-pressed": isAsked ? "true" : "false", onClick: onAsk,
+        title: t(isAsked ? "files.asked" : "files.ask") }, h("span", { class: "file-box", "aria-hidden": "true" }, h(Icon, { name: isAsked ? "check" : "box" })), body)
       : h("span", { class: "file-main" }, body),
     progress === undefined ? null : h("progress", { value: progress, max: 1, "aria-label": t("files.progress", { name }) }),
-    h("button", { type: "button", class: "quiet icon", "aria-label": t("files.remove", { name }), onClick: onRemove },
+    taken && [h("button", { type: "button", onClick: taken.replace }, t("files.replace")), h("button", { type: "button", onClick: taken.both }, t("files.both"))],
+    onReplace && h("button", { type: "button", class: "quiet icon", "aria-label": t("files.replace.name", { name }), title: t("files.replace.name", { name }), onClick: onReplace }, h(Icon, { name: "again" })),
+    onRemove && h("button", { type: "button", class: "quiet icon", "aria-label": t("files.remove", { name }), title: t("files.remove", { name }), onClick: onRemove },
       h(Icon, { name: "close" })));
 }
 
-/** @param {HTMLElement} row */
-const isAtEnd = (row) => row.scrollLeft + row.clientWidth >= row.scrollWidth - 8 && row.scrollTop + row.clientHeight >= row.scrollHeight - 8;
+/** So many files are shown as widgets; more become one line, which opens their list. */
+const FEW = 3;
+export const listOpen = signal(false);
 
-/** The widgets of all files. @param {FilesProperties} properties */
-export function Files({ asked, onAsk, onRemove }) {
-  const list = /** @type {Ref<HTMLUListElement>} */ (useRef(null));
-  const before = useRef(0);
-  const atEnd = useRef(false);
-  useLayoutEffect(() => {
-    // What is attached stays in view: on a phone the files are one row.
-    if (uploads.value.length > before.current) atEnd.current = true;
-    before.current = uploads.value.length;
-    if (atEnd.current) list.current?.scrollTo(list.current.scrollWidth, list.current.scrollHeight);
-  });
-  if (!staying.value.length && !uploads.value.length) return null;
-  const stored = staying.value.map((each) => ({
-    key: each.document_id, name: each.blob_name, bytes: each.size, status: statusOf(each),
-    state: each.status === "failed" ? "failed" : each.status === "completed" ? "ready" : "busy",
-    asked: asked.includes(each.blob_name),
-    onAsk: isAskable(each) ? () => onAsk(each.blob_name) : undefined, onRemove: () => { onRemove(each.blob_name); removeDocument(each, conversationId.value ?? ""); },
-  }));
-  // The API may list a file before it has answered the upload.
-  const isListed = (/** @type {Upload} */ { name, state, replaces }) => state === "sending"
-    && documents.value.some((each) => each.blob_name === name && each.version !== replaces);
-  const coming = uploads.value.filter((each) => !isListed(each)).map((each) => ({
-    key: each.key, name: each.name, bytes: each.size, onRemove: () => cancel(each),
-    state: each.state === "failed" ? "failed" : "busy",
-    status: each.state === "failed" ? t("files.failed", { reason: each.reason() }) : each.state === "waiting"
-      ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
-    progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
-  }));
-  const all = [...stored, ...coming];
-  const failed = all.filter((each) => each.state === "failed");
-  const others = all.filter((each) => each.state !== "failed");
-  return h("ul", { class: "files", ref: list, "aria-label": t("files"), onScroll: ({ currentTarget: row }) => { atEnd.current = isAtEnd(row); } },
-    failed.length > 1 ? h(Failed, { files: failed }) : failed.map((each) => h(Widget, each)), others.map((each) => h(Widget, each)));
+/** All files in one line: "10 files · 387 pages · 1 cannot be used". @param {FileWidget[]} all */
+export function summaryOfFiles(all) {
+  const count = (/** @type {FileWidget["state"]} */ state) => all.filter((each) => each.state === state).length;
+  const pages = all.reduce((sum, each) => sum + each.pages, 0);
+  const [failed, busy, only] = [count("failed"), count("busy"), all.filter((each) => each.asked).length];
+  return [t("files.count", { n: all.length }), pages ? t("files.pages", { n: pages }) : "", busy ? t("files.busy", { n: busy }) : "",
+    failed ? t("files.failed.count", { n: failed }) : "", only ? t("files.only", { n: only }) : ""].filter(Boolean).join(" · ");
 }
 
-/** Failed files in one row: many would hide those that can be asked about. @param {{files: FileWidget[]}} properties */
-const Failed = ({ files }) => h("li", { class: "failed-files" },
-  h("details", null, h("summary", null, t("files.failed.count", { n: files.length })),
-    h("ul", null, files.map((each) => h(Widget, each)))));
+/** The files of the session: widgets while they are few or not ready, and a line that opens their list. */
+export function Files() {
+  const list = /** @type {Ref<HTMLUListElement>} */ (useRef(null));
+  const before = useRef(0);
+  const all = rows.value;
+  useLayoutEffect(() => {
+    // What is attached stays in view.
+    if (all.length > before.current) list.current?.scrollTo(list.current.scrollWidth, list.current.scrollHeight);
+    before.current = all.length;
+  });
+  if (!all.length) return null;
+  const isMany = all.length > FEW;
+  const open = listOpen.value;
+  const shown = isMany ? all.filter((each) => each.state === "busy") : all;
+  return h("section", { class: "shelf", "aria-label": t("files"), "data-askable": all.filter((each) => each.onAsk).length },
+    (isMany || open) && h("button", {
+      type: "button", class: `quiet files-line${all.some((each) => each.asked) ? " is-asked" : ""}`, id: "files-line", "aria-expanded": open ? "true" : "false",
+      onClick: () => { listOpen.value = !open; },
+    }, h(Icon, { name: "clip" }), h("span", null, summaryOfFiles(all)), h(Icon, { name: open ? "end" : "up" })),
+    open ? h(Lazy, { from: () => import("./shelf.js"), name: "Shelf", properties: { rows: all, target: targetOf(conversationId.value ?? ""), onAdd: attach, onRemoveAll: removeAll } })
+      : shown.length > 0 && h("ul", { class: "files", ref: list, "aria-label": t("files") }, shown.map((each) => h(Widget, { key: each.id, ...each }))));
+}

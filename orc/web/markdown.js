@@ -1,4 +1,8 @@
 // Markdown as elements: tokens of a closed list become nodes, everything else stays text.
+import { save } from "./api.js";
+import { number, t } from "./i18n.js";
+import { IconButton } from "./parts.js";
+import { copy, notify, report } from "./store.js";
 import { Component, h, Lexer } from "./vendor/ui.js";
 
 /** @import { Child, Token, Tokens } from "./vendor/ui.js" */
@@ -14,6 +18,8 @@ const DEEP = /^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*){30}/m;
 const EMPHASIS = /[*_~]/;
 /** The lexer takes quadratic time for them. */
 const MOST_EMPHASIS = 2000;
+/** A link that the server took the effect of. */
+const BROKEN_LINK = /(?:! )?\[([^\][\n]{1,400})\] \(`((?:https?|mailto):[^`\n]{1,2000})`\)/g;
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 /** They change the direction of text, or cannot be seen. */
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
@@ -29,12 +35,12 @@ export function withPlaces(text, marks) {
   return source + clean(text.slice(from));
 }
 
-/** The text with a number in brackets for each marker. @param {string} text @param {Place[]} places in UTF-16 units, in order */
-export function numbered(text, places) {
+/** The text with a number in brackets for each marker. @param {string} text @param {Place[]} places in UTF-16 units, in order @param {number[]} numbers of citations */
+export function numbered(text, places, numbers) {
   let shown = "";
   let from = 0;
   for (const { start, end, index } of places) {
-    shown += `${text.slice(from, start)}[${index + 1}]`;
+    shown += `${text.slice(from, start)}[${numbers[index] ?? index + 1}]`;
     from = end;
   }
   return shown + text.slice(from);
@@ -110,7 +116,8 @@ class Block extends Component {
 
   render() {
     const { source, place } = this.props;
-    return h("div", { class: "block" }, this.state.failed ? plain(source, place) : formatted(source, place));
+    const shown = FENCE.test(source) ? source : source.replace(BROKEN_LINK, (whole, text, href) => named(text, href) ?? whole);
+    return h("div", { class: "block" }, this.state.failed ? plain(source, place) : formatted(shown, place));
   }
 }
 
@@ -141,12 +148,12 @@ function node(token, place) {
   const known = /** @type {Tokens.Generic} */ (token);
   switch (token.type) {
     case "space": case "def": return null;
-    case "paragraph": return h("p", null, all(token.tokens, place));
+    case "paragraph": return h("p", { dir: "auto" }, all(token.tokens, place));
     // Below the heading of the turn: no level is left out.
-    case "heading": return h("h3", { class: known.depth > 2 ? "is-small" : undefined }, all(token.tokens, place));
+    case "heading": return h("h3", { dir: "auto", class: known.depth > 2 ? "is-small" : undefined }, all(token.tokens, place));
     case "list": return list(/** @type {Tokens.List} */ (token), place);
-    case "blockquote": return h("blockquote", null, all(token.tokens, place));
-    case "code": return h("pre", { tabIndex: 0 }, h("code", null, text(known.text, place)));
+    case "blockquote": return h("blockquote", { dir: "auto" }, all(token.tokens, place));
+    case "code": return code(/** @type {Tokens.Code} */ (token), place);
     case "table": return table(/** @type {Tokens.Table} */ (token), place);
     case "hr": return h("hr", null);
     case "br": return h("br", null);
@@ -165,19 +172,61 @@ function node(token, place) {
 
 /** @param {Tokens.List} token @param {ChildAt} place */
 function list(token, place) {
-  const items = token.items.map((item) => h("li", null, all(item.tokens, place)));
-  return token.ordered ? h("ol", { start: Number(token.start) || 1 }, items) : h("ul", null, items);
+  const items = token.items.map((item) => h("li", { class: item.task ? "task" : undefined }, all(item.tokens, place)));
+  return token.ordered ? h("ol", { dir: "auto", start: Number(token.start) || 1 }, items) : h("ul", { dir: "auto" }, items);
 }
 
 /** @param {Tokens.Table} token @param {ChildAt} place */
 function table(token, place) {
   /** @param {Tokens.TableCell} cell */
   const alignment = (cell) => (cell.align ? `to-${cell.align}` : undefined);
-  const head = token.header.map((cell) => h("th", { class: alignment(cell), scope: "col" }, all(cell.tokens, place)));
+  const head = token.header.map((cell) => h("th", { class: alignment(cell), scope: "col", dir: "auto" }, all(cell.tokens, place)));
   const rows = token.rows.map((row) =>
-    h("tr", null, row.map((cell) => h("td", { class: alignment(cell) }, all(cell.tokens, place)))));
-  return h("div", { class: "wide", tabIndex: 0 },
-    h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows)));
+    h("tr", null, row.map((cell) => h("td", { class: alignment(cell), dir: "auto" }, all(cell.tokens, place)))));
+  return h("div", { class: "with-tools" }, h("div", { class: "wide", tabIndex: 0, role: "group", "aria-label": t("table") },
+    h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows))),
+  h("div", { class: "tools" },
+    h(IconButton, { name: "copy", label: t("table.copy"), onClick: ({ currentTarget }) => copyTable(tableAt(currentTarget)) }),
+    h(IconButton, { name: "download", label: t("table.csv"), onClick: ({ currentTarget }) => saveTable(tableAt(currentTarget)) })));
+}
+
+/** A table without its markers. @param {EventTarget | null} button */
+function tableAt(button) {
+  const found = /** @type {HTMLElement} */ (button).closest(".with-tools")?.querySelector("table");
+  const bare = /** @type {HTMLTableElement} */ (found?.cloneNode(true));
+  for (const each of bare.querySelectorAll(".marker")) each.remove();
+  return bare;
+}
+
+/** @param {HTMLTableElement} table @param {string} separator @param {(text: string) => string} [cell] */
+const rowsOf = (table, separator, cell = (text) => text) => [...table.rows].map((row) =>
+  [...row.cells].map((each) => cell((each.textContent ?? "").replace(/\s+/g, " ").trim())).join(separator)).join("\n");
+
+/** With its form for a spreadsheet or a letter, and as text. @param {HTMLTableElement} table */
+function copyTable(table) {
+  const as = (/** @type {string} */ type, /** @type {string} */ text) => ({ [type]: new Blob([text], { type }) });
+  const kinds = { ...as("text/html", new XMLSerializer().serializeToString(table)), ...as("text/plain", rowsOf(table, "\t")) };
+  navigator.clipboard.write([new ClipboardItem(kinds)]).then(() => notify({ text: t("table.copied"), kind: "info" }, 3), report);
+}
+
+/** A spreadsheet expects semicolons where numbers have commas. @param {HTMLTableElement} table */
+function saveTable(table) {
+  const quoted = (/** @type {string} */ text) => `"${text.replaceAll('"', '""')}"`;
+  save(new Blob([`\uFEFF${rowsOf(table, number(0.5).includes(",") ? ";" : ",", quoted)}\n`], { type: "text/csv" }), `${t("table")}.csv`);
+}
+
+/** @param {Tokens.Code} token @param {ChildAt} place */
+const code = (token, place) => h("div", { class: "with-tools" },
+  h("pre", { tabIndex: 0 }, h("code", null, text(token.text, place))),
+  h("div", { class: "tools" }, token.lang && h("span", { class: "soft" }, token.lang.split(/\s/)[0]),
+    h(IconButton, { name: "copy", label: t("code.copy"), onClick: () => copy(token.text.replace(new RegExp(PLACE, "g"), ""), t("code.copied")) })));
+
+/** What a link without effect shows: "text (example.org)". @param {string} text @param {string} href */
+function named(text, href) {
+  const address = safeAddress(href);
+  if (!address) return null;
+  const shown = address.host || address.pathname;
+  return text.includes(shown) ? text : `${text} (${shown})`;
 }
 
 /** @param {Tokens.Link} token @param {ChildAt} place */
@@ -185,7 +234,7 @@ function link(token, place) {
   const address = safeAddress(token.href);
   const inner = all(token.tokens, place);
   if (!address) return h("span", null, inner, ` (${clean(token.href)})`);
-  const shown = address.protocol === "mailto:" ? address.pathname : address.host;
+  const shown = address.host || address.pathname;
   const names = token.text.includes(shown) ? null : h("small", { class: "host" }, ` (${shown})`);
   return h("a", { href: address.href, target: "_blank", rel: "noopener noreferrer nofollow" }, inner, names);
 }

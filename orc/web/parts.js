@@ -1,9 +1,9 @@
-// Small parts: icons, buttons, dialogs, notices, and the card with a quote.
-import { has, LANGUAGES, listed, t } from "./i18n.js";
-import { dismiss, notices, prefer, preferences, dialog } from "./store.js";
+// Small parts: icons, buttons, notices, and the card with a quote.
+import { listed, t } from "./i18n.js";
+import { checkVersion, dismiss, focusOn, goOn, hold, notices } from "./store.js";
 import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { ButtonProperties, ChoiceProperties, Citation, DialogProperties, Peeked, Ref, Signal } from "./types/page.js" */
+/** @import { ButtonProperties, Citation, Peeked, Ref, Signal, Source } from "./types/page.js" */
 
 const SPRITE = `${document.documentElement.dataset.base ?? "/"}icons.svg`;
 
@@ -18,29 +18,30 @@ export const IconButton = ({ name, label, onClick, pressed, disabled, id, class:
     "aria-pressed": pressed === undefined ? undefined : pressed ? "true" : "false",
   }, h(Icon, { name }));
 
-/** @param {DialogProperties} properties */
-function Dialog({ label, onClose, class: extra = "", children }) {
-  const place = /** @type {Ref<HTMLDialogElement>} */ (useRef(null));
+/** @type {Map<string, any>} */
+const loaded = new Map();
+
+/** A component of a module that is loaded once it is first shown. @param {{from: () => Promise<any>, name: string, properties?: object}} properties */
+export function Lazy({ from, name, properties = {} }) {
+  const [found, setFound] = useState(() => loaded.get(name));
   useEffect(() => {
-    const from = /** @type {HTMLElement | null} */ (document.activeElement);
-    place.current?.showModal();
-    return () => from?.isConnected && from.focus();
+    // Its file is gone if the server has another version by now.
+    if (!found) from().then((module) => { loaded.set(name, module[name]); setFound(() => module[name]); }, checkVersion);
   }, []);
-  return h("dialog", {
-    ref: place, class: extra, "aria-label": label,
-    onClose, onClick: (event) => { if (event.target === place.current) place.current?.close(); },
-  }, h("div", { class: "dialog-head" }, h("h2", null, label),
-    h(IconButton, { name: "close", label: t("close"), onClick: () => place.current?.close() })),
-  h("div", { class: "dialog-body" }, children));
+  return found ? h(found, properties) : h("p", { class: "loading" }, t("loading"));
 }
 
 /** What happened; some of it can be taken back. */
 export function Notices() {
-  return h("div", { class: "notices", role: "region", "aria-label": t("notices") }, notices.value.map((each) =>
-    h("div", { class: `notice is-${each.kind}`, key: each.key }, h("span", null, each.text),
-      each.action && h("button", { type: "button", onClick: () => { each.action?.run(); dismiss(each.key); } },
-        each.action.label),
-      h(IconButton, { name: "close", label: t("close"), onClick: () => dismiss(each.key) }))));
+  return h("div", { class: "notices", id: "notices", role: "region", "aria-label": t("notices"), tabIndex: -1 }, notices.value.map((each) => {
+    const leave = (/** @type {HTMLElement} */ box) => { if (!box.matches(":hover, :focus-within")) goOn(each.key); };
+    return h("div", {
+      class: `notice is-${each.kind}`, key: each.key, onMouseEnter: () => hold(each.key), onFocusIn: () => hold(each.key),
+      onMouseLeave: ({ currentTarget }) => leave(currentTarget), onFocusOut: ({ currentTarget }) => setTimeout(() => leave(currentTarget)),
+    }, h("span", null, each.text),
+    each.actions?.map(({ label, run }) => h("button", { type: "button", key: label, onClick: () => { run(); dismiss(each.key); } }, label)),
+    h(IconButton, { name: "close", label: t("close"), onClick: () => { dismiss(each.key); focusOn("#question, #conversation"); } }));
+  }));
 }
 
 const ruler = document.createElement("canvas").getContext("2d");
@@ -86,10 +87,10 @@ export const tailOf = (name) => Math.min(14, (/\.[^.\s]{1,9}$/.exec(name)?.[0].l
 export const peeked = signal(null);
 let leaving = 0;
 
-/** @param {Citation} citation @param {number} number @param {HTMLElement} element */
-export function peek(citation, number, element) {
+/** @param {Citation} citation @param {HTMLElement} element */
+export function peek(citation, element) {
   clearTimeout(leaving);
-  peeked.value = { citation, number, at: element.getBoundingClientRect() };
+  peeked.value = { citation, at: element.getBoundingClientRect() };
 }
 
 /** Hide the quote after the pointer has had time to move onto it. */
@@ -108,6 +109,32 @@ export function hidePeek() {
 export function pageOf({ blob_name: name, page, page_label: label, url }) {
   if (url) return name || url;
   return label ? t("page.label", { name, label }) : t("page.number", { name, page: String(page) });
+}
+
+/** Which context a source is from, if that is not the one asked about first: "from organization Northwind". @param {Citation} citation */
+export function homeOf({ context_name: name, context_type: type, focus }) {
+  return name && !focus ? t("source.from", { type: t(`context.${type}`), name }) : "";
+}
+
+/** The cited pages in the order of the answer: each has one number, and below it its quotes. @param {Citation[]} citations @returns {Source[]} */
+export function pagesOf(citations) {
+  /** @type {Map<string, Source>} */
+  const pages = new Map();
+  citations.forEach((citation, index) => {
+    const key = citation.url ?? `${citation.document_id}/${citation.page}`;
+    const page = pages.get(key);
+    if (page) page.indexes.push(index);
+    else pages.set(key, { key, citation, number: pages.size + 1, indexes: [index] });
+  });
+  return [...pages.values()];
+}
+
+/** The numbers of the citations by their indexes. @param {Citation[]} citations */
+export function numbersOf(citations) {
+  /** @type {number[]} */
+  const numbers = [];
+  for (const { number, indexes } of pagesOf(citations)) for (const index of indexes) numbers[index] = number;
+  return numbers;
 }
 
 /** The same within a sentence: "Page 5 of handbook.pdf". @param {Citation} citation */
@@ -142,22 +169,25 @@ export function verdictOf({ closest, check, missing, reason, page, page_label: l
 
 /** What stands in the marker itself. A passage that stands alone says where it is from. @param {Citation} citation */
 export function wordOf(citation) {
-  if (citation.closest) return pageOf(citation);
+  if (citation.closest) return [pageOf(citation), homeOf(citation)].filter(Boolean).join(", ");
   if (citation.check === "differs") return verdictOf(citation);
-  return { unsupported: t("verdict.unsupported"), picture: t("verdict.picture.short") }[/** @type {string} */ (citation.check)] ?? "";
+  const { [/** @type {string} */ (citation.check)]: word = "" } = /** @type {Record<string, string>} */ ({ unsupported: t("verdict.unsupported"), picture: t("verdict.picture.short") });
+  return [homeOf(citation), word].filter(Boolean).join(", ");
 }
 
 /** The place and the check in words: "Page 5 of handbook.pdf, in other words". @param {Citation} citation */
-export const accountOf = (citation) => `${placeOf(citation)}, ${verdictOf(citation)}`;
+export const accountOf = (citation) => [placeOf(citation), homeOf(citation), verdictOf(citation)].filter(Boolean).join(", ");
 
-/** How many sources there are, and of which check: "3 sources: 2 in the same words, 1 in other words". @param {Citation[]} citations */
+/** How many pages are cited, and by which checks: "2 sources: 2 quotes in the same words, 1 in other words". @param {Citation[]} citations */
 export function summaryOf(citations) {
   const cites = citations.filter((each) => each && !each.closest);
   const close = citations.filter((each) => each?.closest).length;
   const counts = CHECKS.map((check) => ({ check, n: cites.filter((each) => each.check === check).length }));
   const parts = counts.filter(({ n }) => n).map(({ check, n }) => t(`sources.${check}`, { n }));
+  const sources = pagesOf(cites).length;
   return [
-    cites.length ? t("sources.count", { n: cites.length, parts: parts.join(", ") }) : "",
+    cites.length > sources ? t("sources.count.quotes", { n: sources, quotes: t("sources.quotes", { n: cites.length }), parts: parts.join(", ") })
+      : sources ? t("sources.count", { n: sources, parts: parts.join(", ") }) : "",
     close ? t("sources.closest", { n: close }) : "",
   ].filter(Boolean).join(" · ");
 }
@@ -174,6 +204,9 @@ export const Verdict = ({ citation }) => h("span", { class: `verdict ${lookOf(ci
 /** The icon of a marker with this look. @param {{look: string}} properties */
 export const MarkerIcon = ({ look }) => (MARKER_ICONS[look] ? h(Icon, { name: MARKER_ICONS[look] ?? "" }) : null);
 
+/** @param {{citation: Citation}} properties */
+export const Home = ({ citation }) => (homeOf(citation) ? h("span", { class: "home" }, h(Icon, { name: "folder" }), homeOf(citation)) : null);
+
 export function Peek() {
   const place = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
   const shown = peeked.value;
@@ -189,62 +222,8 @@ export function Peek() {
   const { citation } = shown;
   return h("div", {
     class: "peek", ref: place, "aria-hidden": "true", onMouseEnter: () => clearTimeout(leaving), onMouseLeave: unpeek,
-  }, h("p", { class: "peek-place" }, h("bdi", null, pageOf(citation))),
+  }, h("p", { class: "peek-place" }, h("bdi", null, pageOf(citation)), h(Home, { citation })),
   h(QuoteText, { citation }), h(Verdict, { citation }));
-}
-
-// --- Preferences and the list of keys
-
-/** @param {ChoiceProperties} properties */
-function Choice({ label, value, options, onChange }) {
-  return h("label", { class: "field" }, label,
-    h("select", { value, onChange: (event) => onChange(event.currentTarget.value) },
-      options.map(([each, text]) => h("option", { value: each, key: each }, text))));
-}
-
-function Preferences() {
-  const chosen = preferences.value;
-  const own = new Intl.DisplayNames([document.documentElement.lang], { type: "language" });
-  return h(Dialog, { label: t("preferences"), onClose: () => { dialog.value = ""; } },
-    h(Choice, {
-      label: t("preferences.theme"), value: chosen.theme,
-      options: [["", t("preferences.system")], ["light", t("preferences.light")], ["dark", t("preferences.dark")]],
-      onChange: (theme) => prefer({ theme: /** @type {"" | "light" | "dark"} */ (theme) }),
-    }),
-    h(Choice, {
-      label: t("preferences.language"), value: chosen.language,
-      options: [["", t("preferences.browser")], ...LANGUAGES.map((each) =>
-        /** @type {[string, string]} */ ([each, own.of(each) ?? each]))],
-      onChange: (language) => prefer({ language }),
-    }),
-    h(Choice, {
-      label: t("preferences.send"), value: chosen.sendKey,
-      options: [["enter", t("preferences.enter")], ["ctrl", t("preferences.ctrl")]],
-      onChange: (key) => prefer({ sendKey: key === "ctrl" ? "ctrl" : "enter" }),
-    }));
-}
-
-const KEYS = ["send", "break", "escape", "search", "new", "attach", "region", "edit", "turns", "markers", "citations",
-  "pages", "zoom", "keys"];
-
-/** @param {string} entry */
-function keysOf(entry) {
-  const other = `keys.${entry}.keys.ctrl`;
-  const keys = t(preferences.value.sendKey === "ctrl" && has(other) ? other : `keys.${entry}.keys`);
-  return /Mac|iPhone|iPad/.test(navigator.platform) ? keys.replace(/Ctrl|Strg/, "⌘") : keys;
-}
-
-function Keys() {
-  return h(Dialog, { label: t("keys"), onClose: () => { dialog.value = ""; } },
-    h("dl", { class: "keys" }, KEYS.map((each) => [
-      h("dt", null, keysOf(each).split(" ").map((key) => h("kbd", null, key))),
-      h("dd", null, t(`keys.${each}`)),
-    ])));
-}
-
-export function Dialogs() {
-  if (dialog.value === "preferences") return h(Preferences, null);
-  return dialog.value === "keys" ? h(Keys, null) : null;
 }
 
 /** The seconds until a moment. @param {{until: number, words: (seconds: number) => string}} properties */

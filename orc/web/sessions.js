@@ -1,21 +1,128 @@
-// The list of sessions.
-import { download } from "./api.js";
+// The sessions of the user, and their list.
+import { ApiError, download, get, request, send } from "./api.js";
 import { day, t } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
-import { busy, dialog, forgetUser, go, loadSessions, me, place, prefer, remove, rename, report, sessionsCursor,
-  sessionsLoaded, sessionsOpen, sessionsQuery, shownSessions } from "./store.js";
-import { h, signal, useEffect, useRef } from "./vendor/ui.js";
+import { dialog, doLater, focusOn, forgetUser, go, keep, kept, me, place, prefer, report, sessionsOpen } from "./store.js";
+import { batch, computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
 
-/** @import { ConversationHead, Ref } from "./types/page.js" */
+/** @import { ConversationHead, Heads, Ref, Signal } from "./types/page.js" */
+
+/** @type {Signal<ConversationHead[]>} */
+export const sessions = signal([]);
+export const sessionsQuery = signal("");
+/** @type {Signal<string | null>} */
+export const sessionsCursor = signal(null);
+export const sessionsLoaded = signal(false);
+/** Sessions in which an answer is being made here. @type {Signal<Set<string>>} */
+export const busy = signal(new Set());
+/** Sessions that are deleted, here or elsewhere, or about to be. @type {Signal<Set<string>>} */
+export const leaving = signal(new Set());
+export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
+
+let searched = "";
+
+/** The sessions listed after the first page, unless others may be between. @param {ConversationHead[]} page */
+function sessionsAfter(page) {
+  const now = new Map(page.map((each) => [each.conversation_id, each.updated_at]));
+  const last = page.at(-1)?.updated_at ?? "";
+  const goesOn = sessions.value.some((each) => now.get(each.conversation_id) === each.updated_at);
+  return goesOn ? sessions.value.filter((each) => !now.has(each.conversation_id) && each.updated_at <= last) : [];
+}
+
+/** Load the sessions after a cursor, or the first page. @param {string | null} [cursor] */
+export async function loadSessions(cursor = null) {
+  const query = sessionsQuery.value.trim();
+  const asked = new URLSearchParams({ limit: "50" });
+  if (query) asked.set("q", query);
+  if (cursor) asked.set("cursor", cursor);
+  try {
+    const page = /** @type {Heads} */ (
+      await get(`/conversations?${asked}`));
+    if (query !== sessionsQuery.value.trim()) return;
+    batch(() => {
+      const known = new Set(cursor ? sessions.value.map((each) => each.conversation_id) : []);
+      const fresh = page.conversations.filter((each) => !known.has(each.conversation_id));
+      const after = !cursor && page.next_cursor && query === searched ? sessionsAfter(fresh) : [];
+      sessions.value = [...(cursor ? sessions.value : []), ...fresh, ...after];
+      searched = query;
+      if (!after.length) sessionsCursor.value = page.next_cursor;
+      sessionsLoaded.value = true;
+    });
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** @param {string} id @param {string} title @param {string} [by] */
+export function retitled(id, title, by) {
+  const titleBy = /** @type {ConversationHead["title_by"]} */ (by ?? null);
+  sessions.value = sessions.value.map((each) =>
+    (each.conversation_id === id ? { ...each, title, title_by: titleBy ?? each.title_by } : each));
+}
+
+/** @param {string} id @param {string} title */
+export async function rename(id, title) {
+  const before = sessions.value.find((each) => each.conversation_id === id)?.title ?? "";
+  retitled(id, title);
+  try {
+    await send("PATCH", `/conversations/${id}`, { title });
+  } catch (error) {
+    retitled(id, before);
+    report(error);
+  }
+}
+
+/** Delete a session, unless the user takes that back. @param {string} id @param {string} title */
+export function remove(id, title) {
+  const wasOpen = place.value.id === id;
+  leaving.value = new Set([...leaving.value, id]);
+  doLater(t("sessions.deleted", { title }), {
+    key: `deleted.${id}`, focus: `#session-${id} a`, act: (keepalive) => removeNow(id, keepalive),
+    undo: () => {
+      stay(id);
+      if (wasOpen && place.value.view === "session" && !place.value.id) go(id);
+    },
+  });
+  if (wasOpen) go(null);
+}
+
+/** @param {string} id */
+const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
+
+const leftOver = () => /** @type {string[] | null} */ (kept("sessionStorage", "deleted")) ?? [];
+
+/** @param {string} id @param {boolean} [keepalive] the page is being left */
+async function removeNow(id, keepalive = false) {
+  if (keepalive) keep("sessionStorage", "deleted", [...leftOver(), id]);
+  try {
+    await request("DELETE", `/conversations/${id}`, { keepalive });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.problem.status === 404)) {
+      stay(id);
+      report(error);
+      return;
+    }
+  }
+  sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
+  keep("localStorage", `choices.${id}`, null);
+  for (const name of ["draft", "edit", "asking"]) keep("sessionStorage", `${name}.${id}`, null);
+}
+
+/** What was deleted as the page was left may still be listed. */
+export function finishDeletions() {
+  const ids = leftOver();
+  keep("sessionStorage", "deleted", null);
+  leaving.value = new Set([...leaving.value, ...ids]);
+  for (const id of ids) removeNow(id);
+}
+
+// --- The list as it is shown
 
 const renaming = signal("");
 const menuOf = signal("");
 
 /** @param {ConversationHead} session */
 const titleOf = (session) => session.title || t("sessions.untitled");
-
-/** @param {string} selector */
-const focusOn = (selector) => requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus());
 
 /** @param {ConversationHead[]} all */
 function byDay(all) {
@@ -47,7 +154,7 @@ function TitleField({ session }) {
       if (event.key !== "Enter" && event.key !== "Escape") return;
       event.stopPropagation();
       end(event.key === "Enter");
-      focusOn(`#session-${session.conversation_id} a`);
+      requestAnimationFrame(() => focusOn(`#session-${session.conversation_id} a`));
     },
   });
 }
@@ -81,7 +188,7 @@ function Menu({ session }) {
   h("button", { type: "button", class: "toggle", onClick: choose(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
   h("button", { type: "button", class: "toggle", onClick: save("markdown") }, h(Icon, { name: "download" }), t("sessions.export.markdown")),
   h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
-  h("button", { type: "button", class: "toggle is-bad", onClick: choose(() => { remove(id, titleOf(session)); focusOn("#new"); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
+  h("button", { type: "button", class: "toggle is-bad", onClick: choose(() => { remove(id, titleOf(session)); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
 }
 
 /** @param {{session: ConversationHead}} properties */
@@ -122,7 +229,7 @@ export function Sessions() {
       onInput: (event) => {
         sessionsQuery.value = event.currentTarget.value;
         clearTimeout(searching);
-        searching = window.setTimeout(loadSessions, 200);
+        searching = window.setTimeout(() => loadSessions(), 200);
       },
     }),
     h("div", { class: "session-list", tabIndex: -1 },

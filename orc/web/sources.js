@@ -1,43 +1,14 @@
 // The panel of sources: cards of cited pages, and one page with the quote marked.
 import { ApiError, download, get, request } from "./api.js";
-import { conversationId, turns } from "./chat.js";
 import { fateOf } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { accountOf, Icon, IconButton, lookOf, MarkerIcon, Middle, pageOf, QuoteText, tailOf, Verdict } from "./parts.js";
-import { prefer, preferences, report } from "./store.js";
-import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
+import { accountOf, Home, Icon, IconButton, lookOf, MarkerIcon, Middle, pageOf, pagesOf, QuoteText, tailOf, Verdict } from "./parts.js";
+import { closeSources, conversationId, openSource, shownTurn } from "./session.js";
+import { focusOn, place, prefer, preferences, report } from "./store.js";
+import { Fragment, h, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Citation, PageCard, PageCards, PageProperties, PageText, PictureProperties, Ref, Shown, Signal, ToolbarProperties, TurnView } from "./types/page.js" */
-
-/** @type {Signal<Shown | null>} */
-export const shown = signal(null);
-/** @type {HTMLElement | null} */
-let openedFrom = null;
-
-/** @param {TurnView} turn */
-export function openSources(turn) {
-  remember();
-  shown.value = { turnKey: turn.key, index: null };
-  requestAnimationFrame(() => document.getElementById("sources")?.focus());
-}
-
-/** @param {TurnView} turn @param {number} index */
-export function openSource(turn, index) {
-  remember();
-  shown.value = { turnKey: turn.key, index };
-  requestAnimationFrame(() => document.getElementById("sources")?.focus());
-}
-
-function remember() {
-  if (!shown.value) openedFrom = /** @type {HTMLElement | null} */ (document.activeElement);
-}
-
-export function closeSources() {
-  shown.value = null;
-  if (openedFrom?.isConnected) openedFrom.focus();
-  openedFrom = null;
-}
+/** @import { Citation, PageCard, PageCards, PageProperties, PageText, PictureProperties, Ref, Source, ToolbarProperties, TurnView } from "./types/page.js" */
 
 /** @param {TurnView} turn @param {number} index */
 export function prefetchSource(turn, index) {
@@ -51,23 +22,8 @@ function documentPath({ document_id: id, context_type: type, context_id: context
   return `${owner}/documents/${id}`;
 }
 
-export const shownTurn = computed(() => turns.value.find((each) => each.value.key === shown.value?.turnKey)?.value ?? null);
-
-/** The pages in the order of the answer. @param {Citation[]} citations */
-function byPage(citations) {
-  /** @type {Map<string, {citation: Citation, indexes: number[]}>} */
-  const pages = new Map();
-  citations.forEach((citation, index) => {
-    const key = citation.url ?? `${citation.document_id}/${citation.page}`;
-    const page = pages.get(key);
-    if (page) page.indexes.push(index);
-    else pages.set(key, { citation, indexes: [index] });
-  });
-  return [...pages.values()];
-}
-
-/** @param {{turn: TurnView, citation: Citation, indexes: number[]}} properties */
-function Card({ turn, citation, indexes }) {
+/** @param {{turn: TurnView, source: Source}} properties */
+function Card({ turn, source: { citation, indexes, number } }) {
   const [card, setCard] = useState(/** @type {PageCard | null} */ (null));
   const [picture, setPicture] = useState("");
   useEffect(() => {
@@ -83,41 +39,64 @@ function Card({ turn, citation, indexes }) {
     h("button", { type: "button", class: "card-head", onClick: () => openSource(turn, indexes[0] ?? 0) },
       picture ? h("img", { src: picture, alt: "", class: "thumbnail" })
         : h("span", { class: "thumbnail", "aria-hidden": "true" }, h(Icon, { name: citation.url ? "web" : "page" })),
-      h("span", { class: "card-text" }, h("strong", null, h("bdi", null, pageOf(citation))),
+      h("span", { class: "card-text" }, h("strong", null, `${number} `, h("bdi", null, pageOf(citation))), h(Home, { citation }),
         card?.summary && h("span", { class: "summary" }, card.summary))),
     h("ul", { class: "quotes" }, indexes.map((index) => h(Quote, { turn, index, key: index }))));
 }
 
-/** @param {{turn: TurnView, index: number}} properties */
-function Quote({ turn, index }) {
+/** @param {{turn: TurnView, index: number, current?: boolean}} properties */
+function Quote({ turn, index, current }) {
   const citation = turn.citations[index];
+  const row = /** @type {Ref<HTMLButtonElement>} */ (useRef(null));
+  useEffect(() => { if (current) row.current?.scrollIntoView({ block: "nearest" }); }, [current]);
   if (!citation) return null;
-  return h("li", null, h("button", { type: "button", class: "quote-row", onClick: () => openSource(turn, index) },
-    h("span", { class: `marker ${lookOf(citation)}` }, String(index + 1), h(MarkerIcon, { look: lookOf(citation) })),
+  return h("li", null, h("button", { type: "button", class: `quote-row${current ? " is-current" : ""}`, ref: row, "aria-current": current ? "true" : undefined, onClick: () => openSource(turn, index) },
+    h("span", { class: `quote-look ${lookOf(citation)}`, "aria-hidden": "true" }, h(MarkerIcon, { look: lookOf(citation) })),
     h("span", { class: "hidden" }, accountOf(citation)),
     h("span", null, h(QuoteText, { citation }), h("span", { "aria-hidden": "true" }, h(Verdict, { citation })))));
 }
 
 export function Sources() {
   const turn = shownTurn.value;
-  if (!shown.value || !turn) return null;
-  const { index } = shown.value;
-  const citation = index === null ? undefined : turn.citations[index];
-  return h("aside", { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1 }, h(Divider, null),
-    h("header", { class: "panel-head" },
-      citation && h(IconButton, { name: "back", label: t("sources.all"), onClick: () => { shown.value = { turnKey: turn.key, index: null }; } }),
-      h("h2", null, citation ? h(Middle, { text: pageOf(citation), tail: citation.url ? 8 : pageOf(citation).length - citation.blob_name.length + tailOf(citation.blob_name) }) : t("sources")),
-      h(IconButton, { name: "close", label: t("sources.close"), onClick: closeSources })),
-    citation && index !== null
-      ? h(PageView, {
-        key: `${turn.key}`, turn, index, path: documentPath(citation),
-        onChoose: (next) => { shown.value = { turnKey: turn.key, index: next }; },
-      })
-      : h("ul", { class: "cards" }, byPage(turn.citations).map((each) =>
-        h(Card, { key: each.citation.url ?? `${each.citation.document_id}/${each.citation.page}`, turn, ...each }))));
+  return turn && h(Panel, { turn, index: (place.value.source ?? 0) - 1 });
 }
 
-const [NARROWEST, WIDER, STEP] = [400, 720, 40];
+/** @param {{turn: TurnView, index: number}} properties `index` is -1 for all sources */
+function Panel({ turn, index }) {
+  const panel = /** @type {Ref<HTMLElement>} */ (useRef(null));
+  const citation = turn.citations[index];
+  useEffect(() => {
+    const from = /** @type {HTMLElement | null} */ (document.activeElement);
+    // A sheet covers the rest, which then cannot be reached.
+    const sheet = matchMedia(SHEET);
+    const cover = (/** @type {boolean} */ isCovered) => {
+      for (const each of ["sessions", "conversation"]) document.getElementById(each)?.toggleAttribute("inert", isCovered);
+    };
+    const look = () => cover(sheet.matches);
+    look();
+    sheet.addEventListener("change", look);
+    panel.current?.focus();
+    return () => {
+      sheet.removeEventListener("change", look);
+      cover(false);
+      if (from?.isConnected && from !== document.body) from.focus();
+      else focusOn("#question");
+    };
+  }, []);
+  // Rows and buttons of what was shown before are gone then.
+  useEffect(() => { if (!panel.current?.contains(document.activeElement)) panel.current?.focus(); }, [index < 0]);
+  const all = pagesOf(turn.citations);
+  return h("aside", { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1, ref: panel }, h(Divider, null),
+    h("header", { class: "panel-head" },
+      citation && h(IconButton, { name: "back", label: t("sources.all"), onClick: () => openSource(turn, null) }),
+      h("h2", null, citation ? h(Middle, { text: pageOf(citation), tail: citation.url ? 8 : pageOf(citation).length - citation.blob_name.length + tailOf(citation.blob_name) }) : t("sources")),
+      h(IconButton, { name: "close", label: t("sources.close"), onClick: closeSources })),
+    citation
+      ? h(PageView, { key: turn.key, turn, index, path: documentPath(citation), panel })
+      : h("ul", { class: "cards" }, all.map((each) => h(Card, { key: each.key, turn, source: each }))));
+}
+
+const [NARROWEST, WIDER, STEP] = [340, 720, 40];
 
 /** The edge of the panel: drag it, press it, or move it with arrow keys. */
 function Divider() {
@@ -147,8 +126,14 @@ function Divider() {
 const WIDTHS = [800, 1200, 1600];
 const ZOOMS = [0.5, 0.75, 1, 1.5, 2, 3, 4];
 const MOST_PICTURES = 24;
+/** The height of a line, in pixels, from which on it can be read. */
+const LEGIBLE = 14;
+/** Whether the panel is a sheet over the whole window, as on a phone. */
+const SHEET = "(max-width: 699px)";
 /** If the API does not say, one has to ask. @param {Citation} citation */
 const mayHavePicture = ({ media_type: type }) => !type || type === "application/pdf" || type.startsWith("image/");
+/** Whether the file has pages of paper: those of others are pieces of its text. @param {Citation} citation */
+const isPaged = (citation) => mayHavePicture(citation) || (citation.media_type ?? "").includes("presentation");
 /** Pages without a picture. @type {Set<string>} */
 const unpictured = new Set();
 /** The number of pages, by document and version. @type {Map<string, Promise<number>>} */
@@ -191,8 +176,9 @@ function pictureWidth(zoom = 1) {
 }
 
 /** @param {PageProperties} properties */
-function PageView({ turn, index, path, onChoose }) {
+function PageView({ turn, index, path, panel }) {
   const citation = /** @type {Citation} */ (turn.citations[index]);
+  const [zoom, setZoom] = useState(1);
   const [offset, setOffset] = useState(0);
   const [tab, setTab] = useState(/** @type {"picture" | "text"} */ ("picture"));
   const [refused, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
@@ -215,7 +201,11 @@ function PageView({ turn, index, path, onChoose }) {
   const hasPicture = mayHavePicture(citation) && !unpictured.has(pictureKey);
   const shownTab = hasPicture ? tab : "text";
   const view = `${path}/${number}/${index}/${shownTab}`;
-  const step = (/** @type {number} */ by) => onChoose((index + by + turn.citations.length) % turn.citations.length);
+  const sources = pagesOf(turn.citations);
+  const source = sources.find((each) => each.indexes.includes(index));
+  const order = sources.flatMap((each) => each.indexes);
+  const step = (/** @type {number} */ by) => openSource(turn, order[(order.indexOf(index) + by + order.length) % order.length] ?? 0);
+  const enlarge = (/** @type {number} */ by) => setZoom(ZOOMS[Math.max(0, Math.min(ZOOMS.length - 1, ZOOMS.indexOf(zoom) + by))] ?? 1);
   /** @param {unknown} error */
   const failed = (error) => {
     const code = error instanceof ApiError ? error.problem.status : 0;
@@ -231,19 +221,31 @@ function PageView({ turn, index, path, onChoose }) {
       report(error);
     }
   };
+  // Before the next key: it is meant for what is shown by then.
+  useLayoutEffect(() => {
+    const box = panel.current;
+    // The panel itself has the focus at first.
+    box?.addEventListener("keydown", onKeyDown);
+    return () => box?.removeEventListener("keydown", onKeyDown);
+  });
   /** @param {KeyboardEvent} event */
   const onKeyDown = (event) => {
     /** @type {Record<string, () => void>} */
-    const keys = { ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => turnTo(-1), PageDown: () => turnTo(1) };
+    const keys = {
+      ArrowLeft: () => step(-1), ArrowRight: () => step(1), PageUp: () => turnTo(-1), PageDown: () => turnTo(1),
+      "+": () => enlarge(1), "=": () => enlarge(1), "-": () => enlarge(-1), 0: () => setZoom(1),
+    };
     const act = event.ctrlKey || event.metaKey || event.altKey ? undefined : keys[event.key];
-    if (act && !(event.target instanceof HTMLElement && event.target.closest("[role=tablist]"))) {
+    if (act && !(event.target instanceof HTMLElement && event.target.closest("[role=tablist], .divider"))) {
       event.preventDefault();
       act();
     }
   };
-  if (citation.url) return h(WebSource, { citation, index, turn, onStep: step });
-  return h("div", { class: "page", onKeyDown },
-    h(Toolbar, { turn, index, onStep: step, number, total, onPage: state === "" ? turnTo : null }),
+  const toolbar = { source: source?.number ?? 1, sources: sources.length, quotes: order.length, onStep: step, number, total };
+  const quotes = h(Quotes, { turn, index, indexes: source?.indexes ?? [index], state });
+  if (citation.url) return h("div", { class: "page" }, h(Toolbar, { ...toolbar, onPage: null }), quotes, h("p", { class: "web" }, h(WebLink, { href: citation.url })));
+  return h("div", { class: "page" }, h(Home, { citation }),
+    h(Toolbar, { ...toolbar, onPage: state === "" && isPaged(citation) ? turnTo : null }),
     state === "" && h("div", { class: "tabs" }, h("div", { class: "row", role: "tablist", "aria-label": t("page.views") },
       (/** @type {const} */ (["picture", "text"])).map((each) => h("button", {
         type: "button", role: "tab", key: each, id: `tab-${each}`, "aria-selected": shownTab === each ? "true" : "false",
@@ -256,41 +258,34 @@ function PageView({ turn, index, path, onChoose }) {
         },
       }, t(`page.${each}`)))),
       h(IconButton, { name: "download", label: t("page.download"), onClick: () => { download(`${path}/content`, citation.blob_name).catch(report); } })),
-    h(QuoteBox, { citation, index, state }),
+    quotes,
     state !== "" ? null
       : lost === view ? h("div", { class: "loading" }, h("button", { type: "button", onClick: () => setLost("") }, t("try_again")))
       : shownTab === "picture"
-      ? h(Picture, { citation, path, number, key: `${path}/${number}`, onFail: failed, index })
+      ? h(Picture, { citation, path, number, key: `${path}/${number}`, onFail: failed, index, zoom, setZoom, enlarge })
       : h(Text, { citation, path, number, key: `${path}/${number}/${index}`, onFail: failed }));
 }
 
 /** @param {ToolbarProperties} properties */
-const Toolbar = ({ turn, index, number, total, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
-  h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
-  h("span", { class: "count" }, t("page.citation", { n: index + 1, of: turn.citations.length })),
-  h(IconButton, { name: "right", label: t("page.citation.after"), disabled: turn.citations.length < 2, onClick: () => onStep(1) }),
+const Toolbar = ({ source, sources, quotes, number, total, onStep, onPage }) => h("div", { class: "toolbar", role: "group", "aria-label": t("page.tools") },
+  h(IconButton, { name: "left", label: t("page.citation.before"), disabled: quotes < 2, onClick: () => onStep(-1) }),
+  h("span", { class: "count" }, t("page.citation", { n: source, of: sources })),
+  h(IconButton, { name: "right", label: t("page.citation.after"), disabled: quotes < 2, onClick: () => onStep(1) }),
   h("span", { class: "grow" }),
-  onPage && [
+  onPage && h("span", { class: "pages" },
     h(IconButton, { name: "up_page", label: t("page.before"), disabled: number < 2, onClick: () => onPage(-1) }),
     h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
-    h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) })]);
+    h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) })));
 
-/** @param {{citation: Citation, index: number, state: "" | "removed" | "replaced"}} properties */
-function QuoteBox({ citation, index, state }) {
+/** The quotes of the page that is shown. @param {{turn: TurnView, index: number, indexes: number[], state: "" | "removed" | "replaced"}} properties */
+function Quotes({ turn, index, indexes, state }) {
+  const citation = /** @type {Citation} */ (turn.citations[index]);
+  const said = state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`));
+  if (indexes.length > 1) return h("div", { class: "quote-box is-many" }, h("ul", null, indexes.map((each) => h(Quote, { turn, index: each, current: each === index, key: each }))), said);
   // It has the focus so that a long quote can be scrolled with the keyboard.
   return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": accountOf(citation) },
-    h("span", { class: `marker ${lookOf(citation)}`, "aria-hidden": "true" }, String(index + 1), h(MarkerIcon, { look: lookOf(citation) })),
-    h("div", null, h(QuoteText, { citation }), h(Verdict, { citation }),
-      state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`))));
+    h("div", null, h(QuoteText, { citation }), h(Verdict, { citation }), said));
 }
-
-/** @param {Omit<ToolbarProperties, "number" | "total" | "onPage"> & {citation: Citation}} properties */
-const WebSource = ({ citation, index, turn, onStep }) => h("div", { class: "page" },
-  h("div", { class: "toolbar" },
-    h(IconButton, { name: "left", label: t("page.citation.before"), disabled: turn.citations.length < 2, onClick: () => onStep(-1) }),
-    h("span", { class: "count" }, t("page.citation", { n: index + 1, of: turn.citations.length })),
-    h(IconButton, { name: "right", label: t("page.citation.after"), disabled: turn.citations.length < 2, onClick: () => onStep(1) })),
-  h(QuoteBox, { citation, index, state: "" }), h("p", null, h(WebLink, { href: citation.url ?? "" })));
 
 /** @param {{href: string}} properties */
 function WebLink({ href }) {
@@ -299,9 +294,8 @@ function WebLink({ href }) {
 }
 
 /** @param {PictureProperties} properties */
-function Picture({ citation, path, number, index, onFail }) {
+function Picture({ citation, path, number, index, onFail, zoom, setZoom, enlarge }) {
   const [source, setSource] = useState("");
-  const [zoom, setZoom] = useState(1);
   const [ratio, setRatio] = useState(0);
   const frame = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
   useEffect(() => {
@@ -316,8 +310,15 @@ function Picture({ citation, path, number, index, onFail }) {
     if (!ratio || !first || !frame.current) return;
     const { clientHeight, scrollHeight, scrollWidth, clientWidth } = frame.current;
     frame.current.scrollTop = first.top * scrollHeight - clientHeight / 3;
-    frame.current.scrollLeft = ((first.left + first.right) / 2) * scrollWidth - clientWidth / 2;
+    // In the middle, but from its beginning if it is wider than the window.
+    frame.current.scrollLeft = Math.min(((first.left + first.right) / 2) * scrollWidth - clientWidth / 2, first.left * scrollWidth);
   }, [ratio > 0, zoom, index]);
+  useLayoutEffect(() => {
+    const [first, box] = [rectangles[0], frame.current];
+    if (!ratio || !first || !box || !matchMedia(SHEET).matches) return;
+    const line = (first.bottom - first.top) * box.clientWidth * ratio;
+    setZoom(ZOOMS.find((each) => each >= 1 && line * each >= LEGIBLE) ?? 3);
+  }, [ratio > 0, index]);
   useEffect(() => {
     const box = frame.current;
     if (!box) return;
@@ -338,23 +339,13 @@ function Picture({ citation, path, number, index, onFail }) {
     resizing.observe(box);
     return () => { resizing.disconnect(); box.removeEventListener("scroll", look); };
   }, []);
-  const change = (/** @type {number} */ by) => {
-    const now = ZOOMS.indexOf(zoom);
-    setZoom(ZOOMS[Math.max(0, Math.min(ZOOMS.length - 1, now + by))] ?? 1);
-  };
   return h("div", { class: "picture", role: "tabpanel", "aria-labelledby": "tab-picture" },
     h("div", { class: "zoom", role: "group", "aria-label": t("page.zoom") },
-      h(IconButton, { name: "minus", label: t("page.smaller"), disabled: zoom === ZOOMS[0], onClick: () => change(-1) }),
+      h(IconButton, { name: "minus", label: t("page.smaller"), disabled: zoom === ZOOMS[0], onClick: () => enlarge(-1) }),
       h("button", { type: "button", class: "quiet", onClick: () => setZoom(1), title: t("page.fit") }, t("page.percent", { n: Math.round(zoom * 100) })),
-      h(IconButton, { name: "plus", label: t("page.larger"), disabled: zoom === ZOOMS.at(-1), onClick: () => change(1) })),
+      h(IconButton, { name: "plus", label: t("page.larger"), disabled: zoom === ZOOMS.at(-1), onClick: () => enlarge(1) })),
     h("div", {
       class: "frame", ref: frame, tabIndex: 0, role: "group", "aria-label": t("page.picture"),
-      onKeyDown: (event) => {
-        /** @type {Record<string, number>} */
-        const by = { "+": 1, "=": 1, "-": -1 };
-        if (event.key === "0") setZoom(1);
-        else if (by[event.key]) change(by[event.key] ?? 0);
-      },
     },
     source
       ? h("div", { class: `sheet zoom-${zoom * 100}` },
@@ -371,7 +362,7 @@ function Picture({ citation, path, number, index, onFail }) {
       : h("div", { class: "loading" }, t("loading"))));
 }
 
-/** @param {Omit<PictureProperties, "index">} properties */
+/** @param {Pick<PictureProperties, "citation" | "path" | "number" | "onFail">} properties */
 function Text({ citation, path, number, onFail }) {
   const [page, setPage] = useState(/** @type {PageText | null} */ (null));
   const mark = /** @type {Ref<HTMLElement>} */ (useRef(null));

@@ -1,9 +1,9 @@
-// What all parts share: the user, preferences, notices, sessions, and where the page is.
-import { ApiError, get, request, send } from "./api.js";
-import { has, language, t } from "./i18n.js";
-import { batch, computed, effect, signal } from "./vendor/ui.js";
+// What all parts share: the user, preferences, notices, what can be taken back, and where the page is.
+import { ApiError, get } from "./api.js";
+import { has, t } from "./i18n.js";
+import { effect, signal } from "./vendor/ui.js";
 
-/** @import { Address, ConversationHead, Heads, Kept, Me, Notice, Preferences, Problem, Signal } from "./types/page.js" */
+/** @import { Address, Deed, Kept, Me, Notice, Preferences, Problem, Signal } from "./types/page.js" */
 
 /** @type {Signal<Me | null>} */
 export const me = signal(null);
@@ -21,28 +21,33 @@ export const place = signal({ view: "session", id: null });
 /** Whether a narrow window shows the sessions over the page. */
 export const sessionsOpen = signal(false);
 export const dialog = signal("");
+/** What takes files that are dropped on the window. @type {Signal<((files: File[]) => void) | null>} */
+export const dropTarget = signal(null);
 
-const SESSION = /^#\/c\/([0-9a-f-]{36})$/;
+const SESSION = /^#\/c\/([0-9a-f-]{36})(?:\/t\/([0-9a-f-]{36})\/s(?:\/(\d{1,4}))?)?$/;
 const ELSEWHERE = /^#\/(contexts|telemetry)(?:\/([\w-]{1,64}))?$/;
 
 export function readAddress() {
   const [, view, id] = ELSEWHERE.exec(location.hash) ?? [];
-  const session = SESSION.exec(location.hash)?.[1] ?? null;
+  const [, session, turn, source] = SESSION.exec(location.hash) ?? [];
   if (!view && !session && !["", "#", "#/"].includes(location.hash)) {
     notify({ text: t("sessions.gone"), kind: "info" });
     history.replaceState(null, "", "#/");
   }
-  place.value = view ? { view: view === "contexts" ? view : "telemetry", id: id ?? null } : { view: "session", id: session };
+  sessionsOpen.value = false;
+  place.value = view ? { view: view === "contexts" ? view : "telemetry", id: id ?? null }
+    : { view: "session", id: session ?? null, turn, source: source === undefined ? undefined : Number(source) };
 }
 
-/** @param {string | null} id @param {{replace?: boolean}} [how] */
-export function go(id, { replace = false } = {}) {
-  const address = id === null ? "#/" : `#/c/${id}`;
-  if (replace) history.replaceState(null, "", address);
-  else history.pushState(null, "", address);
+/** @param {string} address @param {{replace?: boolean}} [how] */
+export function goTo(address, { replace = false } = {}) {
+  if (replace) history.replaceState(history.state, "", address);
+  else history.pushState({ from: location.hash }, "", address);
   readAddress();
-  sessionsOpen.value = false;
 }
+
+/** Go to a session, or to a new one. @param {string | null} id @param {{replace?: boolean}} [how] */
+export const go = (id, how) => goTo(id === null ? "#/" : `#/c/${id}`, how);
 
 // --- Preferences, and choices of a session: in this browser, for this user only
 
@@ -111,29 +116,91 @@ effect(() => {
   else delete document.documentElement.dataset.theme;
 });
 
-// --- Notices
+// --- Notices, and what can be taken back
 
 /** @type {Signal<Notice[]>} */
 export const notices = signal([]);
+/** @type {Map<string, number>} */
+const dismissals = new Map();
+/** What is done once its notice is gone, unless it is taken back before. @type {Map<string, Deed>} */
+const deeds = new Map();
+export const NOTICE_SECONDS = 8;
 
-/** @param {Omit<Notice, "key"> & {key?: string}} notice @param {number} [seconds] */
-export function notify(notice, seconds = 8) {
+/** @param {Omit<Notice, "key"> & {key?: string}} notice @param {number} [seconds] 0: until it is closed */
+export function notify(notice, seconds = NOTICE_SECONDS) {
   const key = notice.key ?? crypto.randomUUID();
-  dismiss(key);
-  notices.value = [...notices.value, { ...notice, key }];
+  drop(key);
+  notices.value = [...notices.value, { ...notice, key, seconds }];
   if (notice.kind === "error") alarm.value = notice.text;
   else said.value = notice.text;
+  goOn(key);
+}
+
+/** @param {string} key */
+function drop(key) {
+  hold(key);
+  notices.value = notices.value.filter((each) => each.key !== key);
+}
+
+/** A notice stays while somebody points at it or has the focus in it. @param {string} key */
+export function hold(key) {
+  clearTimeout(dismissals.get(key));
+  dismissals.delete(key);
+}
+
+/** @param {string} key */
+export function goOn(key) {
+  hold(key);
+  const seconds = notices.value.find((each) => each.key === key)?.seconds;
   if (seconds) dismissals.set(key, window.setTimeout(() => dismiss(key), seconds * 1000));
 }
 
-/** @type {Map<string, number>} */
-const dismissals = new Map();
-
 /** @param {string} key */
 export function dismiss(key) {
-  clearTimeout(dismissals.get(key));
-  dismissals.delete(key);
-  notices.value = notices.value.filter((each) => each.key !== key);
+  drop(key);
+  carryOut(key).catch(report);
+}
+
+/** Do something in a while, unless the user takes that back. Who used a key gets the focus on "Undo". @param {string} text @param {Deed} deed */
+export function doLater(text, deed) {
+  const byKey = document.activeElement?.matches("a:focus-visible, button:focus-visible");
+  deeds.set(deed.key, deed);
+  notify({ key: deed.key, kind: "info", text, actions: [{ label: t("undo"), run: () => takeBack(deed.key) }] });
+  if (byKey) requestAnimationFrame(() => focusOn("#notices .notice:last-child button"));
+}
+
+/** @param {string} [key] by default what was done last */
+export function takeBack(key = [...deeds.values()].findLast(({ ending }) => !ending)?.key) {
+  const deed = deeds.get(key ?? "");
+  if (!key || !deed) return false;
+  deeds.delete(key);
+  drop(key);
+  deed.undo();
+  requestAnimationFrame(() => focusOn(deed.focus));
+  return true;
+}
+
+/** @param {string} key @param {boolean} [keepalive] the page is being left */
+export async function carryOut(key, keepalive = false) {
+  const deed = deeds.get(key);
+  if (!deed) return;
+  drop(key);
+  if (keepalive) {
+    deed.act(true);
+    return;
+  }
+  deed.ending ??= deed.act(false).finally(() => { if (deeds.get(key) === deed) deeds.delete(key); });
+  await deed.ending;
+}
+
+addEventListener("pagehide", () => { for (const key of deeds.keys()) carryOut(key, true); });
+
+/** @param {string} selector */
+export const focusOn = (selector) => /** @type {HTMLElement | null} */ (document.querySelector(selector))?.focus();
+
+/** @param {string} text @param {string} words */
+export function copy(text, words) {
+  navigator.clipboard.writeText(text).then(() => notify({ text: words, kind: "info" }, 3), report);
 }
 
 /** Say why something did not work. @param {unknown} error */
@@ -161,136 +228,14 @@ export const wordsOf = ({ code, detail, status }) => wordsOfCode(code, detail) |
 /** Reasons that say more than the problem itself. @param {Problem} problem */
 export const moreOf = ({ detail, errors }) => (errors ?? []).filter(({ reason }) => !detail.includes(reason));
 
-/** The reason for a code. The sentence of the API says most, but is English. @param {string | null} [code] @param {string | null} [sentence] */
-export function wordsOfCode(code, sentence) {
-  if (language.value === "en" && sentence) return sentence;
-  return has(`problem.${code}`) ? t(`problem.${code}`) : sentence ?? "";
-}
+/** The reason for a code, in words for people: the sentence of the API is for operators. @param {string | null} [code] @param {string | null} [sentence] */
+export const wordsOfCode = (code, sentence) => (has(`problem.${code}`) ? t(`problem.${code}`) : sentence ?? "");
 
-// --- Sessions
-
-/** @type {Signal<ConversationHead[]>} */
-export const sessions = signal([]);
-export const sessionsQuery = signal("");
-/** @type {Signal<string | null>} */
-export const sessionsCursor = signal(null);
-export const sessionsLoaded = signal(false);
-/** Sessions in which an answer is being made here. @type {Signal<Set<string>>} */
-export const busy = signal(new Set());
-/** Sessions that are deleted, here or elsewhere, or about to be. @type {Signal<Set<string>>} */
-export const leaving = signal(new Set());
-export const shownSessions = computed(() => sessions.value.filter((each) => !leaving.value.has(each.conversation_id)));
-
-let searched = "";
-
-/** The sessions listed after the first page, unless others may be between. @param {ConversationHead[]} page */
-function sessionsAfter(page) {
-  const now = new Map(page.map((each) => [each.conversation_id, each.updated_at]));
-  const last = page.at(-1)?.updated_at ?? "";
-  const goesOn = sessions.value.some((each) => now.get(each.conversation_id) === each.updated_at);
-  return goesOn ? sessions.value.filter((each) => !now.has(each.conversation_id) && each.updated_at <= last) : [];
-}
-
-/** Load the sessions after a cursor, or the first page. @param {string | null} [cursor] */
-export async function loadSessions(cursor = null) {
-  const query = sessionsQuery.value.trim();
-  const asked = new URLSearchParams({ limit: "50" });
-  if (query) asked.set("q", query);
-  if (cursor) asked.set("cursor", cursor);
-  try {
-    const page = /** @type {Heads} */ (
-      await get(`/conversations?${asked}`));
-    if (query !== sessionsQuery.value.trim()) return;
-    batch(() => {
-      const known = new Set(cursor ? sessions.value.map((each) => each.conversation_id) : []);
-      const fresh = page.conversations.filter((each) => !known.has(each.conversation_id));
-      const after = !cursor && page.next_cursor && query === searched ? sessionsAfter(fresh) : [];
-      sessions.value = [...(cursor ? sessions.value : []), ...fresh, ...after];
-      searched = query;
-      if (!after.length) sessionsCursor.value = page.next_cursor;
-      sessionsLoaded.value = true;
-    });
-  } catch (error) {
-    report(error);
-  }
-}
-
-/** @param {string} id @param {string} title @param {string} [by] */
-export function retitled(id, title, by) {
-  const titleBy = /** @type {ConversationHead["title_by"]} */ (by ?? null);
-  sessions.value = sessions.value.map((each) =>
-    (each.conversation_id === id ? { ...each, title, title_by: titleBy ?? each.title_by } : each));
-}
-
-/** @param {string} id @param {string} title */
-export async function rename(id, title) {
-  const before = sessions.value.find((each) => each.conversation_id === id)?.title ?? "";
-  retitled(id, title);
-  try {
-    await send("PATCH", `/conversations/${id}`, { title });
-  } catch (error) {
-    retitled(id, before);
-    report(error);
-  }
-}
-
-export const UNDO_SECONDS = 8;
-
-/** Timers of deletions that can be taken back. @type {Map<string, number>} */
-const deletions = new Map();
-
-/** Delete a session, unless the user takes that back. @param {string} id @param {string} title */
-export function remove(id, title) {
-  const wasOpen = place.value.id === id;
-  clearTimeout(deletions.get(id));
-  deletions.set(id, window.setTimeout(() => removeNow(id), UNDO_SECONDS * 1000));
-  leaving.value = new Set([...leaving.value, id]);
-  if (wasOpen) go(null);
-  const undo = () => {
-    clearTimeout(deletions.get(id));
-    deletions.delete(id);
-    stay(id);
-    if (wasOpen && place.value.view === "session" && !place.value.id) go(id);
-  };
-  notify({
-    key: `deleted.${id}`, kind: "info", text: t("sessions.deleted", { title }), action: { label: t("undo"), run: undo },
-  }, UNDO_SECONDS);
-}
-
-/** @param {string} id */
-const stay = (id) => { leaving.value = new Set([...leaving.value].filter((each) => each !== id)); };
-
-/** @param {string} id @param {boolean} [keepalive] the page is being left */
-async function removeNow(id, keepalive = false) {
-  clearTimeout(deletions.get(id));
-  deletions.delete(id);
-  dismiss(`deleted.${id}`);
-  try {
-    await request("DELETE", `/conversations/${id}`, { keepalive });
-  } catch (error) {
-    if (!(error instanceof ApiError && error.problem.status === 404)) {
-      stay(id);
-      report(error);
-      return;
-    }
-  }
-  sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
-  keep("localStorage", `choices.${id}`, null);
-  for (const name of ["draft", "edit", "asking"]) keep("sessionStorage", `${name}.${id}`, null);
-}
-
-addEventListener("pagehide", () => {
-  const ids = [...deletions.keys()];
-  if (ids.length) keep("sessionStorage", "deleted", ids);
-  for (const id of ids) removeNow(id, true);
-});
-
-/** What was deleted as the page was left may still be listed. */
-export function finishDeletions() {
-  const ids = /** @type {string[] | null} */ (kept("sessionStorage", "deleted")) ?? [];
-  keep("sessionStorage", "deleted", null);
-  leaving.value = new Set([...leaving.value, ...ids]);
-  for (const id of ids) removeNow(id);
+/** Whether the server has another version of the page by now. */
+export async function checkVersion() {
+  const base = document.documentElement.dataset.base ?? "";
+  const response = await fetch(`${base}icons.svg`, { method: "HEAD", cache: "no-store" }).catch(() => null);
+  if (response?.status === 404) outdated.value = true;
 }
 
 // --- The user

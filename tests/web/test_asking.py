@@ -236,7 +236,7 @@ async def test_a_connection_that_breaks_twice_does_not_end_an_answer(visit: Visi
     follow = """(async () => {
       const base = document.documentElement.dataset.base;
       const [{ turns }, { follow }] = await Promise.all(
-        [import(base + "chat.js"), import(base + "stream.js")]);
+        [import(base + "session.js"), import(base + "stream.js")]);
       turns.value[0].value = { ...turns.value[0].value, state: "elsewhere", text: "" };
       follow(turns.value[0]).catch(() => { window.ended = "failed"; });
     })()"""
@@ -304,7 +304,7 @@ async def test_objections_of_earlier_versions_are_said_as_they_were(visit: Visit
     await visit.ask("Hello there")
     changed = """(async () => {
       const base = document.documentElement.dataset.base;
-      const { turns, change } = await import(base + "chat.js");
+      const { turns, change } = await import(base + "session.js");
       const issues = ["It says 4.", "It is cut."];
       const critic_summary = { coverage: 0, contradicted: ["It says 4."], issues, objections: OBJECTIONS };
       const metadata = { critic_summary, retrieval_mode: "rag" };
@@ -410,7 +410,7 @@ async def test_a_question_that_is_asked_while_a_session_is_loaded_stays(visit: V
 async def test_a_suggestion_leaves_what_was_written(visit: Visit) -> None:
     await visit.ask("Hello there")
     suggest = """(async () => {
-      const { turns, change } = await import(document.documentElement.dataset.base + "chat.js");
+      const { turns, change } = await import(document.documentElement.dataset.base + "session.js");
       change(turns.value[0], { suggestions: ["What else?", "And then?"] });
     })()"""
     await visit.page.value(suggest)

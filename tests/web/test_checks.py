@@ -22,8 +22,8 @@ VERDICTS = [
 ]
 LABELS = [
     f"1: {PLACE}, {VERDICTS[0]}",
-    f"2: {PLACE}, {VERDICTS[1]}",
-    f"3: {PLACE}, {VERDICTS[2]}",
+    f"1: {PLACE}, {VERDICTS[1]}",
+    f"1: {PLACE}, {VERDICTS[2]}",
     f"4: {VERDICTS[3]}: {PLACE}, {VERDICTS[3]}",
     f"5: not supported: {PLACE}, {VERDICTS[4]}",
     f"6: not checked: {PLACE}, {VERDICTS[5]}",
@@ -72,7 +72,7 @@ async def test_each_check_is_said_in_words_to_those_who_do_not_see_its_look(visi
 async def test_the_line_under_an_answer_counts_its_sources_by_check(visit: Visit) -> None:
     await show_checks(visit)
     counted = (
-        "6 sources: 1 in the same words, 1 checked by a second reading, 1 in other words,"
+        "1 source, 6 quotes: 1 in the same words, 1 checked by a second reading, 1 in other words,"
         " 1 with a number that is not on its page, 1 not supported by its page, 1 read from a picture"
     )
     assert await visit.texts(".sources-line") == [counted]
@@ -101,7 +101,7 @@ async def test_checks_are_said_in_german(visit: Visit) -> None:
     await show_checks(visit)
     await in_german(visit)
     names = await visit.page.value(NAMES)
-    assert names[2] == "3: Seite 5 von harbour-handbook.pdf, mit anderen Worten"
+    assert names[2] == "1: Seite 5 von harbour-handbook.pdf, mit anderen Worten"
     assert "1,084 steht nicht auf Seite 5" in names[3]
     assert (await visit.texts(".sources-line"))[0].startswith("6 Quellen: 1 mit denselben Worten, 1 beim")
 
@@ -154,13 +154,13 @@ async def test_a_claim_of_an_earlier_version_is_not_shown_as_a_quote(visit: Visi
 
 
 JUDGED = """(async () => {
-  const { turns } = await import(document.documentElement.dataset.base + "chat.js");
+  const { turns } = await import(document.documentElement.dataset.base + "session.js");
   const { citations } = turns.value[0].value;
   return citations.map((each) => ({ ...each, check: "supported" }));
 })()"""
 HEARD = """(async (citations) => {
   const send = window.fetch;
-  const { turns } = await import(document.documentElement.dataset.base + "chat.js");
+  const { turns } = await import(document.documentElement.dataset.base + "session.js");
   const data = JSON.stringify({ turn_id: turns.value[0].value.turnId, action: "accept", citations });
   const text = new TextEncoder().encode(`id: 1\\nevent: critique\\ndata: ${data}\\n\\n`);
   const headers = { "content-type": "text/event-stream" };
@@ -170,7 +170,7 @@ HEARD = """(async (citations) => {
     isFirst = false;
     return new Response(new ReadableStream({ start: (body) => body.enqueue(text) }), { headers });
   };
-  const { stopListening, listen } = await import(document.documentElement.dataset.base + "stream.js");
+  const { stopListening, listen } = await import(document.documentElement.dataset.base + "listen.js");
   stopListening();
   listen(location.hash.split("/").at(-1));
 })"""
@@ -183,7 +183,7 @@ async def test_checks_that_come_later_change_the_marks_where_they_are(visit: Vis
     judged = await visit.page.value(JUDGED)
     await visit.page.value(f"{HEARD}({json.dumps(judged)})")
     await visit.page.until("document.querySelectorAll('.text .marker.is-supported').length === 6")
-    assert await visit.texts(".sources-line") == ["6 sources: 6 checked by a second reading"]
+    assert await visit.texts(".sources-line") == ["1 source, 6 quotes: 6 checked by a second reading"]
     assert await visit.page.value("document.activeElement.className") == "marker is-supported"
     assert await visit.page.value("document.activeElement.getAttribute('aria-label')") == before[2].replace(
         "in other words", "checked by a second reading"

@@ -22,7 +22,7 @@ STAGES = (
     re.compile("Waiting"),
     re.compile("Uploading [0-9]+ %"),
     re.compile("Reading"),
-    re.compile("(Processing|Ready · still indexing)( [0-9]+ of [0-9]+)?"),
+    re.compile("(Processing|You can ask now)( · [0-9]+% indexed)?"),
     re.compile("Ready · 1 page · .+"),
 )
 """What the widget of a file says of it, from its choice on."""
@@ -45,6 +45,8 @@ STATUS = "document.querySelector('.file-status').textContent"
 STARTED = "document.querySelector('.file progress')?.value > 0"
 LINE = "The harbour has a crane with {}.\n"
 LARGE_LINES, SLOW_BYTES = 12_000, 100_000
+FEW = 3
+"""More files than these are one line, which opens their list."""
 UPLOADS = "*/documents*"
 
 
@@ -60,6 +62,8 @@ async def attach_all(visit: Visit, folder: Path, **files: bytes) -> None:
 
 async def indexed(visit: Visit, count: int) -> None:
     """Have files indexed until the page shows so many that are ready or failed."""
+    if count > FEW and not await visit.page.value("Boolean(document.querySelector('.file-list'))"):
+        await visit.click(".files-line")
     shown = f"document.querySelectorAll('.file.is-ready, .file.is-failed').length >= {count}"
     for _ in range(100):
         await asyncio.to_thread(visit.here.index)
@@ -108,7 +112,7 @@ async def test_files_that_were_not_searched_are_named_above_the_answer(visit: Vi
     await visit.page.until(
         "document.querySelector('.note.is-left').innerText.includes('enthält keinen Text')"
     )
-    await visit.click(".failed-files [aria-label*='scan.pdf']")
+    await visit.click(".file [aria-label*='scan.pdf']")
     await visit.click(".file [aria-label*='blank.pdf']")
     await visit.ask(f"{QUESTION} Really?", answers=2)
     assert len(await visit.texts(".answer .note.is-left")) == 1
@@ -143,7 +147,7 @@ async def test_suggestions_go_with_the_file_that_they_may_be_about(visit: Visit,
     await visit.ask(QUESTION)
     suggest = """(async () => {
       const base = document.documentElement.dataset.base;
-      const { turns, change } = await import(base + 'chat.js');
+      const { turns, change } = await import(base + 'session.js');
       change(turns.value[0], { suggestions: ['What else does leave.pdf say?'] });
     })()"""
     await visit.page.value(suggest)
@@ -195,15 +199,11 @@ async def test_what_is_wrong_with_a_file_is_said_in_the_language_of_the_page(
     visit.page.problems.clear()
 
 
-async def test_several_failed_files_are_one_row(visit: Visit, tmp_path: Path) -> None:
-    await attach_all(visit, tmp_path, leave=pdf(LEAVE), one=b"no file", two=b"none either")
-    await visit.sees(".failed-files")
-    assert await visit.texts(".failed-files summary") == ["2 files cannot be used"]
-    ready = "document.querySelector('.file.is-ready').getBoundingClientRect()"
-    files = "document.querySelector('.files').getBoundingClientRect()"
-    assert await visit.page.value(f"{ready}.bottom <= {files}.bottom")
-    await visit.click(".failed-files summary")
-    await visit.page.until("document.querySelectorAll('.failed-files .file').length === 2")
+async def test_failed_files_are_counted_in_the_line_of_many(visit: Visit, tmp_path: Path) -> None:
+    bad = dict.fromkeys(("one", "two", "three"), b"no file")
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE), **bad)
+    [line] = await visit.texts(".files-line")
+    assert line == "4 files · 1 page · 3 cannot be read"
     visit.page.problems.clear()
 
 
@@ -235,7 +235,7 @@ async def test_a_file_without_text_can_be_chosen_if_its_pictures_are_sent(
     send = """(async () => {
       const base = document.documentElement.dataset.base;
       const { me } = await import(base + 'store.js');
-      const { pictures } = await import(base + 'chat.js');
+      const { pictures } = await import(base + 'session.js');
       me.value = { ...me.value, models: me.value.models.map((each) => ({ ...each, images: IMAGES })) };
       pictures.value = true;
     })()"""
@@ -250,7 +250,7 @@ async def test_closest_passages_are_not_announced_as_sources(visit: Visit) -> No
     announce = """(async () => {
       const base = document.documentElement.dataset.base;
       const { announce } = await import(base + 'stream.js');
-      const { turns } = await import(base + 'chat.js');
+      const { turns } = await import(base + 'session.js');
       const { said } = await import(base + 'store.js');
       announce({ ...turns.value[0].value, citations: [{ check: "quoted", closest: true }] });
       return said.value;
@@ -379,7 +379,7 @@ async def test_a_file_says_how_much_of_it_is_indexed(visit: Visit, tmp_path: Pat
         await documents.stores.queue.release(job)
 
     await asyncio.to_thread(visit.here.portal.call, work)
-    await visit.page.until(f"{STATUS} === 'Ready · still indexing 3 of 16'")
+    await visit.page.until(f"{STATUS} === 'You can ask now · 19% indexed'")
     await indexed(visit, 1)
     assert (await visit.texts(".file-status"))[0].startswith("Ready · 1 page")
 

@@ -50,7 +50,7 @@ async def test_the_way_to_the_end_covers_nothing(visit: Visit, tmp_path: Path) -
 async def test_files_leave_the_window_of_a_phone_to_the_answer(visit: Visit, tmp_path: Path) -> None:
     page = visit.page
     await page.look(width=360, height=640)
-    files = [tmp_path / f"harbour-{number}.txt" for number in range(6)]
+    files = [tmp_path / f"harbour-{number}.txt" for number in range(3)]
     for file in files:
         file.write_text("The harbour opens at six.")
     await visit.attach(*files)
@@ -123,7 +123,7 @@ async def test_the_end_of_the_last_answer_is_in_view_after_a_reload(visit: Visit
     visit.model.script = Script(text="One line of an answer.\n\n" * 40, tokens=10, delay_ms=1)
     await visit.ask("First?")
     await page.reload()
-    await page.until("document.querySelectorAll('.file button.file-main').length === 6")
+    await page.until("document.querySelector('.shelf')?.dataset.askable === '6'")
     await page.until(
         "(() => { const box = document.querySelector('.scroller');"
         " return box.scrollHeight - box.scrollTop - box.clientHeight < 8; })()"
@@ -139,7 +139,7 @@ async def test_escape_closes_what_is_on_top(visit: Visit) -> None:
     base = await page.value("document.documentElement.dataset.base")
     peek = (
         f"import('{base}parts.js').then((parts) => {{ parts.peek({{ blob_name: 'a', page: 1, quote: 'q',"
-        " check: 'quoted', missing: [], rectangles: [], marks: [] }, 1, document.querySelector('.turn')); })"
+        " check: 'quoted', missing: [], rectangles: [], marks: [] }, document.querySelector('.turn')); })"
     )
     await page.value(peek)
     await page.until("document.querySelector('.peek')")

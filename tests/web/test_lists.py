@@ -105,11 +105,14 @@ async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> 
         await page.attach(".admin input[type=file]", tmp_path / "a.txt")
         await page.until("document.querySelector('.admin').textContent.includes('a.txt')")
         await page.until("document.querySelector('.admin input[type=file]').files.length === 0")
-        await visit.click('.rows li [aria-label="Remove a.txt"]')
-        # What is shared is removed for all, and asks for confirmation, which has the focus.
-        await page.until("document.activeElement.matches('.rows .is-bad')")
-        await visit.click('.rows li .is-bad[aria-label="Remove a.txt"]')
+        await visit.click('.file [aria-label="Remove a.txt"]')
         await page.until("!document.querySelector('.admin').textContent.includes('a.txt')")
+        # What is shared is removed for all, a little later: it can be taken back.
+        await visit.click(".notice button")
+        await page.until("document.querySelector('.admin').textContent.includes('a.txt')")
+        await visit.click('.file [aria-label="Remove a.txt"]')
+        await visit.click(".notice button.icon")
+        await page.until("!document.querySelector('.notice')")
     await page.value("location.hash = '#/contexts/ctx-unknown'")
     await page.until("document.querySelector('.admin')?.textContent.includes('does not exist')")
     page.problems.clear()
@@ -126,12 +129,12 @@ async def test_a_shared_file_becomes_ready_although_one_look_at_it_failed(
     await visit.sees(".admin input[type=file]")
     (tmp_path / "a.txt").write_text("The harbour opens at six.")
     await page.attach(".admin input[type=file]", tmp_path / "a.txt")
-    await page.until("document.querySelector('.rows')?.textContent.includes('a.txt')")
+    await page.until("document.querySelector('.file-list')?.textContent.includes('a.txt')")
     await page.answer("*/documents?*", 503)
     await visit.sees(".notice.is-error")
     await asyncio.to_thread(visit.here.index)
     await page.answer_no_more()
-    await page.until("document.querySelector('.rows').textContent.includes('1 page')")
+    await page.until("document.querySelector('.file-list').textContent.includes('1 page')")
     assert len(await visit.texts(".notice.is-error")) <= 1
     page.problems.clear()
 
@@ -155,7 +158,7 @@ async def test_words_that_are_not_served_do_not_take_the_words_away(visit: Visit
     await page.until("document.querySelector('dialog[open] select')")
     choose = "(each) => { each.value = 'de'; each.dispatchEvent(new Event('change', { bubbles: true })); }"
     await page.value(f"({choose})(document.querySelectorAll('dialog select')[1])")
-    assert "New session" in (await visit.texts("#new"))[0]
+    assert "New chat" in (await visit.texts("#new"))[0]
     send = "(each) => { each.value = 'ctrl'; each.dispatchEvent(new Event('change', { bubbles: true })); }"
     await page.value(f"({send})(document.querySelectorAll('dialog select')[2])")
     await page.press("Escape")

@@ -169,7 +169,7 @@ async def test_closest_passages_have_a_note_of_the_page_and_are_no_checked_quote
     await visit.page.value(f"{MODULE.format('chat')}.then({change})")
     await visit.sees(".turn .marker.is-close")
     [note] = await visit.texts(".answer .note")
-    assert note.startswith("No language model was set up.")
+    assert note.startswith("These passages come closest")
     [text] = await visit.texts(".turn .text")
     assert "I could not find" not in text
     assert text.rstrip().endswith(f"annual leave. 1: {HANDBOOK.name}, page 5")

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import get_args
 
@@ -81,6 +82,15 @@ def test_the_vendored_libraries_are_those_of_the_lock(tmp_path: Path) -> None:
     subprocess.run(made, cwd=ROOT, capture_output=True, check=True)
     for file in sorted(tmp_path.iterdir()):
         assert file.read_bytes() == (FOLDER / "vendor" / file.name).read_bytes(), "run `make vendor`"
+
+
+IMPORT = re.compile(r'from "\./([\w/]+\.js)";')
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    imports = {file.name: IMPORT.findall(file.read_text(encoding="utf-8")) for file in MODULES}
+    assert sum(map(len, imports.values())) > 60
+    assert list(TopologicalSorter(imports).static_order())
 
 
 def test_all_languages_have_the_same_words() -> None:

@@ -1,8 +1,8 @@
 // The shapes that the page works with: those of the API, and what the page adds.
-import type { Child, Signal } from "../vendor/ui.js";
+import type { Child, ReadonlySignal, Signal } from "../vendor/ui.js";
 import type { Schemas } from "./api.js";
 
-export type { Child, Signal };
+export type { Child, ReadonlySignal, Signal };
 
 export type Mark = Schemas["Mark"];
 export type Citation = Schemas["Citation"];
@@ -87,62 +87,99 @@ export interface Retry { path: string; key: string; before: TurnView }
 
 // --- Files
 
-export type Upload = {
+export interface Upload {
   key: string;
-  /** The id of the conversation that it was attached to. */
-  session: string;
+  /** The id of the session or context that it goes to. */
+  place: string;
   name: string;
   size: number;
   state: "waiting" | "sending" | "failed";
   sent: number;
+  /** Whether it may take the place of a file of its name in a context; whether nothing is said of that. */
+  replace: boolean;
+  quiet: boolean;
   /** The version of the document that it takes the place of. */
   replaces?: string;
   /** Why it failed, in the language of the page. */
   reason: () => string;
-};
+  /** What can be done if the name is taken. */
+  taken?: Taken;
+}
+export interface Taken { replace: () => void; both: () => void }
+
+/** Where files are uploaded to. */
+export interface Target {
+  id: string;
+  /** That of its documents in the API. */
+  address: string;
+  /** Whether no file of this name may be sent yet. */
+  holds?: (name: string) => boolean;
+  /** The document of this name, if it is known. */
+  known: (name: string) => Document | undefined;
+  /** The bytes of the document that is about to be replaced. */
+  content: (earlier?: Document) => Promise<File | null>;
+  /** `wanted` is null if the upload was cancelled meanwhile. */
+  arrived: (stored: Document[], upload: Upload, wanted: Upload | null) => void;
+}
 
 /** How much of the work on a document is done. */
 export interface Progress { done: number; total: number }
 /** The request of an upload. */
-export interface Sending { request: XMLHttpRequest; upload: Upload }
-/** A file's name, which is unique in its session. */
-export interface Named { session: string; name: string }
+export interface Sending { request: XMLHttpRequest; upload: Upload; file: File; target: Target }
 /** A removal that can be taken back until it is being carried out. */
-export interface Removal extends Named { timer: number; document: Document; ending?: Promise<void> }
+export interface Removal { key: string; session: string; name: string; document: Document }
 
+/** What is shown of a file. */
 export interface FileWidget {
-  key: string;
+  id: string;
   name: string;
   bytes: number;
+  pages: number;
+  /** When it was stored; "" for uploads. */
+  added: string;
   status: string;
-  state: string;
+  state: "failed" | "busy" | "ready";
   progress?: number;
   asked?: boolean;
+  taken?: Taken;
   onAsk?: () => void;
-  onRemove: () => void;
+  onReplace?: () => void;
+  onRemove?: () => void;
 }
 
-export interface FilesProperties { asked: string[]; onAsk: (name: string) => void; onRemove: (name: string) => void }
+export interface ShelfProperties {
+  rows: FileWidget[];
+  target: Target;
+  mayChange?: boolean;
+  onAdd: (files: File[]) => void;
+  onRemoveAll?: (rows: FileWidget[]) => void;
+  /** Files beyond those of the list are found by the API. */
+  onQuery?: (text: string) => void;
+}
 
 // --- Sources
 
-/** What the panel shows: the sources of a turn, or the page of the citation with this index. */
-export interface Shown { turnKey: string; index: number | null }
+/** A cited page with its number, and the indexes of its citations. */
+export interface Source { key: string; citation: Citation; number: number; indexes: number[] }
 /** The quote that is shown while the pointer or the focus is on its marker. */
-export interface Peeked { citation: Citation; number: number; at: DOMRect }
+export interface Peeked { citation: Citation; at: DOMRect }
 
-/** `path` is that of the document in the API. */
-export interface PageProperties { turn: TurnView; index: number; path: string; onChoose: (index: number) => void }
+/** `path` is that of the document in the API, `panel` has the focus once it is opened. */
+export interface PageProperties { turn: TurnView; index: number; path: string; panel: Ref<HTMLElement> }
 export interface PictureProperties {
   citation: Citation;
   path: string;
   number: number;
   index: number;
+  zoom: number;
+  setZoom: (zoom: number) => void;
+  enlarge: (steps: number) => void;
   onFail: (error: unknown) => void;
 }
 export interface ToolbarProperties {
-  turn: TurnView;
-  index: number;
+  source: number;
+  sources: number;
+  quotes: number;
   number: number;
   total: number;
   onStep: (by: number) => void;
@@ -174,7 +211,8 @@ export interface TurnsProperties {
 
 // --- The page
 
-export interface Address { view: "session" | "contexts" | "telemetry"; id: string | null }
+/** `turn` is the one whose sources are shown; `source` is the number of a citation, or none for all. */
+export interface Address { view: "session" | "contexts" | "telemetry"; id: string | null; turn?: string; source?: number }
 export type Kept = "localStorage" | "sessionStorage";
 
 export interface Preferences {
@@ -190,8 +228,17 @@ export interface Notice {
   key: string;
   text: string;
   kind: "info" | "error";
-  action?: { label: string; run: () => void };
-  until?: number;
+  actions?: { label: string; run: () => void }[];
+  seconds?: number;
+}
+
+/** What is done in a while, or as the page is left (`keepalive`), unless it is taken back. `focus` is what has the focus then. */
+export interface Deed {
+  key: string;
+  focus: string;
+  act: (keepalive: boolean) => Promise<void>;
+  undo: () => void;
+  ending?: Promise<void>;
 }
 
 export interface Ref<T> { current: T | null }

@@ -5,7 +5,7 @@ export type { ComponentChild, ComponentChildren, VNode };
 export type Child = ComponentChildren;
 
 export function h<K extends keyof JSX.IntrinsicElements>(
-  tag: K, attributes: JSX.IntrinsicElements[K] | null, ...children: ComponentChildren[]
+  tag: K, attributes: JSX.IntrinsicElements[K] & { [data: `data-${string}`]: unknown } | null, ...children: ComponentChildren[]
 ): VNode;
 export function h<P>(
   component: ComponentType<P>, properties: (Omit<P, "children"> & Attributes) | null, ...children: ComponentChildren[]

@@ -1,0 +1,205 @@
+// Uploads to sessions and contexts: one queue, which sends a few files at a time.
+import { readProblem } from "./api.js";
+import { size, t } from "./i18n.js";
+import { me, notify, signedOut, wordsOf, wordsOfCode } from "./store.js";
+import { signal } from "./vendor/ui.js";
+
+/** @import { Document, Sending, Signal, Target, Upload } from "./types/page.js" */
+
+const AT_ONCE = 3;
+
+/** Uploads to all places: they go on while another one is shown. @type {Signal<Upload[]>} */
+export const uploads = signal([]);
+/** By the key of the upload, which may be cancelled by now. @type {Map<string, Sending>} */
+const sending = new Map();
+/** @type {Map<string, {file: File, target: Target}>} */
+const waiting = new Map();
+
+/** Upload files to a session or a context. @param {Iterable<File>} files @param {Target} target @param {{replace?: boolean, quiet?: boolean}} [how] */
+export function upload(files, target, { replace = false, quiet = false } = {}) {
+  const most = me.value?.limits.upload_bytes ?? Infinity;
+  for (const file of files) {
+    const key = crypto.randomUUID();
+    const tooLarge = file.size > most;
+    uploads.value = [...uploads.value, {
+      key, place: target.id, name: file.name, size: file.size, state: tooLarge ? "failed" : "waiting", sent: 0, replace, quiet,
+      reason: () => t("files.too_large", { limit: size(most) }),
+    }];
+    if (!tooLarge) waiting.set(key, { file, target });
+  }
+  begin();
+}
+
+/** Send what can be sent now. */
+export function begin() {
+  for (const each of uploads.value) {
+    const next = waiting.get(each.key);
+    // Of files of one name, the one chosen last has to arrive last.
+    if (!next || sending.size >= AT_ONCE || next.target.holds?.(each.name) || isBeingSent(each)) continue;
+    waiting.delete(each.key);
+    transfer(each, next.file, next.target);
+  }
+}
+
+/** @param {Upload} one @param {{name: string, place: string}} other */
+const isSame = (one, other) => one.name === other.name && one.place === other.place;
+
+/** @param {Upload} upload */
+const isBeingSent = (upload) => [...sending.values()].some((each) => isSame(each.upload, upload));
+
+/** Whether a later file of this name waits. @param {Upload} upload */
+export const isFollowed = (upload) => uploads.value.some((each) => waiting.has(each.key) && isSame(each, upload));
+
+/** Resolves once none of this name is being sent. @param {{name: string, place: string}} named @returns {Promise<void>} */
+export const sent = (named) => new Promise((resolve) => {
+  const ended = uploads.subscribe((all) => {
+    if (!all.some((each) => isSame(each, named) && each.state === "sending")) queueMicrotask(() => { ended(); resolve(); });
+  });
+});
+
+/** @param {Upload} upload @param {Partial<Upload>} changed */
+function update(upload, changed) {
+  uploads.value = uploads.value.map((each) => (each.key === upload.key ? { ...each, ...changed } : each));
+}
+
+/** @param {Upload} upload @param {File} file @param {Target} target */
+async function transfer(upload, file, target) {
+  const request = new XMLHttpRequest();
+  sending.set(upload.key, { request, upload, file, target });
+  const earlier = target.known(upload.name);
+  update(upload, { state: "sending", replaces: earlier?.version });
+  const content = await Promise.all([target.content(earlier), readable(file)]).catch(() => null);
+  if (!content || !uploads.value.some((each) => each.key === upload.key)) {
+    sending.delete(upload.key);
+    update(upload, { state: "failed", reason: () => t("files.unreadable") });
+    begin();
+    return;
+  }
+  request.upload.onprogress = ({ loaded, total }) => update(upload, { sent: total ? loaded / total : 0 });
+  request.onloadend = () => {
+    sending.delete(upload.key);
+    arrive(upload, request, { file, target, before: content[0] });
+    begin();
+  };
+  const form = new FormData();
+  form.append("file", file, file.name);
+  request.open("POST", `/api${target.address}${upload.replace ? "?replace=true" : ""}`);
+  request.send(form);
+}
+
+/** A folder, or a file that is gone by now, fails here: sending it would look like a lost connection. @param {File} file */
+const readable = (file) => file.slice(0, 1).arrayBuffer();
+
+/** @param {Upload} upload @param {XMLHttpRequest} request @param {{file: File, target: Target, before: File | null}} what */
+async function arrive(upload, request, { file, target, before }) {
+  if (request.status === 201) {
+    const stored = /** @type {{documents: Document[]}} */ (JSON.parse(request.responseText));
+    const wanted = uploads.value.find((each) => each.key === upload.key) ?? null;
+    withdraw(upload);
+    target.arrived(stored.documents, upload, wanted);
+    if (before && wanted && !wanted.quiet && !(await areEqual(before, file))) sayReplaced(before, file, target);
+    return;
+  }
+  const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
+  if (problem.status === 401) signedOut.value = true;
+  const [error] = problem.errors ?? [];
+  const reason = () => (error ? wordsOfCode(error.code, error.reason) : request.status ? wordsOf(problem) : t("files.lost"));
+  const isTaken = [problem.code, error?.code].includes("name_taken");
+  update(upload, { state: "failed", reason, taken: isTaken ? { replace: () => again(upload, file, target, true), both: () => again(upload, file, target, false) } : undefined });
+}
+
+/** Send a refused file again: in the place of the other one, or by another name. @param {Upload} refused @param {File} file @param {Target} target @param {boolean} replace */
+function again(refused, file, target, replace) {
+  withdraw(refused);
+  upload([replace ? file : renamed(file, freeName(file.name, target))], target, { replace });
+}
+
+/** @param {File} one @param {File} other */
+async function areEqual(one, other) {
+  if (one.size !== other.size) return false;
+  const [a, b] = await Promise.all([one.arrayBuffer(), other.arrayBuffer()]);
+  const [left, right] = [new Uint8Array(a), new Uint8Array(b)];
+  return left.every((byte, place) => byte === right[place]);
+}
+
+/** Say that a file took the place of another one of its name, which can come back. @param {File} before @param {File} file @param {Target} target */
+function sayReplaced(before, file, target) {
+  const back = () => upload([before], target, { replace: true, quiet: true });
+  notify({
+    key: `replaced.${target.id}.${file.name}`, kind: "info", text: t("files.replaced", { name: file.name }), actions: [
+      { label: t("undo"), run: back },
+      { label: t("files.both"), run: () => { back(); upload([renamed(file, freeName(file.name, target))], target); } }],
+  }, 30);
+}
+
+/** @param {File} file @param {string} name */
+export const renamed = (file, name) => new File([file], name, { type: file.type });
+
+/** "report (2).txt" @param {string} name @param {Target} target */
+export function freeName(name, target) {
+  const [, stem = name, ending = ""] = /^(.*?)(\.[^.]*)?$/s.exec(name) ?? [];
+  for (let number = 2; ; number += 1) {
+    const free = `${stem} (${number})${ending}`;
+    if (!target.known(free) && !uploads.value.some((each) => isSame(each, { name: free, place: target.id }))) return free;
+  }
+}
+
+/** What the API has as a whole is removed as soon as it is stored. @param {Upload} upload */
+export function cancel(upload) {
+  waiting.delete(upload.key);
+  if (upload.sent < 1) sending.get(upload.key)?.request.abort();
+  withdraw(upload);
+}
+
+/** @param {Upload} upload */
+function withdraw({ key }) {
+  uploads.value = uploads.value.filter((each) => each.key !== key);
+}
+
+// --- Files that were dropped or chosen with their folders
+
+/** Files of a drop, also those in folders. @param {DataTransfer} dropped @returns {Promise<File[]>} */
+export async function filesOf(dropped) {
+  // What was dropped can be read only at once.
+  const files = [...dropped.files];
+  const entries = [...dropped.items].map((each) => each.webkitGetAsEntry()).filter((each) => each !== null);
+  const found = (await Promise.all(entries.map((each) => filesIn(each, "")))).flat();
+  return found.length ? distinct(found) : files;
+}
+
+/** @param {FileSystemEntry} entry @param {string} folder @returns {Promise<{file: File, folder: string}[]>} */
+async function filesIn(entry, folder) {
+  if (entry.isFile) {
+    const file = await new Promise((resolve) => { /** @type {FileSystemFileEntry} */ (entry).file(resolve, () => resolve(null)); });
+    return file ? [{ file, folder }] : [];
+  }
+  const reader = /** @type {FileSystemDirectoryEntry} */ (entry).createReader();
+  const found = [];
+  for (;;) {
+    // A browser gives a hundred at a time.
+    const some = /** @type {FileSystemEntry[]} */ (await new Promise((resolve) => { reader.readEntries(resolve, () => resolve([])); }));
+    if (!some.length) return found;
+    found.push(...(await Promise.all(some.map((each) => filesIn(each, entry.name)))).flat());
+  }
+}
+
+/** Files of a chosen folder. @param {Iterable<File>} files */
+export const filesOfFolder = (files) => distinct([...files].map((file) => ({ file, folder: file.webkitRelativePath.split("/").at(-2) ?? "" })));
+
+/**
+ * Of a folder, only what can be read; of files of one name, the later ones are named after their folder: "report (June).txt".
+ * @param {{file: File, folder: string}[]} found @returns {File[]}
+ */
+function distinct(found) {
+  const endings = new Set(me.value?.extensions ?? []);
+  const fits = found.filter(({ file, folder }) => !folder || (!file.name.startsWith(".") && endings.has(/\.[^.]*$/.exec(file.name)?.[0].toLowerCase() ?? "")));
+  if (fits.length < found.length) notify({ kind: "info", text: t("files.left_out", { n: found.length - fits.length }) });
+  /** @type {Set<string>} */
+  const names = new Set();
+  return fits.map(({ file, folder }) => {
+    let { name } = file;
+    for (let number = 1; names.has(name); number += 1) name = file.name.replace(/(\.[^.]*)?$/, ` (${folder}${number > 1 ? ` ${number}` : ""})$1`);
+    names.add(name);
+    return name === file.name ? file : renamed(file, name);
+  });
+}

@@ -1,0 +1,97 @@
+"""Answers that look finished: tables, code, links, directions, and the end that stays in view."""
+
+from devkit.doubles.openai_double import Script
+from devkit.visits import ANSWERED, Visit
+from tests.web.test_access import SAVING, saved
+
+TABLE = "| City | Hotel in the harbour |\n|---|---|\n| Rotterdam | 150 |\n| Lisbon, old town | 120 |\n"
+TEXT = (
+    f"{TABLE}\n```python\nprint(1)\n```\n\n"
+    "See [the rules](https://example.org/rules?a=1) now.\n\nשלום עולם.\n\n- [x] done\n- [ ] open\n"
+)
+COPIED = """
+(() => {
+  window.copied = [];
+  const take = (value) => { window.copied.push(value); return Promise.resolve(); };
+  Object.defineProperty(navigator, "clipboard", { configurable: true, value: {
+    writeText: take,
+    write: async ([item]) => take(await (await item.getType("text/html")).text()),
+  } });
+})()
+"""
+BELOW = (
+    "(() => { const box = document.querySelector('.scroller');"
+    " return box.scrollHeight - box.scrollTop - box.clientHeight; })()"
+)
+
+
+async def test_an_answer_is_shown_with_its_form(visit: Visit) -> None:
+    page = visit.page
+    await page.look(width=320, height=640)
+    visit.model.script = Script(text=TEXT)
+    await visit.ask("Tell me")
+    # A word is not broken: each is on one line.
+    heights = "[...document.querySelectorAll('.text td')].map((each) => each.getClientRects()[0].height)"
+    assert max(await page.value(heights)) < 70
+    broken = """[...document.querySelectorAll('.text td, .text th')].filter((each) => {
+      const range = document.createRange();
+      const text = each.firstChild;
+      return each.textContent.split(" ").some((word) => {
+        const start = text.textContent.indexOf(word);
+        range.setStart(text, start);
+        range.setEnd(text, start + word.length);
+        return range.getClientRects().length > 1;
+      });
+    }).map((each) => each.textContent)"""
+    assert await page.value(broken) == []
+    assert await page.value("document.documentElement.scrollWidth") == 320
+    assert "the rules (example.org) now." in " ".join(await visit.texts(".text p"))
+    assert (
+        await page.value("getComputedStyle([...document.querySelectorAll('.text p')].at(-1)).direction")
+        == "rtl"
+    )
+    assert await page.value("getComputedStyle(document.querySelector('.text li')).listStyleType") == "none"
+
+
+async def test_tables_and_code_leave_with_their_form(visit: Visit) -> None:
+    page = visit.page
+    visit.model.script = Script(text=TEXT)
+    await visit.ask("Tell me")
+    await page.value(COPIED)
+    await visit.click(".tools [aria-label='Copy the table']")
+    await visit.click(".tools [aria-label='Copy the code']")
+    await page.until("window.copied.length === 2")
+    table, code = await page.value("window.copied")
+    assert "<td" in table and "Lisbon, old town" in table
+    assert code == "print(1)"
+    await page.value(SAVING)
+    await visit.click(".tools [aria-label^='Save as a spreadsheet']")
+    name, content = await saved(visit)
+    assert name == "Table.csv"
+    assert content.decode("utf-8-sig").splitlines() == [
+        '"City","Hotel in the harbour"',
+        '"Rotterdam","150"',
+        '"Lisbon, old town","120"',
+    ]
+
+
+async def test_the_end_stays_in_view_once_one_has_gone_there(visit: Visit) -> None:
+    page = visit.page
+    visit.model.script = Script(text="One line of an answer.\n\n" * 120, tokens=120, delay_ms=60)
+    await visit.write("Tell me a long story")
+    await page.press("Enter")
+    await page.until(f"{BELOW} > 500")
+    # A reader of the beginning is not moved.
+    assert await page.value("document.querySelector('.question').getBoundingClientRect().top") > 0
+    await visit.click(".to-end")
+    before = await page.value("document.querySelector('.scroller').scrollHeight")
+    await page.until(f"document.querySelector('.scroller').scrollHeight > {before} + 300")
+    assert await page.value(BELOW) < 60
+    await page.until(ANSWERED.format(1))
+
+
+async def test_a_greeting_has_no_mark_of_a_missing_source(visit: Visit) -> None:
+    visit.model.script = Script(text="Hello! How can I help?")
+    await visit.ask("Hello")
+    assert await visit.texts(".marker") == []
+    assert await visit.texts(".answer .note") == []
