@@ -56,6 +56,7 @@ from orc_core.analysis.extractive import analyse_page
 from orc_core.analysis.models import ABBREVIATED_AS, Connection, Entity, PageAnalysis, Relation
 from orc_core.analysis.page_text import masked
 from orc_core.analysis.summaries import is_fit, overview
+from orc_core.documents.not_searched import NotSearched
 from orc_core.documents.passages import header_above, is_column_header, is_row, split_pages
 from orc_core.documents.places import Place, PlaceType
 from orc_core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
@@ -111,7 +112,14 @@ from orc_core.search.vocabulary import shipped_vocabularies
 from orc_core.search.whole_scope import passages_named
 from orc_core.text.headings import distinctive_headings, ends_of_running_heads, find_headings
 from orc_core.text.numbers import find_dates
-from orc_core.text.parts import may_name_parts, named_parts, pages_named, without_pages
+from orc_core.text.parts import (
+    is_about_file,
+    may_name_parts,
+    named_parts,
+    pages_named,
+    parts_of_file,
+    without_pages,
+)
 from orc_core.text.quotes import QuoteFinder, locate
 from orc_core.text.sentences import Piece, sentences, split_pieces
 from orc_core.text.terms import detect_language, is_stop_word, question_words, stems, words
@@ -393,6 +401,9 @@ SEARCH: Mapping[str, Call] = {
     "pages_named, number": lambda text: pages_named(f"page {asked(text)}"),
     "without_pages": lambda text: without_pages(asked(text)),
     "may_name_parts": lambda text: may_name_parts(asked(text)),
+    "is_about_file": lambda text: is_about_file(asked(text)),
+    "parts_of_file": lambda text: parts_of_file(asked(text), [page_of(PAGE)]),
+    "not_searched": lambda text: list(NotSearched().sentences(asked(text), is_found=False)),
     "named_parts": lambda text: named_parts(asked(text), [page_of(PAGE)]),
     "named_parts, page": lambda text: named_parts("page 2, sheet Prices, clause 3.3", [page_of(text)]),
     "named_parts, clause": lambda text: named_parts("section 4 and 3.3", [page_of(text)]),
