@@ -53,7 +53,7 @@ def _reviewed_word() -> bytes:
     line.add_run("64").font.strike = True
     line.add_run("71 a day.")
     document.add_paragraph().add_run("Secret: 999").font.hidden = True
-    comment = document.add_comment(line.runs, text="Ask Ines first.", author="Ole")
+    comment = document.add_comment(line.runs, text="Ask Tilda first.", author="Ole")
     assert comment is not None
     return _saved(document)
 
@@ -104,7 +104,7 @@ def _sheet(rows: list[list[object]], **formats: str) -> bytes:
         sheet.append(row)
     for place, code in formats.items():
         sheet[place].number_format = code
-    sheet["B2"].comment = Comment("Agreed in May.", "Ines")
+    sheet["B2"].comment = Comment("Agreed in May.", "Tilda")
     return _saved(book)
 
 
@@ -172,11 +172,11 @@ def made() -> list[Made]:
         "<title>Sauna</title><p>Costs EUR <s>5</s> 12<sup>1</sup> a visit.<p style='display:none'>Costs EUR 3"
     )
     spans = (
-        "<table><tr><th>House<th>Room<th>Price<tr><td rowspan=2>Double<td>87<td>105<tr><td>88<td>110</table>"
+        "<table><tr><th>House<th>Cabin<th>Price<tr><td rowspan=2>Double<td>87<td>105<tr><td>88<td>110</table>"
     )
     return [
         Made("raised.docx", _raised_word(), (r"410\[3\]|410 ?[³(^]", r"10\^4|10⁴"), ("4103", "104\\b")),
-        Made("reviewed.docx", _reviewed_word(), ("EUR 71", "Ask Ines"), ("64", "Secret")),
+        Made("reviewed.docx", _reviewed_word(), ("EUR 71", "Ask Tilda"), ("64", "Secret")),
         Made("merged.docx", _merged_word(), ("North[^\n]*Crane",), ()),
         Made("symbol.docx", _symbol_word(), ("≤ ?45",), ()),
         Made(
@@ -217,7 +217,7 @@ def made() -> list[Made]:
         ),
         Made("struck.rtf", _rtf(r"The rate is {\strike 85} 97.\par"), ("97",), ("85",)),
         Made("sauna.html", html.encode(), ("12",), ("EUR 3", "\\b5\\b", "121")),
-        Made("rooms.html", spans.encode(), ("Double[^\n]*88[^\n]*110",), ("88: 110|\n\\| 88 \\|",)),
+        Made("cabins.html", spans.encode(), ("Double[^\n]*88[^\n]*110",), ("88: 110|\n\\| 88 \\|",)),
         Made(
             "years.csv",
             b"Country,2019,2020\nDenmark,,8.9\nNorway,7.7,9.1\n",

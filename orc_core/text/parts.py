@@ -31,7 +31,7 @@ _EDGE = re.compile(
     re.IGNORECASE,
 )
 _PAGE_WORD = re.compile(rf"\b{_WORD}(?!\w)", re.IGNORECASE)
-_FILE_NAME = re.compile(r"[^\s\"'“”„‘’«»]+\.[^\W\d_]\w{1,7}\b")
+_IS_FILE_NAME = re.compile(r"\.[^\W\d_]\w{1,7}\W*\Z")
 _QUOTES = "[ \"'“”„‘’«»‹›]{1,3}"
 _ASIDE = re.compile(r" \(hidden \w+\)\Z")
 _CLAUSE = re.compile(
@@ -84,7 +84,8 @@ def may_name_parts(question: str) -> bool:
 
 def is_about_file(question: str) -> bool:
     """Whether the question has no other subject than a file: who wrote it, how many pages it has."""
-    return not has_subject(_FILE_NAME.sub(" ", question))
+    said = (word for word in question.split() if not _IS_FILE_NAME.search(word))
+    return not has_subject(" ".join(said))
 
 
 def parts_of_file(question: str, pages: Sequence[Page]) -> list[Part]:

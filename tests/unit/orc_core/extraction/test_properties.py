@@ -19,7 +19,7 @@ TITLE, AUTHOR = "Harbour tariff", "Tove Aas"
 META = (
     '<office:document-meta xmlns:office="o" xmlns:meta="m" xmlns:dc="d"><office:meta>'
     f"<dc:title>{TITLE}</dc:title><meta:initial-creator>{AUTHOR}</meta:initial-creator>"
-    '<dc:creator>Somebody else</dc:creator><meta:document-statistic meta:page-count="3"/>'
+    '<dc:creator>Jon Sæter</dc:creator><meta:document-statistic meta:page-count="3"/>'
     "</office:meta></office:document-meta>"
 )
 XML_SHEET = (

@@ -140,5 +140,5 @@ def test_a_question_with_a_subject_is_not(question: str) -> None:
 
 def test_what_a_file_says_of_itself_is_no_page_of_it() -> None:
     for question in ("What is on page 5?", "Page 'Properties of the file'"):
-        assert named_parts(question, [*LEASE, SAID]) == []
+        assert 4 not in [part.at for part in named_parts(question, [*LEASE, SAID])]
     assert [part.at for part in named_parts("And the last page?", [SAID, *LEASE])] == [4]
