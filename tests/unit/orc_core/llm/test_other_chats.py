@@ -1,5 +1,6 @@
 """Anthropic, Gemini and Mistral through LangChain's models, at a double of their documented wire forms."""
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 
@@ -38,6 +39,13 @@ class Plan(BaseModel):
     """How a turn is answered."""
 
     question: str
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """What google-genai leaves behind is collected here, below the filters of this file."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(params=SERVERS)
