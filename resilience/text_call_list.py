@@ -138,7 +138,8 @@ WITHOUT_TEXT: Mapping[str, str] = {
             " orc_core/storage/backup.py orc_core/storage/queue.py orc/limits orc/user_limits.py"
             " orc/identity.py"
             " orc/contexts/ids.py orc/contexts/places.py orc/contexts/rights.py orc/contexts/service.py"
-            " orc/contexts/store.py orc/traces orc/api/errors.py",
+            " orc/contexts/store.py orc/conversations/stored.py orc_core/documents/catalog.py"
+            " orc/traces orc/api/errors.py",
         ),
         (
             _SENT_ON,
@@ -148,7 +149,7 @@ WITHOUT_TEXT: Mapping[str, str] = {
             " orc/judges/azure.py orc/judges/model.py orc_core/ocr/azure.py orc_core/ocr/rasterize.py"
             " orc_core/llm/openai_chat.py mcp_server/web/engines.py"
             " orc/tools/mcp_client.py orc/tools/mcp_messages.py orc/api/openai_errors.py"
-            " orc/conversations/turn_log.py orc_core/infra/items.py",
+            " orc/conversations/turn_log.py orc/memory/store.py orc_core/analysis/store.py",
         ),
         (_OWN_QUESTIONS, "orc/trial"),
     )
