@@ -12,22 +12,21 @@ import pytest
 
 from orc.conversations.models import Begun, NewTurn
 from orc.conversations.turn_log import TurnLog
-from orc_core.infra.items import Change
+from orc_core.infra.items import Change, Item, delete, upsert
 from orc_core.names import Owner
-from orc_core.storage.cosmos import client as items
+from orc_core.storage.cosmos import items
 from orc_core.storage.queue import JsonBlobs
 
-begin, wire, write = TurnLog.begin, items._wire, JsonBlobs.write
+begin, wire, write = TurnLog.begin, items._operation, JsonBlobs.write
 
 
 def ignore_etags(patch: pytest.MonkeyPatch) -> None:
     """Cosmos DB: every write takes the place of whatever is there."""
 
-    def unconditional(operation: Change) -> Any:
-        kind = "delete" if operation.kind == "delete" else "upsert"
-        return wire(Change(kind, operation.id, operation.item))
+    def unconditional(change: Change, key: Item) -> Any:
+        return wire(delete(change.id) if change.item is None else upsert(change.item), key)
 
-    patch.setattr(items, "_wire", unconditional)
+    patch.setattr(items, "_operation", unconditional)
 
 
 def share_partitions(patch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from contextvars import copy_context
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -68,21 +66,9 @@ class Database:
         self._opened: list[sqlite3.Connection] = []
         self._here: sqlite3.Connection | None = None
 
-    async def write(self, work: Work[Result], on_result: Callable[[Result], object] | None = None) -> Result:
-        """Run `work` in a new transaction; an exception rolls it back.
-
-        `on_result` is called on the event loop with the result of `work` while that is being stored.
-        """
-        if on_result is None:
-            return await self._run("write", self._writer, "BEGIN IMMEDIATE", work)
-        loop, context = asyncio.get_running_loop(), copy_context()
-
-        def reported(connection: sqlite3.Connection) -> Result:
-            result = work(connection)
-            loop.call_soon_threadsafe(partial(on_result, result), context=context)
-            return result
-
-        return await self._run("write", self._writer, "BEGIN IMMEDIATE", reported)
+    async def write(self, work: Work[Result]) -> Result:
+        """Run `work` in a new transaction; an exception rolls it back."""
+        return await self._run("write", self._writer, "BEGIN IMMEDIATE", work)
 
     async def read(self, work: Work[Result]) -> Result:
         """Run `work` on a snapshot; it must not write."""
@@ -124,26 +110,12 @@ class Database:
         found = await self._look(work) if few else None
         return await self.read(work) if found is None else found
 
-    async def erase(self, *statements: Statement) -> int:
-        """Run deletions as `execute` does; returns the rows changed by all of them.
-
-        The deleted content is then neither in the file nor in its log. If another process still reads an
-        older state of the file, the log is emptied by the next call of `empty_log`.
-        """
-
-        def work(connection: sqlite3.Connection) -> int:
-            before = connection.total_changes
-            for sql, parameters in statements:
-                connection.execute(sql, parameters)
-            return connection.total_changes - before
-
-        changed = await self.write(work)
-        if changed:
-            await self.empty_log()
-        return changed
-
     async def empty_log(self) -> bool:
-        """Move the log's content into the file and truncate the log; False if that has to wait."""
+        """Move the log's content into the file and truncate the log; False if that has to wait.
+
+        What was deleted before is then neither in the file nor in its log. It has to wait while another
+        process reads an older state of the file.
+        """
         return await asyncio.get_running_loop().run_in_executor(self._writer, self._empty_log)
 
     async def migrate(self, *scripts: str) -> None:

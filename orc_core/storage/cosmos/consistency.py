@@ -9,9 +9,9 @@ from azure.cosmos.aio import CosmosClient
 
 from orc_core.errors import DependencyDown, OrcError
 from orc_core.infra.azure import error_translator
+from orc_core.infra.items import STORE
 from orc_core.infra.resilience import CircuitBreaker
 
-STORE = "store"
 SESSION_IS_BEHIND = 1002
 """Sub-status of a 404: the replica that was asked has not seen what this client has seen."""
 
@@ -59,14 +59,12 @@ class CosmosBreaker(CircuitBreaker):
 class BatchTokens:
     """How new a read of a partition has to be to see the last batch there.
 
-    The SDK sees to it after every other write, but forgets the token that answers a batch. A token that
-    is given to the SDK replaces its own: it has to be the newest.
+    The SDK forgets the token that answers a batch, and every write is one. A token that is given to the SDK
+    replaces its own.
     """
 
     def __init__(self) -> None:
         self._tokens: dict[tuple[str, ...], str] = {}
-        self._written: dict[str, str] = {}
-        """By range of partitions, of which a container has few."""
 
     def note(self, partition: Sequence[str], headers: Mapping[str, str]) -> None:
         """Keep the token of a batch's answer, for the next read."""
@@ -76,26 +74,17 @@ class BatchTokens:
         if len(self._tokens) > MOST_TOKENS:
             del self._tokens[next(iter(self._tokens))]
 
-    def note_written(self, headers: Mapping[str, str], _: object = None) -> None:
-        """Keep the token of the answer to any other write; the SDK calls this as its `response_hook`."""
-        if token := headers.get(SESSION_TOKEN):
-            self._written[_range(token)] = _newer(token, self._written.get(_range(token)))
-
     @contextmanager
     def reading(self, partition: Sequence[str]) -> Iterator[str | None]:
         """The token for a read, if one is needed. After the read, the SDK itself knows a newer one."""
         token = self._tokens.get(tuple(partition))
-        yield token and _newer(token, self._written.get(_range(token)))
+        yield token
         if token is not None and self._tokens.get(tuple(partition)) == token:
             del self._tokens[tuple(partition)]
 
 
 _TOKEN = re.compile(r"([^:]+):(-?\d+)#(\d+)")
 """The range of partitions, the version of its replicas and the number of its last write; regions follow."""
-
-
-def _range(token: str) -> str:
-    return token.partition(":")[0]
 
 
 def _newer(token: str, other: str | None) -> str:

@@ -81,7 +81,7 @@ CONTAINERS = (
 
 def items_of(cosmos: Cosmos, name: str) -> CosmosItems:
     """The items of a container; asks for nothing."""
-    return CosmosItems(cosmos.container(name), partition_of(name))
+    return CosmosItems(cosmos.container(name), cosmos.breaker, partition_of(name))
 
 
 def partition_of(name: str) -> list[str]:

@@ -127,7 +127,7 @@ class SqliteItems:
 
     async def read(self, partition: Partition, item_id: str) -> Item | None:
         query = f"SELECT version, body {self._select} AND {self._owned}"
-        found = await self._read(query, [*partition, item_id], is_brief=True)
+        found = await self._read(query, [self._clock(), *partition, item_id], is_brief=True)
         return found[0] if found else None
 
     async def read_some(self, partition: Partition, ids: Sequence[str]) -> list[Item]:
@@ -142,14 +142,25 @@ class SqliteItems:
         limit: int | None = None,
         fields: Sequence[str] = (),
     ) -> list[Item]:
-        known = [
-            Where(name, "=", value) for name, value in zip(self._table.partition, partition, strict=False)
-        ]
-        condition, values = self._condition(All([*known, *conditions]))
+        values: list[object] = []
         chosen = ", ".join(map(self._table.field, fields)) or "version, body"
-        query = f"SELECT {chosen} {self._select} AND {condition}"
+        # Each alternative has an index of its own, and SQLite uses one in each part of a union.
+        whole = conditions[0] if len(conditions) == 1 and not (fields or order or limit) else None
+        alternatives = whole.conditions if isinstance(whole, Some) and whole.conditions else [All(conditions)]
+        parts = []
+        for each in alternatives:
+            names = zip(self._table.partition, partition, strict=False)
+            condition, more = self._condition(
+                All([*(Where(name, "=", value) for name, value in names), each])
+            )
+            parts.append(f"SELECT {chosen} {self._select} AND {condition}")
+            values += [self._clock(), *more]
+        query = " UNION ".join(parts)
         if order:
-            query += f" ORDER BY {self._table.field(order)}{' DESC' if descending else ''}"
+            # What a list names is sought, and then sorted: with "+" no index is read in the order instead.
+            names_some = any(isinstance(each, Where) and each.how == "in" for each in conditions)
+            by = f"{'+' if names_some else ''}{self._table.field(order)}"
+            query += f" ORDER BY {by}{' DESC' if descending else ''}"
         if limit is not None:
             query += " LIMIT ?"
             values.append(limit)
@@ -201,10 +212,8 @@ class SqliteItems:
     async def _read(
         self, query: str, values: Sequence[object], fields: Sequence[str] = (), *, is_brief: bool
     ) -> list[Item]:
-        parameters = (self._clock(), *values)
-
         def work(connection: sqlite3.Connection) -> list[Item]:
-            rows = connection.execute(query, parameters)
+            rows = connection.execute(query, values)
             if fields:
                 return [dict(zip(fields, row, strict=True)) for row in rows]
             return [{**json.loads(body), VERSION: version} for version, body in rows]

@@ -70,41 +70,6 @@ async def test_a_write_that_raises_is_rolled_back_whole(database: Database) -> N
     assert await names(database) == ["a"]
 
 
-async def test_a_result_is_reported_while_it_is_being_stored(database: Database) -> None:
-    caller.set("ada")
-    found: list[tuple[str, str, list[str]]] = []
-
-    def report(result: str) -> None:
-        with closing(sqlite3.connect(database.path)) as other:
-            found.append((result, caller.get(), other.execute("SELECT name FROM items").fetchall()))
-        reported.set()
-
-    def work(connection: sqlite3.Connection) -> str:
-        insert(connection)
-        return "inserted"
-
-    def storing(_connection: object, statement: str) -> None:
-        if statement == "COMMIT":
-            assert reported.wait(5)
-
-    reported = threading.Event()
-    await database.write(lambda connection: connection.set_trace_callback(partial(storing, None)))
-    assert await database.write(work, report) == "inserted"
-    assert found == [("inserted", "ada", [])]
-    assert await names(database) == ["a"]
-
-
-async def test_a_write_that_raises_reports_no_result(database: Database) -> None:
-    def work(_connection: sqlite3.Connection) -> None:
-        raise KeyError("ours")
-
-    found: list[object] = []
-    with pytest.raises(KeyError, match="ours"):
-        await database.write(work, found.append)
-    await asyncio.sleep(0)
-    assert found == []
-
-
 async def test_a_commit_that_fails_does_not_block_the_next_write(database: Database) -> None:
     await database.migrate(
         "CREATE TABLE parts (item TEXT REFERENCES items (name) DEFERRABLE INITIALLY DEFERRED)"
@@ -377,7 +342,8 @@ async def store_and_rewrite(database: Database) -> None:
 
 async def test_what_was_erased_is_in_no_file_while_the_database_is_open(database: Database) -> None:
     await store_and_rewrite(database)
-    assert await database.erase(("DELETE FROM items", ())) == 1
+    assert await database.execute(("DELETE FROM items", ())) == 1
+    await database.empty_log()
     assert stored_in_files(database) == []
 
 
@@ -388,7 +354,8 @@ async def test_what_was_deleted_during_a_long_read_leaves_the_log_with_the_next_
     reader = sqlite3.connect(database.path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM items").fetchone()
-    assert await database.erase(("DELETE FROM items", ())) == 1
+    assert await database.execute(("DELETE FROM items", ())) == 1
+    await database.empty_log()
     assert "orc.db-wal" in stored_in_files(database)
     reader.close()
     assert await database.empty_log()

@@ -31,13 +31,6 @@ async def analyses(cosmos_target: Target, database: str) -> AsyncIterator[Way]:
 
 
 @pytest.fixture
-async def nowhere(cosmos_target: Target, database: str) -> AsyncIterator[Way]:
-    """A container that does not exist."""
-    async with opened(cosmos_target, database, "forgotten") as way:
-        yield way
-
-
-@pytest.fixture
 async def kept(tmp_path: Path) -> AsyncIterator[KeptFiles]:
     async with open_kept_files(tmp_path) as kept:
         yield kept

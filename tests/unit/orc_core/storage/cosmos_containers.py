@@ -8,15 +8,13 @@ from typing import Any, cast
 import pytest
 from azure.core.exceptions import ServiceResponseError
 from azure.cosmos.aio import ContainerProxy
-from azure.cosmos.exceptions import CosmosHttpResponseError
 
 from devkit.azure.targets import Target
-from orc_core.storage.cosmos.client import Container, open_client, store_breaker
+from orc_core.storage.cosmos.client import open_client, store_breaker
 from orc_core.storage.cosmos.containers import create_containers, partition_of
 from orc_core.storage.cosmos.items import CosmosItems
-from orc_core.storage.sqlite.tables import OWNER
 
-WRITES = {"create_item", "upsert_item", "replace_item", "delete_item", "execute_item_batch"}
+WRITES = {"execute_item_batch"}
 Hook = Callable[[], Awaitable[object]]
 
 
@@ -37,13 +35,8 @@ async def opened(target: Target, database: str, container: str) -> AsyncIterator
     """A container over a separate client, as each process has one."""
     assert target.key is not None
     async with open_client(target.url, target.key) as client:
-        partition = OWNER if container == "forgotten" else partition_of(container)
-        yield Way(client.get_database_client(database).get_container_client(container), partition)
-
-
-def refusal(status: int) -> CosmosHttpResponseError:
-    """What the SDK raises where the service says no."""
-    return CosmosHttpResponseError(status_code=status, message="injected")  # type: ignore[no-untyped-call]
+        proxy = client.get_database_client(database).get_container_client(container)
+        yield Way(proxy, partition_of(container))
 
 
 class Killed(Exception):
@@ -62,8 +55,8 @@ class Way:
     """The SDK's container with what may happen on the way to it.
 
     Each of `before_writes` runs before one write arrives, in turn. The answers to the next `losses` writes
-    are lost, which have taken effect; the write right after such a one is answered. All reads fail with
-    `failure`. `writes` took effect, `reads` went out, `partitions` are what the queries among them asked.
+    are lost, which have taken effect; the write right after such a one is answered. `writes` took effect,
+    `reads` went out, `partitions` are what the queries among them asked.
     """
 
     def __init__(self, proxy: ContainerProxy, partition: Sequence[str]) -> None:
@@ -72,7 +65,6 @@ class Way:
         self.before_writes: list[Hook] = []
         self.losses = 0
         self._has_lost = False
-        self.failure: Exception | None = None
         self.writes: list[str] = []
         self.reads: list[str] = []
         self.partitions: list[list[str] | None] = []
@@ -80,8 +72,7 @@ class Way:
     @property
     def items(self) -> CosmosItems:
         """The container as stores take it."""
-        container = Container(cast("ContainerProxy", self), store_breaker())
-        return CosmosItems(container, self._partition)
+        return CosmosItems(cast("ContainerProxy", self), store_breaker(), self._partition)
 
     async def read_item(self, *args: Any, **options: Any) -> Any:
         self._read("read_item")
@@ -98,8 +89,6 @@ class Way:
 
     def _read(self, name: str) -> None:
         self.reads.append(name)
-        if self.failure is not None:
-            raise self.failure
 
     async def _write(self, name: str, *args: Any, **options: Any) -> Any:
         if self.before_writes:

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
 
 import pytest
 
 from orc_core.analysis.models import AnalysisStatus, DocumentAnalysis, Entity, PageAnalysis, Relation
 from orc_core.analysis.store import AnalysisStore
-from orc_core.errors import DependencyDown
-from tests.unit.orc_core.storage.cosmos_containers import Killed, Way, kill, pass_by, refusal
+from tests.unit.orc_core.storage.cosmos_containers import Killed, Way, kill, pass_by
 
 FIRST = DocumentAnalysis(document_id="d1", etag="1", method="extractive", pages=300)
 AGAIN = FIRST.model_copy(update={"etag": "2"})
@@ -171,32 +169,6 @@ async def test_a_turn_asks_point_reads(analyses: Way, store: AnalysisStore) -> N
     assert analyses.reads == ["read_item"] * 5
     await store.pages("d1")
     assert analyses.partitions == [["d1"]]
-
-
-Read = Callable[[AnalysisStore], Awaitable[object]]
-READING: dict[str, Read] = {
-    "get": lambda store: store.get(["d1"]),
-    "pages": lambda store: store.pages("d1"),
-    "some pages": lambda store: store.pages("d1", [1]),
-    "save": lambda store: store.save(FIRST),
-    "save_pages": lambda store: store.save_pages(FIRST, PAGES[:1]),
-    "copy": lambda store: store.copy("d2", FIRST),
-    "delete": lambda store: store.delete("d1"),
-}
-
-
-@pytest.mark.parametrize("read", READING.values(), ids=READING)
-async def test_a_read_that_fails_is_an_error(analyses: Way, store: AnalysisStore, read: Read) -> None:
-    analyses.failure = refusal(403)
-    with pytest.raises(DependencyDown) as down:
-        await read(store)
-    assert down.value.dependency == "store"
-
-
-@pytest.mark.parametrize("read", READING.values(), ids=READING)
-async def test_a_container_that_is_not_there_is_an_error(nowhere: Way, read: Read) -> None:
-    with pytest.raises(DependencyDown):
-        await read(AnalysisStore(nowhere.items))
 
 
 async def _save_all(store: AnalysisStore, analyses: list[DocumentAnalysis]) -> None:

@@ -1,15 +1,13 @@
 """The catalog in Cosmos DB where writes are lost, race or fail."""
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from orc_core.documents.catalog import Catalog
-from orc_core.errors import DependencyDown
 from orc_core.models import BlobProperties, Document, StoredFile
 from orc_core.names import BlobPath, Owner
-from tests.unit.orc_core.storage.cosmos_containers import Way, pass_by, refusal
+from tests.unit.orc_core.storage.cosmos_containers import Way, pass_by
 
 OWNER = Owner("acme", "ann", "c1")
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -104,56 +102,6 @@ async def test_a_turn_asks_point_reads_of_one_partition(documents: Way, catalog:
     await catalog.list_in(OWNER)
     await catalog.get(OWNER, [*ids, *map(str, range(20))])
     assert documents.partitions == [["acme", "ann", "c1"]] * 2
-
-
-@pytest.mark.parametrize(
-    "hostile", ["x/../../../colls/conversations/docs/head", "x?y", "x#y", "x\\y", "x" * 2000, "x y", ""]
-)
-async def test_an_id_that_leads_elsewhere_is_not_asked_for(
-    documents: Way, catalog: Catalog, hostile: str
-) -> None:
-    assert await catalog.get(OWNER, [hostile]) == []
-    assert documents.reads == ([] if hostile else ["read_item"])
-
-
-Read = Callable[[Catalog], Awaitable[object]]
-READING: dict[str, Read] = {
-    "get": lambda catalog: catalog.get(OWNER, [SEEN.document_id]),
-    "get many": lambda catalog: catalog.get(OWNER, [SEEN.document_id, *map(str, range(20))]),
-    "list_in": lambda catalog: catalog.list_in(OWNER),
-    "advance": lambda catalog: catalog.advance(READ),
-    "duplicates": lambda catalog: catalog.duplicates(OWNER, "5"),
-    "stored_bytes": lambda catalog: catalog.stored_bytes("acme"),
-    "unfinished": lambda catalog: catalog.unfinished(),
-    "live_files": lambda catalog: catalog.live_files([SEEN]),
-    "files_of": lambda catalog: catalog.files_of(SEEN.path),
-    "drop_files": lambda catalog: catalog.drop_files([stored("file-1")]),
-    "delete": lambda catalog: catalog.delete(SEEN.path),
-    "ping": lambda catalog: catalog.ping(),
-}
-
-
-@pytest.mark.parametrize("read", READING.values(), ids=READING)
-async def test_a_read_that_fails_is_an_error(documents: Way, catalog: Catalog, read: Read) -> None:
-    documents.failure = refusal(403)
-    with pytest.raises(DependencyDown) as down:
-        await read(catalog)
-    assert down.value.dependency == "store"
-
-
-@pytest.mark.parametrize("status", [400, 408, 410, 429, 500, 503])
-async def test_however_a_read_fails_nothing_looks_absent(
-    documents: Way, catalog: Catalog, status: int
-) -> None:
-    documents.failure = refusal(status)
-    with pytest.raises(DependencyDown):
-        await catalog.get(OWNER, [SEEN.document_id])
-
-
-@pytest.mark.parametrize("read", READING.values(), ids=READING)
-async def test_a_container_that_is_not_there_is_an_error(nowhere: Way, read: Read) -> None:
-    with pytest.raises(DependencyDown):
-        await read(Catalog(nowhere.items))
 
 
 def _named(name: str) -> Document:

@@ -12,6 +12,7 @@ from orc_core.infra.resilience import CircuitOpen
 from orc_core.storage.cosmos import consistency as cosmos_sessions
 from orc_core.storage.cosmos.client import open_client, open_cosmos
 from orc_core.storage.cosmos.consistency import SESSION_TOKEN, BatchTokens, CosmosBreaker
+from orc_core.storage.cosmos.containers import items_of
 
 pytestmark = pytest.mark.slow
 
@@ -45,9 +46,9 @@ async def silent(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SilentServer]
 
 async def test_all_calls_to_a_service_that_hangs_fail_together_and_soon(silent: SilentServer) -> None:
     cosmos = open_cosmos(silent.url, "aGVsbG8=", "orc")
-    container = cosmos.container("conversations")
+    items = items_of(cosmos, "conversations")
     started = time.monotonic()
-    failed = await asyncio.gather(*(container.read("a", ["b"]) for _ in range(20)), return_exceptions=True)
+    failed = await asyncio.gather(*(items.read(["b"], "a") for _ in range(20)), return_exceptions=True)
     assert time.monotonic() - started < 5 * ENTER_SECONDS
     assert {type(each) for each in failed} <= {DependencyDown, CircuitOpen}
     assert silent.connections <= 2
@@ -82,7 +83,7 @@ async def test_a_cancelled_call_leaves_the_others_waiting(silent: SilentServer) 
 
 async def test_closing_does_not_wait_for_a_connection(silent: SilentServer) -> None:
     cosmos = open_cosmos(silent.url, "aGVsbG8=", "orc")
-    reading = asyncio.create_task(cosmos.container("conversations").read("a", ["b"]))
+    reading = asyncio.create_task(items_of(cosmos, "conversations").read(["b"], "a"))
     await asyncio.sleep(0.1)
     started = time.monotonic()
     await cosmos.close()
@@ -114,13 +115,8 @@ def test_of_batches_at_the_same_time_the_newer_token_stays(first: str, second: s
         assert token == newest
 
 
-def test_a_token_of_another_write_counts_in_its_range_alone() -> None:
+def test_a_token_is_given_to_one_read_of_its_partition() -> None:
     batches = noted("0:-1#5")
-    batches.note_written({SESSION_TOKEN: "1:-1#9"})
-    batches.note_written({SESSION_TOKEN: "0:-1#4"})
-    with batches.reading(["b"]) as token:
-        assert token is None
-    with batches.reading(["a"]) as token:
-        assert token == "0:-1#5"
-    with batches.reading(["a"]) as token:
-        assert token is None
+    for partition, expected in (("b", None), ("a", "0:-1#5"), ("a", None)):
+        with batches.reading([partition]) as token:
+            assert token == expected

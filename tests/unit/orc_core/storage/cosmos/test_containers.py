@@ -8,8 +8,9 @@ from devkit.azure.cosmos import database
 from devkit.azure.targets import Target
 from orc_core.errors import DependencyDown
 from orc_core.infra.azure import DependencyMisconfigured
+from orc_core.infra.items import create
 from orc_core.storage.cosmos.client import open_client
-from orc_core.storage.cosmos.containers import CONTAINERS, OWNER_KEY, create_containers
+from orc_core.storage.cosmos.containers import CONTAINERS, OWNER_KEY, create_containers, items_of
 
 
 async def containers_of(target: Target, name: str) -> dict[str, dict[str, Any]]:
@@ -45,12 +46,10 @@ async def test_containers_are_made_as_the_data_says(cosmos_target: Target) -> No
 
 async def test_what_is_there_stays_as_it_is(cosmos_target: Target) -> None:
     async with database(cosmos_target) as open_database:
-        partition = ("acme", "ada", "c-1")
-        key = dict(zip(("organization_id", "user_id", "conversation_id"), partition, strict=True))
-        container = open_database().container("documents")
-        await container.create({"id": "a", **key})
+        partition, items = ("acme", "ada", "c-1"), items_of(open_database(), "documents")
+        await items.write(partition, create({"id": "a"}))
         await create_containers(cosmos_target.url, cosmos_target.key or "", open_database.name)
-        assert await container.read("a", partition) is not None
+        assert await items.read(partition, "a") is not None
 
 
 async def test_an_account_that_does_not_answer_is_down() -> None:
