@@ -45,8 +45,8 @@ asks who is calling."""
 MAX_QUESTION_BYTES = 1024 * 1024
 OPENAI_PREFIXES = ("/v1", f"{PREFIX}/v1")
 """Clients of OpenAI's interface have one address to set; a host of functions serves the second one only."""
-MAX_COMPLETION_BYTES = 32 * MAX_QUESTION_BYTES
-"""A chat completion may have files in its messages, in base64."""
+MAX_COMPLETION_BYTES = 8 * MAX_QUESTION_BYTES
+"""A chat completion has all messages of its chat."""
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
 
 
@@ -97,7 +97,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
     app.state.authenticator = build_authenticator(settings)
     app.state.admin_role = settings.admin_role
     app.state.sign_in = me.SignIn.of(settings)
-    app.add_middleware(UserLimits, settings=settings, body_bytes=MAX_QUESTION_BYTES)
+    app.add_middleware(UserLimits, settings=settings)
     upload_bytes = settings.max_upload_bytes * documents.MAX_FILES_PER_UPLOAD
     app.add_middleware(
         AuthMiddleware,

@@ -1,8 +1,5 @@
 """Chat completions in OpenAI's form: the bodies of requests, and answers with numbered sources."""
 
-import base64
-import binascii
-import mimetypes
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,15 +22,15 @@ MODEL = "orc"
 WITH_SOURCES = "orc-markdown"
 """The model whose answers end in a list of their sources, for clients that show no annotations."""
 MAX_MESSAGES = 500
-MAX_PARTS = MAX_FILES = 50
+MAX_PARTS = 50
 MAX_CHARACTERS = 1024 * 1024
+UPLOAD = "Upload files to /api/conversations/ID/documents, and send that ID as x-session-id."
 TASK = "### Task:"
 """How the prompts of Open WebUI for titles, tags and suggestions begin."""
 PIECE_CHARACTERS = 120
 """Text in one chunk of a stream."""
 
 Json = dict[str, Any]
-_DATA_URL = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,")
 _PIECE = re.compile(rf".{{1,{PIECE_CHARACTERS}}}", re.DOTALL)
 _SOURCES = "\n\n**Sources**\n\n"
 _NUMBERED = re.compile(r" ?\[[0-9]{1,4}\]")
@@ -46,39 +43,11 @@ class _Lenient(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class FilePart(_Lenient):
-    """A file in a message, as a data URL."""
-
-    filename: str | None = None
-    file_data: str | None = Field(default=None, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The name of the file; one without a name is called after its type."""
-        if self.filename:
-            return self.filename
-        media_type = (self.file_data or "")[len("data:") :].partition(";")[0]
-        return f"file{mimetypes.guess_extension(media_type) or ''}"
-
-    def decode(self) -> bytes:
-        """The bytes. Raises InvalidInput if there are none, such as for a file named by an id."""
-        encoded = self.file_data or ""
-        if (prefix := _DATA_URL.match(encoded)) is None:
-            raise InvalidInput(
-                "Send files as data URLs: data:application/pdf;base64,...", field="file.file_data"
-            )
-        try:
-            return base64.b64decode(encoded[prefix.end() :], validate=True)
-        except (binascii.Error, ValueError) as exc:
-            raise InvalidInput("The file is not valid base64.", field="file.file_data") from exc
-
-
 class Part(_Lenient):
-    """One part of a message: text, or a file."""
+    """One part of a message."""
 
     type: str
     text: str = ""
-    file: FilePart | None = None
 
 
 class Message(_Lenient):
@@ -89,19 +58,14 @@ class Message(_Lenient):
 
     @property
     def text(self) -> str:
-        """The text of all parts. Raises InvalidInput for parts that are neither text nor a file."""
+        """The text of all parts. Raises InvalidInput for other parts."""
         if isinstance(self.content, str):
             return self.content
         parts = self.content or []
-        if other := [part.type for part in parts if part.type not in ("text", "file", "refusal")]:
-            raise InvalidInput(f"Parts of type {other[0]!r} cannot be used.", field="messages")
+        if other := [part.type for part in parts if part.type not in ("text", "refusal")]:
+            how = f" {UPLOAD}" if other[0] == "file" else ""
+            raise InvalidInput(f"Parts of type {other[0]!r} cannot be used.{how}", field="messages")
         return "\n".join(part.text for part in parts if part.type == "text")
-
-    @property
-    def files(self) -> list[FilePart]:
-        """The files among its parts; those of other roles than the user's do not count, as their text."""
-        parts = self.content if isinstance(self.content, list) and self.role == "user" else []
-        return [part.file or FilePart() for part in parts if part.type == "file"]
 
 
 class StreamOptions(_Lenient):
@@ -134,7 +98,7 @@ class CompletionRequest(_Lenient):
     max_tokens: int | None = Field(default=None, ge=1, description="counts for tasks only")
 
     def check(self) -> None:
-        """Raises InvalidInput if the request asks for what cannot be done, or has too much text or files."""
+        """Raises InvalidInput if the request asks for what cannot be done, or has too much text."""
         asked = {
             "n": self.n not in (None, 1),
             # Open WebUI offers tools with each question; a model that calls none answers as usual.
@@ -148,8 +112,6 @@ class CompletionRequest(_Lenient):
             raise InvalidInput(
                 f"The messages may have {MAX_CHARACTERS:,} characters together.", field="messages"
             )
-        if sum(len(message.files) for message in self.messages) > MAX_FILES:
-            raise InvalidInput(f"The messages may have {MAX_FILES} files together.", field="messages")
 
     @property
     def writer(self) -> str | None:

@@ -95,24 +95,16 @@ def _request(scope: Scope, prefix: str) -> Iterator[tuple[Span, dict[str, str | 
 MOST_FOLLOWED = 20
 """Each stream of a conversation reads the stores now and then, so there are fewer of them than of others."""
 _CONVERSATION_EVENTS = re.compile(r"/api/conversations/[^/]+/events")
-UPLOADS_IN_MEMORY = 5
-"""A completion's files are in memory, unlike those of a form: they count as so many uploads."""
 
 
 class UserLimits:
-    """ASGI middleware behind the one that authenticates. A request counts until its response has ended.
+    """ASGI middleware behind the one that authenticates. A request counts until its response has ended."""
 
-    `body_bytes`: a completion whose body may be longer has files.
-    """
-
-    def __init__(self, app: ASGIApp, settings: Settings, *, body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._body_bytes = body_bytes
         self._uploads = UserLimit(settings.uploads_per_user, "uploads")
         self._streams = UserLimit(settings.streams_per_user, "streams of events")
         self._followed = UserLimit(min(MOST_FOLLOWED, settings.streams_per_user), "conversations open")
-        most = max(1, settings.uploads_per_user // UPLOADS_IN_MEMORY)
-        self._completions = UserLimit(most, "questions with files")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -128,10 +120,8 @@ class UserLimits:
         if is_post and path.endswith("/documents"):
             return [self._uploads]
         if is_post and path.endswith("/chat/completions"):
-            length = Headers(scope=scope).get("content-length", "")
-            is_short = length.isdecimal() and int(length) <= self._body_bytes
             # Whether it is a stream is said in the body only.
-            return [self._streams] if is_short else [self._streams, self._completions]
+            return [self._streams]
         if _CONVERSATION_EVENTS.fullmatch(path):
             return [self._streams, self._followed]
         is_stream = path.endswith(("/events", "/stream"))

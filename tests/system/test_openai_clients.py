@@ -1,11 +1,8 @@
 """The OpenAI-compatible interface, called by OpenAI's own SDK and by LangChain's client of it."""
 
-import base64
 import json
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -211,59 +208,6 @@ def test_the_history_of_the_client_is_used_and_its_system_prompt_is_not(
     assert "Hello Ann." in prompts
     assert "name?" in prompts
     assert "pirate" not in prompts
-
-
-def test_a_file_in_a_message_becomes_a_document_once(
-    client: openai.OpenAI, running: InProcess, double: OpenAIDouble
-) -> None:
-    conversation_id = new_id()
-    data = "data:text/plain;base64," + base64.b64encode(QUAY).decode()
-    file = {"type": "file", "file": {"filename": "quay.txt", "file_data": data}}
-    messages: list[Any] = [{"role": "user", "content": [{"type": "text", "text": QUESTION}, file]}]
-    for _ in range(2):
-        double.script = Script(replies=[CITED])
-        answered = client.chat.completions.create(
-            model="orc", messages=messages, extra_headers={"x-session-id": conversation_id}
-        )
-        assert (answered.choices[0].message.annotations or [])[0].url_citation.title == "quay.txt, page 1"
-    other = "data:text/plain;base64," + base64.b64encode(b"Another text.").decode()
-    messages[0]["content"][1]["file"]["file_data"] = other
-    client.chat.completions.create(
-        model="orc", messages=messages, extra_headers={"x-session-id": conversation_id}
-    )
-    with running.client("", "acme") as http:
-        listed = http.get(f"/conversations/{conversation_id}/documents").json()["documents"]
-    assert len(listed) == 2
-    assert re.fullmatch(r"quay-[0-9a-f]{8}\.txt", listed[1]["blob_name"])
-
-
-def test_files_of_one_name_that_come_at_the_same_time_are_both_kept(
-    client: openai.OpenAI, running: InProcess, double: OpenAIDouble
-) -> None:
-    conversation_id = new_id()
-
-    def send(text: str) -> None:
-        data = "data:text/plain;base64," + base64.b64encode(text.encode()).decode()
-        file: Any = {"type": "file", "file": {"filename": "quay.txt", "file_data": data}}
-        content: Any = [{"type": "text", "text": QUESTION}, file]
-        # A conversation answers one question at a time; the file of a refused one is kept all the same.
-        with suppress(openai.ConflictError):
-            client.chat.completions.create(
-                model="orc",
-                messages=[{"role": "user", "content": content}],
-                extra_headers={"x-session-id": conversation_id},
-            )
-
-    texts = [f"The quay {number} opens at seven." for number in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(send, texts))
-    with running.client("", "acme") as http:
-        listed = http.get(f"/conversations/{conversation_id}/documents").json()["documents"]
-        kept = [
-            http.get(f"/conversations/{conversation_id}/documents/{each['document_id']}/content").text
-            for each in listed
-        ]
-    assert sorted(kept) == texts
 
 
 @pytest.mark.parametrize("way", ["x-session-id", "x-openwebui-chat-id", "metadata"])

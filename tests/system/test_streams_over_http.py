@@ -13,7 +13,6 @@ from tests.system.steps import (
     ask,
     come_back,
     conversation_with,
-    new_id,
     turns_of,
     wait_until,
 )
@@ -146,37 +145,3 @@ def test_a_turn_without_readers_is_finished_and_stored(
     with ann.stream("POST", "/orc", json=body, headers=STREAM) as response:
         read_up_to(read_events(response), "token")
     wait_until(lambda: turns_of(ann, conversation_id)[0]["status"] == "committed", "the turn has been stored")
-
-
-def test_a_reader_that_has_everything_is_asked_not_to_come_back(
-    ann: httpx.Client, conversation_id: str, double: OpenAIDouble
-) -> None:
-    events = ask_streaming(ann, question="When?", conversation_id=conversation_id)
-    turn = f"/conversations/{conversation_id}/turns/{events[0][2]['turn_id']}"
-    for after in (len(events), len(events) + 1000):
-        response = ann.get(f"{turn}/events", headers={"last-event-id": str(after)})
-        assert (response.status_code, response.content) == (204, b"")
-
-
-def test_a_stream_that_broke_is_taken_up_by_its_key_and_asks_once(
-    ann: httpx.Client, conversation_id: str, double: OpenAIDouble
-) -> None:
-    double.script = SLOWLY.model_copy()
-    body = {"question": "When?", "conversation_id": conversation_id}
-    headers = {**STREAM, "idempotency-key": new_id()}
-    with ann.stream("POST", "/orc", json=body, headers=headers) as response:
-        before = read_up_to(read_events(response), "token")
-    headers["last-event-id"] = str(before[-1][0])
-    with ann.stream("POST", "/orc", json=body, headers=headers) as response:
-        assert response.headers["x-turn-id"] == before[0][2]["turn_id"]
-        check_ended([*before, *read_events(response)])
-    assert len(turns_of(ann, conversation_id)) == 1
-
-
-@pytest.mark.parametrize("last", ["-1", "x", "1.5"])
-def test_a_last_event_id_that_is_no_number_is_refused(
-    last: str, ann: httpx.Client, conversation_id: str
-) -> None:
-    url = f"/conversations/{conversation_id}/turns/{new_id()}/events"
-    response = ann.get(url, headers={"last-event-id": last})
-    assert (response.status_code, response.json()["errors"][0]["field"]) == (422, "last-event-id")

@@ -1,14 +1,10 @@
 """`/v1/models` and `/v1/chat/completions`: the turns of `/api/chat` for clients of OpenAI's interface."""
 
-import asyncio
-import hashlib
 import json
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
-from pathlib import PurePath
 from typing import Annotated, Any
-from weakref import WeakValueDictionary
 
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
@@ -20,7 +16,6 @@ from orc.api.completions import (
     WITH_SOURCES,
     Completion,
     CompletionRequest,
-    FilePart,
     Json,
     NumberedSource,
     error_of,
@@ -40,27 +35,19 @@ from orc.api.responses import (
 )
 from orc.api.routes.chat import ClientId, chat_turn
 from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
-from orc.bootstrap import App
 from orc.check_words import summary_words
 from orc.events import Done, Event, Failed, Stopped, Tool
-from orc.identity import Principal
 from orc.problems import problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc_core.errors import INTERNAL, DocumentTooLarge, InvalidInput, UnsafeName
-from orc_core.infra.exhaustion import TEMPORARY, naming_the_disk
-from orc_core.infra.temporary_folders import temporary_folder
+from orc_core.errors import INTERNAL, InvalidInput
 from orc_core.models import Usage
-from orc_core.names import Owner, name_for_upload
 
 router = APIRouter(tags=["openai"])
 logger = logging.getLogger(__name__)
 
 _CREATED = 1_763_769_600
 """Clients want a date of each model; this is that of the first version of this interface."""
-
-_naming: WeakValueDictionary[Owner, asyncio.Lock] = WeakValueDictionary()
-"""Held for a conversation while its new files get their names."""
 
 _Session = Annotated[str | None, Header(max_length=200, description="names the conversation; empty: none")]
 _ChatId = Annotated[str | None, Header(max_length=200, description="the same; Open WebUI sends it")]
@@ -143,7 +130,7 @@ async def chat_completions(
     x_openwebui_chat_id: _ChatId = None,
     x_orc_task: _Task = None,
 ) -> Response:
-    """Answer the last message. Files in messages become documents of the conversation, each once."""
+    """Answer the last message."""
     body.check()
     prompt = body.messages[-1].text if x_orc_task else body.task
     if prompt is not None:
@@ -155,7 +142,6 @@ async def chat_completions(
     asked = _chat_request(body, session)
     turn = await chat_turn(asked, request, app, caller, trace, client_id, idempotency_key)
     owner = caller.owner_of(str(turn.conversation_id))
-    turn = turn.model_copy(update={"blob_names": await _store_files(body, caller, owner, app)})
     log = await app.turn_service.start(turn, caller)
     writing = _Writing(body, turn, f"{request.url.scheme}://{request.url.netloc}/api")
     named = {SESSION_HEADER: owner.conversation_id, **turn_headers(log.conversation_id, log.turn_id)}
@@ -188,48 +174,6 @@ def _chat_request(body: CompletionRequest, session: str | None) -> ChatRequest:
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
         raise InvalidInput(first["msg"], field=".".join(map(str, first["loc"]))) from exc
-
-
-async def _store_files(body: CompletionRequest, caller: Principal, owner: Owner, app: App) -> list[str]:
-    """Store the files of the messages that are not there yet; returns the names of those in the question."""
-    named: list[str] = []
-    files = [(file, message is body.messages[-1]) for message in body.messages for file in message.files]
-    if not files:
-        return named
-    # Another request may store a file of the same name, which one of them would replace.
-    async with _naming.setdefault(owner, asyncio.Lock()):
-        known = {document.sha256: document.blob_name for document in await app.library.list_documents(owner)}
-        for file, is_asked in files:
-            content = await asyncio.to_thread(file.decode)
-            digest = hashlib.sha256(content).hexdigest()
-            if digest not in known:
-                name = _free_name(file, digest, known.values())
-                async with app.uploads.counted(caller, len(content)):
-                    known[digest] = await _store(content, name, owner, app)
-            if is_asked:
-                named.append(known[digest])
-    await app.log.ensure_conversation(owner)
-    return named
-
-
-def _free_name(file: FilePart, digest: str, taken: Any) -> str:
-    try:
-        name = name_for_upload(file.name)
-    except UnsafeName as exc:
-        raise InvalidInput(exc.message, field="file.filename") from exc
-    if name not in taken:
-        return name
-    path = PurePath(name)
-    return f"{path.stem}-{digest[:8]}{path.suffix}"
-
-
-async def _store(content: bytes, name: str, owner: Owner, app: App) -> str:
-    if len(content) > (limit := app.settings.max_upload_bytes):
-        raise DocumentTooLarge(f"The file has {len(content):,} bytes; at most {limit:,} are taken.")
-    with naming_the_disk(*TEMPORARY), temporary_folder() as folder:
-        copy = folder / "upload"
-        await asyncio.to_thread(copy.write_bytes, content)
-        return (await app.library.upload(owner, name, copy)).blob_name
 
 
 def _task_completion(body: CompletionRequest, text: str, usage: Usage, trace: str) -> Json:

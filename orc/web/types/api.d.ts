@@ -291,10 +291,6 @@ export interface Schemas {
     reason: string;
     code: string | null;
   };
-  FilePart: {
-    filename: string | null;
-    file_data: string | null;
-  };
   FileRef: {
     file_id: string;
     blob_name: string;
@@ -449,7 +445,6 @@ export interface Schemas {
   Part: {
     type: string;
     text: string;
-    file: Schemas["FilePart"] | null;
   };
   PlaceType: "session" | "organization" | "folder" | "usecase" | "workspace";
   Plan: {

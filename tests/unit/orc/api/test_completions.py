@@ -1,6 +1,5 @@
 """Answers with numbered sources: what looks like a checked citation is one, and names its own page."""
 
-import base64
 from collections.abc import Mapping
 
 import pytest
@@ -165,31 +164,15 @@ def request(*parts: Mapping[str, object], role: str = "user", times: int = 1) ->
     return CompletionRequest.model_validate({"messages": [{"role": role, "content": list(parts)}] * times})
 
 
-FILE = {"file_data": "data:application/pdf;base64," + base64.b64encode(b"%PDF").decode()}
+def test_a_file_is_refused_with_the_way_to_upload_it() -> None:
+    with pytest.raises(InvalidInput, match="Upload files to /api/conversations/ID/documents"):
+        request({"type": "file", "file": {"filename": "quay.pdf"}}).check()
 
 
-def test_a_file_without_a_name_is_called_after_its_type() -> None:
-    [file] = request({"type": "file", "file": FILE}).messages[0].files
-    assert file.name == "file.pdf"
-
-
-def test_a_part_that_lacks_its_file_is_refused() -> None:
-    [file] = request({"type": "file"}).messages[0].files
-    with pytest.raises(InvalidInput):
-        file.decode()
-
-
-def test_files_of_the_system_are_ignored_as_its_text_is() -> None:
-    assert request({"type": "file", "file": FILE}, role="system").messages[0].files == []
-
-
-def test_text_and_files_of_all_messages_are_limited() -> None:
-    for part in ({"type": "text", "text": "a" * 1024}, {"type": "file", "file": FILE}):
-        request(part, times=50).check()
+def test_the_text_of_all_messages_is_limited() -> None:
+    request({"type": "text", "text": "a" * 1024}, times=50).check()
     with pytest.raises(InvalidInput, match="1,048,576 characters"):
         request({"type": "text", "text": "a" * 3000}, times=400).check()
-    with pytest.raises(InvalidInput, match="50 files"):
-        request({"type": "file", "file": FILE}, times=51).check()
 
 
 def test_closest_passages_are_distinct_from_an_answer() -> None:

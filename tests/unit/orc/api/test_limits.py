@@ -166,26 +166,6 @@ async def test_completions_count_as_streams(client: httpx.AsyncClient, gate: Gat
     assert [(await each).status_code for each in under_way] == [200, 200]
 
 
-async def test_few_completions_with_files_are_in_memory_at_a_time(
-    client: httpx.AsyncClient, gate: Gate
-) -> None:
-    async def body() -> AsyncIterator[bytes]:
-        await gate.wait()
-        yield b"{}"
-
-    async def complete() -> httpx.Response:
-        headers = {**ANN, "content-type": "application/json"}
-        return await client.post("http://127.0.0.1/v1/chat/completions", content=body(), headers=headers)
-
-    under_way = asyncio.create_task(complete())
-    await gate.until(1)
-    refused = await complete()
-    assert (refused.status_code, refused.json()["error"]["type"]) == (429, "rate_limit_error")
-    assert int(refused.headers["retry-after"]) > 0
-    gate.open.set()
-    assert (await under_way).status_code == 400
-
-
 async def test_an_organization_stores_so_many_bytes(client: httpx.AsyncClient) -> None:
     conversation = f"/conversations/{uuid.uuid4()}"
 
