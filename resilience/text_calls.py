@@ -58,7 +58,12 @@ from orc_core.analysis.page_text import masked
 from orc_core.analysis.summaries import is_fit, overview
 from orc_core.documents.passages import header_above, is_column_header, is_row, split_pages
 from orc_core.documents.places import Place, PlaceType
-from orc_core.documents.unknown_files import is_name_or_its_end, unknown_files, unknown_files_note
+from orc_core.documents.unknown_files import (
+    is_name_or_its_end,
+    unknown_files,
+    unknown_files_note,
+    without_files,
+)
 from orc_core.grounding import checks
 from orc_core.grounding.citations import CitationWriter, as_said
 from orc_core.grounding.claims import Claims, has_content, only_introduces
@@ -104,6 +109,7 @@ from orc_core.search.candidates import question_terms
 from orc_core.search.document_match import name_parts, reported_periods, score_names
 from orc_core.search.fuzzy import edits, misspelling_of, resembles
 from orc_core.search.hybrid import cover, search_in_memory, vector_weight
+from orc_core.search.mentions import compares, continues
 from orc_core.search.postings import InMemoryIndex, index_passages
 from orc_core.search.query import cover_period, find_periods, parse_question
 from orc_core.search.ranking import rank_briefly, rank_passages
@@ -112,6 +118,7 @@ from orc_core.search.whole_scope import passages_named
 from orc_core.text.headings import distinctive_headings, ends_of_running_heads, find_headings
 from orc_core.text.numbers import find_dates
 from orc_core.text.parts import may_name_parts, named_parts, pages_named, without_pages
+from orc_core.text.provenance import is_inserted, is_pasted, own_words
 from orc_core.text.quotes import QuoteFinder, locate
 from orc_core.text.sentences import Piece, sentences, split_pieces
 from orc_core.text.terms import detect_language, is_stop_word, question_words, stems, words
@@ -365,7 +372,13 @@ TEXT: Mapping[str, Call] = {
     "detect_language": lambda text: detect_language(text.split()),
     "stems": lambda text: stems([text], "en"),
     "find_dates": find_dates,
+    "compares": compares,
+    "continues": continues,
+    "is_inserted": is_inserted,
+    "is_pasted": is_pasted,
     "is_small_talk": is_small_talk,
+    "own_words": own_words,
+    "without_files": without_files,
     "is_statement": is_statement,
     "names_documents": names_documents,
     "has_subject": has_subject,

@@ -1,7 +1,7 @@
 """The loop of a model and its tools: calls until it answers, in a prompt of bounded size."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -16,12 +16,15 @@ from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import changes, writer_of
 from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep
+from orc.tools.arguments import with_handles, within_limits
 from orc.tools.ports import WEB_SEARCH
 from orc.tools.schemas import CONTEXT
 from orc_core.documents.places import ALL, FOCUS
 from orc_core.errors import OrcError
 from orc_core.grounding.sources import Source
 
+Schemas = Mapping[str, Mapping[str, Any]]
+"""The arguments of the tools that may be called, as JSON Schema, by name."""
 MAX_CONCURRENT_CALLS = 8
 TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."
 
@@ -33,7 +36,7 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
     then says without a call is no better. The last model call of the turn is for an answer without tools.
     """
     conversation = ToolConversation(state, deps)
-    allowed = {tool["function"]["name"] for tool in state.tools}
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in state.tools}
     may_call, found_nothing = not state.attempt.sources, dict[str, Any]()
     for _ in range(deps.settings.max_tool_rounds + (not may_call)):
         if deps.budget.calls_left <= 1:
@@ -57,7 +60,7 @@ async def answer_with_tools(state: ConversationState, deps: Deps) -> dict[str, A
         found_nothing, may_call = {}, True
         first, others = reply.tool_calls[:MAX_CONCURRENT_CALLS], reply.tool_calls[MAX_CONCURRENT_CALLS:]
         made = await asyncio.gather(
-            *(_run(call, allowed, conversation.context, state, deps) for call in first)
+            *(_run(call, schemas, conversation.context, state, deps) for call in first)
         )
         refused = [ToolResult(name=call["name"], error=TOO_MANY) for call in others]
         await conversation.add_round(reply, [*made, *refused])
@@ -74,7 +77,7 @@ class ToolConversation:
 
     def __init__(self, state: ConversationState, deps: Deps) -> None:
         self.context = ToolContext(
-            deps, results=state.tool_results, sources=state.attempt.sources, handles=state.handles
+            deps, results=state.tool_results, sources=state.attempt.sources, handles=known_handles(state)
         )
         self._looked_up = len(state.tool_results)
         self._rounds: list[AIMessage] = []
@@ -115,11 +118,16 @@ class ToolConversation:
         return sum(round_tokens(reply, self._deps.counter) for reply in self._rounds)
 
 
+def known_handles(state: ConversationState) -> list[str]:
+    """The ids of documents with handles; before anything was found, those of the conversation in order."""
+    return state.handles or [document_id for document_id, _ in state.documents]
+
+
 def _call_step(result: ToolResult) -> LookupStep:
     name, error = result.name, result.error
     if error:
         return LookupStep(tool=name, status="failed", reason_code="model_call_failed", detail=error)
-    return LookupStep(tool=name, reason_code="model_called")
+    return LookupStep(tool=name, reason_code="model_called", hits=result.hits)
 
 
 async def ask_writer(
@@ -165,18 +173,23 @@ def _usual_selection(name: str, results: Sequence[ToolResult]) -> str:
 
 
 async def _run(
-    call: ToolCall, allowed: Collection[str], context: ToolContext, state: ConversationState, deps: Deps
+    call: ToolCall, schemas: Schemas, context: ToolContext, state: ConversationState, deps: Deps
 ) -> ToolResult:
     """One call of the model; a failure becomes a result that the model reads and the user sees."""
     name = call["name"]
     try:
-        if name not in allowed:
+        if name not in schemas:
             raise OrcError(f"There is no tool {name}.", code="unknown_tool")
-        arguments = context.handles.resolve(call["args"])
+        given, changed = within_limits(call["args"], schemas[name])
+        given = with_handles(given, context.handles, state.documents)
+        arguments = context.handles.resolve(given)
         if _selects_contexts(name, state):
             arguments[CONTEXT] = arguments.get(CONTEXT) or _usual_selection(name, context.results)
         if name == WEB_SEARCH:
             arguments["query"] = web_query(str(arguments.get("query", "")), state)
-        return await call_tool(name, arguments, deps)
+        result = await call_tool(name, arguments, deps, asked=call["args"])
+        if changed:
+            result = result.model_copy(update={"content": {**result.content, "changed": changed}})
+        return result
     except OrcError as exc:
         return ToolResult(name=name, error=exc.message)
