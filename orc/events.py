@@ -111,7 +111,10 @@ class Context(Event):
 
 
 class Tool(Event):
-    """The progress of a tool call, without identifiers. `code` is the error code of a failure."""
+    """The progress of a tool call, without identifiers. `code` is the error code of a failure.
+
+    A call that has ended has its arguments, and the number of its results.
+    """
 
     kind = "tool"
     name: str
@@ -121,6 +124,8 @@ class Tool(Event):
     message: str | None = None
     code: str | None = None
     duration_ms: float | None = None
+    arguments: dict[str, JsonValue] = {}
+    hits: int | None = None
 
 
 class Token(Event):
@@ -285,6 +290,8 @@ class ToolStep(BaseModel):
     duration_ms: float | None = None
     message: str | None = Field(default=None, description="why it failed")
     code: str | None = None
+    arguments: dict[str, JsonValue] = Field(default={}, description="what was asked, without identifiers")
+    hits: int | None = Field(default=None, description="results; null if it gives no list")
 
 
 class CriticSummary(Grounding):

@@ -46,7 +46,7 @@ class Problem(BaseModel):
     conversation_id: str | None = Field(default=None, description="of a turn in flight: its conversation")
     turn_id: str | None = Field(default=None, description="of a turn in flight: the turn to follow")
     documents: dict[str, int] | None = Field(
-        default=None, description="of a workspace without readable documents: `uploaded` and `ready` ones"
+        default=None, description="of a workspace without readable documents: `uploaded`, `ready`, `failed`"
     )
     errors: list["FieldProblem"] = []
 

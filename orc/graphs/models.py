@@ -43,6 +43,7 @@ class ToolResult(Record):
     content: dict[str, Any] = {}
     rendered: str = Field(default="", description="the content as a model reads it, with its sources")
     error: str | None = None
+    hits: int = Field(default=0, description="results of the call, whatever of them is in the content")
 
 
 class PageReference(Record):

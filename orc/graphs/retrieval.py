@@ -19,6 +19,7 @@ from orc.graphs.context_choice import names_other_context
 from orc.graphs.models import ConversationState, Run, ToolResult
 from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep, ReasonCode
+from orc.tools.arguments import hits_in, shown_arguments
 from orc.tools.ports import SEARCH, SEARCH_PAGES, WEB_SEARCH
 from orc_core.documents.places import ALL, FOCUS, OTHERS
 from orc_core.errors import INTERNAL, DependencyDown, OrcError
@@ -233,15 +234,17 @@ async def call_tool(
     *,
     streams: bool = False,
     meta: Mapping[str, Any] | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> ToolResult:
     """Call a tool and emit its events. A failure is emitted and raised. With `streams`, text deltas become
-    tokens, and markers their citations."""
+    tokens, and markers their citations. `asked`: the arguments as a model gave them."""
     started = time.perf_counter()
     run.emit(Tool(name=name, status="started"))
 
-    def ended(status: str, **failure: str) -> None:
+    def ended(status: str, **about: Any) -> None:
         duration = round((time.perf_counter() - started) * 1000, 1)
-        fields = {"name": name, "status": status, "duration_ms": duration, **failure}
+        shown = shown_arguments(arguments if asked is None else asked)
+        fields = {"name": name, "status": status, "duration_ms": duration, "arguments": shown, **about}
         run.emit(Tool.model_validate(fields))
 
     try:
@@ -262,12 +265,12 @@ async def call_tool(
         unforeseen = OrcError("The tool failed unexpectedly.", code=INTERNAL)
         ended("failed", message=unforeseen.message, code=unforeseen.code)
         raise unforeseen from exc
-    ended("finished")
+    ended("finished", hits=(hits := hits_in(content)))
     run.context.origins.note(name, content)
     # Only tools that ask a model report its usage.
     with contextlib.suppress(KeyError, TypeError, ValidationError):
         run.context.budget.by_tools += Usage.model_validate(content["metadata"]["usage"])
-    return ToolResult(name=name, arguments=arguments, content=content)
+    return ToolResult(name=name, arguments=arguments, content=content, hits=hits or 0)
 
 
 def _progress_event(name: str, update: Progress) -> Event:

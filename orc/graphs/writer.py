@@ -1,7 +1,7 @@
 """The nodes of write_answer: a model that answers or calls tools, in a prompt of bounded size."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -18,11 +18,14 @@ from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import writer_of
 from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep
+from orc.tools.arguments import with_handles, within_limits
 from orc.tools.ports import WEB_SEARCH
 from orc.tools.schemas import CONTEXT
 from orc_core.documents.places import ALL, FOCUS
 from orc_core.errors import OrcError
 
+Schemas = Mapping[str, Mapping[str, Any]]
+"""The arguments of the tools that may be called, as JSON Schema, by name."""
 MAX_CONCURRENT_CALLS = 8
 TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."
 
@@ -109,7 +112,7 @@ async def run_tools(state: Writing, run: Run) -> Update:
         run,
         results=state.tool_results,
         sources=state.attempt.sources,
-        handles=state.handles,
+        handles=known_handles(state),
         last=state.last_source,
     )
     async with revision_deadline(state, run):
@@ -156,7 +159,7 @@ async def _write_from_sources(state: Writing, run: Run) -> dict[str, Any]:
 def _prompt(state: Writing, run: Run) -> list[BaseMessage]:
     """The question, what code looked up for it, and the model's rounds of calls with their results."""
     found = state.tool_results[: state.looked_up]
-    context = ToolContext(run, results=found, sources=state.attempt.sources, handles=state.handles)
+    context = ToolContext(run, results=found, sources=state.attempt.sources, handles=known_handles(state))
     sources = [*context.shown, *context.pictured]
     opening = sources_prompt(state, run, found, sources, may_call=state.may_call)
     called = state.tool_results[state.looked_up + state.dropped :]
@@ -190,11 +193,16 @@ def _unseen(_: Event) -> None:
     """Takes the events of a reply that is not shown."""
 
 
+def known_handles(state: ConversationState) -> list[str]:
+    """The ids of documents with handles; before anything was found, those of the conversation in order."""
+    return state.handles or [document_id for document_id, _ in state.documents]
+
+
 def _call_step(result: ToolResult) -> LookupStep:
     name, error = result.name, result.error
     if error:
         return LookupStep(tool=name, status="failed", reason_code="model_call_failed", detail=error)
-    return LookupStep(tool=name, reason_code="model_called")
+    return LookupStep(tool=name, reason_code="model_called", hits=result.hits)
 
 
 def _selects_contexts(name: str, state: Writing) -> bool:
@@ -214,25 +222,30 @@ def _usual_selection(name: str, results: Sequence[ToolResult]) -> str:
 async def _make_calls(
     calls: Sequence[ToolCall], context: ToolContext, state: Writing, run: Run
 ) -> list[ToolResult]:
-    allowed = {tool["function"]["name"] for tool in state.tools}
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in state.tools}
     first, others = calls[:MAX_CONCURRENT_CALLS], calls[MAX_CONCURRENT_CALLS:]
-    made = await asyncio.gather(*(_make_call(call, allowed, context, state, run) for call in first))
+    made = await asyncio.gather(*(_make_call(call, schemas, context, state, run) for call in first))
     return [*made, *(ToolResult(name=call["name"], error=TOO_MANY) for call in others)]
 
 
 async def _make_call(
-    call: ToolCall, allowed: Collection[str], context: ToolContext, state: Writing, run: Run
+    call: ToolCall, schemas: Schemas, context: ToolContext, state: Writing, run: Run
 ) -> ToolResult:
     """One call of the model; a failure becomes a result that the model reads and the user sees."""
     name = call["name"]
     try:
-        if name not in allowed:
+        if name not in schemas:
             raise OrcError(f"There is no tool {name}.", code="unknown_tool")
-        arguments = context.handles.resolve(call["args"])
+        given, changed = within_limits(call["args"], schemas[name])
+        given = with_handles(given, context.handles, state.documents)
+        arguments = context.handles.resolve(given)
         if _selects_contexts(name, state):
             arguments[CONTEXT] = arguments.get(CONTEXT) or _usual_selection(name, context.results)
         if name == WEB_SEARCH:
             arguments["query"] = web_query(str(arguments.get("query", "")), state)
-        return await call_tool(name, arguments, run)
+        result = await call_tool(name, arguments, run, asked=call["args"])
+        if changed:
+            result = result.model_copy(update={"content": {**result.content, "changed": changed}})
+        return result
     except OrcError as exc:
         return ToolResult(name=name, error=exc.message)

@@ -57,6 +57,14 @@ class Handles:
         """The ids that have handles, in order."""
         return list(self._by_id)
 
+    def handle_of(self, identifier: Any) -> str:
+        """The handle of a document or a page; a new document gets the next one."""
+        document_id, _, page = str(identifier).partition(".p")
+        if document_id not in self._by_id:
+            handle = f"d{len(self._by_id) + 1}"
+            self._by_id[document_id], self._by_handle[handle] = handle, document_id
+        return self._by_id[document_id] + (f".p{page}" if page else "")
+
     def hide(self, content: Any) -> Any:
         """A tool result for the model: identifiers are removed or become handles."""
         if isinstance(content, list):
@@ -64,7 +72,7 @@ class Handles:
         if not isinstance(content, dict):
             return content
         return {
-            _shown_name(name): self._handle(value) if name in HANDLED else self.hide(value)
+            _shown_name(name): self.handle_of(value) if name in HANDLED else self.hide(value)
             for name, value in content.items()
             if name not in SUPPLIED_BY_SCOPE | USELESS_TO_A_MODEL
         }
@@ -89,13 +97,6 @@ class Handles:
                 raise NotFound(f"There is no {value} here.")
             resolved[f"{name}_id"] = self._by_handle[handle] + (f".p{page}" if page else "")
         return resolved
-
-    def _handle(self, identifier: Any) -> str:
-        document_id, _, page = str(identifier).partition(".p")
-        if document_id not in self._by_id:
-            handle = f"d{len(self._by_id) + 1}"
-            self._by_id[document_id], self._by_handle[handle] = handle, document_id
-        return self._by_id[document_id] + (f".p{page}" if page else "")
 
 
 def _without_contexts(tool: ToolSchema) -> dict[str, Any]:

@@ -55,6 +55,7 @@ class ToolTrace(Record):
     status: Literal["finished", "failed", "unfinished"]
     duration_ms: Milliseconds | None = None
     error_code: Code | None = None
+    hits: int | None = None
 
 
 class CallTrace(Record):

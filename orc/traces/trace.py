@@ -259,6 +259,7 @@ def _tool_trace(event: Tool, since_start: float) -> ToolTrace:
         status="failed" if failed else "finished",
         duration_ms=round(since_start, 1) if event.duration_ms is None else event.duration_ms,
         error_code=_code(event.code) if failed else None,
+        hits=event.hits,
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 LONGEST = 400
 """Characters of a message that somebody types; a longer one is a text that was pasted."""
-MOST_LINES = 2
+MOST_LINES, MOST_READ = 2, 2000
 LONGEST_VALUE = 5
 """Words behind a colon that are a value of one's own: `Budget: 500 euros`. More are a text of others."""
 
@@ -35,7 +35,7 @@ def own_words(message: str, announces: re.Pattern[str] | None = None) -> str:
     """
     if is_inserted(message):
         return ""
-    typed = _before_introduced("\n".join(_plain_lines(message)), announces)
+    typed = _before_introduced("\n".join(_plain_lines(message[:MOST_READ])), announces)
     text = "\n".join(line for line in map(str.strip, _unquoted(typed).splitlines()) if line)
     return "" if is_pasted(text) else text
 

@@ -144,7 +144,8 @@ async def chat_in_workspace(
 ) -> Response:
     """Ask in a workspace; without `session_id` a new session is opened in it.
 
-    409 `workspace_empty` or `workspace_not_ready` (with counts) while nothing here can be read.
+    409 `workspace_empty`, `workspace_not_ready`, or `workspace_unreadable` if all documents failed (with
+    counts), while nothing here can be read.
     """
     streams = body.stream or prefers_stream(request.headers.get("accept", ""))
     turn = turn.model_copy(update={"stream": streams})

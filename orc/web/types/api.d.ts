@@ -351,7 +351,7 @@ export interface Schemas {
   LookupStep: {
     tool: string;
     status: "ok" | "failed" | "skipped";
-    reason_code: "document_chat" | "found" | "nothing_found" | "below_threshold" | "failed" | "unavailable" | "server_down" | "more_requested" | "read_in_full" | "summaries_only" | "model_called" | "model_call_failed" | "not_looked_up" | "left_out" | "images_sent" | "images_failed" | "images_left_out" | "no_images";
+    reason_code: "document_chat" | "found" | "nothing_found" | "below_threshold" | "failed" | "unavailable" | "switched_off" | "server_down" | "more_requested" | "read_in_full" | "summaries_only" | "model_called" | "model_call_failed" | "not_looked_up" | "left_out" | "images_sent" | "images_failed" | "images_left_out" | "no_images";
     hits: number;
     tokens: number;
     detail: string;
@@ -391,6 +391,9 @@ export interface Schemas {
     members: Array<Schemas["MemberView"]>;
     next_cursor: string | null;
   };
+  MemoryResponse: {
+    notes: Array<Schemas["NoteView"]>;
+  };
   Message: {
     role: "user" | "assistant" | "system" | "developer" | "tool" | "function";
     content: string | Array<Schemas["Part"]> | null;
@@ -410,6 +413,13 @@ export interface Schemas {
   NotSearched: {
     documents: Array<Schemas["UnsearchedDocument"]>;
     total: number;
+  };
+  NoteKind: "fact" | "preference" | "question";
+  NoteView: {
+    note_id: string;
+    kind: Schemas["NoteKind"];
+    text: string;
+    last_seen: number;
   };
   Objection: {
     code: "differs" | "unsupported" | "uncited" | "unknown_source" | "empty_citation" | "too_many_brackets" | "cut" | "not_searched" | "not_read" | "not_fitting" | "nothing_searched" | "pages_unread" | "no_further_attempt" | "not_revised" | "revision_worse" | "other";
@@ -455,6 +465,7 @@ export interface Schemas {
     fallback: string | null;
     escalation: string | null;
     tools_off: Array<Schemas["ToolOff"]>;
+    documents: Array<string>;
   };
   PlanTrace: {
     steps: Array<"retrieve" | "web_search" | "both" | "answer">;
@@ -579,12 +590,15 @@ export interface Schemas {
     duration_ms: number | null;
     message: string | null;
     code: string | null;
+    arguments: Record<string, Schemas["JsonValue"]>;
+    hits: number | null;
   };
   ToolTrace: {
     name: string;
     status: "finished" | "failed" | "unfinished";
     duration_ms: number | null;
     error_code: string | null;
+    hits: number | null;
   };
   ToolView: {
     name: string;

@@ -216,7 +216,7 @@ async def test_a_workspace_opens_sessions_and_knows_only_its_own(chat: Chat) -> 
         await chat.grant(each)
     empty = await chat.call("bob", "POST", f"{path}/chat", json=question)
     assert (empty.status_code, empty.json()["code"]) == (409, "workspace_empty")
-    assert empty.json()["documents"] == {"uploaded": 0, "ready": 0}
+    assert empty.json()["documents"] == {"uploaded": 0, "ready": 0, "failed": 0}
     chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
     opened = (await chat.call("bob", "POST", f"{path}/chat", json=question)).json()
     assert "ten crowns" in opened["message"]["content"]

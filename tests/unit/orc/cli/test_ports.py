@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from orc.cli.ports import free_port, port_is_free, port_of
+from orc.cli.ports import PORT_CHECK_SECONDS, PORT_CHECKS, free_port, port_is_free, port_of
+from orc_core.infra.lifeline import STOP_SECONDS
 
 
 def listening(host: str, family: socket.AddressFamily) -> socket.socket:
@@ -57,3 +58,7 @@ def test_an_outgoing_connection_does_not_take_a_free_port() -> None:
 def test_a_host_of_another_machine_has_no_free_port(host: str) -> None:
     with pytest.raises(OSError, match=r"assign|known|resolution"):
         free_port(host)
+
+
+def test_what_a_killed_orc_leaves_behind_has_the_time_to_stop() -> None:
+    assert PORT_CHECKS * PORT_CHECK_SECONDS > STOP_SECONDS
