@@ -2,7 +2,7 @@
 import { ask, rate, retry } from "./chat.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
-import { accountOf, Countdown, hidePeek, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
+import { accountOf, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
 import { answering, draft, edit, isRunning, newest, objectionsOf, openSource, setDraft } from "./session.js";
 import { copy, me, moreOf, online, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
@@ -59,7 +59,7 @@ function Text({ turn }) {
   const { text, places } = bodyOf(turn);
   const provisional = isRunning(turn.state) && !turn.judged;
   const numbers = numbersOf(turn.citations);
-  const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each) + verdictOf(each)).join("")}`;
+  const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each) + verdictOf(each) + homeOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
     if (index < 0) return h("span", { class: "marker is-missing" }, t("verdict.no_source"));
