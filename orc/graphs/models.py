@@ -182,7 +182,8 @@ class RunContext:
 
     `asked_model` is the model that the request names; it has priority over that of the intent. Improving an
     answer that exists ends at `ends_at`, in the running loop's time. `off_by` says who has switched
-    a tool off. The run notes in `budget` and `origins` what it used: they can be read even if it is cancelled.
+    a tool off. The run notes in `budget` and `origins` what it used: both can be read even if it is
+    cancelled.
     """
 
     scope_token: str = ""

@@ -204,9 +204,7 @@ async def test_what_the_widest_search_finds_is_enough_for_a_question_without_a_s
 
 async def test_a_tool_that_is_off_says_who_has_switched_it_off() -> None:
     turn = Turn(FakeTools((PAGE_SEARCH,), search_pages=NO_PASSAGES), says("Well."))
-    turn.deps = replace(
-        turn.deps, tools_off=frozenset({"semantic_search"}), off_by={"semantic_search": "you"}
-    )
+    turn.change(tools_off=frozenset({"semantic_search"}), off_by={"semantic_search": "you"})
     state = await dispatch(turn, "search", "retrieve")
     assert reasons(state)[0] == ("semantic_search", "switched_off")
     assert explain(state.lookup_steps).startswith("semantic_search is switched off by you.")
