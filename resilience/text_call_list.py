@@ -50,6 +50,7 @@ EXCUSED: Mapping[str, str] = {
             " orc.memory.models.memory_from orc.memory.replaced.gaps orc.memory.replaced.without_replaced"
             " orc.memory.notes.freshness orc.memory.notes.Asked.share"
             " orc.memory.summary.Summarizer.__init__ orc.graphs.plan_rules.fallback_plan"
+            " orc.graphs.context_builder.context_event orc.graphs.query_planner.recalled_for"
             " orc.graphs.plan_rules.plan_by_rules"
             " mcp_server.tools.registration.document_line mcp_server.tools.registration.page_line"
             " orc_core.llm.messages.contexts_message mcp_server.tools.document_context.with_origin"
