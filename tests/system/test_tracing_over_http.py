@@ -23,8 +23,7 @@ CANARY = "zorblax"
 """In everything that people and models say here; what holds it is content."""
 DOCUMENT = f"{CANARY}-name.txt"
 TEXT = f"The {CANARY}-text sleeps at seven. The harbour master keeps the {CANARY}-key."
-NODES = {"plan_query", "call_tools", "build_context", "write_answer", "critique", "return_state"}
-WITHOUT_A_LOOK = NODES - {"call_tools"}
+NODES = {"plan_query", "call_tools", "build_context", "adopt_reply", "critique", "return_state"}
 
 
 @dataclass
@@ -179,7 +178,7 @@ def test_every_tool_that_a_model_chooses_has_a_span_on_either_side(traced: Trace
     for span in served:
         assert traced.above(span)[0].startswith("execute_tool")
         node, *outer = traced.above(span)[1:]
-        assert node in {"call_tools", "write_answer"}, "code looks up in call_tools, a model in write_answer"
+        assert node in {"call_tools", "run_tools"}, "code looks up in call_tools, a model in run_tools"
         assert outer == ["invoke_agent orc", "POST /api/orc"]
     refused = [span for span in served if span.attributes.get("error.type") == "invalid_input"]
     assert [span.name for span in refused] == ["tools/call semantic_search"]
