@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orc_core.infra.items import All, Condition, Some, Where, equal
-from orc_core.infra.sqlite import Database
+from orc_core.infra.sqlite import Database, Result, Work
 from orc_core.storage.sqlite.items import SqliteItems, Table
 from orc_core.storage.sqlite.tables import CONTEXTS, CONVERSATIONS, DOCUMENTS, TABLES, TRACES
 
@@ -79,16 +79,18 @@ QUERIES: dict[str, Query] = {
 class Explained(Database):
     """A database that says how it would find what it is asked for."""
 
-    async def read(self, work):  # type: ignore[no-untyped-def] # as in Database
-        def explained(connection: sqlite3.Connection) -> object:
+    steps: tuple[str, ...] = ()
+
+    async def read(self, work: Work[Result]) -> Result:
+        def explained(connection: sqlite3.Connection) -> Result:
             statements: list[str] = []
             connection.set_trace_callback(statements.append)
-            work(connection)
+            found = work(connection)
             connection.set_trace_callback(None)
             asked = next(each for each in statements if each.startswith("SELECT"))
             rows = connection.execute(f"EXPLAIN QUERY PLAN {asked}").fetchall()
-            self.steps = [row["detail"] for row in rows if "items_" in row["detail"]]
-            return []
+            self.steps = tuple(row["detail"] for row in rows if "items_" in row["detail"])
+            return found
 
         return await super().read(explained)
 
@@ -105,5 +107,6 @@ async def database(tmp_path: Path) -> AsyncIterator[Explained]:
 async def test_a_query_finds_its_rows_by_an_index(database: Explained, name: str) -> None:
     table, partition, conditions, order, fields, expected = QUERIES[name]
     await SqliteItems(database, table).query(partition, *conditions, order=order, fields=fields)
+    assert database.steps
     assert all(step.startswith("SEARCH") for step in database.steps), database.steps
     assert all(expected in step or "context_id>" in step for step in database.steps), database.steps
