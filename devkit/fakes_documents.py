@@ -51,6 +51,7 @@ class FakeExtractor:
     def __init__(self) -> None:
         self.calls = 0
         self.media_type = "text/plain"
+        self.properties = ""
         self.during: Hook = pass_by
         self.after_pages: Hook = pass_by
 
@@ -74,7 +75,7 @@ class FakeExtractor:
         await self.after_pages()
         if progress is not None:
             progress(len(pages), len(pages), "Reading pages")
-        return Extraction(pages=pages, media_type=self.media_type)
+        return Extraction(pages=pages, media_type=self.media_type, properties=self.properties)
 
 
 class WordCounter:

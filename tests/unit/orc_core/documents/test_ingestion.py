@@ -21,7 +21,7 @@ from orc_core.analysis.service import Analyser
 from orc_core.documents.ingestion import Ingestion
 from orc_core.documents.text_extraction import COUNTED_AHEAD, TextExtraction
 from orc_core.errors import DependencyDown, NotFound, Unavailable
-from orc_core.models import Document, DocumentStatus, JobKind, JobProgress, Passage
+from orc_core.models import PROPERTIES, Document, DocumentStatus, JobKind, JobProgress, Passage
 from orc_core.names import BlobPath, Owner
 
 OWNER = Owner("acme", "ann", "c1")
@@ -322,6 +322,18 @@ async def test_tokens_are_counted_while_later_pages_are_read(side: DocumentSide)
     extraction = TextExtraction(side.stores, side.extractor, Counter())
     text = await extraction.read(PATH, side.file("\f".join(["The quay."] * COUNTED_AHEAD)))
     assert text.facts["tokens"] == 2 * COUNTED_AHEAD
+
+
+async def test_what_a_file_says_of_itself_follows_its_pages_and_is_not_counted(side: DocumentSide) -> None:
+    side.extractor.properties = "Properties of the file: author Tove Aas."
+    record = await ingested(side, "The quay.\fThe pier.")
+    pages = await side.stores.pages.get(record.document_id)
+    assert (record.pages, record.status, [page.number for page in pages]) == (2, "completed", [1, 2, 3])
+    assert [(page.label, page.text) for page in pages if page.is_of_file] == [
+        (PROPERTIES, side.extractor.properties)
+    ]
+    assert TextExtraction.is_text_of(record, pages)
+    assert not TextExtraction.is_text_of(record, pages[:-1])
 
 
 async def test_a_stopped_worker_releases_its_job_at_once(side: DocumentSide) -> None:
