@@ -1,5 +1,6 @@
 """The files of a session and of a context: one line, a list, folders, and files of one name."""
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -56,6 +57,7 @@ async def test_many_files_are_one_line_that_opens_their_list(visit: Visit, tmp_p
     for file in files:
         file.write_text(QUAY)
     await visit.attach(*files)
+    await asyncio.to_thread(visit.here.index)
     await page.until("!document.querySelector('.files')")
     [line] = await visit.texts(".files-line")
     assert line.startswith("10 files · 10 pages")
