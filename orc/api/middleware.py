@@ -21,7 +21,7 @@ from orc.problems import Problem, problem_of
 from orc.settings import Settings
 from orc.user_limits import UserLimit
 from orc_core.errors import TooMany
-from orc_core.extraction.sniffing import TEXTS, Format
+from orc_core.extraction.formats import Format, Sign
 from orc_core.infra.telemetry.spans import ERROR_TYPE, SCOPE, request_span, trace_id_of
 
 PROBES = ("/health", "/ready")
@@ -176,7 +176,7 @@ class _Translation:
         await self._send({"type": "http.response.body", "body": body})
 
 
-_AS_THEY_ARE = tuple(kind.value for kind in Format if kind not in TEXTS)
+_AS_THEY_ARE = tuple(kind.media_type for kind in Format if kind.sign is not Sign.NAME)
 """Files of users that are compressed already, or drawn."""
 
 

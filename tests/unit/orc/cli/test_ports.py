@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from orc.cli.ports import PORT_CHECK_SECONDS, PORT_CHECKS, free_port, port_is_free, port_of
-from orc_core.infra.lifeline import STOP_SECONDS
+from orc_core.infra.processes import STOP_SECONDS
 
 
 def listening(host: str, family: socket.AddressFamily) -> socket.socket:
