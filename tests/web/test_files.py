@@ -352,7 +352,7 @@ async def test_files_of_a_session_that_is_deleted_are_not_sent_any_more(
     deleted = await visit.conversation()
     if window == "this":
         remove = f"(store) => {{ store.remove('{deleted}', 'Hello there'); }}"
-        await visit.page.value(f"import(document.documentElement.dataset.base + 'store.js').then({remove})")
+        await visit.page.value(f"import(document.documentElement.dataset.base + 'sessions.js').then({remove})")
     else:
         with visit.client() as client:
             client.delete(f"/conversations/{deleted}")
