@@ -83,12 +83,8 @@ class TurnLog:
         *,
         lease_seconds: float,
         history_limit: int = HISTORY_TURNS,
-        on_started: Callable[[Started], object] | None = None,
     ) -> Begun:
         """Store the question as a pending turn, durably, before this returns.
-
-        `on_started` is called once with what this returns, unless that is Replayed or an error. It can be
-        called before the commit. Do only work there that can be thrown away: no events, no model calls.
 
         The attempt of `new` may begin again if it does not know whether it was stored: it gets the same turn.
 
@@ -135,10 +131,7 @@ class TurnLog:
                 head = latest.head if latest and latest.life == conversation.life else head
             return Started(turn=turn, head=head, history=history)
 
-        begun = await unraced(work)
-        if on_started is not None and isinstance(begun, Started):
-            on_started(begun)
-        return begun
+        return await unraced(work)
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
         """Hold the turn for `lease_seconds` from now.
@@ -252,7 +245,7 @@ class TurnLog:
             descending=True,
             limit=limit + 1,
         )
-        # Each conversation is a partition of its own, and the database may sort them separately.
+        # Each conversation is its own partition, and the database may sort them separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         return first_page(heads, limit, place_of)
 

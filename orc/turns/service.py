@@ -347,12 +347,13 @@ class TurnService:
         settings = self._parts.settings
         lease, limit = settings.turn_lease_seconds, settings.history_turns
         try:
-            return await self._parts.log.begin(
-                owner, new, lease_seconds=lease, history_limit=limit, on_started=preparing.start
-            )
+            begun = await self._parts.log.begin(owner, new, lease_seconds=lease, history_limit=limit)
         except TurnInFlight as exc:
             exc.conversation_id, exc.turn_id = owner.conversation_id, new.key
             raise
+        if isinstance(begun, Started):
+            preparing.start(begun)
+        return begun
 
 
 def _with_owner(request: TurnRequest, principal: Principal) -> tuple[TurnRequest, Owner]:

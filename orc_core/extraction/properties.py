@@ -9,7 +9,7 @@ _LONGEST = 300
 
 
 def sentence_of(title: str = "", author: str = "", counted: str = "") -> str:
-    """`Properties of the file: title “Tariff”; author Tove Aas; 4 pages.`; "" if nothing is known."""
+    """`Properties of the file: title “Tariff”; author Tove Dahl; 4 pages.`; "" if nothing is known."""
     said = [" ".join(each.split())[:_LONGEST] for each in (title, author)]
     known = [
         f"title “{said[0]}”" if said[0] else "",

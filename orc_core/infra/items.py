@@ -150,7 +150,7 @@ class Items(Protocol):
         """Make all of these changes or none, durably; Raced if one does not fit what is stored.
 
         A change may have been made before by the same call, if its confirmation was lost: it then raises
-        Raced too, and whoever repeats the work recognizes its own write.
+        Raced too, and the caller that repeats the work recognizes its own write.
         """
 
     async def ping(self) -> None:

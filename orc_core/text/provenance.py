@@ -1,13 +1,13 @@
 """Tells what a user wrote in a message from what they pasted into it, or a client inserted.
 
-Nobody but the author of a sentence can be taken at their word: text of others is material.
+Only what users write themselves is a wish or a fact of theirs: text of others is material.
 """
 
 import re
 from collections.abc import Iterator
 
 LONGEST = 400
-"""Characters of a message that somebody types; a longer one is a text that was pasted."""
+"""Characters of a message that a user types; a longer one is a text that was pasted."""
 MOST_LINES, MOST_READ = 2, 2000
 LONGEST_VALUE = 5
 """Words behind a colon that are a value of one's own: `Budget: 500 euros`. More are a text of others."""
@@ -23,11 +23,11 @@ _LABELLED = re.compile(r"!?\[(?:[^\[\]\n]{0,300})\]\([^()\n]{0,300}\)")
 _PAIRS = dict(zip("“„«»‹「『‘‚\"'", ("”", "“”", "»", "«", "›", "」", "』", "’", "‘’", '"', "'"), strict=True))
 _OPENS = re.compile(rf"(?<!\w)[{''.join(_PAIRS)}]")
 QUOTED_NAME_WORDS = 2
-"""A name in quotation marks has at most so many words; what has more was said by somebody."""
+"""A name in quotation marks has at most so many words; what has more is a quotation."""
 
 
 def own_words(message: str, announces: re.Pattern[str] | None = None) -> str:
-    """The lines of a message that its author wrote; empty if that cannot be told.
+    """The lines of a message that its author wrote; empty if that is uncertain.
 
     Without what is quoted, fenced, tagged or set off, and without what a colon introduces, unless the
     sentence before the colon `announces` words of the author. Of a message that is long all the same, or has

@@ -186,7 +186,7 @@ async def test_values_are_never_part_of_a_query(items: Items) -> None:
         assert await items.query(ADA, equal(place=hostile)) == []
 
 
-async def test_the_beginning_of_a_partition_finds_what_lies_below_it(items: Items) -> None:
+async def test_the_beginning_of_a_partition_finds_what_is_below_it(items: Items) -> None:
     for partition in (ADA, ("acme", "ada", "c-2"), BOB):
         await items.write(partition, create({"id": "a"}))
     found = await items.query(("acme", "ada"))

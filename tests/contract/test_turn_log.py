@@ -155,25 +155,6 @@ async def test_a_question_is_stored_before_it_is_answered(open_log: OpenLog) -> 
     assert await (await open_log()).head(OWNER) == started.head
 
 
-async def test_a_turn_is_reported_once_while_it_is_begun(log: TurnLog) -> None:
-    reported: list[Started] = []
-
-    async def begin_reported(key: str, request_hash: str = "h") -> Begun:
-        new = question(key, request_hash=request_hash)
-        return await log.begin(OWNER, new, lease_seconds=LEASE, on_started=reported.append)
-
-    started = await begin_reported("k")
-    assert reported == [started]
-    with pytest.raises(TurnInFlight):
-        await begin_reported("k")
-    with pytest.raises(KeyReused):
-        await begin_reported("k", request_hash="other")
-    assert isinstance(started, Started)
-    await log.commit(OWNER, "k", started.turn.attempt, answer())
-    assert isinstance(await begin_reported("k"), Replayed)
-    assert reported == [started]
-
-
 async def test_an_attempt_that_begins_again_gets_the_same_turn(log: TurnLog) -> None:
     await ask(log, "k1")
     new = question("k2")

@@ -351,8 +351,9 @@ async def test_files_of_a_session_that_is_deleted_are_not_sent_any_more(
     await visit.page.until(STARTED)
     deleted = await visit.conversation()
     if window == "this":
-        remove = f"(store) => {{ store.remove('{deleted}', 'Hello there'); }}"
-        await visit.page.value(f"import(document.documentElement.dataset.base + 'sessions.js').then({remove})")
+        remove = f"(chats) => {{ chats.remove('{deleted}', 'Hello there'); }}"
+        base = "document.documentElement.dataset.base"
+        await visit.page.value(f"import({base} + 'sessions.js').then({remove})")
     else:
         with visit.client() as client:
             client.delete(f"/conversations/{deleted}")

@@ -144,7 +144,7 @@ class SqliteItems:
     ) -> list[Item]:
         values: list[object] = []
         chosen = ", ".join(map(self._table.field, fields)) or "version, body"
-        # Each alternative has an index of its own, and SQLite uses one in each part of a union.
+        # Each alternative has its own index, and SQLite uses one in each part of a union.
         whole = conditions[0] if len(conditions) == 1 and not (fields or order or limit) else None
         alternatives = whole.conditions if isinstance(whole, Some) and whole.conditions else [All(conditions)]
         parts = []

@@ -94,7 +94,7 @@ _CONTEXT = _object(
     _CONTEXT_ID,
     *("organization_id", "context_id", "parent_id", "name_folded", "sort_key", "state"),
     kind="'context'",
-    restricts="json(iif(json_extract(item, '$.tools_off') <> '[]', 'true', 'false'))",
+    restricts="json(CASE WHEN json_extract(item, '$.tools_off') <> '[]' THEN 'true' ELSE 'false' END)",
     item="json(item)",
 )
 _MEMBER_ID = r"'member:' || context_id || ':' || id_part(principal, '[\w:.@-]{1,200}')"
@@ -133,7 +133,7 @@ SELECT d.organization_id, d.user_id, d.conversation_id, {_FILE_ID}, {_NEW}, NULL
 FROM stored_files AS f JOIN items_documents AS d
 ON d.organization_id = f.organization_id AND d.id = 'document:' || f.document_id
 """
-_NOBODY = ("'-'", "'-'", "'-'")
+_ALL_OWNERS = ("'-'", "'-'", "'-'")
 _UNWANTED_ID = "'unwanted:' || substr(id_part(provider || ' ' || file_id, 'no text'), 2)"
 DOCUMENTS = _table(
     "documents",
@@ -147,7 +147,7 @@ DOCUMENTS = _table(
         "documents": _earlier("documents", OWNER, _DOCUMENT_ID, f"json_set(body, '$.id', {_DOCUMENT_ID})"),
         "stored_files": _FILES,
         "unwanted_files": _earlier(
-            "unwanted_files", _NOBODY, _UNWANTED_ID, f"json_set(body, '$.id', {_UNWANTED_ID})"
+            "unwanted_files", _ALL_OWNERS, _UNWANTED_ID, f"json_set(body, '$.id', {_UNWANTED_ID})"
         ),
     },
 )

@@ -88,7 +88,7 @@ def test_only_slots_of_the_window_are_kept() -> None:
 
 
 @given(st.floats(120, 1e8), st.floats(0, 1e9))
-def test_what_a_clock_that_was_ahead_has_counted_locks_nobody_out(ahead: float, now: float) -> None:
+def test_what_a_clock_that_was_ahead_has_counted_locks_no_user_out(ahead: float, now: float) -> None:
     counts: Counts = {}
     for _ in range(20):
         _, counts = take(counts, 1, HOUR, now + ahead)

@@ -325,7 +325,7 @@ async def test_tokens_are_counted_while_later_pages_are_read(side: DocumentSide)
 
 
 async def test_what_a_file_says_of_itself_follows_its_pages_and_is_not_counted(side: DocumentSide) -> None:
-    side.extractor.properties = "Properties of the file: author Tove Aas."
+    side.extractor.properties = "Properties of the file: author Tove Dahl."
     record = await ingested(side, "The quay.\fThe pier.")
     pages = await side.stores.pages.get(record.document_id)
     assert (record.pages, record.status, [page.number for page in pages]) == (2, "completed", [1, 2, 3])

@@ -15,7 +15,7 @@ from tests.unit.orc_core.extraction.test_odf import cells, odf, table
 
 pytestmark = pytest.mark.slow
 
-TITLE, AUTHOR = "Harbour tariff", "Tove Aas"
+TITLE, AUTHOR = "Harbour tariff", "Tove Dahl"
 META = (
     '<office:document-meta xmlns:office="o" xmlns:meta="m" xmlns:dc="d"><office:meta>'
     f"<dc:title>{TITLE}</dc:title><meta:initial-creator>{AUTHOR}</meta:initial-creator>"

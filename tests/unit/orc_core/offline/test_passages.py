@@ -240,7 +240,7 @@ def test_versions_of_a_statement_follow_each_other() -> None:
 
 
 def test_a_question_about_the_file_is_led_by_what_it_says_of_itself() -> None:
-    said = "Properties of the file: author Tove Aas; 2 pages."
+    said = "Properties of the file: author Tove Dahl; 2 pages."
     sources = [
         *pages("Fees are due.", "Berths are covered."),
         page(said, 3, page=3).model_copy(update={"label": PROPERTIES}),

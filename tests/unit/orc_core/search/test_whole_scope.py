@@ -85,7 +85,7 @@ async def test_parts_that_a_question_names_come_first(retriever: WholeScopeRetri
 async def test_what_a_file_says_of_itself_comes_first_if_the_question_is_about_it(
     retriever: WholeScopeRetriever, pages: SqlitePageStore
 ) -> None:
-    said = Page(number=3, text="Properties of the file: author Tove Aas; 2 pages.", label=PROPERTIES)
+    said = Page(number=3, text="Properties of the file: author Tove Dahl; 2 pages.", label=PROPERTIES)
     await pages.save("plan", [*PLAN, said])
     found = await retriever.search("How many pages does plan.pdf have, and who wrote it?", ["plan"], 5)
     assert (found.hits[0].passage.text, found.steps[0].note) == (said.text, OF_FILE)

@@ -106,7 +106,7 @@ def test_a_question_can_name_so_many_pages_and_no_more() -> None:
     assert pages_named(question) == list(range(1000, 1000 + MOST_NAMED))
 
 
-SAID = Page(number=5, text="Properties of the file: author Tove Aas; 4 pages.", label=PROPERTIES)
+SAID = Page(number=5, text="Properties of the file: author Tove Dahl; 4 pages.", label=PROPERTIES)
 
 
 @pytest.mark.parametrize(
