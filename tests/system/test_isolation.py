@@ -13,7 +13,7 @@ from orc.contexts.ids import new_id as new_context_id
 from orc_core.names import BlobPath, Owner
 from scripts.api_snapshot import snapshot
 from tests.system.conftest import MakeClient
-from tests.system.steps import Json, answered, ask, conversation, conversation_with, new_id
+from tests.system.steps import Json, answered, ask, conversation, conversation_with, new_id, wait_until
 
 OF_CONTEXTS = {"context_id", "kind", "principal"}
 """Names in paths that belong to no conversation."""
@@ -78,6 +78,7 @@ class Ids:
     turn_id: str
     trace_id: str
     context_id: str
+    note_id: str
     blob_name: str = "secret.txt"
 
     @property
@@ -88,6 +89,7 @@ class Ids:
             "turn_id": self.turn_id,
             "trace_id": self.trace_id,
             "context_id": self.context_id,
+            "note_id": self.note_id,
             "session_id": self.owner.conversation_id,
             "kind": "user",
             "principal": "ann",
@@ -120,6 +122,10 @@ def victim(orc: System) -> Ids:
         owner = Owner("acme", "ann", new_id())
         conversation_with(ann, "secret.txt", text=SECRET, within=owner.conversation_id)
         turn = answered(ask(ann, owner.conversation_id, "secret.txt"))
+        answered(ask(ann, owner.conversation_id, question="Please answer in German."))
+        notes: list[Json] = []
+        memory = f"/conversations/{owner.conversation_id}/memory"
+        wait_until(lambda: bool(notes.extend(answered(ann.get(memory))["notes"]) or notes), "a wish is noted")
     document_id = BlobPath(owner, "secret.txt").document_id
     new = {"type": "organization", "name": "Secret project"}
     created = httpx.post(
@@ -127,13 +133,17 @@ def victim(orc: System) -> Ids:
     )
     assert created.status_code == 201, created.text
     context_id = created.json()["context_id"]
-    return Ids(owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"], context_id)
+    return Ids(
+        owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"], context_id, notes[0]["note_id"]
+    )
 
 
 def missing_like(ids: Ids) -> Ids:
     """Ids of the same form that do not exist."""
     owner = Owner(ids.owner.organization_id, ids.owner.user_id, new_id())
-    return Ids(owner, new_id(), new_id(), uuid.uuid4().hex, new_context_id(), "absent.txt")
+    return Ids(
+        owner, new_id(), new_id(), uuid.uuid4().hex, new_context_id(), uuid.uuid4().hex[:16], "absent.txt"
+    )
 
 
 def schema_of(reference: Json) -> Json:
