@@ -105,8 +105,10 @@ async def test_everything_can_be_done_with_the_keyboard(visit: Visit) -> None:
     await attach_with_keys(visit)
     await page.value("document.getElementById('question').focus()")
     await tab_to(visit, "plus")
-    # Files, then "Advanced" and the first tool below it.
-    await keys(visit, "Enter", "Tab", "Tab", "Enter", "Tab", "Enter")
+    await keys(visit, "Enter")
+    await tab_to(visit, "Advanced")
+    # The first tool below it.
+    await keys(visit, "Enter", "Tab", "Enter")
     await page.until("document.querySelector('.chips .is-off')")
     assert (await focused(visit))["name"] == "plus"
     await tab_to(visit, "question", back=True)
@@ -284,18 +286,21 @@ async def test_small_windows_and_large_letters_hide_nothing(visit: Visit) -> Non
     """320 px is also what a window of 1280 px has at 400 %."""
     await visit.attach(HANDBOOK)
     await visit.ask(HOTEL)
-    states: Sequence[str] = (
-        "1",
-        "document.querySelector('details.why').open = true",
-        "document.querySelector('button.marker').click()",
-        "document.getElementById('tab-text').click()",
-        "document.querySelector('#sources .panel-head button').click()",
-        "document.querySelector('#sources .panel-head button:last-child').click()",
-        "document.querySelector('.open-sessions').click()",
+    # What is clicked, and what is there then.
+    states: Sequence[tuple[str, str]] = (
+        ("details.why summary", "details.why[open]"),
+        ("button.marker", "#sources .picture img"),
+        ("#tab-text", "#sources .page-text mark"),
+        ("#sources .panel-head button", "#sources .cards"),
+        ("#sources .panel-head button:last-child", "body:not(:has(#sources))"),
+        (".open-sessions", "#sessions"),
     )
     await visit.page.look(width=320, height=256)
-    for state in states:
-        await visit.page.value(state)
+    assert await visit.page.value(WIDER) == []
+    assert await visit.page.value(SMALL) == []
+    for state, shown in states:
+        await visit.click(state)
+        await visit.sees(shown)
         await visit.page.until("!document.querySelector('#sources .loading')")
         await visit.page.value("new Promise((resolve) => requestAnimationFrame(() => resolve(1)))")
         assert await visit.page.value(WIDER) == [], state

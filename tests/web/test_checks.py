@@ -24,9 +24,9 @@ LABELS = [
     f"1: {PLACE}, {VERDICTS[0]}",
     f"1: {PLACE}, {VERDICTS[1]}",
     f"1: {PLACE}, {VERDICTS[2]}",
-    f"4: {VERDICTS[3]}: {PLACE}, {VERDICTS[3]}",
-    f"5: not supported: {PLACE}, {VERDICTS[4]}",
-    f"6: not checked: {PLACE}, {VERDICTS[5]}",
+    f"1: {VERDICTS[3]}: {PLACE}, {VERDICTS[3]}",
+    f"1: not supported: {PLACE}, {VERDICTS[4]}",
+    f"1: not checked: {PLACE}, {VERDICTS[5]}",
 ]
 LOOKS = """[...document.querySelectorAll("MARKERS")].map((each) => {
   const { borderTopStyle: border, borderTopColor: line } = getComputedStyle(each);
@@ -47,11 +47,14 @@ async def test_each_check_has_its_own_look_without_its_colour(visit: Visit) -> N
     await show_checks(visit)
     expected = ["none check", "none checks", "solid like", "dashed ", "dashed ", "double "]
     assert await visit.page.value(looks(".text .marker")) == expected
-    words = ["1", "2", "3", "4: 1,084 is not on page 5", "5: not supported", "6: not checked"]
+    words = ["1", "1", "1", "1: 1,084 is not on page 5", "1: not supported", "1: not checked"]
     assert await visit.texts(".text .marker") == words
     await visit.click(".sources-line")
     await visit.sees(".quote-row")
-    assert await visit.page.value(looks(".quote-row .marker")) == expected
+    in_margin = ["none check", "none checks", "none like", "none ", "none ", "none "]
+    assert await visit.page.value(looks(".quote-row .quote-look")) == in_margin
+    by_verdict = ["none check", "none checks", "none like", "none alert", "none alert", "none clock"]
+    assert await visit.page.value(looks(".quote-row .verdict")) == by_verdict
 
 
 async def test_each_check_is_said_in_words_to_those_who_do_not_see_its_look(visit: Visit) -> None:
@@ -63,10 +66,10 @@ async def test_each_check_is_said_in_words_to_those_who_do_not_see_its_look(visi
     assert await visit.texts(".quote-row .verdict") == VERDICTS
     for number, verdict in enumerate(VERDICTS, start=1):
         await visit.page.value(f"document.querySelectorAll('.text .marker')[{number - 1}].click()")
-        box = f"document.querySelector('.quote-box.is-{CHECKED[number - 1][0]}')"
-        await visit.page.until(box)
-        assert await visit.page.value(f"{box}.getAttribute('aria-label')") == f"{PLACE}, {verdict}"
-        assert await visit.texts(".quote-box .verdict") == [verdict]
+        current = ".quote-box .quote-row.is-current"
+        await visit.sees(f"{current}[aria-current=true] .quote-look.is-{CHECKED[number - 1][0]}")
+        assert await visit.texts(f"{current} .hidden") == [f"{PLACE}, {verdict}"]
+        assert await visit.texts(f"{current} .verdict") == [verdict]
 
 
 async def test_the_line_under_an_answer_counts_its_sources_by_check(visit: Visit) -> None:
@@ -103,7 +106,9 @@ async def test_checks_are_said_in_german(visit: Visit) -> None:
     names = await visit.page.value(NAMES)
     assert names[2] == "1: Seite 5 von harbour-handbook.pdf, mit anderen Worten"
     assert "1,084 steht nicht auf Seite 5" in names[3]
-    assert (await visit.texts(".sources-line"))[0].startswith("6 Quellen: 1 mit denselben Worten, 1 beim")
+    assert (await visit.texts(".sources-line"))[0].startswith(
+        "1 Quelle, 6 Zitate: 1 mit denselben Worten, 1 beim"
+    )
 
 
 async def ask_for_more(visit: Visit, more: str) -> None:
@@ -142,12 +147,12 @@ async def test_what_differs_says_what_in_the_answer(visit: Visit) -> None:
 
 async def test_a_claim_of_an_earlier_version_is_not_shown_as_a_quote(visit: Visit) -> None:
     await show_checks(visit)
-    earlier = """(chat) => {
-      const [turn] = chat.turns.value;
+    earlier = """(session) => {
+      const [turn] = session.turns.value;
       const old = { check: "reworded", quote: "A claim of the answer.", start: 0, end: 0, rectangles: [] };
-      chat.change(turn, { citations: turn.value.citations.map((each) => ({ ...each, ...old })) });
+      session.change(turn, { citations: turn.value.citations.map((each) => ({ ...each, ...old })) });
     }"""
-    await visit.page.value(f"{MODULE.format('chat')}.then({earlier})")
+    await visit.page.value(f"{MODULE.format('session')}.then({earlier})")
     await visit.click(".sources-line")
     await visit.sees(".quote-row .claim")
     assert await visit.texts(".quote-row .quote") == []

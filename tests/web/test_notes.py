@@ -158,15 +158,15 @@ async def test_closest_passages_have_a_note_of_the_page_and_are_no_checked_quote
     await visit.attach(HANDBOOK)
     await visit.ask(LEAVE)
     label = closest_label("")
-    change = f"""(chat) => {{
-      const [turn] = chat.turns.value;
+    change = f"""(session) => {{
+      const [turn] = session.turns.value;
       const label = {json.dumps(label)} + '\\n\\n- ';
       const later = ({{ start, end }}) => ({{ start: start + label.length, end: end + label.length }});
       const near = (each) => ({{ ...each, closest: true, marks: each.marks.map(later) }});
       const citations = turn.value.citations.map(near);
-      chat.change(turn, {{ text: label + turn.value.text, kind: 'closest_passages', citations }});
+      session.change(turn, {{ text: label + turn.value.text, kind: 'closest_passages', citations }});
     }}"""
-    await visit.page.value(f"{MODULE.format('chat')}.then({change})")
+    await visit.page.value(f"{MODULE.format('session')}.then({change})")
     await visit.sees(".turn .marker.is-close")
     [note] = await visit.texts(".answer .note")
     assert note.startswith("These passages come closest")

@@ -363,10 +363,10 @@ async def test_each_marker_opens_its_own_quote(visit: Visit, tmp_path: Path) -> 
         await visit.page.value(f"document.querySelectorAll('button.marker')[{place}].click()")
         begin = quote.split()[1]
         await visit.page.until(
-            f"document.querySelector('.quote-box .quote')?.textContent.includes('{begin}')"
+            f"document.querySelector('.quote-box .is-current .quote')?.textContent.includes('{begin}')"
         )
         other = (QUAY if quote == LEAVE else LEAVE).split()[1]
-        assert other not in (await visit.texts(".quote-box .quote"))[0]
+        assert other not in (await visit.texts(".quote-box .is-current .quote"))[0]
 
 
 async def test_reading_further_up_is_not_disturbed_by_an_answer(visit: Visit) -> None:
