@@ -41,7 +41,8 @@ const ONE_SENTENCE = /^[^.!?\n]+[^\p{L}\p{N}]*$/u;
 function bodyOf(turn) {
   const [{ text, kind, state }, places] = [turn, placesOf(turn)];
   if (state !== "answered") return { text, places };
-  if (saysNotFound(turn) && ONE_SENTENCE.test(text)) return { text: "", places };
+  const [first = "", ...others] = text.split("\n\n");
+  if (saysNotFound(turn) && ONE_SENTENCE.test(first)) return { text: others.join("\n\n"), places };
   const from = kind === "closest_passages" ? text.indexOf("\n\n") + 1 : 0;
   if (from && places.every(({ start }) => start > from)) {
     return { text: text.slice(from), places: places.map((each) => ({ ...each, start: each.start - from, end: each.end - from })) };
@@ -255,8 +256,15 @@ function lookupsOf({ lookups = [], retrieval_mode: mode = "none" }) {
 /** @param {Lookup} lookup @param {string} mode */
 function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
   const title = named(`tools.title.${tool}`, tool.replaceAll("_", " "));
+  if (code === "switched_off") return switchedOff(t("lookup.tool", { title }), detail);
   const words = code === "document_chat" ? t(`why.mode.${mode}`) : t(`lookup.${code}`, { tool: t("lookup.tool", { title }), n: hits });
   return detail && language.value === "en" ? `${words} ${detail}` : words;
+}
+
+/** Who has switched a tool off: the user, or a context. @param {string} tool @param {string} by "you" or the type and name of the context */
+function switchedOff(tool, by) {
+  const [, type, name = ""] = /^(\w+) "(.*)"$/s.exec(by) ?? [];
+  return type ? t("lookup.switched_off.context", { tool, type: t(`context.${type}`), name }) : t("lookup.switched_off", { tool });
 }
 
 /** An objection in the user's language, or as the API words it. @param {Objection} objection */
