@@ -111,10 +111,7 @@ class Context(Event):
 
 
 class Tool(Event):
-    """The progress of a tool call, without identifiers. `code` is the error code of a failure.
-
-    A call that has ended has its arguments, and the number of its results.
-    """
+    """The progress of a tool call, without identifiers: `code` is that of a failure, `hits` its results."""
 
     kind = "tool"
     name: str

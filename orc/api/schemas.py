@@ -19,7 +19,6 @@ from pydantic import (
 from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Rating, TitleBy
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
-from orc.memory.models import NoteKind
 from orc.problems import FieldProblem
 from orc.traces.models import DayTotals, Status, TurnTrace
 from orc.turns.requests import FeatureFlags
@@ -313,21 +312,6 @@ class ConversationChange(Body):
     title: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), AfterValidator(visible)
     ] = Field(examples=["Leave of new employees"])
-
-
-class NoteView(BaseModel):
-    """One sentence of the user that is remembered."""
-
-    note_id: str = Field(examples=["5d41402abc4b2a76"])
-    kind: NoteKind
-    text: str = Field(examples=["Please answer in German."])
-    last_seen: int = Field(description="the turn in which it was said last")
-
-
-class MemoryResponse(BaseModel):
-    """What is remembered of what the user said in a conversation."""
-
-    notes: list[NoteView]
 
 
 class ConversationsResponse(BaseModel):

@@ -249,7 +249,7 @@ const rows = computed(() => {
     return /** @type {FileWidget} */ ({
       id: each.document_id, name: each.blob_name, bytes: each.size, pages: each.pages, added: each.created_at, state: stateOf(each),
       status: statusOf(each, progress), asked: asked.value.includes(each.blob_name),
-      progress: each.status !== "failed" && progress && progress.done < progress.total ? progress.done / progress.total : undefined,
+      progress: stateOf(each) === "busy" && progress && progress.done < progress.total ? progress.done / progress.total : undefined,
       onAsk: isAskable(each) ? () => askAbout(each.blob_name) : undefined, onRemove: () => removeDocuments([each], conversationId.value ?? ""),
     });
   });

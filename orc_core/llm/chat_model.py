@@ -24,6 +24,7 @@ from orc_core.llm.errors import (
     empty_reply,
 )
 from orc_core.llm.later import Later
+from orc_core.llm.messages import has_files
 from orc_core.llm.replies import (
     TOO_LONG,
     StreamRepair,
@@ -53,10 +54,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.runnables import Runnable
 
-LONGEST_TOKENS = 25_000
-"""Of a reply without a limit."""
-LONGEST_CHARACTERS = 20
-"""Of a reply, for each token of its limit: some four times as many as there can be."""
+LONGEST_TOKENS, LONGEST_CHARACTERS = 25_000, 20
+"""Tokens of a reply without a limit, and characters for each token: four times as many as there can be."""
 
 Output = TypeVar("Output", bound=BaseModel)
 Prompt = Sequence[BaseMessage]
@@ -324,7 +323,7 @@ class ChatModel:
         return {} if max_tokens is None else {"max_tokens": max_tokens + self.reasoning_tokens}
 
     async def _model_for(self, messages: Prompt) -> "BaseChatModel":
-        if self.file_model is not None and _has_files(messages):
+        if self.file_model is not None and has_files(messages):
             return await self._made(self.file_model)
         return await self._made(self.model)
 
@@ -391,11 +390,6 @@ class ChatModel:
             if isinstance(exc, OrcError) or (ours := self.translate(exc)) is None:
                 raise
             raise ours from exc
-
-
-def _has_files(messages: Prompt) -> bool:
-    parts = (part for message in messages if isinstance(message.content, list) for part in message.content)
-    return any(isinstance(part, dict) and part.get("type") == "file" for part in parts)
 
 
 def _refuse_withheld(messages: Sequence[AIMessage]) -> None:

@@ -104,3 +104,9 @@ def read_remembered(messages: Sequence[BaseMessage], *labels: str) -> list[str]:
         for label in labels
         if line.startswith(f"- {label}")
     ]
+
+
+def has_files(messages: Sequence[BaseMessage]) -> bool:
+    """Whether a prompt has files, and not only text and pictures."""
+    parts = (part for message in messages if isinstance(message.content, list) for part in message.content)
+    return any(isinstance(part, dict) and part.get("type") == "file" for part in parts)

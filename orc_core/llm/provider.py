@@ -160,9 +160,9 @@ def open_provider(settings: CoreSettings, credentials: Credentials | None = None
 
 def _translate_other(exc: Exception) -> OrcError | None:
     """Our error for an exception of a package for another API than OpenAI's."""
-    from orc_core.llm import other_chats
+    from orc_core.llm import other_errors
 
-    return other_chats.translate(exc)
+    return other_errors.translate(exc)
 
 
 def _translate(served: ServedModels | None, exc: Exception) -> OrcError | None:

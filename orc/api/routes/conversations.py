@@ -15,8 +15,6 @@ from orc.api.schemas import (
     ConversationChange,
     ConversationsResponse,
     ConversationView,
-    MemoryResponse,
-    NoteView,
 )
 from orc.api.turn_schemas import ConversationResponse
 from orc.bootstrap import App
@@ -26,6 +24,7 @@ from orc.conversations.search import wanted
 from orc.events import Event
 from orc.exports.service import MEDIA_TYPES, ExportFormat
 from orc.identity import Principal
+from orc.memory.models import NoteKind
 from orc_core.errors import InvalidInput, NotFound, Unavailable
 from orc_core.names import Owner
 
@@ -50,6 +49,21 @@ MAX_QUERY_CHARACTERS = 200
 _SEARCHED = "words of titles and questions; all have to fit, the beginning of the last one is enough"
 NoteId = Annotated[str, Path(max_length=64, description="of the memory")]
 Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
+
+
+class NoteView(BaseModel):
+    """One sentence of the user that is remembered."""
+
+    note_id: str = Field(examples=["5d41402abc4b2a76"])
+    kind: NoteKind
+    text: str = Field(examples=["Please answer in German."])
+    last_seen: int = Field(description="the turn in which it was said last")
+
+
+class MemoryResponse(BaseModel):
+    """What is remembered of what the user said in a conversation."""
+
+    notes: list[NoteView]
 
 
 @router.get("", response_model=ConversationsResponse, responses=responses())
