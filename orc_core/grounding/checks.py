@@ -290,8 +290,8 @@ class AnswerChecks:
 
     def _meant(self, claims: Sequence[Claim], named: Source) -> Source:
         """The source of sentences: the named one, unless a place of another shares far more with them."""
-        if named.pictured or not self._shown:
-            return named
+        if named.pictured or not named.page_text or not self._shown:
+            return named  # what it says is not known
         language = self._passage(named).page.language
         places, whole, shared = self._places(language), 0.0, Counter[int]()
         for claim in claims:

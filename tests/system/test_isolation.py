@@ -123,9 +123,9 @@ def victim(orc: System) -> Ids:
         conversation_with(ann, "secret.txt", text=SECRET, within=owner.conversation_id)
         turn = answered(ask(ann, owner.conversation_id, "secret.txt"))
         answered(ask(ann, owner.conversation_id, question="Please answer in German."))
-        notes: list[Json] = []
         memory = f"/conversations/{owner.conversation_id}/memory"
-        wait_until(lambda: bool(notes.extend(answered(ann.get(memory))["notes"]) or notes), "a wish is noted")
+        wait_until(lambda: bool(answered(ann.get(memory))["notes"]), "a wish is noted")
+        [note] = answered(ann.get(memory))["notes"]
     document_id = BlobPath(owner, "secret.txt").document_id
     new = {"type": "organization", "name": "Secret project"}
     created = httpx.post(
@@ -134,7 +134,7 @@ def victim(orc: System) -> Ids:
     assert created.status_code == 201, created.text
     context_id = created.json()["context_id"]
     return Ids(
-        owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"], context_id, notes[0]["note_id"]
+        owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"], context_id, note["note_id"]
     )
 
 
