@@ -6,7 +6,7 @@ import { Icon, IconButton } from "./parts.js";
 import { beginAbout } from "./session.js";
 import { Shelf } from "./shelf.js";
 import { doLater, dropTarget, me, notify, report } from "./store.js";
-import { upload, uploads } from "./uploads.js";
+import { begin, upload, uploads } from "./uploads.js";
 import { h, signal, useEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Context, Document, FileWidget, Member, Role, Signal, Target } from "./types/page.js" */
@@ -67,7 +67,7 @@ function removeLater(address, text, again, focus) {
   const stay = () => { leaving.value = new Set([...leaving.value].filter((each) => each !== address)); };
   doLater(text, {
     key: address, focus, undo: stay,
-    act: (keepalive) => request("DELETE", address, { keepalive }).catch(report).then(again).finally(stay),
+    act: (keepalive) => request("DELETE", address, { keepalive }).catch(report).then(again).finally(() => { stay(); begin(); }),
   });
 }
 
@@ -157,9 +157,15 @@ function Documents({ context }) {
   const [query, setQuery] = useState("");
   const { items, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(`${address}${query ? `?name=${encodeURIComponent(query)}` : ""}`, "documents"));
   const { edit } = may(context);
+  const isLeaving = (/** @type {Document} */ each) => leaving.value.has(`${address}/${each.document_id}`);
   /** @type {Target} */
   const target = {
-    id, address, known: (name) => items.find((each) => each.blob_name === name), content: (earlier) => contentOf(address, earlier), arrived: () => { again(); },
+    id, address,
+    // An upload that overtakes the removal of a file of its name would be refused.
+    holds: (name) => items.some((each) => each.blob_name === name && isLeaving(each)),
+    known: (name) => items.find((each) => each.blob_name === name && !isLeaving(each)),
+    content: (earlier) => contentOf(address, earlier),
+    arrived: () => { again(); },
   };
   const current = useRef(target);
   current.current = target;
@@ -170,12 +176,12 @@ function Documents({ context }) {
   }, [items]);
   useEffect(() => {
     if (!edit) return;
-    const add = (/** @type {File[]} */ files) => upload(files, { ...target, known: (name) => current.current.known(name), arrived: (...stored) => current.current.arrived(...stored) });
+    const add = (/** @type {File[]} */ files) => upload(files, { ...target, holds: (name) => current.current.holds?.(name) ?? false, known: (name) => current.current.known(name), arrived: (...stored) => current.current.arrived(...stored) });
     dropTarget.value = add;
     return () => { if (dropTarget.value === add) dropTarget.value = null; };
   }, [id, edit]);
   const rows = [...uploads.value.filter((each) => each.place === id).map(comingRow),
-    ...items.filter((each) => !leaving.value.has(`${address}/${each.document_id}`)).map((each) => /** @type {FileWidget} */ ({
+    ...items.filter((each) => !isLeaving(each)).map((each) => /** @type {FileWidget} */ ({
       id: each.document_id, name: each.blob_name, bytes: each.size, pages: each.pages, added: each.created_at, state: stateOf(each), status: statusOf(each),
       onRemove: edit ? () => removeLater(`${address}/${each.document_id}`, t("files.removed", { name: each.blob_name }), again, `[data-file="${each.document_id}"] button:last-child`) : undefined,
     }))];

@@ -17,7 +17,7 @@ _MARKS = {"page": "0c", "cell": "1f", "nestcell": "1f", "row": "1e", "nestrow": 
 _MARKED = re.compile(r"(?<!\\)\\(page|cell|nestcell|row|nestrow)(?![a-z0-9-]) ?")
 _FLAG = re.compile(r"([VH])(\d{1,3})")
 _CELL, _ROW = "\x1f", "\x1e"
-_INFO = re.compile(r"\{\\(title|author) ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?){1,300}+)\}")
+_INFO = re.compile(r"\{\\(title|author) ((?:[^{}\\]|\\'[0-9a-f]{2}|\\u-?\d{1,5} ?){1,300})\}")
 _PICTURE = re.compile(r"(?:[0-9a-f]{64,}[\r\n]*)+", re.IGNORECASE)
 _HIGH = re.compile("[\x80-\xff]")
 

@@ -151,7 +151,7 @@ PERMUTATIONS = {
     ),
     "nothing is found but in the web": Permutation(
         BY_PLAN,
-        Talk([plan("retrieve", question=ELSEWHERE)]),
+        Talk([plan("both", question=ELSEWHERE)]),
         question=ELSEWHERE,
         tools=[SEARCHED, WEB],
         cites=[PAGE.url],
