@@ -130,7 +130,9 @@ async def return_state(state: ConversationState, run: Run) -> Update:
 def files_note(state: ConversationState) -> str:
     """What is said behind the answer of the files that the question names, and of what was not searched."""
     looked_up = state.plan is not None and state.plan.looks_up
-    said = state.not_searched.sentences(state.question, is_found=bool(state.attempt.citations))
+    cited = {each.blob_name for each in state.attempt.citations}
+    left_out = state.not_searched.without(cited)
+    said = left_out.sentences(state.question, is_found=bool(cited))
     missing = [unknown_files_note(state.unknown_files, state.question), limit_note(state)]
     # Names of files come from users: they neither link nor imitate a citation.
     return made_safe(without_markers(" ".join(filter(None, [*missing, *(said if looked_up else ())]))))

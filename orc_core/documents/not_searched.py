@@ -1,6 +1,6 @@
 """Documents that a search leaves out, because their text is not stored: failed, or still processed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Self
 
 from pydantic import Field
@@ -57,6 +57,12 @@ class NotSearched(Record):
                 yield in_language_of(question, _BEING_READ).format(each.blob_name)
             elif not is_found:
                 yield in_language_of(question, _FAILED).format(each.blob_name, each.reason)
+
+    def without(self, names: Collection[str]) -> Self:
+        """Without documents that an answer cites: they were read meanwhile."""
+        return self.model_copy(
+            update={"documents": [each for each in self.documents if each.blob_name not in names]}
+        )
 
     def and_more(self, number: int) -> Self:
         """With so many documents of contexts, which are not named."""

@@ -133,9 +133,7 @@ def victim(orc: System) -> Ids:
     )
     assert created.status_code == 201, created.text
     context_id = created.json()["context_id"]
-    return Ids(
-        owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"], context_id, note["note_id"]
-    )
+    return Ids(owner, document_id, turn["turn_id"], turn["metadata"]["trace_id"], context_id, note["note_id"])
 
 
 def missing_like(ids: Ids) -> Ids:

@@ -9,6 +9,7 @@ import httpx
 from devkit.browser import SECONDS
 from devkit.system import principal_headers
 from devkit.visits import Visit
+from orc_core.names import BlobPath, Owner
 
 UNDO = "document.querySelector('.notice button:not(.icon)')"
 
@@ -101,10 +102,11 @@ async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> 
     assert await page.value(f"{name}.height < 30 && {name}.width > 200")
     await page.look(width=1440, height=900)
     (tmp_path / "a.txt").write_text("The harbour opens at six.")
+    document_id = BlobPath(Owner(visit.organization, "~contexts", ids[0]), "a.txt").document_id
     for _ in range(2):
         await page.attach(".admin input[type=file]", tmp_path / "a.txt")
-        await page.until("document.querySelector('.admin').textContent.includes('a.txt')")
         await page.until("document.querySelector('.admin input[type=file]').files.length === 0")
+        await page.until(f"document.querySelector('.admin [data-file=\"{document_id}\"]')")
         await visit.click('.file [aria-label="Remove a.txt"]')
         await page.until("!document.querySelector('.admin').textContent.includes('a.txt')")
         # What is shared is removed for all, a little later: it can be taken back.

@@ -364,7 +364,8 @@ async def test_a_tool_that_is_switched_off_is_not_used_until_it_is_on_again(
     for number in (2, 3):
         tools, [step] = await ask_with_tools(visit, number)
         assert (tools, step.startswith("Searching pages")) == ({"semantic_search": False}, True)
-        assert "“Search passages” is switched off by you." in await visit.texts(".turn.is-last .why > ol > li")
+        steps = await visit.texts(".turn.is-last .why > ol > li")
+        assert "“Search passages” is switched off by you." in steps
         await page.reload()
         await page.until(f"{ANSWERED.format(number)} && document.querySelector('.chips .is-off')")
     await page.value(f"document.getElementById('plus').click(), {search}.click()")

@@ -76,11 +76,10 @@ def elsewhere() -> TurnRequest:
 
 
 def held_at(moment: str, log: Log, scopes: SlowScopes) -> tuple[asyncio.Event, asyncio.Event]:
-    """What holds a turn up before, while or after its question is stored, and what says that it has come
+    """What holds a turn up before or after its question is stored, and what says that it has come
     so far."""
     held, reached = {
         "before": (log.may_store, log.is_asked),
-        "while": (log.may_begin, scopes.is_asked),
         "after": (scopes.may_find, scopes.is_asked),
     }[moment]
     held.clear()
@@ -100,7 +99,7 @@ async def ended(log: Log) -> tuple[TurnStatus, str | None]:
     return turn.status, turn.failure.code if turn.failure else None
 
 
-@pytest.mark.parametrize("moment", ["before", "while", "after"])
+@pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_turn_whose_request_is_cancelled_is_answered_once(
     log: Log, tools: SlowTools, moment: str
 ) -> None:
@@ -123,7 +122,7 @@ async def test_a_turn_whose_request_is_cancelled_is_answered_once(
 
 
 @pytest.mark.parametrize("most", [1, 3])
-@pytest.mark.parametrize("moment", ["before", "while", "after"])
+@pytest.mark.parametrize("moment", ["before", "after"])
 async def test_a_turn_whose_request_is_cancelled_counts_once(
     database: Database, log: Log, tools: SlowTools, moment: str, most: int
 ) -> None:
@@ -180,13 +179,12 @@ async def test_a_cancelled_turn_that_cannot_be_begun_does_not_count(
 
 
 @pytest.mark.parametrize("most", [None, 3])
-@pytest.mark.parametrize("moment", ["while", "after"])
 async def test_a_shutdown_fails_a_turn_whose_request_it_has_cancelled(
-    database: Database, log: Log, tools: SlowTools, moment: str, most: int | None
+    database: Database, log: Log, tools: SlowTools, most: int | None
 ) -> None:
     scopes = SlowScopes()
     service = with_scopes(log, tools, scopes, None if most is None else limited(database, most))
-    (log.may_begin if moment == "while" else scopes.may_find).clear()
+    scopes.may_find.clear()
     starting = await begun_until(scopes.is_asked, service)
     # A server cancels its requests, and stops without waiting for them.
     starting.cancel()

@@ -95,7 +95,7 @@ async def test_what_cannot_be_drawn_is_tried_once(shelf: Shelf) -> None:
         assert raised.value.code == "no_picture"
     assert len(shelf.pencil.drawn) == 1
     with pytest.raises(NotFound):
-        await shelf.pictures.get(document, 4, 800)
+        await shelf.pictures.get(document, 5, 800)
     with pytest.raises(UnsupportedDocument):
         await shelf.pictures.get(document.model_copy(update={"media_type": "text/plain"}), 1, 800)
 

@@ -154,7 +154,7 @@ async def test_items_stay_small(analyses: Way, store: AnalysisStore) -> None:
     overview = FIRST.model_copy(update={"summary": "漢" * 2000, "detailed_summary": "漢" * 160_000})
     await store.save(overview)
     await store.save_pages(overview, [page])
-    items = await analyses.container.query("SELECT * FROM c", {}, ["d1"])
+    items = await analyses.items.query(("d1",))
     sizes = {item["id"]: len(json.dumps(item, ensure_ascii=False).encode()) for item in items}
     assert len(sizes) == 2 + 6
     assert max(sizes.values()) < 100_000, sizes
@@ -177,4 +177,4 @@ async def _save_all(store: AnalysisStore, analyses: list[DocumentAnalysis]) -> N
 
 
 async def _ids(analyses: Way) -> list[str]:
-    return [item["id"] for item in await analyses.container.query("SELECT c.id FROM c", {}, ["d1"])]
+    return [item["id"] for item in await analyses.items.query(("d1",))]
