@@ -275,7 +275,8 @@ async def test_the_page_itself_makes_no_link_of_a_dangerous_address(visit: Visit
         [import(base + "markdown.js"), import(base + "vendor/ui.js")]);
       const place = document.createElement("div");
       render(blocks(source, () => null), place);
-      const links = [...place.querySelectorAll("[href]:not(use), [src]")].map((each) => each.getAttribute("href"));
+      const linked = place.querySelectorAll("[href]:not(use), [src]");
+      const links = [...linked].map((each) => each.getAttribute("href"));
       return [links, place.textContent];
     })(SOURCE)"""
     source = (
