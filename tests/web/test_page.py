@@ -443,7 +443,7 @@ async def test_words_are_german_for_those_who_want_them(visit: Visit) -> None:
     await visit.page.until("document.documentElement.lang === 'de'")
     await visit.page.press("Escape")
     await visit.page.until("!document.querySelector('dialog')")
-    assert "Neue Sitzung" in (await visit.texts("#new"))[0]
+    assert "Neuer Chat" in (await visit.texts("#new"))[0]
     await asyncio.sleep(0)
 
 
