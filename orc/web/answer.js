@@ -6,7 +6,7 @@ import { accountOf, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, Marke
 import { answering, draft, edit, isRunning, newest, objectionsOf, openSource, setDraft } from "./session.js";
 import { copy, me, moreOf, online, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
-import { h, useState } from "./vendor/ui.js";
+import { h, useEffect, useState } from "./vendor/ui.js";
 
 /** @import { Child, Citation, Lookup, Metadata, Objection, Place, Signal, TurnView } from "./types/page.js" */
 
@@ -60,6 +60,9 @@ function Text({ turn }) {
   const { text, places } = bodyOf(turn);
   const provisional = isRunning(turn.state) && !turn.judged;
   const numbers = numbersOf(turn.citations);
+  const isCited = turn.citations.length > 0;
+  // What shows a source is there before it is opened, also if the connection is lost meanwhile.
+  useEffect(() => { if (isCited) import("./sources.js").catch(() => {}); }, [isCited]);
   const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each) + verdictOf(each) + homeOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
