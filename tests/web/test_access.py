@@ -129,6 +129,7 @@ async def test_everything_can_be_done_with_the_keyboard(visit: Visit) -> None:
     await page.until("!document.querySelector('.marks rect')")
     await keys(visit, "Escape")
     await page.until("!document.getElementById('sources')")
+    await page.until("document.activeElement.matches('button.marker')")
     assert (await focused(visit))["name"] == label
     await change_the_session(visit)
 
