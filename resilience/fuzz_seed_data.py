@@ -1,5 +1,6 @@
 """What made-up requests find in the product: conversations that they are pointed to, and may delete."""
 
+import time
 import uuid
 from dataclasses import dataclass, field
 from itertools import count
@@ -53,6 +54,9 @@ class SeedData:
         if _is_positive(case, "path") and case.path_parameters:
             if "context_id" in case.path_parameters:
                 self._direct_context(case)
+            elif "note_id" in case.path_parameters:
+                if next(self._calls) % _LEFT_TO_CHANCE:
+                    _set(case.path_parameters, self._new_note())
             elif _deletes_a_conversation(case):
                 self._spare_what_is_read(case.path_parameters)
             elif not self._is_left_alone(case):
@@ -122,6 +126,17 @@ class SeedData:
         stored = upload(self.http, conversation_id, (FILE, self._pdf)).raise_for_status().json()
         document_id = stored["documents"][0]["document_id"]
         return {"conversation_id": conversation_id, "document_id": document_id}
+
+    def _new_note(self) -> dict[str, str]:
+        """A conversation with a wish, which is noted a moment after its turn."""
+        made = self._new_conversation()
+        wish = {"question": "Please answer in German.", "conversation_id": made["conversation_id"]}
+        self.http.post("/orc", json=wish).raise_for_status()
+        while not (
+            notes := self.http.get(f"/conversations/{made['conversation_id']}/memory").json()["notes"]
+        ):
+            time.sleep(0.05)
+        return {**made, "note_id": notes[0]["note_id"]}
 
     def _new_context(self) -> dict[str, str]:
         made = self.http.post("/contexts", json={"type": "workspace", "name": "Quays"}).raise_for_status()

@@ -109,7 +109,7 @@ class Play:
         for streaming in (False, True):
             self._expect(200, self._complete(question, stream=streaming))
             self._expect(200, self._complete(f"### Task:\nName a title for: {question}", stream=streaming))
-            self._expect(200, self._complete(self._with_file(f"The {self._canaries.document} is blue.")))
+            self._expect(400, self._complete(self._with_file(f"The {self._canaries.document} is blue.")))
         self._expect(400, self._complete(question, model=self._canaries.question))
         self._expect(400, self._complete(question, n=2, user=self._canaries.question))
         self._expect(400, self._complete([{"type": "text", "text": [self._canaries.question]}]))
