@@ -24,7 +24,7 @@ from orc.turns.event_log import EventLog
 from orc.turns.inputs import TurnInputs
 from orc.turns.named_documents import contexts_named
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
-from orc.turns.running_turn import Asked, RunningTurn, in_background
+from orc.turns.running_turn import Asked, RunningTurn
 from orc.turns.spans import observe
 from orc.turns.stopping import StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS
@@ -72,18 +72,15 @@ class TurnRunner:
     def prepare(
         self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
     ) -> RunningTurn:
-        """The turn with what records and limits it; what its graph needs is read meanwhile."""
+        """The turn with what records and limits it."""
         parts, turn, request, owner = self._parts, begun.turn, asked.request, asked.owner
         budget = CallBudget(max_calls=parts.settings.max_model_calls)
         ids = TurnIds(trace_id=request.trace_id, turn_id=turn.turn_id, attempt=turn.attempt, **asdict(owner))
         recorder = TurnRecorder(
             log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
         )
-        running = RunningTurn(
-            request, owner, asked.caller, begun, asked.documents, recorder, budget, log, scope, span
-        )
-        running.inputs = in_background(self._inputs.read(running))
-        return running
+        documents = asked.documents
+        return RunningTurn(request, owner, asked.caller, begun, documents, recorder, budget, log, scope, span)
 
     async def run(self, running: RunningTurn) -> None:
         """Answer the turn until its `stop` is asked. Its log always ends, so that no reader waits forever."""
@@ -192,7 +189,7 @@ class TurnRunner:
             return await self._with_contexts(running, result, outcome, None)
 
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
-        state, context = await running.inputs
+        state, context = await self._inputs.read(running)
         final = await run_graph(self._graph, state, context, running.recorder.emit)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)

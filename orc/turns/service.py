@@ -4,10 +4,9 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import ExitStack, suppress
-from functools import partial
 from typing import Any
 
-from opentelemetry.trace import Span
+from opentelemetry.trace import use_span
 
 from orc.contexts.ids import is_context_id
 from orc.contexts.turn_scope import TurnScope
@@ -24,11 +23,13 @@ from orc.turns.named_documents import named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import INTERRUPTED_SECONDS, TurnRunner, interrupted, unexpected
-from orc.turns.running_turn import Asked, Preparation, RunningTurn
+from orc.turns.running_turn import Asked, RunningTurn
+from orc.turns.spans import begin_turn_span
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
 from orc.user_limits import UserLimit
 from orc_core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
+from orc_core.infra.telemetry.spans import fail
 from orc_core.models import Document
 from orc_core.names import Owner
 
@@ -124,21 +125,20 @@ class TurnService:
     async def _begin_asked(self, asked: Asked, place: ExitStack) -> EventLog:
         """Store the question and run its turn; repeated for the same attempt, it continues that one."""
         request, owner, principal = asked.request, asked.owner, asked.caller
-        with Preparation(partial(self._prepare, asked)) as preparing:
-            started = await self._begin(asked.new, owner, preparing)
-            turn = started.turn
-            if isinstance(started, Replayed):
-                await self._give_back(asked)
-                known = self._in_memory(owner, turn)
-                return await self._shown(principal, owner, turn, 0, request.trace_id, known)
-            if turn.failure is not None:
-                # The request was cancelled while the failure of this attempt was stored.
-                raise OrcError(turn.failure.message, code=turn.failure.code)
-            try:
-                running = await preparing.result()
-            except Exception as exc:
-                await self._fail(asked, exc)
-                raise
+        started = await self._begin(asked.new, owner)
+        turn = started.turn
+        if isinstance(started, Replayed):
+            await self._give_back(asked)
+            known = self._in_memory(owner, turn)
+            return await self._shown(principal, owner, turn, 0, request.trace_id, known)
+        if turn.failure is not None:
+            # The request was cancelled while the failure of this attempt was stored.
+            raise OrcError(turn.failure.message, code=turn.failure.code)
+        try:
+            running = await self._prepare(asked, started)
+        except Exception as exc:
+            await self._fail(asked, exc)
+            raise
         # From here on, the turn's own task ends its log.
         running.log.allowance = asked.allowance
         self._recent.add(owner, turn.turn_id, turn.attempt, running.log)
@@ -178,10 +178,18 @@ class TurnService:
             asked.allowance = None
             await asyncio.shield(self._keep_running(self._parts.messages.give_back(asked.caller)))
 
-    async def _prepare(self, asked: Asked, started: Started, span: Span) -> RunningTurn:
-        scope = await self._scope_begun(asked.scope, asked.request, asked.caller, started)
-        log = live_log(started.turn, [begun_event(started.turn)])
-        return self._runner.prepare(asked, started, log, scope, span)
+    async def _prepare(self, asked: Asked, started: Started) -> RunningTurn:
+        """What the answer needs, inside the span of the turn, which goes on with the answer."""
+        span = begin_turn_span(started.turn)
+        try:
+            with use_span(span):
+                scope = await self._scope_begun(asked.scope, asked.request, asked.caller, started)
+                log = live_log(started.turn, [begun_event(started.turn)])
+                return self._runner.prepare(asked, started, log, scope, span)
+        except BaseException as exc:
+            fail(span, exc)
+            span.end()
+            raise
 
     async def _fail(self, asked: Asked, cause: Exception) -> None:
         """Store that a turn failed before its answer was begun."""
@@ -343,17 +351,14 @@ class TurnService:
             return await scopes.as_begun(scope, principal, head)
         return await scopes.of_turn(principal, request.contexts, head)
 
-    async def _begin(self, new: NewTurn, owner: Owner, preparing: Preparation) -> Started | Replayed:
+    async def _begin(self, new: NewTurn, owner: Owner) -> Started | Replayed:
         settings = self._parts.settings
         lease, limit = settings.turn_lease_seconds, settings.history_turns
         try:
-            begun = await self._parts.log.begin(owner, new, lease_seconds=lease, history_limit=limit)
+            return await self._parts.log.begin(owner, new, lease_seconds=lease, history_limit=limit)
         except TurnInFlight as exc:
             exc.conversation_id, exc.turn_id = owner.conversation_id, new.key
             raise
-        if isinstance(begun, Started):
-            preparing.start(begun)
-        return begun
 
 
 def _with_owner(request: TurnRequest, principal: Principal) -> tuple[TurnRequest, Owner]:

@@ -92,9 +92,10 @@ def test_a_document_is_deleted_whole_or_not_at_all(tmp_path: Path) -> None:
     conversation = str(uuid.uuid4())
     with small_disk(tmp_path / "disk") as disk, ready_system(disk) as system, system.client() as http:
         uploaded = upload(http, conversation, ("quay.txt", QUAY)).raise_for_status().json()
-        path = f"/conversations/{conversation}/documents/{uploaded['documents'][0]['document_id']}"
+        listed = f"/conversations/{conversation}/documents"
+        path = f"{listed}/{uploaded['documents'][0]['document_id']}"
         deadline = time.monotonic() + RECOVERY_SECONDS
-        while http.get(path).json()["status"] != "completed" and time.monotonic() < deadline:
+        while statuses(http, listed) != ["completed"] and time.monotonic() < deadline:
             time.sleep(0.2)
         filler = fill(disk)
         refused = http.delete(path)
@@ -102,4 +103,9 @@ def test_a_document_is_deleted_whole_or_not_at_all(tmp_path: Path) -> None:
         assert http.get(f"{path}/content").content == QUAY
         filler.unlink()
         http.delete(path).raise_for_status()
-        assert http.get(path).status_code == 404
+        assert statuses(http, listed) == [] and http.get(f"{path}/content").status_code == 404
+
+
+def statuses(http: httpx.Client, listed: str) -> list[str]:
+    """How far the documents of a conversation are."""
+    return [each["status"] for each in http.get(listed).json().get("documents", [])]

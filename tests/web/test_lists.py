@@ -165,9 +165,8 @@ async def test_words_that_are_not_served_do_not_take_the_words_away(visit: Visit
     await page.value(f"({send})(document.querySelectorAll('dialog select')[2])")
     await page.press("Escape")
     await page.until("!document.querySelector('dialog')")
-    await page.value(
-        "dispatchEvent(new KeyboardEvent('keydown', { key: '/', ctrlKey: true, bubbles: true }))"
-    )
+    pressed = "new KeyboardEvent('keydown', { key: '/', ctrlKey: true, bubbles: true })"
+    await page.value(f"document.body.dispatchEvent({pressed})")
     await page.until("document.querySelector('.keys')")
     keys = await page.value(
         "JSON.stringify([...document.querySelectorAll('.keys dt')].slice(0, 2).map((each) =>"

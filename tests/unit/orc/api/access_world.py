@@ -133,7 +133,9 @@ class World:
         found += [f"shows {leaked}" for leaked in self._leaks(caller, route, text)]
         if entry.shows and expected == entry.status and f"{entry.shows}-" not in text:
             found.append(f"does not show the {entry.shows}")
-        if expected == 404 and "{" in route:
+        # What an owner misses in a conversation of their own may be named.
+        is_own = entry.needs is Of.OWNER and caller[:2] == BOB[:2]
+        if expected == 404 and "{" in route and not is_own:
             invented = await self._send(caller, route, entry, self._invented(entry))
             if _shown(response) != _shown(invented):
                 found.append(f"differs from an invented id: {_shown(response)} {_shown(invented)}")

@@ -80,8 +80,11 @@ async def test_the_title_of_a_web_page_is_shown_only_inside_the_fence() -> None:
     assert findings.sources[0].blob_name == "(S2) Web page"
 
 
-def searches_once(messages: list[BaseMessage], _options: dict[str, Any]) -> AIMessage:
-    """Searches the web, then answers with what it read."""
+def searches_once(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
+    """Plans to search the web, searches it, then answers with what it read."""
+    if options.get("tool_choice") == "TurnPlan":
+        plan = {"intent": "faq", "question": "And the fee?", "steps": ["web_search"], "confidence": 0.9}
+        return AIMessage("", tool_calls=[{"name": "TurnPlan", "args": plan, "id": "0"}])
     if not any(isinstance(message, ToolMessage) for message in messages):
         return AIMessage("", tool_calls=[{"name": WEB_SEARCH, "args": {"query": "quay"}, "id": "1"}])
     [source] = read_fenced("\n".join(str(message.text) for message in messages))

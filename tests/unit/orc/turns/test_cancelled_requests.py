@@ -256,7 +256,7 @@ async def test_a_turn_that_has_failed_is_not_begun_again_if_its_request_is_cance
     assert not tools.calls
     assert await limit.take(CALLER)
     turns = [each for each in recorded.spans if each.name == "invoke_agent orc"]
-    assert [(each.attributes or {})["error.type"] for each in turns] == ["CancelledError", "internal"]
+    assert [(each.attributes or {})["error.type"] for each in turns] == ["RuntimeError"]
 
 
 async def test_a_request_that_is_cancelled_while_sqlite_writes_prepares_its_turn_once(
