@@ -7,11 +7,12 @@ import { beginAbout } from "./session.js";
 import { Shelf } from "./shelf.js";
 import { doLater, dropTarget, me, notify, report } from "./store.js";
 import { begin, upload, uploads } from "./uploads.js";
-import { h, signal, useEffect, useRef, useState } from "./vendor/ui.js";
+import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Context, Document, FileWidget, Member, Role, Signal, Target } from "./types/page.js" */
 
 const PAGE_SIZE = 50;
+const AGAIN_MS = 2000;
 const ROLES = /** @type {Role[]} */ (["viewer", "editor", "admin"]);
 /** @type {Partial<Record<Context["type"], Context["type"]>>} */
 const BELOW = { organization: "folder", folder: "usecase" };
@@ -24,10 +25,11 @@ function then(work, again, words = "") {
 /**
  * A list in pages. @template T
  * @param {string} address @param {string} name of the list in the response
- * @returns {{items: T[], again: () => Promise<void>, more: (() => void) | null}} `again` loads as many as are shown
+ * @returns {{items: T[], isKnown: boolean, again: () => Promise<void>, more: (() => void) | null}} `again` loads as many as are shown
  */
 function usePages(address, name) {
-  const [{ items, cursor }, setList] = useState(/** @type {{items: T[], cursor: string | null}} */ ({ items: [], cursor: null }));
+  const unknown = () => ({ items: /** @type {T[]} */ ([]), cursor: /** @type {string | null} */ (null), isKnown: false });
+  const [{ items, cursor, isKnown }, setList] = useState(unknown);
   const current = /** @type {{current: string}} */ (useRef(address));
   current.current = address;
   const load = async (/** @type {T[]} */ before, /** @type {string | null} */ from, /** @type {number} */ wanted) => {
@@ -39,14 +41,18 @@ function usePages(address, name) {
         all = [...all, ...found[name]];
         after = found.next_cursor ?? null;
       } while (after && all.length < wanted);
-      if (current.current === address) setList({ items: all, cursor: after });
+      if (current.current === address) setList({ items: all, cursor: after, isKnown: true });
     } catch (error) {
       report(error);
+      // What could not be read now is read soon, as long as it is shown.
+      const isPassing = error instanceof ApiError && error.problem.retryable;
+      if (isPassing) setTimeout(() => { if (current.current === address) load(before, from, wanted); }, AGAIN_MS);
     }
   };
   const again = () => load([], null, items.length);
-  useEffect(() => { setList({ items: [], cursor: null }); load([], null, 1); }, [address]);
-  return { items, again, more: cursor ? () => { load(items, cursor, items.length + 1); } : null };
+  useEffect(() => { setList(unknown()); load([], null, 1); }, [address]);
+  useEffect(() => () => { current.current = ""; }, []);
+  return { items, isKnown, again, more: cursor ? () => { load(items, cursor, items.length + 1); } : null };
 }
 
 /** @param {{more: (() => void) | null}} properties */
@@ -89,8 +95,9 @@ function NewContext({ types, parent, onCreated }) {
   h("button", { type: "submit", disabled: !name.trim() }, t("contexts.create")));
 }
 
-/** @param {{items: Context[], more: (() => void) | null}} properties */
-function List({ items, more }) {
+/** @param {{items: Context[], isKnown: boolean, more: (() => void) | null}} properties */
+function List({ items, isKnown, more }) {
+  if (!isKnown) return h("p", { class: "loading" }, t("loading"));
   if (!items.length) return h("p", { class: "soft" }, t("contexts.none"));
   return [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.context_id },
     h("a", { href: `#/contexts/${each.context_id}` }, h(Icon, { name: "folder" }), h("bdi", null, each.name)),
@@ -101,7 +108,7 @@ function List({ items, more }) {
 /** @param {{id: string | null}} properties */
 export function Contexts({ id }) {
   const list = id ? `/contexts?parent_id=${id}` : me.value?.can.administer ? "/admin/contexts" : "/contexts";
-  const { items, again: listAgain, more } = /** @type {ReturnType<typeof usePages<Context>>} */ (usePages(list, "contexts"));
+  const { again: listAgain, ...listed } = /** @type {ReturnType<typeof usePages<Context>>} */ (usePages(list, "contexts"));
   const [context, setContext] = useState(/** @type {Context | null} */ (null));
   const [isGone, setGone] = useState(false);
   const load = () => {
@@ -115,7 +122,7 @@ export function Contexts({ id }) {
   const again = () => { listAgain(); load(); };
   if (!id) {
     return h("div", { class: "admin" }, h("p", { class: "soft" }, t("contexts.hint")),
-      h(NewContext, { types: me.value?.may_create ?? [], onCreated: again }), h(List, { items, more }));
+      h(NewContext, { types: me.value?.may_create ?? [], onCreated: again }), h(List, listed));
   }
   if (isGone) return h("div", { class: "admin" }, h("p", null, t("contexts.gone")), h("p", null, h("a", { href: "#/contexts" }, t("contexts.all"))));
   if (!context) return h("p", { class: "loading" }, t("loading"));
@@ -126,7 +133,7 @@ export function Contexts({ id }) {
     h("p", null, h("button", { type: "button", class: "ask-about", onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }) },
       h(Icon, { name: "search" }), t("contexts.ask", { name: context.name }))),
     h(Head, { context, again, key: context.version }),
-    below && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, onCreated: again }), h(List, { items, more })],
+    below && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, onCreated: again }), h(List, listed)],
     h(Documents, { context }), h(Members, { context }));
 }
 
@@ -155,7 +162,7 @@ function Documents({ context }) {
   const id = context.context_id;
   const address = `/contexts/${id}/documents`;
   const [query, setQuery] = useState("");
-  const { items, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(`${address}${query ? `?name=${encodeURIComponent(query)}` : ""}`, "documents"));
+  const { items, isKnown, again, more } = /** @type {ReturnType<typeof usePages<Document>>} */ (usePages(`${address}${query ? `?name=${encodeURIComponent(query)}` : ""}`, "documents"));
   const { edit } = may(context);
   const isLeaving = (/** @type {Document} */ each) => leaving.value.has(`${address}/${each.document_id}`);
   /** @type {Target} */
@@ -174,7 +181,8 @@ function Documents({ context }) {
     const timer = setInterval(again, 2000);
     return () => clearInterval(timer);
   }, [items]);
-  useEffect(() => {
+  // Before the first paint: what is dropped on a list that is seen arrives.
+  useLayoutEffect(() => {
     if (!edit) return;
     const add = (/** @type {File[]} */ files) => upload(files, { ...target, holds: (name) => current.current.holds?.(name) ?? false, known: (name) => current.current.known(name), arrived: (...stored) => current.current.arrived(...stored) });
     dropTarget.value = add;
@@ -186,7 +194,7 @@ function Documents({ context }) {
       onRemove: edit ? () => removeLater(`${address}/${each.document_id}`, t("files.removed", { name: each.blob_name }), again, `[data-file="${each.document_id}"] button:last-child`) : undefined,
     }))];
   return [h("h2", null, t("files")),
-    h(Shelf, { rows, target, mayChange: edit, onAdd: (files) => dropTarget.value?.(files), onQuery: setQuery }), h(More, { more })];
+    h(Shelf, { rows, isKnown, target, mayChange: edit, onAdd: (files) => dropTarget.value?.(files), onQuery: setQuery }), h(More, { more })];
 }
 
 /** @param {Member} member */

@@ -19,7 +19,7 @@ const ORDERS = {
 const RANKS = { failed: 0, busy: 1, ready: 2 };
 
 /** @param {ShelfProperties} properties */
-export function Shelf({ rows, target, mayChange = true, onAdd, onQuery, onRemoveAll }) {
+export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, onQuery, onRemoveAll }) {
   const [query, setQuery] = useState("");
   const [order, setOrder] = useState("name");
   const field = /** @type {Ref<HTMLInputElement>} */ (useRef(null));
@@ -59,5 +59,5 @@ export function Shelf({ rows, target, mayChange = true, onAdd, onQuery, onRemove
     h("ul", { class: "files is-list", "aria-label": t("files") }, found.map((each) => h(Widget, {
       ...each, key: each.id, onReplace: mayChange && each.pages ? () => { setReplacing(each.name); one.current?.click(); } : undefined,
     }))),
-    !found.length && h("p", { class: "soft" }, t(rows.length || query ? "files.none_found" : "contexts.no_files")));
+    !found.length && h("p", { class: "soft" }, t(!isKnown ? "loading" : rows.length || query ? "files.none_found" : "contexts.no_files")));
 }

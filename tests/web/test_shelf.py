@@ -4,6 +4,7 @@ import asyncio
 import json
 from pathlib import Path
 
+from devkit.browser import SECONDS
 from devkit.system import principal_headers
 from devkit.visits import Visit
 
@@ -111,20 +112,23 @@ async def test_a_file_of_the_same_name_is_said_and_both_can_be_kept(visit: Visit
                 for each in listed
             }
 
+    async def become(wanted: dict[str, str]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while await asyncio.to_thread(contents) != wanted:
+                pass
+        await page.until("!document.querySelector('.file progress')")
+
     await drop(visit, {"report.txt": f"{QUAY} The other."})
     await page.until("document.querySelector('.notice')?.textContent.includes('report.txt took the place')")
     assert contents() == {"report.txt": "The other."}
     await visit.click(".notice button:nth-of-type(1)")
     await page.until("!document.querySelector('.notice')")
-    await page.until(
-        "[...document.querySelectorAll('.file-status')].every((each) => !/ing/.test(each.textContent))"
-    )
-    assert contents() == {"report.txt": "The first."}
+    await become({"report.txt": "The first."})
     await drop(visit, {"report.txt": f"{QUAY} The other."})
     await page.until("document.querySelector('.notice')")
     await visit.click(".notice button:nth-of-type(2)")
     await page.until(f"{ASKABLE} === '2'")
-    assert contents() == {"report.txt": "The first.", "report (2).txt": "The other."}
+    await become({"report.txt": "The first.", "report (2).txt": "The other."})
     # The same bytes again are no other file.
     await drop(visit, {"report.txt": f"{QUAY} The first."})
     await page.until(f"{ASKABLE} === '2' && !document.querySelector('.file progress')")

@@ -149,6 +149,8 @@ export interface FileWidget {
 
 export interface ShelfProperties {
   rows: FileWidget[];
+  /** Whether the list was read: until then, nobody knows that it is empty. */
+  isKnown?: boolean;
   target: Target;
   mayChange?: boolean;
   onAdd: (files: File[]) => void;

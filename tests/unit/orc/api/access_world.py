@@ -133,7 +133,7 @@ class World:
         found += [f"shows {leaked}" for leaked in self._leaks(caller, route, text)]
         if entry.shows and expected == entry.status and f"{entry.shows}-" not in text:
             found.append(f"does not show the {entry.shows}")
-        # What an owner misses in a conversation of their own may be named.
+        # The owner of a conversation may learn what is missing in it.
         is_own = entry.needs is Of.OWNER and caller[:2] == BOB[:2]
         if expected == 404 and "{" in route and not is_own:
             invented = await self._send(caller, route, entry, self._invented(entry))
