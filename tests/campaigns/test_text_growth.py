@@ -22,7 +22,7 @@ SMALL_UNITS = ("$(+-", "...", "[=", "1 ", "界")
 
 
 def quadratic(text: str) -> object:
-    return re.findall(r"[.!?]+x", text)
+    return re.findall(r"[.!]+x", text)
 
 
 def test_four_times_the_text_takes_at_most_six_times_as_long(full_size: bool) -> None:
@@ -33,12 +33,12 @@ def test_four_times_the_text_takes_at_most_six_times_as_long(full_size: bool) ->
 
 
 def test_quadratic_growth_is_found() -> None:
-    verdict = campaign({"quadratic": quadratic}, ["..."], (3_125, 12_500))
+    verdict = campaign({"quadratic": quadratic}, ["..."], SMALL)
     assert [*verdict.check(GROWS).findings, *verdict.check(SLOW).findings]
 
 
 def test_quadratic_growth_for_one_unit_of_many_is_found() -> None:
-    verdict = campaign({"quadratic": quadratic}, [*TOKENS, "..."], (1_000, 4_000, 16_000))
+    verdict = campaign({"quadratic": quadratic}, [*TOKENS, "..."], SMALL)
     assert [*verdict.check(GROWS).findings, *verdict.check(SLOW).findings]
 
 
