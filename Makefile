@@ -47,8 +47,8 @@ FAST = not emulator and not slow
 SYNC = $(UV) sync --frozen $(EXTRAS:%=--extra %) $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run check check-text test-fast test campaigns bench trial provision lock vendor clean
-.PHONY: python install install-dev install-functions install-node install-pythons
+.PHONY: help run check check-text test-fast test campaigns bench studio trial provision lock vendor clean
+.PHONY: python install install-dev install-functions install-node install-pythons install-studio
 
 help:
 	@echo "make run           set up, then serve the API (127.0.0.1:7071) and the MCP server (127.0.0.1:7072)"
@@ -57,6 +57,7 @@ help:
 	@echo "make test          set up, then all checks and tests; ORC_REQUIRE_ALL=1: no test may be skipped"
 	@echo "make campaigns     the long campaigns: kills, faults, fuzzing, leak scans"
 	@echo "make bench         measure and print a table"
+	@echo "make studio        serve the graph for LangGraph Studio, from a separate environment"
 	@echo "make trial         ask the configured model the shipped questions, and write a report"
 	@echo "make provision     create missing containers, queues and the search index on Azure"
 	@echo "make lock          resolve the dependencies into uv.lock and requirements.txt; UPGRADE=--upgrade for newer ones"
@@ -80,7 +81,7 @@ test-fast: install-dev
 	@$(PYTEST) tests/unit tests/contract -m "$(FAST)"
 
 # Types are checked while the tests run, and reported after them: mypy uses one processor for half a minute.
-test: install-dev install-functions install-node $(if $(filter 1,$(ORC_REQUIRE_ALL)),install-pythons) check-text
+test: install-dev install-functions install-node $(if $(filter 1,$(ORC_REQUIRE_ALL)),install-pythons install-studio) check-text
 	@types=$$(mktemp); $(BIN)/python -m mypy >"$$types" 2>&1 & checking=$$!; \
 	$(PYTEST); tests=$$?; \
 	wait $$checking; typed=$$?; cat "$$types"; rm -f "$$types"; \
@@ -94,6 +95,10 @@ campaigns: install-dev install-node
 
 bench: install-dev install-node
 	@$(BIN)/python -m bench
+
+# LangGraph's server counts its starts at its maker's, unless it is asked not to.
+studio: install-studio
+	@LANGGRAPH_CLI_NO_ANALYTICS=1 exec .venv-studio/bin/langgraph dev --allow-blocking --no-reload
 
 trial: install
 	@$(BIN)/python -m orc trial
@@ -112,7 +117,7 @@ vendor: install-node
 	@node scripts/vendor_web.mjs orc/web/vendor
 
 clean:
-	rm -rf $(VENV) .venv-functions $(UV_VENV) node_modules .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis *.egg-info
+	rm -rf $(VENV) .venv-functions .venv-studio $(UV_VENV) node_modules .mypy_cache .ruff_cache .import_linter_cache .pytest_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
@@ -134,6 +139,14 @@ install-pythons: $(UV)
 	  test -n "$$found" || { echo "There is no Python $$version, on which the fast tests have to pass too." >&2; exit 1; }; \
 	  UV_PROJECT_ENVIRONMENT=.venv-$$version $(UV) sync --frozen --python "$$found" || exit; \
 	done
+
+# LangGraph's server needs older versions of what Orc's own lock holds: protobuf and jsonschema-rs.
+LANGGRAPH_SERVER = langgraph-cli==0.4.40 langgraph-api==0.16.7 langgraph-runtime-inmem==0.36.7
+install-studio: $(UV) python
+	@test "$$(cat .venv-studio/made 2>/dev/null)" = "$(LANGGRAPH_SERVER) $$(cksum uv.lock)" || { \
+	  UV_PROJECT_ENVIRONMENT=.venv-studio $(UV) sync --frozen --quiet --python "$(PYTHON)" --no-dev && \
+	  $(UV) pip install --quiet --python .venv-studio/bin/python $(LANGGRAPH_SERVER) && \
+	  echo "$(LANGGRAPH_SERVER) $$(cksum uv.lock)" >.venv-studio/made; }
 
 WRITABLE := $(shell test -w . && echo yes)
 ifeq ($(WRITABLE),yes)

@@ -1,13 +1,11 @@
 """The graph of a turn: its nodes, edges and routers. See docs/decisions/graph.md."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Literal
 
-from langgraph.errors import NodeError
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
-from langgraph.types import Command
 
 from orc.events import Citations, Event, Revised, Route, Token
 from orc.graphs.context_builder import context_event, context_of_lookups, context_of_reply
@@ -17,11 +15,19 @@ from orc.graphs.meant import documents_meant, limit_note
 from orc.graphs.models import ConversationState, Resources, Run, RunContext, Update
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.query_planner import decide, recall, recalled_for
-from orc.graphs.revision import end_revision, restore_earlier, revision_deadline, start_revision
+from orc.graphs.revision import attempted, restore_earlier, start_revision
 from orc.graphs.rewriting import rewrite_refuted
 from orc.graphs.second_reading import read_again
 from orc.graphs.utils import contexts_event
-from orc.graphs.writer import Writing, adopt_reply, call_model, route_answer, route_reply, run_tools
+from orc.graphs.writer import (
+    Writing,
+    adopt_reply,
+    call_model,
+    route_answer,
+    route_reply,
+    route_results,
+    run_tools,
+)
 from orc_core.documents.unknown_files import unknown_files_note
 from orc_core.grounding.rectangles import with_rectangles
 from orc_core.grounding.sources import without_markers
@@ -31,6 +37,7 @@ from orc_core.markdown.safe_markdown import made_safe
 RECURSION_LIMIT = 40
 """More steps than six attempts at an answer need; a router with a bug ends the turn here."""
 
+_Edges = dict[Hashable, str]
 TurnGraph = CompiledStateGraph[Any, RunContext, Any, Any]
 
 
@@ -64,8 +71,12 @@ def route_decision(state: ConversationState) -> Literal["call_tools", "build_con
 
 async def call_tools(state: ConversationState, run: Run) -> Update:
     """Gather: the reply of document_chat if documents are named, else the lookups of the plan."""
-    async with revision_deadline(state, run):
-        return await (call_document_chat if state.blob_names else make_lookups)(state, run)
+    return await (call_document_chat if state.blob_names else make_lookups)(state, run)
+
+
+def route_attempt(state: ConversationState) -> Literal["made", "failed"]:
+    """Go on with an attempt, unless a step of it has failed: the answer before it is given then."""
+    return "made" if state.attempt.failure is None else "failed"
 
 
 async def build_context(state: ConversationState, run: Run) -> Update:
@@ -106,8 +117,7 @@ def route_verdict(state: ConversationState) -> Literal["return_state", "rewrite_
 
 async def rewrite_sentences(state: ConversationState, run: Run) -> Update:
     """Ask once for all refuted sentences, and replace them in place. Raises OrcError if none is replaced."""
-    async with revision_deadline(state, run):
-        made, corrections = await rewrite_refuted(state, run)
+    made, corrections = await rewrite_refuted(state, run)
     run.emit(Revised(answer=made.answer, citations=made.citations, corrections=corrections))
     return {"attempt": state.attempt.model_copy(update=made._asdict())}
 
@@ -139,25 +149,20 @@ def files_note(state: ConversationState) -> str:
 
 
 def build_graph(resources: Resources) -> TurnGraph:
-    """The graph of all turns of a process, since it holds no state of a turn.
-
-    `end_revision` handles the errors of the nodes that make an attempt: it raises those of the first attempt
-    and goes on to critique after those of a revision.
-    """
+    """The graph of all turns of a process, since it holds no state of a turn."""
     graph = StateGraph(ConversationState, context_schema=RunContext)
-    on_error: dict[str, Any] = {"error_handler": then_critique}
-    graph.add_node("plan_query", _bound(plan_query, resources))
-    graph.add_node("call_tools", _bound(call_tools, resources), **on_error)
-    graph.add_node("build_context", _bound(build_context, resources), **on_error)
-    graph.add_node("write_answer", build_writer(resources), **on_error)
-    graph.add_node("critique", _bound(critique, resources))
-    graph.add_node("rewrite_sentences", _bound(rewrite_sentences, resources), **on_error)
-    graph.add_node("return_state", _bound(return_state, resources))
+    for node in (plan_query, critique, return_state):
+        graph.add_node(node.__name__, _bound(node, resources))
+    for node in (call_tools, build_context, rewrite_sentences):
+        graph.add_node(node.__name__, _bound(attempted(node), resources))
+    graph.add_node("write_answer", build_writer(resources))
 
     graph.add_edge(START, "plan_query")
     graph.add_conditional_edges("plan_query", _in_place(route_decision), ["call_tools", "build_context"])
-    graph.add_edge("call_tools", "build_context")
-    graph.add_edge("build_context", "write_answer")
+    after_tools: _Edges = {"made": "build_context", "failed": "critique"}
+    graph.add_conditional_edges("call_tools", _in_place(route_attempt), after_tools)
+    after_context: _Edges = {"made": "write_answer", "failed": "critique"}
+    graph.add_conditional_edges("build_context", _in_place(route_attempt), after_context)
     graph.add_edge("write_answer", "critique")
     after_critique = ["return_state", "rewrite_sentences", "call_tools"]
     graph.add_conditional_edges("critique", _in_place(route_verdict), after_critique)
@@ -170,11 +175,11 @@ def build_writer(resources: Resources) -> TurnGraph:
     """write_answer, the only node that makes an answer: a model with its tools, or document_chat's reply."""
     writer = StateGraph(Writing, context_schema=RunContext)
     for node in (adopt_reply, call_model, run_tools):
-        writer.add_node(node.__name__, _bound(node, resources), input_schema=Writing)
+        writer.add_node(node.__name__, _bound(attempted(node), resources), input_schema=Writing)
     writer.add_conditional_edges(START, _in_place(route_answer), ["adopt_reply", "call_model"])
     writer.add_edge("adopt_reply", END)
     writer.add_conditional_edges("call_model", _in_place(route_reply), ["run_tools", "call_model", END])
-    writer.add_edge("run_tools", "call_model")
+    writer.add_conditional_edges("run_tools", _in_place(route_results), ["call_model", END])
     return writer.compile()
 
 
@@ -186,17 +191,14 @@ async def run_graph(
     limit: Any = {"recursion_limit": RECURSION_LIMIT}
     modes: Any = ["custom", "values"]
     stream = graph.astream(state, limit, context=context, stream_mode=modes, subgraphs=True)
-    async for subgraph, _mode, chunk in stream:
+    root: Any = None
+    async for place, _mode, chunk in stream:
         if isinstance(chunk, Event):
             emit(chunk)
-        elif not subgraph:
-            values = chunk
+        elif root in (None, place):
+            # Its own values come before those of write_answer, also if it runs inside of another graph.
+            root, values = place, chunk
     return ConversationState.model_validate(values)
-
-
-async def then_critique(state: ConversationState, error: NodeError) -> Command[Literal["critique"]]:
-    """The handler of a node's error, which goes on to critique unless it raises."""
-    return Command(goto="critique", update=end_revision(state, error))
 
 
 def _bound(node: Callable[[Any, Run], Awaitable[Update]], resources: Resources) -> Any:

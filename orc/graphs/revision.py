@@ -2,39 +2,44 @@
 
 import asyncio
 import logging
-
-from langgraph.errors import NodeError
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
 
 from orc.events import Critique, Reset, whole_text
 from orc.graphs.models import Attempt, ConversationState, Run, Update
 from orc_core.errors import OrcError
 from orc_core.grounding.models import Grounding, Objection
 
+Node = Callable[[Any, Run], Awaitable[Update]]
+
 logger = logging.getLogger(__name__)
 
 
-def revision_deadline(state: ConversationState, run: Run) -> asyncio.Timeout:
-    """A timeout for further attempts only: a turn with an answer does not fail for want of a better one."""
-    return asyncio.timeout_at(run.context.ends_at if state.earlier else None)
+def attempted(node: Node) -> Node:
+    """A node that makes an attempt. An error of the first attempt is raised, which fails the turn.
 
-
-def end_revision(state: ConversationState, error: NodeError) -> Update:
-    """The changes after an error of a node that makes an attempt.
-
-    An error of the first attempt is raised, which fails the turn. An error of a revision ends the revision,
-    and critique restores the earlier answer.
+    An error of a revision, or the end of the time for it, ends the revision: `failure` says why, and critique
+    gives the earlier answer. A turn with an answer does not fail for want of a better one.
     """
-    if not state.earlier:
-        raise error.error
-    if isinstance(error.error, OrcError):
-        failure = error.error.message
-    elif isinstance(error.error, TimeoutError):
-        failure = "The turn had no more time for it."
-    else:
-        logger.error("revision.failed", exc_info=error.error)
-        failure = "It failed unexpectedly."
-    attempt = state.attempt.model_copy(update={"failure": failure})
-    return {"attempt": attempt}
+
+    @wraps(node)
+    async def attempt(state: ConversationState, run: Run) -> Update:
+        if not state.earlier:
+            return await node(state, run)
+        try:
+            async with asyncio.timeout_at(run.context.ends_at):
+                return await node(state, run)
+        except OrcError as exc:
+            failure = exc.message
+        except TimeoutError:
+            failure = "The turn had no more time for it."
+        except Exception:
+            logger.exception("revision.failed")
+            failure = "It failed unexpectedly."
+        return {"attempt": state.attempt.model_copy(update={"failure": failure})}
+
+    return attempt
 
 
 def start_revision(state: ConversationState, run: Run, judged: Attempt, query: str) -> Update:

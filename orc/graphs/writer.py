@@ -13,7 +13,6 @@ from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Run, ToolResult, Update
 from orc.graphs.prompts import round_messages, round_tokens, sources_prompt
 from orc.graphs.retrieval import call_tool
-from orc.graphs.revision import revision_deadline
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import writer_of
 from orc.graphs.web_queries import web_query
@@ -74,13 +73,12 @@ async def call_model(state: Writing, run: Run) -> Update:
     A model that has passages answers from them, and is offered tools only if they lack the answer. What it
     then says without a call is no better. The last model call of the turn is for an answer without tools.
     """
-    async with revision_deadline(state, run):
-        most = state.most_asked or run.context.settings.max_tool_rounds + (not state.may_call)
-        if not state.tools or state.asked >= most or run.context.budget.calls_left <= 1:
-            return _answered(state, state.not_found or await _write_from_sources(state, run), run)
-        emit = _unseen if state.not_found else run.emit
-        tools = state.tools if state.may_call else []
-        reply, stream = await _ask(_prompt(state, run), state, run, tools=tools, emit=emit)
+    most = state.most_asked or run.context.settings.max_tool_rounds + (not state.may_call)
+    if not state.tools or state.asked >= most or run.context.budget.calls_left <= 1:
+        return _answered(state, state.not_found or await _write_from_sources(state, run), run)
+    emit = _unseen if state.not_found else run.emit
+    tools = state.tools if state.may_call else []
+    reply, stream = await _ask(_prompt(state, run), state, run, tools=tools, emit=emit)
     update: Update = {"asked": state.asked + 1, "most_asked": most}
     if reply.tool_calls or reply.invalid_tool_calls:
         if stream.text or state.not_found:
@@ -94,9 +92,14 @@ async def call_model(state: Writing, run: Run) -> Update:
 
 def route_reply(state: Writing) -> Literal["run_tools", "call_model", "__end__"]:
     """Make the calls of the reply, or ask again with tools if the passages lack the answer."""
-    if state.answer is not None:
+    if state.answer is not None or state.attempt.failure is not None:
         return "__end__"
     return "run_tools" if state.calling else "call_model"
+
+
+def route_results(state: Writing) -> Literal["call_model", "__end__"]:
+    """Ask the model again with the results, unless the attempt has failed."""
+    return "call_model" if state.attempt.failure is None else "__end__"
 
 
 async def run_tools(state: Writing, run: Run) -> Update:
@@ -115,16 +118,15 @@ async def run_tools(state: Writing, run: Run) -> Update:
         handles=known_handles(state),
         last=state.last_source,
     )
-    async with revision_deadline(state, run):
-        made = await _make_calls(reply.tool_calls, context, state, run)
-        rounds, dropped, counter = [*state.rounds, reply], state.dropped, run.resources.counter
-        budget = run.context.settings.retrieval_tokens
-        while len(rounds) > 1 and sum(round_tokens(each, counter) for each in rounds) > budget // 2:
-            dropped += len(rounds.pop(0).tool_calls)
-        budget -= sum(round_tokens(each, counter) for each in rounds)
-        context.shorten_first(state.looked_up, budget // 2)
-        await context.add(made, budget)
-        context.evict_oldest(budget, shown=state.looked_up, dropped=dropped)
+    made = await _make_calls(reply.tool_calls, context, state, run)
+    rounds, dropped, counter = [*state.rounds, reply], state.dropped, run.resources.counter
+    budget = run.context.settings.retrieval_tokens
+    while len(rounds) > 1 and sum(round_tokens(each, counter) for each in rounds) > budget // 2:
+        dropped += len(rounds.pop(0).tool_calls)
+    budget -= sum(round_tokens(each, counter) for each in rounds)
+    context.shorten_first(state.looked_up, budget // 2)
+    await context.add(made, budget)
+    context.evict_oldest(budget, shown=state.looked_up, dropped=dropped)
     added = context.results[len(state.tool_results) :]
     steps = [*state.lookup_steps, *map(_call_step, added)]
     return {

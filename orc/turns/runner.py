@@ -67,7 +67,7 @@ class TurnRunner:
         self._titles = titles
         self._changed = changed
         self._inputs = TurnInputs(parts)
-        self._graph = build_graph(parts)
+        self.graph = build_graph(parts)
 
     def prepare(
         self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
@@ -190,7 +190,7 @@ class TurnRunner:
 
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
         state, context = await self._inputs.read(running)
-        final = await run_graph(self._graph, state, context, running.recorder.emit)
+        final = await run_graph(self.graph, state, context, running.recorder.emit)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)
         events = running.log.so_far()

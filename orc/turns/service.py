@@ -44,6 +44,7 @@ class TurnService:
         self.changes = Changes()
         self._titles = Titles(parts.log, parts.models, parts.counter, self.changes.happened)
         self._runner = TurnRunner(parts, self._titles, self.changes.happened)
+        self.graph = self._runner.graph
         self._recent = RecentTurns()
         self._running: set[asyncio.Future[None]] = set()
         self._stops: dict[tuple[Owner, str], Stop] = {}

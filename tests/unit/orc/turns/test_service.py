@@ -343,7 +343,7 @@ async def test_budgets_leave_space_for_the_longest_answer_in_the_smallest_window
         settings=TurnSettings.model_validate({"intents": {"report": {"max_output_tokens": 9000}}}),
     )
     service = TurnService(parts)
-    service._runner._graph = cast(TurnGraph, graph := RecordingGraph())
+    service._runner.graph = cast(TurnGraph, graph := RecordingGraph())
     await (await service.start(asking(), CALLER)).last()
     policy = graph.policy
     used = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
