@@ -39,6 +39,45 @@ def trace(number: int, started_at: datetime = NOON, **fields: Any) -> TurnTrace:
     return TurnTrace.model_validate({**known, **fields})
 
 
+_TOOLS = [
+    ToolTrace(name="semantic_search", status="finished", duration_ms=160),
+    ToolTrace(name="web_search", status="failed", duration_ms=890, error_code="dependency_down"),
+]
+_CALLS = [
+    CallTrace(
+        role="planner",
+        model="gpt-4o-mini",
+        input_tokens=740,
+        output_tokens=60,
+        duration_ms=395,
+        cost_usd=0.0002,
+    ),
+    *(
+        CallTrace(
+            role="writer",
+            model="gpt-4o",
+            input_tokens=4900,
+            output_tokens=230,
+            duration_ms=duration,
+            cost_usd=0.0146,
+        )
+        for duration in (1450.0, 1210.0)
+    ),
+]
+_VERDICTS = [
+    VerdictTrace(
+        attempt=attempt,
+        action=action,
+        by="code",
+        grounded=attempt == 2,
+        coverage=coverage,
+        issues=2 - attempt,
+        failed=False,
+    )
+    for attempt, action, coverage in ((1, "revise", 0.5), (2, "accept", 1.0))
+]
+
+
 def detailed(number: int, started_at: datetime = NOON, **fields: Any) -> TurnTrace:
     """A turn with something in every field: a plan by a model, two tools, a revised answer."""
     slow = 1.0 + (number * 37 % 100) / 60
@@ -68,45 +107,11 @@ def detailed(number: int, started_at: datetime = NOON, **fields: Any) -> TurnTra
         "context_budget": {"history": 812, "memory": 140, "question": 21, "tools": 3950},
         "history_turns": 6,
         "selection": SelectionTrace(method="lexical", summary_points=2, notes=3, left_out=9),
-        "tools": [
-            ToolTrace(name="semantic_search", status="finished", duration_ms=160),
-            ToolTrace(name="web_search", status="failed", duration_ms=890, error_code="dependency_down"),
-        ],
-        "calls": [
-            CallTrace(
-                role="planner",
-                model="gpt-4o-mini",
-                input_tokens=740,
-                output_tokens=60,
-                duration_ms=395,
-                cost_usd=0.0002,
-            ),
-            *(
-                CallTrace(
-                    role="writer",
-                    model="gpt-4o",
-                    input_tokens=4900,
-                    output_tokens=230,
-                    duration_ms=duration,
-                    cost_usd=0.0146,
-                )
-                for duration in (1450.0, 1210.0)
-            ),
-        ],
+        "tools": _TOOLS,
+        "calls": _CALLS,
         "usage": Usage(model_calls=3, input_tokens=int(10540 * slow), output_tokens=int(520 * slow)),
         "cost_usd": round(0.0294 * slow, 4),
-        "verdicts": [
-            VerdictTrace(
-                attempt=attempt,
-                action=action,
-                by="code",
-                grounded=attempt == 2,
-                coverage=coverage,
-                issues=2 - attempt,
-                failed=False,
-            )
-            for attempt, action, coverage in ((1, "revise", 0.5), (2, "accept", 1.0))
-        ],
+        "verdicts": _VERDICTS,
         "grounding": GroundingTrace(grounded=True, citations=3, verified=3, coverage=1.0, not_found=False),
         "timeline": [
             TimelineStep.model_validate(
