@@ -27,7 +27,6 @@ _MEDIA_TYPES = {
     ".txt": "text/plain; charset=utf-8",
 }
 """Of the files that are served. Declarations of types and the template of the page are not."""
-_LANGUAGES = ("en", "de")
 _IMPORT = re.compile(r'from "\./([\w/]+\.js)";')
 POLICY = "; ".join(
     (
@@ -111,6 +110,13 @@ def site() -> Site:
 
 
 @cache
+def languages() -> tuple[str, ...]:
+    """The languages that have a file of words, English first: it is for everybody else."""
+    found = {name.removeprefix("words/").removesuffix(".json") for name in site().assets if "words/" in name}
+    return ("en", *sorted(found - {"en"}))
+
+
+@cache
 def first_modules() -> tuple[str, ...]:
     """The modules that the page needs at once: the entry, and what it imports, directly or not."""
     found = ["app.js"]
@@ -131,6 +137,7 @@ def page_of(language: str, mode: str, sign_in_url: str) -> HtmlPage:
     base = f"{ASSETS}{site().digest}/"
     slots = {
         "language": language,
+        "languages": " ".join(languages()),
         "base": base,
         "mode": mode,
         "sign_in": escape(sign_in_url),
@@ -146,7 +153,7 @@ def page_of(language: str, mode: str, sign_in_url: str) -> HtmlPage:
 def preferred_language(accepted: str) -> str:
     """The language of the page for an `Accept-Language` header: the first that there is."""
     wanted = re.findall(r"(?:^|,)\s*([a-zA-Z]{2})\b", accepted)
-    return next((each for each in map(str.lower, wanted) if each in _LANGUAGES), _LANGUAGES[0])
+    return next((each for each in map(str.lower, wanted) if each in languages()), languages()[0])
 
 
 @router.api_route("/", methods=["GET", "HEAD"])

@@ -31,7 +31,6 @@ function Choice({ label, value, options, onChange }) {
 
 function Preferences() {
   const chosen = preferences.value;
-  const own = new Intl.DisplayNames([document.documentElement.lang], { type: "language" });
   return h(Dialog, { label: t("preferences"), onClose: () => { dialog.value = ""; } },
     h(Choice, {
       label: t("preferences.theme"), value: chosen.theme,
@@ -41,7 +40,8 @@ function Preferences() {
     h(Choice, {
       label: t("preferences.language"), value: chosen.language,
       options: [["", t("preferences.browser")], ...LANGUAGES.map((each) =>
-        /** @type {[string, string]} */ ([each, own.of(each) ?? each]))],
+        // Each in itself: who reads it has to find it.
+        /** @type {[string, string]} */ ([each, new Intl.DisplayNames([each], { type: "language" }).of(each) ?? each]))],
       onChange: (language) => prefer({ language }),
     }),
     h(Choice, {

@@ -4,7 +4,8 @@ import { signal } from "./vendor/ui.js";
 /** @import { Words } from "./types/page.js" */
 
 const BASE = document.documentElement.dataset.base ?? "/";
-export const LANGUAGES = /** @type {const} */ (["en", "de"]);
+/** Those that have a file of words. */
+export const LANGUAGES = (document.documentElement.dataset.languages ?? "en").split(" ");
 
 /** @type {Words} */
 let words = {};

@@ -434,16 +434,20 @@ async def test_a_failure_says_why_and_keeps_the_question(visit: Visit) -> None:
     visit.page.problems.clear()
 
 
-async def test_words_are_german_for_those_who_want_them(visit: Visit) -> None:
+@pytest.mark.parametrize(("language", "said"), [("de", "Neuer Chat"), ("fr", "Nouvelle discussion")])
+async def test_words_are_those_of_the_language_that_is_chosen(visit: Visit, language: str, said: str) -> None:
     await visit.page.value("document.querySelector('button.foot-link').click()")
     await visit.page.until("document.querySelector('dialog[open] select')")
     assert await problems_of_access(visit) == []
-    choose = "(each) => { each.value = 'de'; each.dispatchEvent(new Event('change', { bubbles: true })); }"
-    await visit.page.value(f"({choose})(document.querySelectorAll('dialog select')[1])")
-    await visit.page.until("document.documentElement.lang === 'de'")
+    choose = (
+        "(each) => { each.value = LANGUAGE; each.dispatchEvent(new Event('change', { bubbles: true })); }"
+    )
+    chosen = choose.replace("LANGUAGE", json.dumps(language))
+    await visit.page.value(f"({chosen})(document.querySelectorAll('dialog select')[1])")
+    await visit.page.until(f"document.documentElement.lang === {language!r}")
     await visit.page.press("Escape")
     await visit.page.until("!document.querySelector('dialog')")
-    assert "Neuer Chat" in (await visit.texts("#new"))[0]
+    assert said in (await visit.texts("#new"))[0]
     await asyncio.sleep(0)
 
 
