@@ -71,3 +71,15 @@ async def test_without_a_model_answers_are_made_again_and_what_is_not_there_is_s
     await offline.ask("Xylophone zebra quasar?", answers=2)
     assert len(await offline.texts(".turn.is-last .note.is-none")) == 1, await offline.texts(".turn")
     assert await offline.texts(".turn.is-last .marker") == []
+
+
+async def test_every_quote_of_the_list_of_sources_is_whole_in_a_small_window(offline: Visit) -> None:
+    page = offline.page
+    await offline.attach(HANDBOOK)
+    await offline.ask(HOTEL)
+    await page.look(width=320, height=480)
+    await offline.click(".sources-line")
+    await page.until("document.querySelectorAll('.card').length > 1")
+    cards = "[...document.querySelectorAll('.card')]"
+    cut = f"{cards}.filter((each) => each.scrollHeight > each.clientHeight + 1).length"
+    assert await page.value(cut) == 0
