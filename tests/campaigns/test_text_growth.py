@@ -32,13 +32,9 @@ def test_four_times_the_text_takes_at_most_six_times_as_long(full_size: bool) ->
     assert verdict.check(GROWS).of == len(CALLS) * len(sample)
 
 
-def test_quadratic_growth_is_found() -> None:
-    verdict = campaign({"quadratic": quadratic}, ["..."], SMALL)
-    assert [*verdict.check(GROWS).findings, *verdict.check(SLOW).findings]
-
-
 def test_quadratic_growth_for_one_unit_of_many_is_found() -> None:
-    verdict = campaign({"quadratic": quadratic}, [*TOKENS, "..."], SMALL)
+    others = [token for token in TOKENS if token not in ".!"]
+    verdict = campaign({"quadratic": quadratic}, [*others, "..."], (2_500, 10_000))
     assert [*verdict.check(GROWS).findings, *verdict.check(SLOW).findings]
 
 
