@@ -1,5 +1,7 @@
 """DOCX: one unit for each page if the file has page breaks, otherwise for each heading."""
 
+import posixpath
+import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -9,7 +11,7 @@ from lxml.etree import _Element
 from orc_core.extraction.docx_styles import Numbers, Styles, is_on, value
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from orc_core.extraction.looks import symbol
-from orc_core.extraction.packages import Package, attribute, local, with_address
+from orc_core.extraction.packages import ADDRESS, Package, attribute, local, with_address
 from orc_core.extraction.pages import (
     BREAK,
     SOFT_BREAK,
@@ -31,6 +33,9 @@ _LITERALS = {
     "lastRenderedPageBreak": SOFT_BREAK,
 }
 _ASIDE = frozenset({"txbxContent", "docPr"})
+_HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
+_LINKED = re.compile("\x10([^\x10]*)\x10")
+_EMBEDDED = frozenset({"package", "oleObject"})
 _NOTES = {
     "footnoteReference": "footnotes",
     "endnoteReference": "endnotes",
@@ -67,6 +72,8 @@ class _Document:
         self._styles = Styles(package.related(main, "styles"))
         self._numbers = Numbers(package.related(main, "numbering"), self._styles)
         self._style = ""
+        self._fields: list[str] = []
+        self._field_addresses: list[str] = []
         self._notes = {
             (local(note), attribute(note, "id")): note
             for notes in package.related(main, *_NOTES.values())
@@ -89,15 +96,19 @@ class _Document:
                 yield from self.blocks(child)
 
     def running_texts(self) -> Iterator[str]:
-        """The text of each header and footer."""
+        """The text of each header and footer, and the names of embedded files."""
         for root in self._package.related(self._main, "header", "footer"):
             yield "\n".join(block.text for block in self.blocks(root))
+        embedded = (link.part for link in self._links.values() if link.purpose in _EMBEDDED)
+        if names := ", ".join(map(posixpath.basename, embedded)):
+            yield f"Attached files (not read): {names}"
 
     def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
         aside: list[_Element] = []
         properties = paragraph.find("{*}pPr")
         self._style = "" if properties is None else value(properties, "{*}pStyle") or ""
         text = self._text(paragraph, aside)
+        text = _LINKED.sub(lambda found: with_address(found[1], self._field_addresses.pop(0)), text)
         if properties is not None:
             if text.strip() and (number := self._numbers.next(properties)):
                 text = f"{number} {text.lstrip()}"
@@ -133,6 +144,12 @@ class _Document:
                 yield BREAK if attribute(child, "type") == "page" else "\n"
             elif name == "sym":
                 yield symbol(attribute(child, "char") or "", attribute(child, "font") or "")
+            elif name == "fldSimple":
+                found = _HYPERLINK.match(attribute(child, "instr") or "")
+                yield with_address(self._text(child, aside), found[1] if found else "")
+            elif name in {"fldChar", "instrText"}:
+                yield from self._pieces(child, aside)
+                yield self._edge_of_link(child)
             elif name == "ffData":
                 yield _filled_in(child)
             elif name in _ASIDE:
@@ -163,6 +180,21 @@ class _Document:
                     yield SOFT_BREAK
             return
         yield look.shown("".join(self._pieces(run, aside)))
+
+    def _edge_of_link(self, element: _Element) -> str:
+        """The mark at both ends of the text of a link that is a field: fields begin and end in runs."""
+        kind, fields = attribute(element, "fldCharType") or "instruction", self._fields
+        if kind == "begin":
+            fields.append("")
+        elif not fields:
+            return ""
+        elif kind == "instruction":
+            found = _HYPERLINK.match(element.text or "")
+            fields[-1] = found[1] if found and ADDRESS.match(found[1]) else fields[-1]
+        elif kind == "separate" and fields[-1]:
+            self._field_addresses.append(fields[-1])
+            return "\x10"
+        return "\x10" if kind == "end" and fields.pop() else ""
 
     def _text(self, node: _Element, aside: list[_Element]) -> str:
         return "".join(self._pieces(node, aside))

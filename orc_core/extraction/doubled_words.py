@@ -26,15 +26,20 @@ def without_doubles(layout: Layout, size: tuple[float, float]) -> Layout:
     words = WORD.findall(layout.text)
     most = [min(SCALE / max(side, 1) + 1, _HALF) for side in size]
     all_boxes = edges_of(layout.boxes)
-    if not (doubles := set(_doubles(words, _first_boxes(all_boxes), most * 2))):
+    return without_words(layout, set(_doubles(words, _first_boxes(all_boxes), most * 2)))
+
+
+def without_words(layout: Layout, numbers: set[int]) -> Layout:
+    """The page without the words of these numbers."""
+    if not numbers:
         return layout
     boxes: list[Edges] = []
     number = 0
-    for box in all_boxes:
-        if number not in doubles:
+    for box in edges_of(layout.boxes):
+        if number not in numbers:
             boxes.append(box)
         number += box[0] <= box[2]
-    return Layout("\n".join(_lines(layout.text, doubles)), as_boxes(boxes))
+    return Layout("\n".join(_lines(layout.text, numbers)), as_boxes(boxes))
 
 
 def _overlap_at_start(boxes: Boxes) -> bool:

@@ -45,7 +45,9 @@ def script(sign: str, text: str) -> str:
 
 
 def description(properties: _Element) -> str:
-    """The description of a picture (`descr`); "" if a program wrote a file name there."""
+    """The description of a picture (`descr`); "" if it is hidden, or if a program wrote a file name there."""
+    if attribute(properties, "hidden") in {"1", "true"}:
+        return ""
     text = _GENERATED.sub("", " ".join((attribute(properties, "descr") or "").split()))
     return "" if _FILE_NAME.fullmatch(text) else text
 

@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from bs4 import BeautifulSoup
-from bs4.element import NavigableString, PreformattedString, Tag
+from bs4.element import NavigableString, PageElement, PreformattedString, Tag
+from soupsieve import SelectorSyntaxError
 
+from orc_core.extraction.docx_styles import shown
+from orc_core.extraction.looks import with_symbols
+from orc_core.extraction.packages import ADDRESS, with_address
 from orc_core.extraction.pages import Block, UnitStream, by_heading
 from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.raised import lowered, raised
@@ -18,8 +23,17 @@ _INLINE = frozenset(
     "a abbr b bdi bdo big cite code data dfn em font i ins kbd label mark q samp small span "
     "strong sub sup time tt u var wbr".split()
 )
-_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
-_STRIKING = re.compile(r"(?:^|;)\s*text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
+_NOT_APPLIED = re.compile(r"/\*.*?\*/|@[^{};]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}|@[^{};]*+;", re.DOTALL)
+"""Comments, and rules for some media."""
+_XML, _HEAD = re.compile(r"(<\?xml[^>]*>)|<html[^>]* xmlns="), 1000
+_EMPTY = re.compile(r"<((?!(?:br|hr|img|col|input|meta|link|base|wbr)\b)(\w+)(?:\s[^<>]*)?)/>")
+"""An element that XHTML closes in its own tag; HTML does not."""
+_RULE = re.compile(r"([\w\s.,#>*-]{1,300}+)\{([^{}]*+)\}")
+_SEEN = re.compile("display|visibility|decoration|vertical-align|font|list-style", re.IGNORECASE)
+MOST_RULES = 100
+_STRUCK = ("text-decoration", "text-decoration-line")
+_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+_ASIDE = ["nav", "header", "footer"]
 _TICKS = frozenset({"checkbox", "radio"})
 _TYPED = frozenset({"", "text", "number", "date", "time", "email", "tel", "url", "search", "month", "week"})
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
@@ -42,13 +56,20 @@ def to_text(markup: str) -> str:
 
 def parse(markup: str) -> tuple[Iterator[Block], str, str]:
     """The blocks of a page, its title and its author."""
-    soup = BeautifulSoup(f"{markup}\n", "html.parser")  # one line without markup could be taken for a URL
+    if is_xml := _XML.search(markup[:_HEAD]):
+        markup = _EMPTY.sub(r"<\1></\2>", markup.replace(is_xml[1] or "", "", 1))
+    content = f"{markup}\n".encode(errors="replace")  # one line without markup could be taken for a URL
+    soup = BeautifulSoup(content, "lxml", from_encoding="utf-8")
     title = soup.title.get_text() if soup.title else ""
     author = soup.find("meta", attrs={"name": _AUTHOR})
+    _apply_style_sheets(soup)
     for element in soup.find_all(_is_unseen):
         element.extract()
-    for element in soup(["sup", "sub"]):
-        _mark_raised(element)
+    for element in soup(True):
+        _show_look(element)
+    for items in soup("ol"):
+        _number(items)
+    _show_addresses(soup)
     for element in soup(["input", "select"]):
         element.replace_with(_filled_in(element))
     for table in soup("table"):
@@ -59,18 +80,90 @@ def parse(markup: str) -> tuple[Iterator[Block], str, str]:
     return _blocks(soup), " ".join(title.split()), said
 
 
+def _apply_style_sheets(soup: BeautifulSoup) -> None:
+    """Put what style sheets say of how elements look before their own styles."""
+    rules = [
+        rule
+        for sheet in soup("style")
+        for rule in _RULE.findall(_NOT_APPLIED.sub("", sheet.get_text()))
+        if _SEEN.search(rule[1])
+    ]
+    sheets: dict[int, tuple[Tag, str]] = {}
+    for selector, declarations in rules[:MOST_RULES]:
+        with suppress(SelectorSyntaxError):
+            for element in soup.select(selector.strip()):
+                before = sheets.get(id(element), (element, ""))[1]
+                sheets[id(element)] = element, f"{before}{declarations};"
+    for element, before in sheets.values():
+        element["style"] = f"{before}{element.get('style') or ''}"
+
+
+def _style(element: Tag) -> dict[str, str]:
+    """The properties of an element in lower case; the last of several of a name counts."""
+    pairs = (each.partition(":") for each in str(element.get("style") or "").lower().split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
 def _is_unseen(element: Tag) -> bool:
     """Whether people do not see the element, or see it struck."""
-    style = str(element.get("style") or "")
-    is_hidden = element.has_attr("hidden") or _HIDING.search(style) or _STRIKING.search(style)
-    return element.name in _UNSEEN or bool(is_hidden)
+    style = _style(element)
+    is_hidden = style.get("display", "").startswith("none") or style.get("visibility", "").startswith("hid")
+    is_struck = any("line-through" in style.get(name, "") for name in _STRUCK)
+    return element.name in _UNSEEN or element.has_attr("hidden") or is_hidden or is_struck
 
 
-def _mark_raised(element: Tag) -> None:
-    """Write the figures of a raised or lowered element as Unicode has them."""
-    change = raised if element.name == "sup" else lowered
-    if len(text := element.get_text()) <= MAX_RAISED and (changed := change(text.strip())) != text.strip():
-        element.string = changed
+def _show_look(element: Tag) -> None:
+    """Write figures that are raised or lowered, and signs of symbol fonts, as Unicode has them."""
+    style = _style(element)
+    rise = {"sup": "super", "sub": "sub"}.get(element.name, style.get("vertical-align", ""))
+    if rise in {"super", "sub"} and len(text := element.get_text().strip()) <= MAX_RAISED:
+        changed = raised(text) if rise == "super" else lowered(text)
+        if changed != text:
+            element.string = changed
+    font = style.get("font-family") or str(element.get("face") or "")
+    if font:
+        for piece in element.find_all(string=True):
+            piece.replace_with(with_symbols(str(piece), font.partition(",")[0].strip("'\" ")))
+
+
+def _number(items: Tag) -> None:
+    """Write the numbers of a list before its items."""
+    style = _style(items)
+    if "none" in (style.get("list-style-type") or style.get("list-style", "")):
+        return
+    form, number = _FORMS.get(str(items.get("type")), "decimal"), _integer(items.get("start"), 1) - 1
+    for item in items.find_all("li", recursive=False):
+        number = _integer(item.get("value"), number + 1)
+        text = next((piece for piece in item.find_all(string=True) if piece.strip()), None)
+        if text is not None:
+            text.replace_with(f"{shown(number, form)}. {text.lstrip()}")
+
+
+def _integer(value: object, default: int) -> int:
+    text = str(value or "").strip()
+    return int(text) if text.isdecimal() and len(text) < 7 else default
+
+
+def _show_addresses(soup: BeautifulSoup) -> None:
+    """Write the address of a mail link, and of the only link of a paragraph, behind its text."""
+    links: dict[int, list[Tag]] = {}
+    for link in soup("a"):
+        address = str(link.get("href") or "")
+        if ADDRESS.match(address) and link.find_parent(_ASIDE) is None:
+            group = id(link if address.startswith("mailto:") else _block_of(link))
+            links.setdefault(group, []).append(link)
+    for link, *others in links.values():
+        text = link.get_text()
+        if not others:
+            link.append(with_address(text, str(link["href"])).removeprefix(text.rstrip()))
+
+
+def _block_of(node: PageElement) -> Tag | None:
+    """The nearest element around it that begins a paragraph."""
+    block = node.parent
+    while block is not None and block.name in _INLINE:
+        block = block.parent
+    return block
 
 
 def _filled_in(element: Tag) -> str:
@@ -108,9 +201,7 @@ def _blocks(soup: BeautifulSoup) -> Iterator[Block]:
             pieces.append("\n")
         if not isinstance(node, NavigableString) or isinstance(node, PreformattedString):
             continue
-        block = node.parent
-        while block is not None and block.name in _INLINE:
-            block = block.parent
+        block = _block_of(node)
         if block is not current:
             yield from _block(pieces, current)
             pieces, current = [], block

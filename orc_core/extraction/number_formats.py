@@ -14,6 +14,8 @@ _DAY_ZERO = datetime(1899, 12, 30)
 _DAYS_TO_1904, _MARCH_1900 = 1462, 60
 _LAST_DAY = 2_957_000
 """In the year 9995: later than any date, by both ways to count."""
+HIDING = ";;;"
+"""The format of cells whose values are not shown."""
 _HOURS = re.compile(r"\[h+\]", re.IGNORECASE)
 
 

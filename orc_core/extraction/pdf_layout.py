@@ -10,8 +10,17 @@ from typing import NamedTuple
 import pypdfium2
 from pypdfium2 import raw
 
-from orc_core.extraction.doubled_words import without_doubles
-from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
+from orc_core.extraction.doubled_words import without_doubles, without_words
+from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
+from orc_core.extraction.pdf_annotations import (
+    Additions,
+    Line,
+    as_lines,
+    layout_of,
+    lines_of,
+    with_additions,
+)
+from orc_core.extraction.pdf_struck import struck_words
 from orc_core.extraction.pdf_tables import with_empty_cells
 from orc_core.extraction.pdf_word_boxes import (
     HYPHENS,
@@ -36,6 +45,7 @@ _FROM_DIGIT = re.compile(r"\d[^\s\x00-\x1f\ufffe]{4,}")
 """The end of a word from its first digit; two numbers have at least five characters, and years have fewer."""
 _DIGIT = re.compile(r"\d")
 _GLUED = re.compile(r"[^\s\x00-\x1f\ufffe]{2,}")
+_LINE_NUMBER = re.compile(rf"^{NUMBER.pattern}", re.MULTILINE)
 _BEGIN = re.compile(r"[^\W_]|[($€£¥+−–-]")
 """Accents stand away from the letters before them, too."""
 _FRACTION = re.compile(r"\d+[/⁄∕]")
@@ -90,6 +100,8 @@ def laid_out(
             or _has_glued_numbers(drawn, characters, is_upright=is_upright)
         ):
             layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
+        layout = without_words(layout, struck_words(page, layout, additions.struck))
+        layout = _without_line_numbers(layout)
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
         return unplaced, b""
     layout = with_additions(with_empty_cells(layout, page.get_size()), additions)
@@ -145,6 +157,18 @@ def _baseline(drawn: pypdfium2.PdfTextPage, character: int) -> float:
     raw.FPDFText_GetCharOrigin(drawn.raw, character, x, y)
     turns = round(_angle(drawn, character)) % 4
     return (y.value, -x.value, -y.value, x.value)[turns]
+
+
+def _without_line_numbers(layout: Layout) -> Layout:
+    """The page without the numbers of its lines, and without lines of nothing else."""
+    if len(_LINE_NUMBER.findall(layout.text)) < LEAST_LINES:
+        return layout
+    numbered = numbered_lines(texts := layout.text.split("\n"))
+    if not numbered:
+        return layout
+    cuts = [NUMBER.match(text).end() if at in numbered else 0 for at, text in enumerate(texts)]  # type: ignore[union-attr]
+    lines = zip(lines_of(layout), cuts, strict=True)
+    return layout_of(Line(text[cut:], words[bool(cut) :]) for (text, words), cut in lines if text[cut:] or not cut)
 
 
 def _with_blanks(text: str, characters: str, places: Places) -> str:

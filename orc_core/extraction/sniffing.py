@@ -42,7 +42,7 @@ def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise unreadable("corrupt") from error
     if kind is None:
-        names = [member.filename.lstrip("/") for member in members]
+        names = [member.filename.replace("\\", "/").lstrip("/") for member in members]
         found = (kind for folder, kind in _FOLDERS if any(name.startswith(folder) for name in names))
         kind = next(found, None)
         if _BINARY_BOOK in names:
@@ -127,6 +127,7 @@ _MARKUP = re.compile(
     rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|meta|style|div)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_OFFICE = frozenset({Format.DOCX, Format.PPTX, Format.XLSX, Format.XLS, Format.ODT, Format.ODP, Format.ODS})
 _SHEETS = frozenset({Format.XLS, Format.XLSX, Format.ODS})
 _CONTROL, _DELIMITER = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]"), re.compile(rb"[\t;,|]")
 _XML = re.compile(rb"<(?:\?xml|!doctype|svg)\b", re.IGNORECASE)
@@ -193,7 +194,7 @@ def _compound(source: Path, hint: Format | None, suffix: str) -> Format:
 def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str | None) -> Format:
     if found is None and _XML_SHEET in head.replace(b"\0", b""):
         return Format.XLS
-    if found is None and (hint in _SHEETS or suffix in _LEGACY) and (kind := _exported(head, hint)):
+    if found is None and (hint in _OFFICE or suffix in _LEGACY) and (kind := _exported(head, hint)):
         return kind
     if found is None and suffix in _LEGACY:
         raise _legacy(suffix)
@@ -207,12 +208,14 @@ def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str
 
 
 def _exported(head: bytes, hint: Format | None) -> Format | None:
-    """The format of an export that is named as an Office file: a web page, or a table as text."""
+    """The format of an export that is named as an Office file: a web page, also with its pictures, or a table."""
     if b"\0" in head and not is_wide(head):
         return None
     text = head.replace(b"\0", b"").lstrip(_BEFORE_TEXT)
     if _MARKUP.match(text):
         return Format.HTML
+    if _MAIL.match(text) and _SURE_MAIL.search(text):
+        return Format.EML
     is_table = _CONTROL.search(text) is None and text[:1] != b"<" and _DELIMITER.search(text)
     return Format.CSV if hint in _SHEETS and is_table else None
 

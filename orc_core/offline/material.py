@@ -65,6 +65,29 @@ class Material:
         source = self.sources[place.source]
         return source.blob_name, source.page
 
+    def with_next_page(self, places: Iterable[Place]) -> Iterator[Place]:
+        """The places, each with the one on the next page where its sentence ends."""
+        for place in places:
+            yield place
+            body = self._body(place.source)
+            source, piece = self.sources[place.source], self._piece(place)
+            after = [
+                number
+                for number, other in enumerate(self.sources)
+                if (other.blob_name, other.page) == (source.blob_name, source.page + 1)
+            ]
+            if body and body[-1] == place.piece and piece.kind == "sentence" and not piece.text.endswith(_ENDS):
+                for number in after[:1]:
+                    edge = {_masked(each.text) for each in self._pieces[place.source]}
+                    pieces = self._pieces[number]
+                    first = (at for at in self._body(number) if _masked(pieces[at].text) not in edge)
+                    yield from (Place(number, at) for at in [*first][:1])
+
+    def _body(self, source: int) -> list[int]:
+        """The pieces of a source without running headers and footers, by index."""
+        pieces = self._pieces[source]
+        return [at for at, piece in enumerate(pieces) if not self._is_running(source, piece.text)]
+
     def text_of(self, place: Place) -> str:
         """The sentence, item or row at a place."""
         return BULLET.sub("", self._piece(place).text)
