@@ -23,7 +23,7 @@ _INLINE = frozenset(
     "a abbr b bdi bdo big cite code data dfn em font i ins kbd label mark q samp small span "
     "strong sub sup time tt u var wbr".split()
 )
-_NOT_APPLIED = re.compile(r"/\*.*?\*/|@[^{};]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}|@[^{};]*+;", re.DOTALL)
+_NOT_APPLIED = re.compile(r"<!--|-->|/\*.*?\*/|@[^{};]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}|@[^{};]*+;", re.DOTALL)
 """Comments, and rules for some media."""
 _XML, _HEAD = re.compile(r"(<\?xml[^>]*>)|<html[^>]* xmlns="), 1000
 _EMPTY = re.compile(r"<((?!(?:br|hr|img|col|input|meta|link|base|wbr)\b)(\w+)(?:\s[^<>]*)?)/>")
@@ -74,7 +74,9 @@ def parse(markup: str) -> tuple[Iterator[Block], str, str]:
         element.replace_with(_filled_in(element))
     for table in soup("table"):
         if table.find("table") is None:  # otherwise it is layout
-            lines = "\n".join(filter(None, render_rows(grid(_rows(table)), header=_count_headers(table))))
+            caption = [table.caption.get_text(" ").strip()] if table.caption else []
+            rows = render_rows(grid(_rows(table)), header=_count_headers(table))
+            lines = "\n".join([*caption, *filter(None, rows)])
             table.replace_with(soup.new_tag("pre", string=lines))
     said = str(author.get("content") or "") if isinstance(author, Tag) else ""
     return _blocks(soup), " ".join(title.split()), said

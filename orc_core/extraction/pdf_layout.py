@@ -49,7 +49,8 @@ _LINE_NUMBER = re.compile(rf"^{NUMBER.pattern}", re.MULTILINE)
 _BEGIN = re.compile(r"[^\W_]|[($€£¥+−–-]")
 """Accents stand away from the letters before them, too."""
 _FRACTION = re.compile(r"\d+[/⁄∕]")
-_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n ")
+_SIGNED_FIGURE = re.compile(r"[+−-]?\d")
+_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n(?=[ ,.;:)])")
 """PDFium ends a line behind a raised figure, and begins the next one with the blank."""
 _ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _LEAST_RISE = 0.15
@@ -124,7 +125,7 @@ def _with_raised(
     for span in spans:
         if span[1] - span[0] > 1 and _DIGIT.search(characters, *span):
             for at in _raised_figures(drawn, characters, span):
-                marked[at] = raised(characters[at])
+                marked[at] = raised(f"0{characters[at]}")[1:]
     return "".join(marked)
 
 
@@ -147,7 +148,8 @@ def _raised_figures(drawn: pypdfium2.PdfTextPage, characters: str, span: Range) 
     tallest = heights.index(max(heights))
     for at in range(*span):
         rise = baselines[at - span[0]] - baselines[tallest]
-        if characters[at].isdecimal() and rise > _LEAST_RISE * heights[tallest]:
+        is_figure = _SIGNED_FIGURE.match(characters, at, span[1]) is not None
+        if is_figure and rise > _LEAST_RISE * heights[tallest]:
             yield at
 
 
@@ -201,7 +203,7 @@ def _rewritten(text: str, places: Places, characters: str, marked: str) -> str:
         if "".join(characters[part] for part in parts) == word[0]:
             pieces += [text[done : word.start()], *(marked[part] for part in parts)]
             done = word.end()
-    return _LINE_OF_RAISED.sub(" ", "".join([*pieces, text[done:]]))
+    return _LINE_OF_RAISED.sub("", "".join([*pieces, text[done:]]))
 
 
 def _unscrambled(

@@ -13,7 +13,8 @@ from orc_core.extraction.reading_order import Boxes, Layout
 
 MOST_OBJECTS = 5_000
 """Further ones, of drawings, are not looked at."""
-_THICKEST = 0.2
+_THICKEST = 0.35
+"""Of a line, as a share of the word's height; PDFium adds its width to both sides."""
 _HIGHEST, _LOWEST = 0.3, 0.72
 """Of a line through a word, as shares of the word's height; the lines of forms and tables are below words."""
 _LEAST_COVERED = 0.8

@@ -80,6 +80,7 @@ _ENDS_PARAGRAPH = frozenset({"par", "cell", "row", "page", "sect"})
 _GONE = frozenset({"strike", "striked", "deleted", "v"})
 _TICK, _LIST = 1, 2
 _ENTRY = re.compile(r"\\ffl ?([^{}\\]{0,200})")
+_INSERTED = re.compile(r'\s*SYMBOL (\d{1,3}) \\\\f "([^"]+)"')
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 
 
@@ -112,6 +113,7 @@ class _Walk:
         self._field: dict[str, int] = {}
         self._entries: list[str] = []
         self._address = ""
+        self._symbol: re.Match[str] | None = None
         self._column = 0
         self._merged: list[str] = []
         self._flags: set[str] = set()
@@ -142,6 +144,7 @@ class _Walk:
             yield "" if text == "\\~" and state.gone else text
         elif not state.gone or text[0] in "\r\n":
             link = _HYPERLINK.match(text)
+            self._symbol = _INSERTED.match(self._source, token.start()) or self._symbol
             self._address = link[1] if link and ADDRESS.match(link[1]) else self._address
             is_code = text.startswith("\\'")
             skipped = min(self._skipped, 1 if is_code else len(text))
@@ -220,6 +223,9 @@ class _Walk:
         """What is chosen in an older form field: a box, or the entry of a list."""
         field, entries = self._field, self._entries
         self._field, self._entries = {}, []
+        if symbol := self._symbol:
+            self._symbol = None
+            return _escaped(with_symbols(chr(int(symbol[1])), symbol[2]), bool)
         if field.get("fftype") == _LIST:
             return "".join(entries[field.get("ffres", field.get("ffdefres", 0)) :][:1])
         if field.get("fftype") != _TICK:

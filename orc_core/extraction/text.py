@@ -56,7 +56,7 @@ def read_text(source: Path) -> UnitStream:
 
 def read_markdown(source: Path) -> UnitStream:
     """One unit for each heading; tables as in other formats, and all other text as written."""
-    return UnitStream(by_heading(_with_tables(_blocks(load(source).replace("\f", "\n").splitlines()))))
+    return UnitStream(by_heading(_with_tables(load(source).replace("\f", "\n").splitlines())))
 
 
 def load(source: Path) -> str:
@@ -67,24 +67,23 @@ def load(source: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _blocks(lines: list[str]) -> Iterator[Block]:
-    """The lines as written; `#` in a code fence is not a heading."""
+def _blocks(lines: list[str]) -> Iterator[tuple[Block, bool]]:
+    """The lines as written, and whether they are text; in a code fence `#` is not a heading."""
     fence = ""
     for previous, line, following in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        yield Block(line, "" if fence else _heading(previous, line, following))
+        yield Block(line, "" if fence else _heading(previous, line, following)), not fence
 
 
-def _with_tables(blocks: Iterator[Block]) -> Iterator[Block]:
+def _with_tables(lines: list[str]) -> Iterator[Block]:
     """The blocks with the rows of tables in place of their lines."""
-    for is_row, group in groupby(blocks, key=lambda block: "|" in block.text and not block.heading):
-        lines = list(group)
-        if not is_row or len(lines) < 2 or not _RULE.fullmatch(lines[1].text):
-            yield from lines
-            continue
-        rows = [_PIPE.split(_EDGES.sub("", line.text)) for line in (lines[0], *lines[2:])]
-        yield from map(Block, render_rows(rows, header=1))
+    for is_row, group in groupby(_blocks(lines), key=lambda line: line[1] and "|" in line[0].text):
+        blocks = [block for block, _ in group]
+        if is_row and len(blocks) > 1 and _RULE.fullmatch(blocks[1].text):
+            rows = [_PIPE.split(_EDGES.sub("", block.text)) for block in (blocks[0], *blocks[2:])]
+            blocks = list(map(Block, render_rows(rows, header=1)))
+        yield from blocks
 
 
 def _heading(previous: str, line: str, following: str) -> str:
