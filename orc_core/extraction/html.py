@@ -23,7 +23,9 @@ _INLINE = frozenset(
     "a abbr b bdi bdo big cite code data dfn em font i ins kbd label mark q samp small span "
     "strong sub sup time tt u var wbr".split()
 )
-_NOT_APPLIED = re.compile(r"<!--|-->|/\*.*?\*/|@[^{};]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}|@[^{};]*+;", re.DOTALL)
+_NOT_APPLIED = re.compile(
+    r"<!--|-->|/\*.*?\*/|@[^{};]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}|@[^{};]*+;", re.DOTALL
+)
 """Comments, and rules for some media."""
 _XML, _HEAD = re.compile(r"(<\?xml[^>]*>)|<html[^>]* xmlns="), 1000
 _EMPTY = re.compile(r"<((?!(?:br|hr|img|col|input|meta|link|base|wbr)\b)(\w+)(?:\s[^<>]*)?)/>")

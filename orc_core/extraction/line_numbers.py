@@ -28,6 +28,6 @@ def numbered_lines(lines: Sequence[str]) -> set[int]:
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Whether there are two signs of text that runs over lines: small first letters, blanks, sentence ends."""
+    """Whether two signs say that text runs over lines: small first letters, blanks, ends of sentences."""
     signs = any(line[:1].islower() for line in lines), "" in lines, any(map(_NEXT_SENTENCE.search, lines))
     return len(lines) >= LEAST_LINES and sum(signs) > 1

@@ -39,7 +39,7 @@ class Field(NamedTuple):
 
 
 class Additions(NamedTuple):
-    """The fields of a page in reading order, its notes as lines of text, and lines that may strike words out."""
+    """The fields of a page in reading order, its notes as lines of text, and what may strike words out."""
 
     fields: Sequence[Field] = ()
     notes: Sequence[str] = ()

@@ -170,7 +170,9 @@ def _without_line_numbers(layout: Layout) -> Layout:
         return layout
     cuts = [NUMBER.match(text).end() if at in numbered else 0 for at, text in enumerate(texts)]  # type: ignore[union-attr]
     lines = zip(lines_of(layout), cuts, strict=True)
-    return layout_of(Line(text[cut:], words[bool(cut) :]) for (text, words), cut in lines if text[cut:] or not cut)
+    return layout_of(
+        Line(text[cut:], words[bool(cut) :]) for (text, words), cut in lines if text[cut:] or not cut
+    )
 
 
 def _with_blanks(text: str, characters: str, places: Places) -> str:

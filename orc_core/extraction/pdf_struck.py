@@ -56,7 +56,7 @@ def struck_words(page: pypdfium2.PdfPage, layout: Layout, lines: Sequence[Points
     """The numbers of the words that one of these lines goes through."""
     if not lines or not len(layout.boxes):
         return set()
-    points = np.array(lines, np.float64) + (0, 0.1, 0, -0.1)
+    points = np.add(lines, (0, 0.1, 0, -0.1))
     boxes = np.sort(layout.boxes.reshape(-1, 2, 2), axis=1).reshape(-1, 4)  # see word_boxes.py
     struck = [place for found in _through(as_shown(page, points), boxes) for place in np.flatnonzero(found)]
     ends = np.cumsum(layout.boxes[:, 0] <= layout.boxes[:, 2])  # of words, by box

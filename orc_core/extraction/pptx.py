@@ -17,8 +17,13 @@ from orc_core.extraction.tables import Cell, grid, render_rows, span
 _TITLES = frozenset({"title", "ctrTitle"})
 _ON = frozenset({"1", "true"})
 _UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
-_FORMS = {"alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman", "romanUc": "upperRoman"}
-_FORM = re.compile("(alphaLc|alphaUc|romanLc|romanUc|arabic)(Both|R)?")
+_FORMS = {
+    "alphaLc": "lowerLetter",
+    "alphaUc": "upperLetter",
+    "romanLc": "lowerRoman",
+    "romanUc": "upperRoman",
+}
+_FORM = re.compile("(alphaLc|alphaUc|romanLc|romanUc|arabic)(?:Paren(Both|R))?")
 
 
 def read(source: Path, memory_bytes: int) -> UnitStream:
@@ -70,13 +75,14 @@ def _slide(package: Package, part: str) -> Unit:
 def _number(root: _Element) -> None:
     """Write the numbers of lists before their paragraphs."""
     for body in root.iter("{*}txBody"):
-        counters: dict[int, int] = {}
+        counters: dict[str, int] = {}
         for paragraph in body.iterfind("{*}p"):
             properties = paragraph.find("{*}pPr")
-            level = 0 if properties is None else span(properties.get("lvl"))
+            level = "0" if properties is None else properties.get("lvl", "0")
             bullet = None if properties is None else properties.find("{*}buAutoNum")
             text = next(paragraph.iter("{*}t"), None)
-            counters = {each: number for each, number in counters.items() if each < level + (bullet is not None)}
+            kept = (each for each in counters if each < level or (each == level and bullet is not None))
+            counters = {each: counters[each] for each in kept}
             if bullet is None or text is None or not (form := _FORM.match(bullet.get("type", ""))):
                 continue
             counters[level] = counters.get(level, span(bullet.get("startAt")) - 1) + 1
@@ -106,9 +112,7 @@ def _lines(node: _Element) -> Iterator[str]:
                 yield said
         elif name == "tbl":
             yield from filter(None, render_rows(grid(_rows(child))))
-        elif name == "sp" and _placeholder(child) in _UNSEEN:
-            continue
-        elif (named := child.find("./*/{*}cNvPr")) is not None and named.get("hidden") in _ON:
+        elif (name == "sp" and _placeholder(child) in _UNSEEN) or ((named := child.find("./*/{*}cNvPr")) is not None and named.get("hidden") in _ON):
             continue
         elif name != "Fallback":
             yield from _lines(child)
@@ -152,7 +156,10 @@ def _run(run: _Element) -> str:
     if properties.get("strike", "noStrike") != "noStrike":
         return ""
     fonts = (properties.find(f"{{*}}{kind}") for kind in ("sym", "latin"))
-    font, rise = next((each for each in fonts if each is not None), None), properties.get("baseline", "0").rstrip("%")
+    font, rise = (
+        next((each for each in fonts if each is not None), None),
+        properties.get("baseline", "0").rstrip("%"),
+    )
     direction = 0 if rise in {"", "0"} else -1 if rise.startswith("-") else 1
     return Look(direction, font="" if font is None else font.get("typeface") or "").shown(_text(run))
 

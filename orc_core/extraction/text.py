@@ -50,7 +50,10 @@ def read_text(source: Path) -> UnitStream:
     """Pages if the file has form feeds, otherwise parts of a citable size; without numbers of lines."""
     lines = load(source).split("\n")
     numbered = numbered_lines(lines)
-    text = "\n".join(NUMBER.sub("", line, count=at in numbered) if at in numbered else line for at, line in enumerate(lines))
+    text = "\n".join(
+        NUMBER.sub("", line, count=at in numbered) if at in numbered else line
+        for at, line in enumerate(lines)
+    )
     return UnitStream(part for page in text.split("\f") for part in fit(Unit(page)))
 
 

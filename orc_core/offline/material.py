@@ -76,7 +76,12 @@ class Material:
                 for number, other in enumerate(self.sources)
                 if (other.blob_name, other.page) == (source.blob_name, source.page + 1)
             ]
-            if body and body[-1] == place.piece and piece.kind == "sentence" and not piece.text.endswith(_ENDS):
+            if (
+                body
+                and body[-1] == place.piece
+                and piece.kind == "sentence"
+                and not piece.text.endswith(_ENDS)
+            ):
                 for number in after[:1]:
                     edge = {_masked(each.text) for each in self._pieces[place.source]}
                     pieces = self._pieces[number]
