@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 from lxml.etree import _Element
@@ -34,7 +34,7 @@ _LITERALS = {
 }
 _ASIDE = frozenset({"txbxContent", "docPr"})
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
-_LINKED = re.compile("\x10([^\x10]*)\x10")
+_ENDS_FIELD = "*[local-name()='fldChar' and @*[local-name()='fldCharType']='end']"
 _EMBEDDED = frozenset({"package", "oleObject"})
 _NOTES = {
     "footnoteReference": "footnotes",
@@ -53,6 +53,7 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     body = None if root is None else root.find("{*}body")
     if body is None:
         raise unreadable("corrupt")
+    _show_addresses(body)
     document = _Document(package, main)
     pages = paged_units(list(document.blocks(body)))
     said = next(package.related("", "extended-properties"), None)
@@ -72,8 +73,6 @@ class _Document:
         self._styles = Styles(package.related(main, "styles"))
         self._numbers = Numbers(package.related(main, "numbering"), self._styles)
         self._style = ""
-        self._fields: list[str] = []
-        self._field_addresses: list[str] = []
         self._notes = {
             (local(note), attribute(note, "id")): note
             for notes in package.related(main, *_NOTES.values())
@@ -108,7 +107,6 @@ class _Document:
         properties = paragraph.find("{*}pPr")
         self._style = "" if properties is None else value(properties, "{*}pStyle") or ""
         text = self._text(paragraph, aside)
-        text = _LINKED.sub(lambda found: with_address(found[1], self._field_addresses.pop(0)), text)
         if properties is not None:
             if text.strip() and (number := self._numbers.next(properties)):
                 text = f"{number} {text.lstrip()}"
@@ -147,9 +145,6 @@ class _Document:
             elif name == "fldSimple":
                 found = _HYPERLINK.match(attribute(child, "instr") or "")
                 yield with_address(self._text(child, aside), found[1] if found else "")
-            elif name in {"fldChar", "instrText"}:
-                yield from self._pieces(child, aside)
-                yield self._edge_of_link(child)
             elif name == "ffData":
                 yield _filled_in(child)
             elif name in _ASIDE:
@@ -180,21 +175,6 @@ class _Document:
                     yield SOFT_BREAK
             return
         yield look.shown("".join(self._pieces(run, aside)))
-
-    def _edge_of_link(self, element: _Element) -> str:
-        """The mark at both ends of the text of a link that is a field: fields begin and end in runs."""
-        kind, fields = attribute(element, "fldCharType") or "instruction", self._fields
-        if kind == "begin":
-            fields.append("")
-        elif not fields:
-            return ""
-        elif kind == "instruction":
-            found = _HYPERLINK.match(element.text or "")
-            fields[-1] = found[1] if found and ADDRESS.match(found[1]) else fields[-1]
-        elif kind == "separate" and fields[-1]:
-            self._field_addresses.append(fields[-1])
-            return "\x10"
-        return "\x10" if kind == "end" and fields.pop() else ""
 
     def _text(self, node: _Element, aside: list[_Element]) -> str:
         return "".join(self._pieces(node, aside))
@@ -235,6 +215,19 @@ class _Document:
                     texts += [text, *[ACROSS if text.strip() else ""] * (span - 1)]
             above = texts
             yield texts
+
+
+def _show_addresses(body: _Element) -> None:
+    """Write the addresses of links that are fields behind their texts, which are in the runs that follow."""
+    for said in body.iter("{*}instrText"):
+        link, run = _HYPERLINK.match(said.text or ""), said.getparent()
+        if link is None or run is None or not ADDRESS.match(link[1]):
+            continue
+        runs = takewhile(lambda each: not each.xpath(_ENDS_FIELD), run.itersiblings())
+        texts = [text for each in runs for text in each.iter("{*}t")]
+        shown = "".join(text.text or "" for text in texts)
+        for text in texts[-1:]:
+            text.text = (text.text or "") + with_address(shown, link[1]).removeprefix(shown)
 
 
 def _count(element: _Element, path: str, least: int) -> int:

@@ -124,6 +124,8 @@ _ROMAN = list(
         strict=True,
     )
 )
+FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+"""The forms of numbers by the letters that web pages and OpenDocument have for them."""
 _UNSHOWN = frozenset({"bullet", "none"})
 
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _CALENDAR = "text/calendar"
 _PREFERRED = {"text/plain": 0, "text/html": 1, _CALENDAR: 3}
-_MEETING = re.compile(r"^(SUMMARY|DTSTART|DTEND|LOCATION|DESCRIPTION)\b[^:\r\n]*:([^\r\n]+)", re.MULTILINE)
+_MEETING = re.compile(r"^(?:DT)?(SUMMARY|START|END|LOCATION|DESCRIPTION)\b[^:\r\n]*:([^\r\n]+)", re.MULTILINE)
 _FOLDED = re.compile(r"\r?\n[ \t]")
-_MOMENT = re.compile(r"\b(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)\d\d)?")
+_MOMENT, _SHOWN = re.compile(r"\b(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\d"), r"\1-\2-\3 \4:\5"
 
 # Properties of an MSG file, by id.
 _TEXT_HEADERS = {"Subject": "0037", "From": "0C1A", "To": "0E04", "Cc": "0E03"}
@@ -86,14 +86,7 @@ def _texts(part: Message) -> Iterator[str]:
 def _meeting(text: str) -> str:
     """The lines of an invitation, with its times as `2026-05-12 09:00`."""
     lines = _MEETING.findall(_FOLDED.sub("", text))
-    return "\n".join(
-        f"{name.removeprefix('DT').capitalize()}: {_MOMENT.sub(_moment, said)}" for name, said in lines
-    )
-
-
-def _moment(found: re.Match[str]) -> str:
-    day = "-".join(found.groups()[:3])
-    return f"{day} {found[4]}:{found[5]}" if found[4] else day
+    return "\n".join(f"{name.capitalize()}: {_MOMENT.sub(_SHOWN, said)}" for name, said in lines)
 
 
 def _attachments(part: Message) -> Iterator[Message]:

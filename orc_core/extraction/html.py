@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PageElement, PreformattedString, Tag
 from soupsieve import SelectorSyntaxError
 
-from orc_core.extraction.docx_styles import shown
+from orc_core.extraction.docx_styles import FORMS, shown
 from orc_core.extraction.looks import with_symbols
 from orc_core.extraction.packages import ADDRESS, with_address
 from orc_core.extraction.pages import Block, UnitStream, by_heading
@@ -34,7 +34,6 @@ _RULE = re.compile(r"([\w\s.,#>*-]{1,300}+)\{([^{}]*+)\}")
 _SEEN = re.compile("display|visibility|decoration|vertical-align|font|list-style", re.IGNORECASE)
 MOST_RULES = 100
 _STRUCK = ("text-decoration", "text-decoration-line")
-_FORMS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 _ASIDE = ["nav", "header", "footer"]
 _TICKS = frozenset({"checkbox", "radio"})
 _TYPED = frozenset({"", "text", "number", "date", "time", "email", "tel", "url", "search", "month", "week"})
@@ -86,20 +85,12 @@ def parse(markup: str) -> tuple[Iterator[Block], str, str]:
 
 def _apply_style_sheets(soup: BeautifulSoup) -> None:
     """Put what style sheets say of how elements look before their own styles."""
-    rules = [
-        rule
-        for sheet in soup("style")
-        for rule in _RULE.findall(_NOT_APPLIED.sub("", sheet.get_text()))
-        if _SEEN.search(rule[1])
-    ]
-    sheets: dict[int, tuple[Tag, str]] = {}
-    for selector, declarations in rules[:MOST_RULES]:
+    text = "".join(sheet.get_text() for sheet in soup("style"))
+    rules = [rule for rule in _RULE.findall(_NOT_APPLIED.sub("", text)) if _SEEN.search(rule[1])]
+    for selector, declarations in reversed(rules[:MOST_RULES]):
         with suppress(SelectorSyntaxError):
             for element in soup.select(selector.strip()):
-                before = sheets.get(id(element), (element, ""))[1]
-                sheets[id(element)] = element, f"{before}{declarations};"
-    for element, before in sheets.values():
-        element["style"] = f"{before}{element.get('style') or ''}"
+                element["style"] = f"{declarations};{element.get('style') or ''}"
 
 
 def _style(element: Tag) -> dict[str, str]:
@@ -135,17 +126,12 @@ def _number(items: Tag) -> None:
     style = _style(items)
     if "none" in (style.get("list-style-type") or style.get("list-style", "")):
         return
-    form, number = _FORMS.get(str(items.get("type")), "decimal"), _integer(items.get("start"), 1) - 1
+    form, number = FORMS.get(str(items.get("type")), "decimal"), span(items.get("start")) - 1
     for item in items.find_all("li", recursive=False):
-        number = _integer(item.get("value"), number + 1)
+        number = span(item.get("value") or number + 1)
         text = next((piece for piece in item.find_all(string=True) if piece.strip()), None)
         if text is not None:
             text.replace_with(f"{shown(number, form)}. {text.lstrip()}")
-
-
-def _integer(value: object, default: int) -> int:
-    text = str(value or "").strip()
-    return int(text) if text.isdecimal() and len(text) < 7 else default
 
 
 def _show_addresses(soup: BeautifulSoup) -> None:

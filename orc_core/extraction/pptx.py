@@ -112,7 +112,9 @@ def _lines(node: _Element) -> Iterator[str]:
                 yield said
         elif name == "tbl":
             yield from filter(None, render_rows(grid(_rows(child))))
-        elif (name == "sp" and _placeholder(child) in _UNSEEN) or ((named := child.find("./*/{*}cNvPr")) is not None and named.get("hidden") in _ON):
+        elif (name == "sp" and _placeholder(child) in _UNSEEN) or (
+            (named := child.find("./*/{*}cNvPr")) is not None and named.get("hidden") in _ON
+        ):
             continue
         elif name != "Fallback":
             yield from _lines(child)

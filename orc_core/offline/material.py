@@ -66,32 +66,26 @@ class Material:
         return source.blob_name, source.page
 
     def with_next_page(self, places: Iterable[Place]) -> Iterator[Place]:
-        """The places, each with the one on the next page where its sentence ends."""
+        """The places; one at which a page ends within a sentence with the first one of the next page."""
+        numbers = {(source.blob_name, source.page): at for at, source in enumerate(self.sources)}
         for place in places:
             yield place
-            body = self._body(place.source)
-            source, piece = self.sources[place.source], self._piece(place)
-            after = [
-                number
-                for number, other in enumerate(self.sources)
-                if (other.blob_name, other.page) == (source.blob_name, source.page + 1)
-            ]
-            if (
-                body
-                and body[-1] == place.piece
-                and piece.kind == "sentence"
-                and not piece.text.endswith(_ENDS)
-            ):
-                for number in after[:1]:
-                    edge = {_masked(each.text) for each in self._pieces[place.source]}
-                    pieces = self._pieces[number]
-                    first = (at for at in self._body(number) if _masked(pieces[at].text) not in edge)
-                    yield from (Place(number, at) for at in [*first][:1])
+            name, page = self.page_of(place)
+            here, following = (
+                self._body(place.source),
+                self._body(numbers.get((name, page + 1), place.source)),
+            )
+            piece = self._piece(place)
+            if piece is here[-1] and piece.kind == "sentence" and not piece.text.endswith(_ENDS):
+                edge = {_masked(each.text) for each in self._pieces[place.source]}
+                first = next((each for each in following if _masked(each.text) not in edge), piece)
+                if first is not piece:
+                    number = numbers[name, page + 1]
+                    yield Place(number, self._pieces[number].index(first))
 
-    def _body(self, source: int) -> list[int]:
-        """The pieces of a source without running headers and footers, by index."""
-        pieces = self._pieces[source]
-        return [at for at, piece in enumerate(pieces) if not self._is_running(source, piece.text)]
+    def _body(self, source: int) -> list[Piece]:
+        """The pieces of a source without running headers and footers."""
+        return [piece for piece in self._pieces[source] if not self._is_running(source, piece.text)]
 
     def text_of(self, place: Place) -> str:
         """The sentence, item or row at a place."""
