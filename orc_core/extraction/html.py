@@ -116,7 +116,7 @@ def _show_look(element: Tag) -> None:
         if changed != text:
             element.string = changed
     font = style.get("font-family") or str(element.get("face") or "")
-    if font:
+    if "symbol" in font.lower() or "dings" in font.lower():
         for piece in element.find_all(string=True):
             piece.replace_with(with_symbols(str(piece), font.partition(",")[0].strip("'\" ")))
 
@@ -129,7 +129,7 @@ def _number(items: Tag) -> None:
     form, number = FORMS.get(str(items.get("type")), "decimal"), span(items.get("start")) - 1
     for item in items.find_all("li", recursive=False):
         number = span(item.get("value") or number + 1)
-        text = next((piece for piece in item.find_all(string=True) if piece.strip()), None)
+        text = next((piece for piece in item.strings if piece.strip()), None)
         if text is not None:
             text.replace_with(f"{shown(number, form)}. {text.lstrip()}")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
-from orc_core.extraction.drawings import show_number
 from orc_core.extraction.looks import Look
+from orc_core.extraction.number_formats import show_number
 from orc_core.extraction.odf_styles import Numbers, Styles
 from orc_core.extraction.packages import ADDRESS, Package, attribute, local, with_address
 from orc_core.extraction.pages import (

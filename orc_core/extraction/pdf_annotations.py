@@ -1,6 +1,6 @@
 """Additions to the text of a PDF page: fields of a form, notes, and names of attached files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, c_ulong, c_ushort, cast, create_string_buffer
 from functools import partial
@@ -12,7 +12,7 @@ from pypdfium2 import raw
 
 from orc_core.extraction.pdf_struck import Points, annotated_lines
 from orc_core.extraction.pdf_word_boxes import as_shown
-from orc_core.extraction.reading_order import Layout, as_boxes
+from orc_core.extraction.reading_order import Layout, Line, layout_of, lines_of
 from orc_core.extraction.word_boxes import NOWHERE, WORD, Edges
 
 MAX_ANNOTATIONS = 2_000
@@ -118,35 +118,6 @@ def with_additions(layout: Layout, additions: Additions) -> Layout:
 def as_lines(additions: Additions) -> list[str]:
     """The fields with their names and the notes, for a page on which no place of a word is known."""
     return [*(f"{field.name}: {field.value}" for field in additions.fields), *additions.notes]
-
-
-class Line(NamedTuple):
-    """A line of the text, and the boxes of each of its words."""
-
-    text: str
-    words: list[list[Edges]]
-
-
-def layout_of(lines: Iterable[Line]) -> Layout:
-    """The layout of these lines."""
-    lines = list(lines)
-    boxes = as_boxes(box for line in lines for word in line.words for box in word)
-    return Layout("\n".join(line.text for line in lines), boxes)
-
-
-def lines_of(layout: Layout) -> list[Line]:
-    """The lines of a layout, with the boxes of each word."""
-    words: list[list[Edges]] = [[]]
-    for left, top, right, bottom in layout.boxes.tolist():
-        words[-1].append((left, top, right, bottom))
-        if left <= right:
-            words.append([])
-    lines, done = [], 0
-    for text in layout.text.split("\n"):
-        count = len(WORD.findall(text))
-        lines.append(Line(text, words[done : done + count]))
-        done += count
-    return lines
 
 
 def _insert(lines: list[Line], field: Field) -> None:

@@ -14,10 +14,7 @@ from orc_core.extraction.doubled_words import without_doubles, without_words
 from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
 from orc_core.extraction.pdf_annotations import (
     Additions,
-    Line,
     as_lines,
-    layout_of,
-    lines_of,
     with_additions,
 )
 from orc_core.extraction.pdf_struck import struck_words
@@ -36,7 +33,15 @@ from orc_core.extraction.pdf_word_boxes import (
     measure,
 )
 from orc_core.extraction.raised import raised, set_apart
-from orc_core.extraction.reading_order import Layout, in_reading_order, is_scrambled, packed
+from orc_core.extraction.reading_order import (
+    Layout,
+    Line,
+    in_reading_order,
+    is_scrambled,
+    layout_of,
+    lines_of,
+    packed,
+)
 from orc_core.extraction.word_boxes import CJK_CHARACTER, MAX_BOXES, WORD
 
 Tidy = Callable[[str], str]

@@ -15,9 +15,9 @@ from lxml.etree import LxmlError, _Element
 
 from orc_core.errors import UnreadableDocument
 from orc_core.extraction.docx_styles import changed
-from orc_core.extraction.drawings import chart_lines, show_moment
+from orc_core.extraction.drawings import chart_lines
 from orc_core.extraction.looks import Look
-from orc_core.extraction.number_formats import HIDING, show_dated
+from orc_core.extraction.number_formats import HIDING, show_dated, show_moment
 from orc_core.extraction.packages import Package, attribute, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
 from orc_core.extraction.properties import count_of, of_office
