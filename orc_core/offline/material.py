@@ -71,21 +71,16 @@ class Material:
         for place in places:
             yield place
             name, page = self.page_of(place)
-            here, following = (
-                self._body(place.source),
-                self._body(numbers.get((name, page + 1), place.source)),
+            number = numbers.get((name, page + 1), place.source)
+            ends, begins = (self._pieces[at] for at in (place.source, number))
+            repeated = {_masked(piece.text) for piece in ends} & {_masked(piece.text) for piece in begins}
+            last, first = (
+                next((piece for piece in pieces if _masked(piece.text) not in repeated), None)
+                for pieces in (ends[::-1], begins)
             )
-            piece = self._piece(place)
-            if piece is here[-1] and piece.kind == "sentence" and not piece.text.endswith(_ENDS):
-                edge = {_masked(each.text) for each in self._pieces[place.source]}
-                first = next((each for each in following if _masked(each.text) not in edge), piece)
-                if first is not piece:
-                    number = numbers[name, page + 1]
-                    yield Place(number, self._pieces[number].index(first))
-
-    def _body(self, source: int) -> list[Piece]:
-        """The pieces of a source without running headers and footers."""
-        return [piece for piece in self._pieces[source] if not self._is_running(source, piece.text)]
+            is_cut = last is self._piece(place) and last.kind == "sentence" and not last.text.endswith(_ENDS)
+            if is_cut and first is not None:
+                yield Place(number, begins.index(first))
 
     def text_of(self, place: Place) -> str:
         """The sentence, item or row at a place."""
