@@ -11,7 +11,7 @@ _NEXT_SENTENCE = re.compile(r"[.!?] [^\W\d_a-z]")
 def numbered_lines(lines: Sequence[str]) -> set[int]:
     """The lines, by index, that begin with their number: each has the next one, and sentences go over lines.
 
-    The rows of a table and the items of a list can be counted, too, but each of them begins anew.
+    The rows of a table and the items of a list can be counted, too, but their text does not run on.
     """
     runs: list[list[int]] = []
     last = -1

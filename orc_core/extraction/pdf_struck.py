@@ -58,7 +58,8 @@ def struck_words(page: pypdfium2.PdfPage, layout: Layout, lines: Sequence[Points
         return set()
     points = np.add(lines, (0, 0.1, 0, -0.1))
     boxes = np.sort(layout.boxes.reshape(-1, 2, 2), axis=1).reshape(-1, 4)  # see word_boxes.py
-    struck = [place for found in _through(as_shown(page, points), boxes) for place in np.flatnonzero(found)]
+    found = _through(as_shown(page, points), boxes)
+    struck = [place for row in found for place in np.flatnonzero(row).tolist()]
     ends = np.cumsum(layout.boxes[:, 0] <= layout.boxes[:, 2])  # of words, by box
     return {int(ends[place - 1]) if place else 0 for place in struck}
 

@@ -1,4 +1,4 @@
-"""Kinds of content that readers lose or misread, each in several formats: what a text has, and what it has not.
+"""Kinds of content that readers lose or misread, in several formats: what a text has, and what it has not.
 
 `looks.xls` was made with xlwt, which is no longer maintained.
 """
@@ -110,7 +110,8 @@ LIST = (
 )
 CELLS = (
     '<table:table table:name="A"><table:table-row><table:table-cell office:value-type="float" '
-    'office:value="1067"><text:p>01067</text:p></table:table-cell><table:table-cell office:value-type="float" '
+    'office:value="1067"><text:p>01067</text:p></table:table-cell><table:table-cell '
+    'office:value-type="float" '
     'office:value="8.24"><text:p>8.2</text:p></table:table-cell><table:table-cell '
     'table:formula="of:=SUM([.A1])"/></table:table-row></table:table>'
 )
@@ -152,8 +153,10 @@ FILES = {
         [],
     ),
     "link.html": (
-        page(f'<p>See <a href="{ADDRESS}">here</a> <nav><a href="{ADDRESS}/n">N</a></nav>')
-        + f'<p><a href="{ADDRESS}/a">A</a> <a href="{ADDRESS}/b">B</a> <a href="mailto:a@b.example">C</a>'.encode(),
+        page(
+            f'<p>See <a href="{ADDRESS}">here</a> <nav><a href="{ADDRESS}/n">N</a></nav>'
+            f'<p><a href="{ADDRESS}/a">A</a> <a href="{ADDRESS}/b">B</a> <a href="mailto:a@b.example">C</a>'
+        ),
         [rf"here \({ADDRESS}\)", r"A B C \(a@b\.example\)", "^N$"],
         [],
     ),
@@ -165,7 +168,8 @@ FILES = {
         [],
     ),
     "empty.html": (
-        b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x"/></head>'
+        b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/>'
+        b'<script src="x"/></head>'
         b"<body><table><tr><td>Berth</td><td/><td>9</td></tr></table></body></html>",
         [r"Berth \| 9|Berth \|  \| 9"],
         [],
@@ -193,7 +197,8 @@ FILES = {
     "link.docx": (
         docx(
             f"<w:p>{field(f'HYPERLINK &quot;{ADDRESS}&quot;', 'here')}{field('PAGE', '5')}</w:p>"
-            f'<w:p><w:fldSimple w:instr="HYPERLINK &quot;{ADDRESS}&quot;"><w:r><w:t>there</w:t></w:r></w:fldSimple></w:p>'
+            f'<w:p><w:fldSimple w:instr="HYPERLINK &quot;{ADDRESS}&quot;">'
+            "<w:r><w:t>there</w:t></w:r></w:fldSimple></w:p>"
             '<w:p><w:r><w:drawing><x:docPr xmlns:x="x" descr="SECRET" hidden="1"/></w:drawing></w:r></w:p>'
         ),
         [rf"^here \({ADDRESS}\)5\nthere \({ADDRESS}\)$"],
@@ -234,7 +239,8 @@ FILES = {
         [],
     ),
     "court.txt": (
-        b"  1  IN THE COURT\n  2\n  3  The bond at EUR\n  4  60 thousand is due. It is\n  5  paid within a week.\n",
+        b"  1  IN THE COURT\n  2\n  3  The bond at EUR\n"
+        b"  4  60 thousand is due. It is\n  5  paid within a week.\n",
         [r"^IN THE COURT\n\nThe bond at EUR\n60 thousand is due\. It is\npaid within a week\.$"],
         [],
     ),
