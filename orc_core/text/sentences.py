@@ -292,4 +292,5 @@ def _is_heading(line: str, following: str, widest: int) -> bool:
         return True
     if line.endswith((".", "!", ",", ";", "。")) or line[0].islower() or following[0].islower():
         return False
-    return line.startswith("#") or _is_row(following) or len(line) < widest * HEADING_SHARE
+    is_title = _is_row(following) and not is_stop_word(line.rsplit(maxsplit=1)[-1].lower())
+    return line.startswith("#") or is_title or len(line) < widest * HEADING_SHARE
