@@ -6,12 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from bs4 import BeautifulSoup
-from bs4.element import NavigableString, PageElement, PreformattedString, Tag
+from bs4.element import NavigableString, PreformattedString, Tag
 from soupsieve import SelectorSyntaxError
 
 from orc_core.extraction.docx_styles import FORMS, shown
 from orc_core.extraction.looks import with_symbols
-from orc_core.extraction.packages import ADDRESS, with_address
 from orc_core.extraction.pages import Block, UnitStream, by_heading
 from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.raised import lowered, raised
@@ -34,7 +33,6 @@ _RULE = re.compile(r"([\w\s.,#>*-]{1,300}+)\{([^{}]*+)\}")
 _SEEN = re.compile("display|visibility|decoration|vertical-align|font|list-style", re.IGNORECASE)
 MOST_RULES = 100
 _STRUCK = ("text-decoration", "text-decoration-line")
-_ASIDE = ["nav", "header", "footer"]
 _TICKS = frozenset({"checkbox", "radio"})
 _TYPED = frozenset({"", "text", "number", "date", "time", "email", "tel", "url", "search", "month", "week"})
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
@@ -70,7 +68,6 @@ def parse(markup: str) -> tuple[Iterator[Block], str, str]:
         _show_look(element)
     for items in soup("ol"):
         _number(items)
-    _show_addresses(soup)
     for element in soup(["input", "select"]):
         element.replace_with(_filled_in(element))
     for table in soup("table"):
@@ -134,28 +131,6 @@ def _number(items: Tag) -> None:
             text.replace_with(f"{shown(number, form)}. {text.lstrip()}")
 
 
-def _show_addresses(soup: BeautifulSoup) -> None:
-    """Write the address of a mail link, and of the only link of a paragraph, behind its text."""
-    links: dict[int, list[Tag]] = {}
-    for link in soup("a"):
-        address = str(link.get("href") or "")
-        if ADDRESS.match(address) and link.find_parent(_ASIDE) is None:
-            group = id(link if address.startswith("mailto:") else _block_of(link))
-            links.setdefault(group, []).append(link)
-    for link, *others in links.values():
-        text = link.get_text()
-        if not others:
-            link.append(with_address(text, str(link["href"])).removeprefix(text.rstrip()))
-
-
-def _block_of(node: PageElement) -> Tag | None:
-    """The nearest element around it that begins a paragraph."""
-    block = node.parent
-    while block is not None and block.name in _INLINE:
-        block = block.parent
-    return block
-
-
 def _filled_in(element: Tag) -> str:
     """What is chosen in a form: `☒`, `☐`, a text, or the selected option."""
     if element.name == "select":
@@ -191,7 +166,9 @@ def _blocks(soup: BeautifulSoup) -> Iterator[Block]:
             pieces.append("\n")
         if not isinstance(node, NavigableString) or isinstance(node, PreformattedString):
             continue
-        block = _block_of(node)
+        block = node.parent
+        while block is not None and block.name in _INLINE:
+            block = block.parent
         if block is not current:
             yield from _block(pieces, current)
             pieces, current = [], block

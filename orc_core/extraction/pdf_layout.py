@@ -12,11 +12,7 @@ from pypdfium2 import raw
 
 from orc_core.extraction.doubled_words import without_doubles, without_words
 from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
-from orc_core.extraction.pdf_annotations import (
-    Additions,
-    as_lines,
-    with_additions,
-)
+from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
 from orc_core.extraction.pdf_struck import struck_words
 from orc_core.extraction.pdf_tables import with_empty_cells
 from orc_core.extraction.pdf_word_boxes import (

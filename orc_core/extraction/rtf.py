@@ -80,7 +80,10 @@ _ENDS_PARAGRAPH = frozenset({"par", "cell", "row", "page", "sect"})
 _GONE = frozenset({"strike", "striked", "deleted", "v"})
 _TICK, _LIST = 1, 2
 _ENTRY = re.compile(r"\\ffl ?([^{}\\]{0,200})")
-_INSERTED = re.compile(r'\s*SYMBOL (\d{1,3}) \\\\f "([^"]+)"')
+_INSERTED = re.compile(
+    r'\s*SYMBOL (\d{1,3}) \\\\f "([^"]+)"[^{}]*\}\s*\{\\fldrslt(?:\\[a-z]+(?:-?\d+)? ?)*\s*\}'
+)
+"""An inserted symbol whose result is empty, as Word writes it."""
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 
 

@@ -152,14 +152,6 @@ FILES = {
         [r"^1\. One\n2\. Two\nc\. Deep\n7\. Seven\nNo$"],
         [],
     ),
-    "link.html": (
-        page(
-            f'<p>See <a href="{ADDRESS}">here</a> <nav><a href="{ADDRESS}/n">N</a></nav>'
-            f'<p><a href="{ADDRESS}/a">A</a> <a href="{ADDRESS}/b">B</a> <a href="mailto:a@b.example">C</a>'
-        ),
-        [rf"here \({ADDRESS}\)", r"A B C \(a@b\.example\)", "^N$"],
-        [],
-    ),
     "open.html": (
         page(
             "<table><caption>Fees<tr><th>Berth<th>2024<th>2025<tr><td>Bell<td><td>9<tr><td>Dock<td>3</table>"
