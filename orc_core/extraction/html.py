@@ -23,7 +23,7 @@ _INLINE = frozenset(
     "strong sub sup time tt u var wbr".split()
 )
 _NOT_APPLIED = re.compile(
-    r"<!--|-->|/\*.*?\*/|@[^{};]*+\{(?:[^{}]*+\{[^{}]*+\})*+[^{}]*+\}|@[^{};]*+;", re.DOTALL
+    r"<!--|-->|/\*.*?\*/|@[^@{};]*+\{(?:[^{}]*+\{[^{}]*+\})*[^{}]*+\}|@[^@{};]*+;", re.DOTALL
 )
 """Comments, and rules for some media."""
 _XML, _HEAD = re.compile(r"(<\?xml[^>]*>)|<html[^>]* xmlns="), 1000
