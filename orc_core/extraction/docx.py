@@ -1,7 +1,9 @@
 """DOCX: one unit for each page if the file has page breaks, otherwise for each heading."""
 
+import posixpath
+import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 from lxml.etree import _Element
@@ -9,7 +11,7 @@ from lxml.etree import _Element
 from orc_core.extraction.docx_styles import Numbers, Styles, is_on, value
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from orc_core.extraction.looks import symbol
-from orc_core.extraction.packages import Package, attribute, local, with_address
+from orc_core.extraction.packages import ADDRESS, Package, attribute, local, with_address
 from orc_core.extraction.pages import (
     BREAK,
     SOFT_BREAK,
@@ -31,6 +33,9 @@ _LITERALS = {
     "lastRenderedPageBreak": SOFT_BREAK,
 }
 _ASIDE = frozenset({"txbxContent", "docPr"})
+_HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
+_ENDS_FIELD = "*[local-name()='fldChar' and @*[local-name()='fldCharType']='end']"
+_EMBEDDED = frozenset({"package", "oleObject"})
 _NOTES = {
     "footnoteReference": "footnotes",
     "endnoteReference": "endnotes",
@@ -48,6 +53,7 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     body = None if root is None else root.find("{*}body")
     if body is None:
         raise unreadable("corrupt")
+    _show_addresses(body)
     document = _Document(package, main)
     pages = paged_units(list(document.blocks(body)))
     said = next(package.related("", "extended-properties"), None)
@@ -89,9 +95,12 @@ class _Document:
                 yield from self.blocks(child)
 
     def running_texts(self) -> Iterator[str]:
-        """The text of each header and footer."""
+        """The text of each header and footer, and the names of embedded files."""
         for root in self._package.related(self._main, "header", "footer"):
             yield "\n".join(block.text for block in self.blocks(root))
+        embedded = (link.part for link in self._links.values() if link.purpose in _EMBEDDED)
+        if names := ", ".join(map(posixpath.basename, embedded)):
+            yield f"Attached files (not read): {names}"
 
     def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
         aside: list[_Element] = []
@@ -133,6 +142,9 @@ class _Document:
                 yield BREAK if attribute(child, "type") == "page" else "\n"
             elif name == "sym":
                 yield symbol(attribute(child, "char") or "", attribute(child, "font") or "")
+            elif name == "fldSimple":
+                found = _HYPERLINK.match(attribute(child, "instr") or "")
+                yield with_address(self._text(child, aside), found[1] if found else "")
             elif name == "ffData":
                 yield _filled_in(child)
             elif name in _ASIDE:
@@ -203,6 +215,19 @@ class _Document:
                     texts += [text, *[ACROSS if text.strip() else ""] * (span - 1)]
             above = texts
             yield texts
+
+
+def _show_addresses(body: _Element) -> None:
+    """Write the addresses of links that are fields behind their texts, which are in the runs that follow."""
+    for said in body.iter("{*}instrText"):
+        link, run = _HYPERLINK.match(said.text or ""), said.getparent()
+        if link is None or run is None or not ADDRESS.match(link[1]):
+            continue
+        runs = takewhile(lambda each: not each.xpath(_ENDS_FIELD), run.itersiblings())
+        texts = [text for each in runs for text in each.iter("{*}t")]
+        shown = "".join(text.text or "" for text in texts)
+        for text in texts[-1:]:
+            text.text = (text.text or "") + with_address(shown, link[1]).removeprefix(shown)
 
 
 def _count(element: _Element, path: str, least: int) -> int:

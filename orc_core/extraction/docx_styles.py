@@ -10,6 +10,7 @@ from orc_core.extraction.packages import attribute, local
 
 _BODY_LEVEL = 9
 _OFF = frozenset({"0", "false", "off", "none"})
+_FONTS = {"rFonts": "ascii", "rFont": "val", "name": "val"}
 _GONE = frozenset({"strike", "dstrike", "vanish"})
 _LEAST_RISE = 4
 """Of a raised position, in half points."""
@@ -49,12 +50,12 @@ class Styles:
         if key not in self._looks:
             of_paragraph = self._look(Look(), self._chain(paragraph_style))
             self._looks[key] = self._look(of_paragraph, self._chain(style))
-        return self._looks[key] if own is None else _changed(self._looks[key], own)
+        return self._looks[key] if own is None else changed(self._looks[key], own)
 
     def _look(self, look: Look, chain: Iterable[tuple[str, _Element]]) -> Look:
         for _, style in reversed(list(chain)):
             if (properties := style.find("{*}rPr")) is not None:
-                look = _changed(look, properties)
+                look = changed(look, properties)
         return look
 
     def _chain(self, name: str) -> Iterator[tuple[str, _Element]]:
@@ -87,7 +88,8 @@ def is_on(element: _Element) -> bool:
     return attribute(element, "val") not in _OFF
 
 
-def _changed(look: Look, properties: _Element) -> Look:
+def changed(look: Look, properties: _Element) -> Look:
+    """The look with these properties of a run, of a DOCX or an XLSX."""
     for child in properties:
         name = local(child)
         if name in _GONE:
@@ -97,7 +99,7 @@ def _changed(look: Look, properties: _Element) -> Look:
             look = look._replace(rise=rises.get(attribute(child, "val") or "", 0))
         elif name == "position":
             look = look._replace(rise=_rise(attribute(child, "val") or ""))
-        elif name == "rFonts" and (font := attribute(child, "ascii")):
+        elif name in _FONTS and (font := attribute(child, _FONTS[name])):
             look = look._replace(font=font)
     return look
 
@@ -122,6 +124,8 @@ _ROMAN = list(
         strict=True,
     )
 )
+FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
+"""The forms of numbers by the letters that web pages and OpenDocument have for them."""
 _UNSHOWN = frozenset({"bullet", "none"})
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from orc_core.extraction.reading_order import Boxes, Layout, as_boxes, edges_of
+from orc_core.extraction.reading_order import Boxes, Layout, Line, edges_of, layout_of, lines_of
 from orc_core.extraction.word_boxes import NOWHERE, SCALE, WORD, Edges
 
 _BITS = 8
@@ -26,15 +26,28 @@ def without_doubles(layout: Layout, size: tuple[float, float]) -> Layout:
     words = WORD.findall(layout.text)
     most = [min(SCALE / max(side, 1) + 1, _HALF) for side in size]
     all_boxes = edges_of(layout.boxes)
-    if not (doubles := set(_doubles(words, _first_boxes(all_boxes), most * 2))):
+    return without_words(layout, set(_doubles(words, _first_boxes(all_boxes), most * 2)))
+
+
+def without_words(layout: Layout, numbers: set[int]) -> Layout:
+    """The page without the words of these numbers."""
+    if not numbers:
         return layout
-    boxes: list[Edges] = []
-    number = 0
-    for box in all_boxes:
-        if number not in doubles:
-            boxes.append(box)
-        number += box[0] <= box[2]
-    return Layout("\n".join(_lines(layout.text, doubles)), as_boxes(boxes))
+    lines: list[Line] = []
+    done = 0
+    for line in lines_of(layout):
+        words = list(zip(WORD.finditer(line.text), line.words, strict=False))
+        gone = [at for at in range(len(words)) if done + at in numbers]
+        done += len(words)
+        if not gone:
+            lines.append(line)
+        elif len(gone) < len(words):
+            ends = [0, *(words[at][0].end() for at in gone)]
+            starts = [*(words[at][0].start() for at in gone), len(line.text)]
+            kept = "".join(line.text[end:start] for end, start in zip(ends, starts, strict=True))
+            left = [boxes for at, (_, boxes) in enumerate(words) if at not in gone]
+            lines.append(Line(_BLANKS.sub(" ", kept).strip(), left))
+    return layout_of(lines)
 
 
 def _overlap_at_start(boxes: Boxes) -> bool:
@@ -70,19 +83,3 @@ def _doubles(words: Sequence[str], firsts: Sequence[Edges], most: Sequence[float
 
 def _is_same(one: Edges, other: Edges, most: Sequence[float]) -> bool:
     return all(abs(a - b) <= limit for a, b, limit in zip(one, other, most, strict=True))
-
-
-def _lines(text: str, doubles: set[int]) -> Iterator[str]:
-    """The lines without these words; a line of nothing else is left out."""
-    first = 0
-    for line in text.split("\n"):
-        words = list(WORD.finditer(line))
-        doubled = [word for number, word in enumerate(words, first) if number in doubles]
-        first += len(words)
-        if not doubled:
-            yield line
-        elif len(doubled) < len(words):
-            ends = [0, *(word.end() for word in doubled)]
-            starts = [*(word.start() for word in doubled), len(line)]
-            kept = (line[end:start] for end, start in zip(ends, starts, strict=True))
-            yield _BLANKS.sub(" ", "".join(kept)).strip()

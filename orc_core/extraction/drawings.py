@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, time, timedelta
 
 from lxml.etree import _Element
 
+from orc_core.extraction.number_formats import show_dated
 from orc_core.extraction.packages import attribute
 
 MATHS = {"sup": "^", "sub": "_"}
@@ -16,10 +16,6 @@ _FILE_NAME = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|http
 _GENERATED = re.compile(
     r"\s*(?:Description|Beschreibung) automatically generated.*|\s*AI-generated content.*", re.DOTALL
 )
-_DATE_FORMAT = re.compile(r"[dmy]{1,4}[-/. \\]", re.IGNORECASE)
-_DAY_ZERO = datetime(1899, 12, 30)
-_LAST_DAY = 2_958_465
-"""The last day of the year 9999, as Excel counts."""
 
 
 def fraction(node: _Element, text_of: Callable[[_Element], str]) -> str | None:
@@ -45,7 +41,9 @@ def script(sign: str, text: str) -> str:
 
 
 def description(properties: _Element) -> str:
-    """The description of a picture (`descr`); "" if a program wrote a file name there."""
+    """The description of a picture (`descr`); "" if it is hidden, or if a program wrote a file name there."""
+    if attribute(properties, "hidden") in {"1", "true"}:
+        return ""
     text = _GENERATED.sub("", " ".join((attribute(properties, "descr") or "").split()))
     return "" if _FILE_NAME.fullmatch(text) else text
 
@@ -92,16 +90,4 @@ def _shown(value: str, code: str) -> str:
         number = float(value)
     except ValueError:
         return value
-    if _DATE_FORMAT.search(code) and 0 < number < _LAST_DAY:
-        return show_moment(_DAY_ZERO + timedelta(days=number))
-    return show_number(number, is_share="%" in code)
-
-
-def show_number(value: float, *, is_share: bool = False) -> str:
-    """The number without rounding errors; a share as a percentage."""
-    return f"{value * 100:.10g}%" if is_share else f"{value:.15g}"
-
-
-def show_moment(value: datetime) -> str:
-    """ISO form, without the time if it is midnight."""
-    return value.date().isoformat() if value.time() == time.min else value.isoformat(" ")
+    return show_dated(number, code, since_1904=False)

@@ -2,11 +2,15 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
+from soupsieve import SelectorSyntaxError
 
+from orc_core.extraction.docx_styles import FORMS, shown
+from orc_core.extraction.looks import with_symbols
 from orc_core.extraction.pages import Block, UnitStream, by_heading
 from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.raised import lowered, raised
@@ -18,8 +22,17 @@ _INLINE = frozenset(
     "a abbr b bdi bdo big cite code data dfn em font i ins kbd label mark q samp small span "
     "strong sub sup time tt u var wbr".split()
 )
-_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
-_STRIKING = re.compile(r"(?:^|;)\s*text-decoration(?:-line)?\s*:[^;]*line-through", re.IGNORECASE)
+_NOT_APPLIED = re.compile(
+    r"<!--|-->|/\*.*?\*/|@[^@{};]*+\{(?:[^{}]*+\{[^{}]*+\})*[^{}]*+\}|@[^@{};]*+;", re.DOTALL
+)
+"""Comments, and rules for some media."""
+_XML, _HEAD = re.compile(r"(<\?xml[^>]*>)|<html[^>]* xmlns="), 1000
+_EMPTY = re.compile(r"<((?!(?:br|hr|img|col|input|meta|link|base|wbr)\b)(\w+)(?:\s[^<>]*)?)/>")
+"""An element that XHTML closes in its own tag; HTML does not."""
+_RULE = re.compile(r"([\w\s.,#>*-]{1,300}+)\{([^{}]*+)\}")
+_SEEN = re.compile("display|visibility|decoration|vertical-align|font|list-style", re.IGNORECASE)
+MOST_RULES = 100
+_STRUCK = ("text-decoration", "text-decoration-line")
 _TICKS = frozenset({"checkbox", "radio"})
 _TYPED = frozenset({"", "text", "number", "date", "time", "email", "tel", "url", "search", "month", "week"})
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
@@ -42,35 +55,80 @@ def to_text(markup: str) -> str:
 
 def parse(markup: str) -> tuple[Iterator[Block], str, str]:
     """The blocks of a page, its title and its author."""
-    soup = BeautifulSoup(f"{markup}\n", "html.parser")  # one line without markup could be taken for a URL
+    if is_xml := _XML.search(markup[:_HEAD]):
+        markup = _EMPTY.sub(r"<\1></\2>", markup.replace(is_xml[1] or "", "", 1))
+    content = f"{markup}\n".encode(errors="replace")  # one line without markup could be taken for a URL
+    soup = BeautifulSoup(content, "lxml", from_encoding="utf-8")
     title = soup.title.get_text() if soup.title else ""
     author = soup.find("meta", attrs={"name": _AUTHOR})
+    _apply_style_sheets(soup)
     for element in soup.find_all(_is_unseen):
         element.extract()
-    for element in soup(["sup", "sub"]):
-        _mark_raised(element)
+    for element in soup(True):
+        _show_look(element)
+    for items in soup("ol"):
+        _number(items)
     for element in soup(["input", "select"]):
         element.replace_with(_filled_in(element))
     for table in soup("table"):
         if table.find("table") is None:  # otherwise it is layout
-            lines = "\n".join(filter(None, render_rows(grid(_rows(table)), header=_count_headers(table))))
+            caption = [table.caption.get_text(" ").strip()] if table.caption else []
+            rows = render_rows(grid(_rows(table)), header=_count_headers(table))
+            lines = "\n".join([*caption, *filter(None, rows)])
             table.replace_with(soup.new_tag("pre", string=lines))
     said = str(author.get("content") or "") if isinstance(author, Tag) else ""
     return _blocks(soup), " ".join(title.split()), said
 
 
+def _apply_style_sheets(soup: BeautifulSoup) -> None:
+    """Put what style sheets say of how elements look before their own styles."""
+    text = "".join(sheet.get_text() for sheet in soup("style"))
+    rules = [rule for rule in _RULE.findall(_NOT_APPLIED.sub("", text)) if _SEEN.search(rule[1])]
+    for selector, declarations in reversed(rules[:MOST_RULES]):
+        with suppress(SelectorSyntaxError):
+            for element in soup.select(selector.strip()):
+                element["style"] = f"{declarations};{element.get('style') or ''}"
+
+
+def _style(element: Tag) -> dict[str, str]:
+    """The properties of an element in lower case; the last of several of a name counts."""
+    pairs = (each.partition(":") for each in str(element.get("style") or "").lower().split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
 def _is_unseen(element: Tag) -> bool:
     """Whether people do not see the element, or see it struck."""
-    style = str(element.get("style") or "")
-    is_hidden = element.has_attr("hidden") or _HIDING.search(style) or _STRIKING.search(style)
-    return element.name in _UNSEEN or bool(is_hidden)
+    style = _style(element)
+    is_hidden = style.get("display", "").startswith("none") or style.get("visibility", "").startswith("hid")
+    is_struck = any("line-through" in style.get(name, "") for name in _STRUCK)
+    return element.name in _UNSEEN or element.has_attr("hidden") or is_hidden or is_struck
 
 
-def _mark_raised(element: Tag) -> None:
-    """Write the figures of a raised or lowered element as Unicode has them."""
-    change = raised if element.name == "sup" else lowered
-    if len(text := element.get_text()) <= MAX_RAISED and (changed := change(text.strip())) != text.strip():
-        element.string = changed
+def _show_look(element: Tag) -> None:
+    """Write figures that are raised or lowered, and signs of symbol fonts, as Unicode has them."""
+    style = _style(element)
+    rise = {"sup": "super", "sub": "sub"}.get(element.name, style.get("vertical-align", ""))
+    if rise in {"super", "sub"} and len(text := element.get_text().strip()) <= MAX_RAISED:
+        changed = raised(text) if rise == "super" else lowered(text)
+        if changed != text:
+            element.string = changed
+    font = style.get("font-family") or str(element.get("face") or "")
+    if "symbol" in font.lower() or "dings" in font.lower():
+        for piece in element.find_all(string=True):
+            piece.replace_with(with_symbols(str(piece), font.partition(",")[0].strip("'\" ")))
+
+
+def _number(items: Tag) -> None:
+    """Write the numbers of a list before its items."""
+    style = _style(items)
+    if "none" in (style.get("list-style-type") or style.get("list-style", "")):
+        return
+    form, number = FORMS.get(str(items.get("type")), "decimal"), span(items.get("start")) - 1
+    for item in items.find_all("li", recursive=False):
+        number = span(item.get("value") or number + 1)
+        text = next((piece for piece in item.strings if piece.strip()), None)
+        if text is not None:
+            text.replace_with(f"{shown(number, form)}. {text.lstrip()}")
 
 
 def _filled_in(element: Tag) -> str:

@@ -1,10 +1,8 @@
 """Number formats of spreadsheets: leading zeros, currencies, units and hours beyond a day."""
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from functools import cache
-
-from orc_core.extraction.drawings import show_moment, show_number
 
 _LITERAL = re.compile(r'"([^"]*)"|\[\$([^\]-]*)(?:-[^\]]*)?\]|\\(.)|[_*].|\[[^\]]*\]')
 _PLACES = re.compile(r"[0#?][0#?.,]*")
@@ -14,7 +12,19 @@ _DAY_ZERO = datetime(1899, 12, 30)
 _DAYS_TO_1904, _MARCH_1900 = 1462, 60
 _LAST_DAY = 2_957_000
 """In the year 9995: later than any date, by both ways to count."""
+HIDING = ";;;"
+"""The format of cells whose values are not shown."""
 _HOURS = re.compile(r"\[h+\]", re.IGNORECASE)
+
+
+def show_number(value: float, *, is_share: bool = False) -> str:
+    """The number without rounding errors; a share as a percentage."""
+    return f"{value * 100:.10g}%" if is_share else f"{value:.15g}"
+
+
+def show_moment(value: datetime) -> str:
+    """ISO form, without the time if it is midnight."""
+    return value.date().isoformat() if value.time() == time.min else value.isoformat(" ")
 
 
 def show_formatted(value: float, code: str) -> str:

@@ -1,5 +1,6 @@
 """OpenDocument: ODT by page or heading, ODP by slide, ODS by sheet."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice, repeat
@@ -7,8 +8,8 @@ from pathlib import Path
 
 from lxml.etree import _Element
 
-from orc_core.extraction.drawings import show_number
 from orc_core.extraction.looks import Look
+from orc_core.extraction.number_formats import show_number
 from orc_core.extraction.odf_styles import Numbers, Styles
 from orc_core.extraction.packages import ADDRESS, Package, attribute, local, with_address
 from orc_core.extraction.pages import (
@@ -40,6 +41,7 @@ _UNSEEN = frozenset(
 )
 _UNSEEN_SHAPES = frozenset({"page-number", "date-time", "footer", "header"})
 _HIDDEN_ROWS = frozenset({"collapse", "filter"})
+_DIGITS, _PLAIN = re.compile("[1-9]"), re.compile(r"[-−]?(?!0\d)[\d.,'\s]*%?")
 _MIDNIGHT = "T00:00:00"
 _ASIDE = frozenset({"note", "annotation", "frame", "custom-shape", "rect", "g"})
 _ROW_GROUPS = frozenset({"table-rows", "table-row-group", "table-header-rows"})
@@ -115,7 +117,7 @@ class Body:
                 yield from self._list(child, attribute(child, "style-name"), 1)
             elif name == "soft-page-break":
                 yield Block(SOFT_BREAK)
-            elif name not in _UNSEEN and name != "annotation":
+            elif name not in _UNSEEN and name != "annotation" and not _is_hidden(child):
                 yield from self.blocks(child)
 
     def plain(self, container: _Element) -> str:
@@ -140,7 +142,8 @@ class Body:
     def _paragraph(self, paragraph: _Element, number: str) -> Iterator[Block]:
         aside: list[_Element] = []
         look = self.styles.look("paragraph", attribute(paragraph, "style-name"))
-        text = "" if look.is_gone else "".join(self._pieces(paragraph, aside, look))
+        is_gone = look.is_gone or any(map(_is_hidden, paragraph.iterfind("{*}hidden-paragraph")))
+        text = "" if is_gone else "".join(self._pieces(paragraph, aside, look))
         is_heading = local(paragraph) == "h"
         if is_heading and not number and text.strip():
             number = self._numbers.next("", repeated(paragraph, "outline-level"))
@@ -178,7 +181,7 @@ class Body:
                 yield _filled_in(self._controls.get(attribute(child, "control")))
             elif name in _ASIDE:
                 aside.append(child)
-            elif name not in _UNSEEN:
+            elif name not in _UNSEEN and not _is_hidden(child):
                 yield from self._pieces(child, aside, look)
             yield look.shown(child.tail or "")
 
@@ -205,6 +208,11 @@ class Body:
 def _begins_with_text(item: _Element) -> bool:
     first = next(iter(item), None)
     return local(item) == "list-item" and first is not None and local(first) in _PARAGRAPHS
+
+
+def _is_hidden(element: _Element) -> bool:
+    """Whether it is a section or a text that is not shown."""
+    return attribute(element, "display") == "none" or attribute(element, "is-hidden") == "true"
 
 
 def _filled_in(control: _Element | None) -> str:
@@ -342,13 +350,20 @@ def _value(cell: _Element, body: Body) -> Cell:
 
 
 def _shown(cell: _Element, body: Body) -> str:
-    """The value as in other spreadsheets: exact numbers, ISO dates; otherwise the displayed text."""
+    """The value as in other spreadsheets: exact numbers, ISO dates; otherwise the displayed text.
+
+    A number keeps its unit and the zeros before it; a formula without a result is shown as such.
+    """
     kind = attribute(cell, "value-type")
     if kind == "date":
         return (attribute(cell, "date-value") or "").removesuffix(_MIDNIGHT).replace("T", " ")
     if kind == "boolean":
         return (attribute(cell, "boolean-value") or "").upper()
+    text = body.plain(cell)
     if kind in {"float", "percentage"}:
         with suppress(ValueError):
-            return show_number(float(attribute(cell, "value") or ""), is_share=kind == "percentage")
-    return body.plain(cell)
+            exact = show_number(float(attribute(cell, "value") or ""), is_share=kind == "percentage")
+            is_exact = _DIGITS.findall(text.strip("0")) == _DIGITS.findall(exact.strip("0"))
+            return text if is_exact and not _PLAIN.fullmatch(text) else exact
+    formula = (attribute(cell, "formula") or "").partition(":")[2] if kind is None else ""
+    return text or formula

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from lxml.etree import _Element
 
-from orc_core.extraction.docx_styles import shown
+from orc_core.extraction.docx_styles import FORMS, shown
 from orc_core.extraction.looks import Look
 from orc_core.extraction.packages import attribute, local
 
 _LEVELS = 10
 _MOST_SHOWN = 9
-_FORMS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
 class Styles:
@@ -106,7 +105,7 @@ class Numbers:
         for place in range(first, level + 1):
             form = attribute(levels[place], "num-format") if place in levels else "1"
             if form:
-                parts.append(shown(counters.get(place, 1), _FORMS.get(form, "decimal")))
+                parts.append(shown(counters.get(place, 1), FORMS.get(form, "decimal")))
         return f"{attribute(own, 'num-prefix') or ''}{'.'.join(parts)}{attribute(own, 'num-suffix') or ''}"
 
 

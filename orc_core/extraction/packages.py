@@ -30,7 +30,7 @@ class Package:
     def __init__(self, source: Path, memory_bytes: int) -> None:
         self._archive = zipfile.ZipFile(source)
         # Office compares the names of parts without regard to case.
-        self._names = {name.lstrip("/").lower(): name for name in self._archive.namelist()}
+        self._names = {name.replace("\\", "/").lstrip("/").lower(): name for name in self._archive.namelist()}
         self._largest_part = memory_bytes // TREE_FACTOR
 
     def main_part(self, default: str) -> str:

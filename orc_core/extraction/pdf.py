@@ -20,8 +20,9 @@ from orc_core.extraction.pdf_annotations import (
     text_of,
     unread_parts,
 )
-from orc_core.extraction.pdf_layers import leave_out_hidden
+from orc_core.extraction.pdf_layers import leave_out_hidden, objects_of
 from orc_core.extraction.pdf_layout import laid_out
+from orc_core.extraction.pdf_struck import MOST_OBJECTS, drawn_lines
 from orc_core.extraction.pdf_word_boxes import text_inside
 from orc_core.extraction.properties import count_of, sentence_of
 
@@ -156,15 +157,17 @@ def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequenc
     `unread`: lines for the end of the page, if it has text.
     """
     try:
-        leave_out_hidden(page)
+        objects = objects_of(page)
+        leave_out_hidden(page, objects)
         drawn = page.get_textpage()
         text = text_inside(page, drawn)
         hyphens.note(text)
         additions = read_additions(page)
         if not text.strip() or is_mapped_wrongly(text):
-            lines = as_lines(additions)
-            return [Unit(""), *([Unit("\n".join(lines), follows=True)] if lines else [])]
-        additions = additions._replace(notes=[*additions.notes, *unread])
+            added = as_lines(additions)
+            return [Unit(""), *([Unit("\n".join(added), follows=True)] if added else [])]
+        lines = [*additions.struck, *drawn_lines(objects[:MOST_OBJECTS])]
+        additions = additions._replace(notes=[*additions.notes, *unread], struck=lines)
         text, boxes = laid_out(page, drawn, text, lambda part: clean(hyphens.join(part)), additions)
         return [Unit(text, boxes=boxes)]
     except pypdfium2.PdfiumError:

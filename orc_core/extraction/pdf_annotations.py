@@ -1,6 +1,6 @@
 """Additions to the text of a PDF page: fields of a form, notes, and names of attached files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from ctypes import POINTER, c_ulong, c_ushort, cast, create_string_buffer
 from functools import partial
@@ -10,8 +10,9 @@ import numpy as np
 import pypdfium2
 from pypdfium2 import raw
 
+from orc_core.extraction.pdf_struck import Points, annotated_lines
 from orc_core.extraction.pdf_word_boxes import as_shown
-from orc_core.extraction.reading_order import Layout, as_boxes
+from orc_core.extraction.reading_order import Layout, Line, layout_of, lines_of
 from orc_core.extraction.word_boxes import NOWHERE, WORD, Edges
 
 MAX_ANNOTATIONS = 2_000
@@ -38,16 +39,18 @@ class Field(NamedTuple):
 
 
 class Additions(NamedTuple):
-    """The fields of a page in reading order, and its notes as lines of text."""
+    """The fields of a page in reading order, its notes as lines of text, and what may strike words out."""
 
     fields: Sequence[Field] = ()
     notes: Sequence[str] = ()
+    struck: Sequence[Points] = ()
 
 
 def read_additions(page: pypdfium2.PdfPage) -> Additions:
     """The fields and notes of a page that people see."""
     fields: list[Field] = []
     notes: list[str] = []
+    struck: list[Points] = []
     for index in range(min(raw.FPDFPage_GetAnnotCount(page.raw), MAX_ANNOTATIONS)):
         with _annotation(page, index) as annotation:
             if not annotation or raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
@@ -58,8 +61,14 @@ def read_additions(page: pypdfium2.PdfPage) -> Additions:
             elif kind not in _NO_NOTES and (said := _string(annotation, b"Contents")):
                 author = _string(annotation, b"T")
                 notes.append(f"Note ({author}): {said}" if author else f"Note: {said}")
+            if kind == raw.FPDF_ANNOT_STRIKEOUT:
+                struck += annotated_lines(annotation)
+            elif kind == raw.FPDF_ANNOT_FILEATTACHMENT and (
+                attached := raw.FPDFAnnot_GetFileAttachment(annotation)
+            ):
+                notes.append(f"{NOT_READ}: {text_of(partial(raw.FPDFAttachment_GetName, attached))}")
     fields.sort(key=lambda field: (field.box[1], field.box[0]))
-    return Additions(fields, notes)
+    return Additions(fields, notes, struck)
 
 
 def unread_parts(document: pypdfium2.PdfDocument) -> Iterator[str]:
@@ -94,7 +103,7 @@ def _is_pdf(name: str) -> bool:
 
 def with_additions(layout: Layout, additions: Additions) -> Layout:
     """The page with each value on the line of its field, and the notes at the end."""
-    if not any(additions):
+    if not additions.fields and not additions.notes:
         return layout
     if len(additions.fields) * len(layout.boxes) > MOST_COMPARED:
         additions = Additions((), as_lines(additions))
@@ -109,35 +118,6 @@ def with_additions(layout: Layout, additions: Additions) -> Layout:
 def as_lines(additions: Additions) -> list[str]:
     """The fields with their names and the notes, for a page on which no place of a word is known."""
     return [*(f"{field.name}: {field.value}" for field in additions.fields), *additions.notes]
-
-
-class Line(NamedTuple):
-    """A line of the text, and the boxes of each of its words."""
-
-    text: str
-    words: list[list[Edges]]
-
-
-def layout_of(lines: Iterable[Line]) -> Layout:
-    """The layout of these lines."""
-    lines = list(lines)
-    boxes = as_boxes(box for line in lines for word in line.words for box in word)
-    return Layout("\n".join(line.text for line in lines), boxes)
-
-
-def lines_of(layout: Layout) -> list[Line]:
-    """The lines of a layout, with the boxes of each word."""
-    words: list[list[Edges]] = [[]]
-    for left, top, right, bottom in layout.boxes.tolist():
-        words[-1].append((left, top, right, bottom))
-        if left <= right:
-            words.append([])
-    lines, done = [], 0
-    for text in layout.text.split("\n"):
-        count = len(WORD.findall(text))
-        lines.append(Line(text, words[done : done + count]))
-        done += count
-    return lines
 
 
 def _insert(lines: list[Line], field: Field) -> None:

@@ -1,6 +1,6 @@
 """Layers of a PDF page (optional content) that are off: PDFium reads their text, and does not draw it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from ctypes import c_ulong, c_ushort
 from typing import Any
 
@@ -16,10 +16,14 @@ _PIXELS = 300
 _OPTIONAL = "OC\0".encode("utf-16-le")
 
 
-def leave_out_hidden(page: pypdfium2.PdfPage) -> None:
+def objects_of(page: pypdfium2.PdfPage) -> list[Any]:
+    """What is drawn on the page."""
+    return [raw.FPDFPage_GetObject(page.raw, at) for at in range(raw.FPDFPage_CountObjects(page.raw))]
+
+
+def leave_out_hidden(page: pypdfium2.PdfPage, objects: Sequence[Any]) -> None:
     """Switch the objects of layers that are off from the page, before its text is read."""
     layers: dict[str, list[Any]] = {}
-    objects = [raw.FPDFPage_GetObject(page.raw, at) for at in range(raw.FPDFPage_CountObjects(page.raw))]
     for thing, mark in _optional(objects):
         layers.setdefault(_name(mark), []).append(thing)
     if not layers:

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import pypdfium2
 from pypdfium2 import raw
 
-from orc_core.extraction.doubled_words import without_doubles
+from orc_core.extraction.doubled_words import without_doubles, without_words
+from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
 from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
+from orc_core.extraction.pdf_struck import struck_words
 from orc_core.extraction.pdf_tables import with_empty_cells
 from orc_core.extraction.pdf_word_boxes import (
     HYPHENS,
@@ -27,7 +29,15 @@ from orc_core.extraction.pdf_word_boxes import (
     measure,
 )
 from orc_core.extraction.raised import raised, set_apart
-from orc_core.extraction.reading_order import Layout, in_reading_order, is_scrambled, packed
+from orc_core.extraction.reading_order import (
+    Layout,
+    Line,
+    in_reading_order,
+    is_scrambled,
+    layout_of,
+    lines_of,
+    packed,
+)
 from orc_core.extraction.word_boxes import CJK_CHARACTER, MAX_BOXES, WORD
 
 Tidy = Callable[[str], str]
@@ -36,10 +46,12 @@ _FROM_DIGIT = re.compile(r"\d[^\s\x00-\x1f\ufffe]{4,}")
 """The end of a word from its first digit; two numbers have at least five characters, and years have fewer."""
 _DIGIT = re.compile(r"\d")
 _GLUED = re.compile(r"[^\s\x00-\x1f\ufffe]{2,}")
+_LINE_NUMBER = re.compile(rf"^{NUMBER.pattern}", re.MULTILINE)
 _BEGIN = re.compile(r"[^\W_]|[($€£¥+−–-]")
 """Accents stand away from the letters before them, too."""
 _FRACTION = re.compile(r"\d+[/⁄∕]")
-_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n ")
+_SIGNED_FIGURE = re.compile(r"[+−-]?\d")
+_LINE_OF_RAISED = re.compile("(?<=[⁰¹²³⁴⁵⁶⁷⁸⁹])\n(?=[ ,.;:)])")
 """PDFium ends a line behind a raised figure, and begins the next one with the blank."""
 _ALEF_LAM = re.compile("[\u0622\u0623\u0625\u0627]\u0644")
 _LEAST_RISE = 0.15
@@ -90,6 +102,8 @@ def laid_out(
             or _has_glued_numbers(drawn, characters, is_upright=is_upright)
         ):
             layout = _unscrambled(page, drawn, marked, tidy, turns) or layout
+        layout = without_words(layout, struck_words(page, layout, additions.struck))
+        layout = _without_line_numbers(layout)
     except (ValueError, OverflowError):  # a coordinate that is infinite or not a number
         return unplaced, b""
     layout = with_additions(with_empty_cells(layout, page.get_size()), additions)
@@ -112,7 +126,7 @@ def _with_raised(
     for span in spans:
         if span[1] - span[0] > 1 and _DIGIT.search(characters, *span):
             for at in _raised_figures(drawn, characters, span):
-                marked[at] = raised(characters[at])
+                marked[at] = raised(f"0{characters[at]}")[1:]
     return "".join(marked)
 
 
@@ -135,7 +149,8 @@ def _raised_figures(drawn: pypdfium2.PdfTextPage, characters: str, span: Range) 
     tallest = heights.index(max(heights))
     for at in range(*span):
         rise = baselines[at - span[0]] - baselines[tallest]
-        if characters[at].isdecimal() and rise > _LEAST_RISE * heights[tallest]:
+        is_figure = _SIGNED_FIGURE.match(characters, at, span[1]) is not None
+        if is_figure and rise > _LEAST_RISE * heights[tallest]:
             yield at
 
 
@@ -145,6 +160,20 @@ def _baseline(drawn: pypdfium2.PdfTextPage, character: int) -> float:
     raw.FPDFText_GetCharOrigin(drawn.raw, character, x, y)
     turns = round(_angle(drawn, character)) % 4
     return (y.value, -x.value, -y.value, x.value)[turns]
+
+
+def _without_line_numbers(layout: Layout) -> Layout:
+    """The page without the numbers of its lines, and without lines of nothing else."""
+    if len(_LINE_NUMBER.findall(layout.text)) < LEAST_LINES:
+        return layout
+    numbered = numbered_lines(texts := layout.text.split("\n"))
+    if not numbered:
+        return layout
+    cuts = [NUMBER.match(text).end() if at in numbered else 0 for at, text in enumerate(texts)]  # type: ignore[union-attr]
+    lines = zip(lines_of(layout), cuts, strict=True)
+    return layout_of(
+        Line(text[cut:], words[bool(cut) :]) for (text, words), cut in lines if text[cut:] or not cut
+    )
 
 
 def _with_blanks(text: str, characters: str, places: Places) -> str:
@@ -177,7 +206,7 @@ def _rewritten(text: str, places: Places, characters: str, marked: str) -> str:
         if "".join(characters[part] for part in parts) == word[0]:
             pieces += [text[done : word.start()], *(marked[part] for part in parts)]
             done = word.end()
-    return _LINE_OF_RAISED.sub(" ", "".join([*pieces, text[done:]]))
+    return _LINE_OF_RAISED.sub("", "".join([*pieces, text[done:]]))
 
 
 def _unscrambled(

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from orc_core.extraction.pdf_annotations import Line, layout_of, lines_of
-from orc_core.extraction.reading_order import Boxes, Layout, edges_of
+from orc_core.extraction.reading_order import Boxes, Layout, Line, edges_of, layout_of, lines_of
 from orc_core.extraction.word_boxes import NOWHERE, WORD, Edges
 
 LEAST_COLUMNS = LEAST_ROWS = 3

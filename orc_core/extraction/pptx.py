@@ -1,13 +1,15 @@
 """PPTX: one unit for each slide."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from lxml.etree import _Element
 
+from orc_core.extraction.docx_styles import shown
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from orc_core.extraction.looks import Look
-from orc_core.extraction.packages import Package, attribute, local
+from orc_core.extraction.packages import Package, attribute, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
 from orc_core.extraction.properties import count_of, of_office
 from orc_core.extraction.tables import Cell, grid, render_rows, span
@@ -15,6 +17,13 @@ from orc_core.extraction.tables import Cell, grid, render_rows, span
 _TITLES = frozenset({"title", "ctrTitle"})
 _ON = frozenset({"1", "true"})
 _UNSEEN = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
+_FORMS = {
+    "alphaLc": "lowerLetter",
+    "alphaUc": "upperLetter",
+    "romanLc": "lowerRoman",
+    "romanUc": "upperRoman",
+}
+_FORM = re.compile("(alphaLc|alphaUc|romanLc|romanUc|arabic)(?:Paren(Both|R))?")
 
 
 def read(source: Path, memory_bytes: int) -> UnitStream:
@@ -44,6 +53,8 @@ def _slide(package: Package, part: str) -> Unit:
     root = package.root(part)
     if root is None:
         return Unit("")
+    _number(root)
+    _show_addresses(root, package.addresses(part))
     lines = ["(hidden slide)"] if root.get("show") in {"0", "false"} else []
     lines += _lines(root)
     for diagram in package.related(part, "diagramData"):
@@ -61,6 +72,34 @@ def _slide(package: Package, part: str) -> Unit:
     return Unit("\n".join(lines), " ".join(title.split()))
 
 
+def _number(root: _Element) -> None:
+    """Write the numbers of lists before their paragraphs."""
+    for body in root.iter("{*}txBody"):
+        counters: dict[str, int] = {}
+        for paragraph in body.iterfind("{*}p"):
+            properties = paragraph.find("{*}pPr")
+            level = "0" if properties is None else properties.get("lvl", "0")
+            bullet = None if properties is None else properties.find("{*}buAutoNum")
+            text = next(paragraph.iter("{*}t"), None)
+            kept = (each for each in counters if each < level or (each == level and bullet is not None))
+            counters = {each: counters[each] for each in kept}
+            if bullet is None or text is None or not (form := _FORM.match(bullet.get("type", ""))):
+                continue
+            counters[level] = counters.get(level, span(bullet.get("startAt")) - 1) + 1
+            before, behind = {"Both": ("(", ")"), "R": ("", ")")}.get(form[2] or "", ("", "."))
+            number = shown(counters[level], _FORMS.get(form[1], "decimal"))
+            text.text = f"{before}{number}{behind} {text.text or ''}"
+
+
+def _show_addresses(root: _Element, addresses: dict[str, str]) -> None:
+    """Write the addresses of links behind their texts."""
+    for link in root.iter("{*}hlinkClick"):
+        address = addresses.get(attribute(link, "id") or "", "")
+        text = next(link.iterancestors("{*}rPr"), link).getnext()
+        if address and text is not None and local(text) == "t":
+            text.text = with_address(text.text or "", address)
+
+
 def _lines(node: _Element) -> Iterator[str]:
     """Paragraphs and table rows below a node, in file order."""
     for child in node:
@@ -73,7 +112,9 @@ def _lines(node: _Element) -> Iterator[str]:
                 yield said
         elif name == "tbl":
             yield from filter(None, render_rows(grid(_rows(child))))
-        elif name == "sp" and _placeholder(child) in _UNSEEN:
+        elif (name == "sp" and _placeholder(child) in _UNSEEN) or (
+            (named := child.find("./*/{*}cNvPr")) is not None and named.get("hidden") in _ON
+        ):
             continue
         elif name != "Fallback":
             yield from _lines(child)
@@ -116,7 +157,11 @@ def _run(run: _Element) -> str:
         return _text(run)
     if properties.get("strike", "noStrike") != "noStrike":
         return ""
-    font, rise = properties.find("{*}sym"), properties.get("baseline", "0").rstrip("%")
+    fonts = (properties.find(f"{{*}}{kind}") for kind in ("sym", "latin"))
+    font, rise = (
+        next((each for each in fonts if each is not None), None),
+        properties.get("baseline", "0").rstrip("%"),
+    )
     direction = 0 if rise in {"", "0"} else -1 if rise.startswith("-") else 1
     return Look(direction, font="" if font is None else font.get("typeface") or "").shown(_text(run))
 

@@ -81,6 +81,35 @@ def packed(boxes: Boxes) -> bytes:
     return boxes.astype("<u2").tobytes()
 
 
+class Line(NamedTuple):
+    """A line of the text, and the boxes of each of its words."""
+
+    text: str
+    words: list[list[Edges]]
+
+
+def layout_of(lines: Iterable[Line]) -> Layout:
+    """The layout of these lines."""
+    lines = list(lines)
+    boxes = as_boxes(box for line in lines for word in line.words for box in word)
+    return Layout("\n".join(line.text for line in lines), boxes)
+
+
+def lines_of(layout: Layout) -> list[Line]:
+    """The lines of a layout, with the boxes of each word."""
+    words: list[list[Edges]] = [[]]
+    for left, top, right, bottom in layout.boxes.tolist():
+        words[-1].append((left, top, right, bottom))
+        if left <= right:
+            words.append([])
+    lines, done = [], 0
+    for text in layout.text.split("\n"):
+        count = len(WORD.findall(text))
+        lines.append(Line(text, words[done : done + count]))
+        done += count
+    return lines
+
+
 def is_scrambled(layout: Layout, turns: int) -> bool:
     """Whether a word is on one height with the word before it, but to its left, and one of them is a figure.
 

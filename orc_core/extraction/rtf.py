@@ -7,6 +7,7 @@ from pathlib import Path
 from striprtf.striprtf import rtf_to_text
 
 from orc_core.extraction.looks import with_symbols
+from orc_core.extraction.packages import ADDRESS, with_address
 from orc_core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
 from orc_core.extraction.properties import sentence_of
 from orc_core.extraction.raised import lowered, raised
@@ -77,7 +78,13 @@ _SYMBOL_FONT = re.compile(r"\\f(\d+)[^{};]{0,80}\\fcharset2(?!\d)[^{};]{0,80}? (
 _STARTS_NOTE = {"footnote": "Note: ", "annotation": "Comment: ", "shptxt": ""}
 _ENDS_PARAGRAPH = frozenset({"par", "cell", "row", "page", "sect"})
 _GONE = frozenset({"strike", "striked", "deleted", "v"})
-_TICK = 1
+_TICK, _LIST = 1, 2
+_ENTRY = re.compile(r"\\ffl ?([^{}\\]{0,200})")
+_INSERTED = re.compile(
+    r'\s*SYMBOL (\d{1,3}) \\\\f "([^"]+)"[^{}]*\}\s*\{\\fldrslt(?:\\[a-z]+(?:-?\d+)? ?)*\s*\}'
+)
+"""An inserted symbol whose result is empty, as Word writes it."""
+_HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 
 
 class _State:
@@ -90,6 +97,7 @@ class _State:
         self.fallbacks: int = outer.fallbacks if outer else 1
         self.is_shape: bool = outer.is_shape if outer else False
         self.note: str | None = None
+        self.result: int | None = None
 
 
 def with_marks(source: str) -> str:
@@ -106,6 +114,9 @@ class _Walk:
         self._note: list[str] | None = None
         self._skipped = 0
         self._field: dict[str, int] = {}
+        self._entries: list[str] = []
+        self._address = ""
+        self._symbol: re.Match[str] | None = None
         self._column = 0
         self._merged: list[str] = []
         self._flags: set[str] = set()
@@ -125,24 +136,35 @@ class _Walk:
             self._states.append(_State(state))
             yield text
         elif text == "}":
-            yield from self._close()
+            yield from self._close(token.start())
         elif token[1]:
+            if token[1] == "ffl" and (entry := _ENTRY.match(self._source, token.start())):
+                self._entries.append(entry[1])
+            elif token[1] == "fldrslt":
+                state.result = token.end()
             yield from self._control(token[1], int(token[2]) if token[2] else None, text)
         elif text[0] == "\\" and not text.startswith("\\'"):
             yield "" if text == "\\~" and state.gone else text
         elif not state.gone or text[0] in "\r\n":
+            link = _HYPERLINK.match(text)
+            self._symbol = _INSERTED.match(self._source, token.start()) or self._symbol
+            self._address = link[1] if link and ADDRESS.match(link[1]) else self._address
             is_code = text.startswith("\\'")
             skipped = min(self._skipped, 1 if is_code else len(text))
             self._skipped -= skipped
             kept = len(text) if is_code and skipped else skipped
             yield text[:kept] + (self._shown(text[kept:], state) if text[kept:] else "")
 
-    def _close(self) -> Iterator[str]:
+    def _close(self, place: int) -> Iterator[str]:
         state = self._states.pop() if len(self._states) > 1 else self._states[0]
         if state.note is not None and self._note is not None:
             said = "".join(self._note)
             self._notes.append(rf"{{\par {state.note}{said}}}")
             self._note = None
+        if state.result is not None:
+            shown, address = self._source[state.result : place], self._address
+            yield _escaped(with_address(shown, address).removeprefix(shown.rstrip()), "\\{}".__contains__)
+            self._address = ""
         yield "}"
 
     def _control(self, word: str, number: int | None, text: str) -> Iterator[str]:
@@ -175,7 +197,9 @@ class _Walk:
             self._field[word] = number or 0
             yield text
         elif word == "fldrslt":
-            yield text + self._tick()
+            yield text + self._chosen()
+        elif word == "pntext":
+            yield "{}"  # the number of a list, which striprtf would leave out
         else:
             yield from self._table(word, text)
 
@@ -198,8 +222,15 @@ class _Walk:
         if not (word == "par" and "deleted" in self._states[-1].gone):
             yield text
 
-    def _tick(self) -> str:
-        field, self._field = self._field, {}
+    def _chosen(self) -> str:
+        """What is chosen in an older form field: a box, or the entry of a list."""
+        field, entries = self._field, self._entries
+        self._field, self._entries = {}, []
+        if symbol := self._symbol:
+            self._symbol = None
+            return _escaped(with_symbols(chr(int(symbol[1])), symbol[2]), bool)
+        if field.get("fftype") == _LIST:
+            return "".join(entries[field.get("ffres", field.get("ffdefres", 0)) :][:1])
         if field.get("fftype") != _TICK:
             return ""
         state = field.get("ffres", 25)

@@ -42,7 +42,7 @@ def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise unreadable("corrupt") from error
     if kind is None:
-        names = [member.filename.lstrip("/") for member in members]
+        names = [member.filename.replace("\\", "/").lstrip("/") for member in members]
         found = (kind for folder, kind in _FOLDERS if any(name.startswith(folder) for name in names))
         kind = next(found, None)
         if _BINARY_BOOK in names:
@@ -120,13 +120,10 @@ _SURE_MAIL = re.compile(
     rb"^(?:MIME-Version|Message-ID|Received|Return-Path)[ \t]*:", re.IGNORECASE | re.MULTILINE
 )
 """Headers that a mail has, and a note with "To:" and "Subject:" does not."""
-_HTML = re.compile(
-    rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
-)
-_MARKUP = re.compile(
-    rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|table|meta|style|div)\b",
-    re.IGNORECASE | re.DOTALL,
-)
+_OPENING = rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body%s)\b"
+_HTML = re.compile(_OPENING % b"", re.IGNORECASE | re.DOTALL)
+_MARKUP = re.compile(_OPENING % b"|table|meta|style|div", re.IGNORECASE | re.DOTALL)
+_OFFICE = frozenset({Format.DOCX, Format.PPTX, Format.XLSX, Format.XLS, Format.ODT, Format.ODP, Format.ODS})
 _SHEETS = frozenset({Format.XLS, Format.XLSX, Format.ODS})
 _CONTROL, _DELIMITER = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]"), re.compile(rb"[\t;,|]")
 _XML = re.compile(rb"<(?:\?xml|!doctype|svg)\b", re.IGNORECASE)
@@ -193,7 +190,7 @@ def _compound(source: Path, hint: Format | None, suffix: str) -> Format:
 def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str | None) -> Format:
     if found is None and _XML_SHEET in head.replace(b"\0", b""):
         return Format.XLS
-    if found is None and (hint in _SHEETS or suffix in _LEGACY) and (kind := _exported(head, hint)):
+    if found is None and (hint in _OFFICE or suffix in _LEGACY) and (kind := _exported(head, hint)):
         return kind
     if found is None and suffix in _LEGACY:
         raise _legacy(suffix)
@@ -207,27 +204,36 @@ def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str
 
 
 def _exported(head: bytes, hint: Format | None) -> Format | None:
-    """The format of an export that is named as an Office file: a web page, or a table as text."""
-    if b"\0" in head and not is_wide(head):
+    """The format of an export that is named as an Office file: a web page, perhaps in a mail, or a table."""
+    if (text := _beginning(head)) is None:
         return None
-    text = head.replace(b"\0", b"").lstrip(_BEFORE_TEXT)
     if _MARKUP.match(text):
         return Format.HTML
+    if _is_mail(text):
+        return Format.EML
     is_table = _CONTROL.search(text) is None and text[:1] != b"<" and _DELIMITER.search(text)
     return Format.CSV if hint in _SHEETS and is_table else None
 
 
 def _kind_of_text(head: bytes) -> Format:
     """The format of text whose name suggests none. Markdown and CSV are read as they are written."""
-    if b"\0" in head and not is_wide(head):
+    if (text := _beginning(head)) is None:
         raise _unsupported(None, None)
-    # Also in UTF-16, in which every other byte of markup is zero.
-    text = head.replace(b"\0", b"").lstrip(_BEFORE_TEXT)
     if _HTML.match(text):
         return Format.HTML
     if _XML.match(text):
         raise _unsupported(None, "XML")
-    return Format.EML if _MAIL.match(text) and _SURE_MAIL.search(text) else Format.TEXT
+    return Format.EML if _is_mail(text) else Format.TEXT
+
+
+def _beginning(head: bytes) -> bytes | None:
+    """The text without its marks; also of UTF-16, in which every other byte of markup is zero."""
+    is_text = b"\0" not in head or is_wide(head)
+    return head.replace(b"\0", b"").lstrip(_BEFORE_TEXT) if is_text else None
+
+
+def _is_mail(text: bytes) -> bool:
+    return _MAIL.match(text) is not None and _SURE_MAIL.search(text) is not None
 
 
 def _has_stream(source: Path, stream: str) -> bool:

@@ -14,13 +14,13 @@ from pathlib import Path
 from lxml.etree import LxmlError, _Element
 
 from orc_core.errors import UnreadableDocument
-from orc_core.extraction.docx_styles import is_on, value
-from orc_core.extraction.drawings import chart_lines, show_moment
-from orc_core.extraction.number_formats import show_dated
-from orc_core.extraction.packages import Package, attribute, local
+from orc_core.extraction.docx_styles import changed
+from orc_core.extraction.drawings import chart_lines
+from orc_core.extraction.looks import Look
+from orc_core.extraction.number_formats import HIDING, show_dated, show_moment
+from orc_core.extraction.packages import Package, attribute, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
 from orc_core.extraction.properties import count_of, of_office
-from orc_core.extraction.raised import lowered, raised
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
 
 MAX_COLUMNS = 16_384
@@ -29,7 +29,7 @@ MAX_ROWS = 1_048_576
 _AREA = rb'mergeCell\s[^>]{0,300}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"'
 _MERGED = re.compile(_AREA)
 _COLUMN = re.compile("[A-Z]{1,3}")
-_RISES = {"superscript": raised, "subscript": lowered}
+_HYPERLINK = re.compile(r'HYPERLINK\("([^"]{1,300})"')
 _ON = frozenset({"1", "true"})
 
 
@@ -70,12 +70,16 @@ class _Book:
         self._texts = [_rich(text) for table in tables for text in package.elements(table, "si")]
         styles = next(package.related(main, "styles"), None)
         self._looks = [] if styles is None else list(_looks(styles))
+        self._addresses: dict[str, str] = {}
 
     def units(self, sheet: _Element, part: str) -> Iterator[Unit]:
         hidden: tuple[set[int], set[int]] = (set(), set())
         merged: list[Merged] = []
         with suppress(UnreadableDocument):  # too large to look at twice
             merged = list(_merged(self._package.content(part) or b""))
+        if addresses := self._package.addresses(part):
+            links = self._package.elements(part, "hyperlink")
+            self._addresses = {link.get("ref") or "": addresses.get(_link(link), "") for link in links}
         yield from sheet_units(
             with_merged(self._rows(part, *hidden), merged),
             sheet.get("name") or "",
@@ -104,27 +108,30 @@ class _Book:
     def _cells(self, row: _Element) -> list[str]:
         cells: list[str] = []
         for cell in row.iterfind("{*}c"):
-            name = _COLUMN.match(cell.get("r") or "")
+            place = cell.get("r") or ""
+            name = _COLUMN.match(place)
             column = _column(name[0]) if name else len(cells)
             if len(cells) <= column < MAX_COLUMNS:
-                cells += [""] * (column - len(cells)) + [self._value(cell)]
+                text = self._value(cell)
+                text = with_address(text, self._addresses[place]) if place in self._addresses else text
+                cells += [""] * (column - len(cells)) + [text]
         return cells
 
     def _value(self, cell: _Element) -> str:
         """The value as people see it; "" if it is struck. A formula without a result is shown as such."""
         kind, given = cell.get("t") or "n", cell.findtext("{*}v") or ""
-        look = _integer(cell.get("s"), 0)
-        code, is_struck = self._looks[look] if look < len(self._looks) else ("", False)
-        if is_struck:
+        place = _integer(cell.get("s"), 0)
+        code, look = self._looks[place] if place < len(self._looks) else ("", Look())
+        if look.is_gone or code == HIDING:
             return ""
         if kind == "inlineStr":
-            return "".join(map(_rich, cell.iterfind("{*}is")))
+            return look.shown("".join(map(_rich, cell.iterfind("{*}is"))))
         if not given:
             formula = cell.findtext("{*}f")
             return f"={formula}" if formula else ""
         if kind == "s":
             place = _integer(given, len(self._texts))
-            return self._texts[place] if place < len(self._texts) else ""
+            return look.shown(self._texts[place]) if place < len(self._texts) else ""
         with suppress(ValueError, OverflowError):
             if kind == "b":
                 return "TRUE" if given in _ON else "FALSE"
@@ -135,21 +142,18 @@ class _Book:
         return given
 
 
-def _looks(styles: _Element) -> Iterator[tuple[str, bool]]:
-    """The number format of each look of cells, and whether it strikes them out."""
+def _looks(styles: _Element) -> Iterator[tuple[str, Look]]:
+    """The number format of each look of cells, and how their text looks."""
     from xlrd.formatting import std_format_strings
 
     own = {
         each.get("numFmtId"): each.get("formatCode") or "" for each in styles.iterfind("{*}numFmts/{*}numFmt")
     }
-    struck = [
-        (line := font.find("{*}strike")) is not None and is_on(line)
-        for font in styles.iterfind("{*}fonts/{*}font")
-    ]
-    for look in styles.iterfind("{*}cellXfs/{*}xf"):
-        number, font = look.get("numFmtId"), _integer(look.get("fontId"), 0)
+    fonts = [changed(Look(), font) for font in styles.iterfind("{*}fonts/{*}font")]
+    for each in styles.iterfind("{*}cellXfs/{*}xf"):
+        number, font = each.get("numFmtId"), _integer(each.get("fontId"), 0)
         code = own.get(number) or std_format_strings.get(_integer(number, 0), "")
-        yield code, font < len(struck) and struck[font]
+        yield code, fonts[font]._replace(rise=0) if font < len(fonts) else Look()
 
 
 def _rich(text: _Element) -> str:
@@ -159,9 +163,9 @@ def _rich(text: _Element) -> str:
         if local(child) == "t":
             shown += child.text or ""
         elif local(child) == "r":
-            line = child.find("{*}rPr/{*}strike")
-            change = _RISES.get(value(child, "{*}rPr/{*}vertAlign") or "", str)
-            shown += "" if line is not None and is_on(line) else change(child.findtext("{*}t") or "")
+            properties = child.find("{*}rPr")
+            look = Look() if properties is None else changed(Look(), properties)
+            shown += "" if look.is_gone else look.shown(child.findtext("{*}t") or "")
     return shown
 
 
@@ -201,6 +205,8 @@ def _additions(package: Package) -> Iterator[Unit]:
                     notes += filter(None, map(_text, drawing.iterfind(".//{*}txBody")))
                     for chart in package.related(link.part, "chart"):
                         charts += chart_lines(chart)
+                    for diagram in package.related(link.part, "diagramData"):
+                        notes += filter(None, (_text(point) for point in diagram.iter("{*}t")))
     yield from pack(notes, "Comments and shapes")
     yield from pack(charts, "Charts")
 

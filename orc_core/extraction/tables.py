@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, groupby, islice, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from orc_core.extraction.pages import BREAK, SOFT_BREAK, Block
@@ -90,9 +91,23 @@ def render_rows(rows: Iterable[Sequence[str]], *, header: int = 0) -> Iterator[s
 
     `header`: the number of rows that the file itself declares as header. Otherwise the first row with more
     than one cell decides, and the rows below it. Empty rows stay empty, and columns that are always empty are
-    left out.
+    left out. Below an empty row, a row that names columns begins another table.
     """
-    waiting = map(_tidy, rows)
+    for number, table in groupby(_by_table(rows), key=itemgetter(0)):
+        yield from _render_table((row for _, row in table), 0 if number else header)
+
+
+def _by_table(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the number of its table."""
+    number, is_empty_before = 0, False
+    for row, below in pairwise(chain(map(_tidy, rows), [[]])):
+        if is_empty_before and len(row) > 1 and len(below) > 1:
+            number += _is_header(row, below) and _are_above_numbers(row, below)
+        is_empty_before = not row
+        yield number, row
+
+
+def _render_table(waiting: Iterator[list[str]], header: int) -> Iterator[str]:
     head = list(islice(waiting, _LOOK_AHEAD))
     start = next((at for at, row in enumerate(head) if _count(row) > 1), len(head))
     groups = _sign_groups(head[start:])

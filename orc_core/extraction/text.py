@@ -5,9 +5,11 @@ import csv
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from orc_core.errors import UnsupportedDocument
+from orc_core.extraction.line_numbers import NUMBER, numbered_lines
 from orc_core.extraction.pages import (
     Block,
     Unit,
@@ -23,6 +25,8 @@ from orc_core.extraction.tables import render_rows
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")
 _UNDERLINED = re.compile(r" {0,3}[^\s|>\-#].*")
+_RULE = re.compile(r"(?=.*\|)[\s|]*(?::?-+:?[\s|]*)+")
+_EDGES, _PIPE = re.compile(r"^\s*\||(?<!\\)\|\s*$"), re.compile(r"(?<!\\)\|")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 _DELIMITERS = ",;\t|"
@@ -43,14 +47,19 @@ _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def read_text(source: Path) -> UnitStream:
-    """Pages if the file has form feeds, otherwise parts of a citable size."""
-    text = load(source)
+    """Pages if the file has form feeds, otherwise parts of a citable size; without numbers of lines."""
+    lines = load(source).split("\n")
+    numbered = numbered_lines(lines)
+    text = "\n".join(
+        NUMBER.sub("", line, count=at in numbered) if at in numbered else line
+        for at, line in enumerate(lines)
+    )
     return UnitStream(part for page in text.split("\f") for part in fit(Unit(page)))
 
 
 def read_markdown(source: Path) -> UnitStream:
-    """One unit for each heading; the text stays as written."""
-    return UnitStream(by_heading(_blocks(load(source).replace("\f", "\n").splitlines())))
+    """One unit for each heading; tables as in other formats, and all other text as written."""
+    return UnitStream(by_heading(_with_tables(load(source).replace("\f", "\n").splitlines())))
 
 
 def load(source: Path) -> str:
@@ -61,13 +70,23 @@ def load(source: Path) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _blocks(lines: list[str]) -> Iterator[Block]:
-    """The lines as written; `#` in a code fence is not a heading."""
+def _blocks(lines: list[str]) -> Iterator[tuple[Block, bool]]:
+    """The lines as written, and whether they are text; in a code fence `#` is not a heading."""
     fence = ""
     for previous, line, following in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        yield Block(line, "" if fence else _heading(previous, line, following))
+        yield Block(line, "" if fence else _heading(previous, line, following)), not fence
+
+
+def _with_tables(lines: list[str]) -> Iterator[Block]:
+    """The blocks with the rows of tables in place of their lines."""
+    for is_row, group in groupby(_blocks(lines), key=lambda line: line[1] and "|" in line[0].text):
+        blocks = [block for block, _ in group]
+        if is_row and len(blocks) > 1 and _RULE.fullmatch(blocks[1].text):
+            rows = [_PIPE.split(_EDGES.sub("", block.text)) for block in (blocks[0], *blocks[2:])]
+            blocks = list(map(Block, render_rows(rows, header=1)))
+        yield from blocks
 
 
 def _heading(previous: str, line: str, following: str) -> str:

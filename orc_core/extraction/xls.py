@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from lxml.etree import XMLParser, _Element, parse
 
-from orc_core.extraction.number_formats import show_dated, show_formatted
+from orc_core.extraction.looks import with_symbols
+from orc_core.extraction.number_formats import HIDING, show_dated, show_formatted
 from orc_core.extraction.packages import SAFE, attribute
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
 from orc_core.extraction.properties import count_of, sentence_of
@@ -86,11 +87,12 @@ def _value(book: "Book", sheet: "Sheet", row: int, column: int, cell: "Cell") ->
     import xlrd
 
     value, font = cell.value, _font(book, cell)
-    if font is not None and font.struck_out:
+    if (font is not None and font.struck_out) or _format(book, cell) == HIDING:
         return ""
     if not isinstance(value, int | float):
         runs = sheet.rich_text_runlist_map.get((row, column))
-        return _rich(str(value), runs, book) if runs else str(value)
+        text = _rich(str(value), runs, book) if runs else str(value)
+        return with_symbols(text, font.name if font else "")
     if cell.ctype == xlrd.XL_CELL_DATE:
         return show_dated(value, _format(book, cell), since_1904=bool(book.datemode))
     if cell.ctype == xlrd.XL_CELL_NUMBER:

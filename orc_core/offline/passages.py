@@ -45,7 +45,8 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
     if not chosen:
         return not_found_answer(question)
     chosen = list(_with_versions(chosen, material))
-    shown = material.render(material.places[index] for index in chosen[:MOST_PASSAGES])
+    places = material.with_next_page(material.places[index] for index in chosen[:MOST_PASSAGES])
+    shown = material.render(dict.fromkeys(places))
     return "\n\n".join([closest_label(question), *shown])
 
 

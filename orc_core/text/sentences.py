@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
-from orc_core.text.numbers import SCALE_ABBREVIATIONS
+from orc_core.text.numbers import CURRENCIES, SCALE_ABBREVIATIONS
 from orc_core.text.terms import is_stop_word
 
 Kind = Literal["sentence", "item", "row", "heading"]
@@ -219,7 +219,8 @@ def _begins_block(gathered: list[str], line: str, following: str, layout: _Layou
     above = gathered[-1]
     if not (line[0].isupper() or line[0].isdigit()) or above.endswith((",", "-")):
         return False
-    if is_stop_word(above.rsplit(maxsplit=1)[-1].lower()):
+    last = above.rsplit(maxsplit=1)[-1].lower()
+    if is_stop_word(last) or (last in CURRENCIES and line[0].isdigit()):
         return False
     if layout.is_list or _LABELLED.match(line) is not None or _is_field(line, above):
         return True
@@ -291,4 +292,5 @@ def _is_heading(line: str, following: str, widest: int) -> bool:
         return True
     if line.endswith((".", "!", ",", ";", "。")) or line[0].islower() or following[0].islower():
         return False
-    return line.startswith("#") or _is_row(following) or len(line) < widest * HEADING_SHARE
+    is_title = _is_row(following) and not is_stop_word(line.rsplit(maxsplit=1)[-1].lower())
+    return line.startswith("#") or is_title or len(line) < widest * HEADING_SHARE

@@ -92,6 +92,13 @@ def test_items_of_a_numbered_list_stay_items() -> None:
     assert kinds == ["heading", "item", "item", "item"]
 
 
+def test_an_amount_can_be_below_its_currency() -> None:
+    text = (
+        "The court orders that the defendant pays the costs and sets\nthe bond at EUR\n60 thousand for now."
+    )
+    assert "the bond at EUR 60 thousand" in split_pieces(text)[0].text
+
+
 def test_lines_of_a_slide_stand_for_themselves() -> None:
     text = (
         "Who pays\nState of Norrland: 14 million\nCity of Vikhamn: 8 million\n"

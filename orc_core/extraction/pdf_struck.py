@@ -1,0 +1,77 @@
+"""Words of a PDF page that are struck out, by an annotation or by a line drawn through them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from ctypes import byref, c_float
+from typing import Any
+
+import numpy as np
+import pypdfium2
+from pypdfium2 import raw
+
+from orc_core.extraction.pdf_word_boxes import as_shown
+from orc_core.extraction.reading_order import Boxes, Layout
+
+MOST_OBJECTS = 5_000
+"""Further ones, of drawings, are not looked at."""
+_THICKEST = 0.35
+"""Of a line, as a share of the word's height; PDFium adds its width to both sides."""
+_HIGHEST, _LOWEST = 0.3, 0.72
+"""Of a line through a word, as shares of the word's height; the lines of forms and tables are below words."""
+_LEAST_COVERED = 0.8
+"""Of a word, by its line."""
+_LEAST_WORDS = 0.6
+"""Of a line, the part that is over words: lines of charts are longer than what they cross."""
+_THICK = 4.0
+"""Points, to leave out most drawings."""
+
+Points = tuple[float, float, float, float]
+"""Left, top, right and bottom, in points of the page."""
+
+
+def drawn_lines(objects: Iterable[Any]) -> Iterator[Points]:
+    """The drawn objects of a page that are much wider than high."""
+    edges = [c_float() for _ in range(4)]
+    left, bottom, right, top = edges
+    addresses = [byref(edge) for edge in edges]
+    for thing in objects:
+        if raw.FPDFPageObj_GetType(thing) == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(
+            thing, *addresses
+        ):
+            height = top.value - bottom.value
+            if height < _THICK and right.value - left.value > height:
+                yield left.value, top.value, right.value, bottom.value
+
+
+def annotated_lines(annotation: Any) -> Iterator[Points]:
+    """The lines of an annotation that strikes text out."""
+    quad = raw.FS_QUADPOINTSF()
+    for at in range(min(raw.FPDFAnnot_CountAttachmentPoints(annotation), MOST_OBJECTS)):
+        if raw.FPDFAnnot_GetAttachmentPoints(annotation, at, quad):
+            middle = (quad.y1 + quad.y2 + quad.y3 + quad.y4) / 4
+            across = quad.x1, quad.x2, quad.x3, quad.x4
+            yield min(across), middle, max(across), middle
+
+
+def struck_words(page: pypdfium2.PdfPage, layout: Layout, lines: Sequence[Points]) -> set[int]:
+    """The numbers of the words that one of these lines goes through."""
+    if not lines or not len(layout.boxes):
+        return set()
+    points = np.add(lines, (0, 0.1, 0, -0.1))
+    boxes = np.sort(layout.boxes.reshape(-1, 2, 2), axis=1).reshape(-1, 4)  # see word_boxes.py
+    found = _through(as_shown(page, points), boxes)
+    struck = [place for row in found for place in np.flatnonzero(row).tolist()]
+    ends = np.cumsum(layout.boxes[:, 0] <= layout.boxes[:, 2])  # of words, by box
+    return {int(ends[place - 1]) if place else 0 for place in struck}
+
+
+def _through(lines: Boxes, boxes: Boxes) -> Iterator[Any]:
+    """For each line that strikes words out, which boxes it goes through."""
+    left, top, right, bottom = boxes.T
+    width, height = right - left, bottom - top
+    for line in lines:
+        shares = ((line[1] + line[3]) / 2 - top) / np.maximum(height, 1)
+        covered = np.minimum(right, line[2]) - np.maximum(left, line[0])
+        is_struck = (shares > _HIGHEST) & (shares < _LOWEST) & (covered >= _LEAST_COVERED * width)
+        is_struck &= (line[3] - line[1] <= _THICKEST * height) & (width > 0)
+        if width[is_struck].sum() >= _LEAST_WORDS * (line[2] - line[0]) > 0:
+            yield is_struck
