@@ -130,7 +130,7 @@ async def make_lookups(state: ConversationState, run: Run) -> Update:
         tool
         for tool in tools
         if (web if tool.name == WEB_SEARCH else state.has_documents)
-        and (not has_passages or tool.name in LOOKS_FURTHER)
+        and (not has_passages or tool.name in LOOKS_FURTHER or not tool.only_reads)
     ]
     covers_contexts = state.scope is not None and bool(state.scope.places)
     takes_tools = writer_of(state, run)[0].abilities.takes_tools and run.context.settings.max_tool_rounds > 0

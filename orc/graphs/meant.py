@@ -30,6 +30,8 @@ def documents_meant(state: ConversationState, plan: Plan, context: RunContext) -
     """
     if state.blob_names or DOCUMENT_CHAT in context.tools_off or plan.names_web or not plan.looks_up:
         return []
+    if context.update_tools:
+        return []  # document_chat answers alone: no model could propose what the user has switched on
     shelf = {path: each for path, each in state.shelf.items() if each.status is not DocumentStatus.FAILED}
     asked, complete = (_named(text, shelf) for text in (state.question, plan.rewritten_query))
     named = complete if set(asked) <= set(complete) else asked

@@ -23,6 +23,7 @@ from orc.tools.ports import WEB_SEARCH
 from orc.tools.schemas import CONTEXT
 from orc_core.documents.places import ALL, FOCUS
 from orc_core.errors import OrcError
+from orc_core.mcp_contract import TOOL_FACTS
 
 Schemas = Mapping[str, Mapping[str, Any]]
 """The arguments of the tools that may be called, as JSON Schema, by name."""
@@ -44,8 +45,11 @@ class Writing(ConversationState):
 
     @property
     def may_call(self) -> bool:
-        """Whether tools are offered: a model that has passages answers from them first."""
-        return self.asked > 0 or not self.attempt.sources
+        """Whether tools are offered: a model that has passages answers from them first, unless the user has
+        switched on a tool that changes something."""
+        known = [TOOL_FACTS.get(tool["function"]["name"]) for tool in self.tools]
+        may_change = any(facts is not None and facts.kind == "update" for facts in known)
+        return self.asked > 0 or may_change or not self.attempt.sources
 
     @property
     def looked_up(self) -> int:

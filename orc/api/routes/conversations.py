@@ -207,6 +207,7 @@ async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     # Again: an update may have written in between, while the conversation still existed.
     await app.memory.forget(owner)
     await app.traces.delete(owner)
+    await app.proposals.store.forget(owner)
     app.turn_service.forget(owner)
     app.turn_service.changes.happened(owner)
     if not deleted and not documents:

@@ -84,7 +84,7 @@ class ModelView(BaseModel):
 
 
 class ToolView(BaseModel):
-    """A tool. A request switches it off by `tools: {name: false}`."""
+    """A tool. A request switches it off by `tools: {name: false}`, and one of `update` on by `true`."""
 
     name: str
     title: str
@@ -93,13 +93,14 @@ class ToolView(BaseModel):
     kind: Literal["read", "update"]
 
     @classmethod
-    def of(cls, tool: OfferedTool) -> "ToolView":
+    def of(cls, tool: OfferedTool, *, has_model: bool) -> "ToolView":
+        """The tool; without a model nothing calls one that changes something."""
         facts = tool.facts
         return cls(
             name=facts.name,
             title=facts.title,
             description=facts.about,
-            available=tool.available,
+            available=tool.available and (has_model or facts.kind == "read"),
             kind=facts.kind,
         )
 
@@ -193,7 +194,7 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         models=_models(app),
         page_images=settings.image_limits is not None,
         page_images_allowed=bool(settings.most_page_images) and any(each.images for each in _models(app)),
-        tools=[ToolView.of(tool) for tool in await app.tools.listed()],
+        tools=[ToolView.of(tool, has_model=settings.has_model) for tool in await app.tools.listed()],
         direct_upload_origin=_origin(settings.azure_storage_account_url),
         offline_model=not settings.has_model,
         version=__version__,

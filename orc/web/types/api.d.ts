@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `python -m scripts.describe_web_types`.
 
 export interface Schemas {
-  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn";
+  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn" | "document_added" | "document_taken_back";
   AskRequest: {
     blob_names: Array<string | Schemas["BlobName"]> | null;
     contexts: Array<Schemas["ContextRef"]>;
@@ -25,6 +25,7 @@ export interface Schemas {
     principal: string | null;
     role_before: Schemas["Role"] | null;
     role_after: Schemas["Role"] | null;
+    document_id: string | null;
     trace_id: string;
   };
   AuthMode: "local" | "easyauth" | "jwt";
@@ -489,6 +490,20 @@ export interface Schemas {
     turn_id: string | null;
     documents: Record<string, number> | null;
     errors: Array<Schemas["FieldProblem"]>;
+  };
+  ProposalState: "open" | "done" | "declined" | "undone";
+  ProposalView: {
+    proposal_id: string;
+    document_id: string;
+    blob_name: string;
+    context_type: Schemas["PlaceType"];
+    context_id: string;
+    context_name: string;
+    state: Schemas["ProposalState"];
+    created_at: string;
+  };
+  ProposalsResponse: {
+    proposals: Array<Schemas["ProposalView"]>;
   };
   ReadableRef: {
     type: string;

@@ -77,6 +77,10 @@ TABLE: dict[str, Entry] = {
     f"DELETE {CONVERSATION}/memory/{{note_id}}": Entry(
         Of.OWNER, 404, CONVERSATION + "/memory/5d41402abc4b2a76"
     ),
+    f"GET {CONVERSATION}/proposals": Entry(Of.CALLERS, 200),
+    f"POST {CONVERSATION}/proposals/{{proposal_id}}/{{decision}}": Entry(
+        Of.CALLERS, 404, CONVERSATION + "/proposals/5d41402abc4b2a76/confirm"
+    ),
     f"GET {TURN}/events": Entry(Of.OWNER, 200),
     f"POST {TURN}/stop": Entry(Of.OWNER, 200),
     f"POST {TURN}/retry": Entry(Of.OWNER, 409),
