@@ -52,6 +52,7 @@ SHARING = {
         "tests/web/test_notes",
         "tests/web/test_page",
         "tests/web/test_panel",
+        "tests/web/test_proposals",
         "tests/web/test_reading",
         "tests/web/test_sessions",
         "tests/web/test_shelf",

@@ -19,6 +19,7 @@ export type StoredTurn = Schemas["TurnView"];
 export type Conversation = Schemas["ConversationResponse"];
 export type Me = Schemas["Me"];
 export type ToolInfo = Schemas["ToolView"];
+export type Proposal = Schemas["ProposalView"];
 export type PageText = Schemas["PageView"];
 export type PageCard = Schemas["PageCard"];
 export type PageCards = Schemas["PageCardsResponse"];
