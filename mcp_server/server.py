@@ -197,7 +197,7 @@ def _allowed_callers(settings: Settings) -> TransportSecuritySettings:
     )
 
 
-HOW = "Make one with: orc token --conversation ID"
+HOW = "Make one with: orc token --conversation ID or --context ID"
 
 
 class ExplainedRefusals:

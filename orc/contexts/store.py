@@ -288,7 +288,7 @@ def _member_item(member: Member) -> Item:
 
 
 def entry_item(entry: AuditEntry) -> Item:
-    """An entry of the audit as it is stored, beside the contexts of its organization."""
+    """An entry of the audit as it is stored, in the partition of its organization."""
     return {
         "id": f"audit:{entry.entry_id}",
         "kind": "audit",

@@ -81,8 +81,8 @@ def proposal_id_of(owner: Owner, document_id: str, version: str, context_id: str
 
 
 class ProposalStore:
-    """Proposals are items beside the contexts that they would change, so that one write closes a proposal and
-    notes it in the audit. They are kept for 30 days.
+    """Proposals are items of the collection of contexts, so that one write closes a proposal and notes it in
+    the audit. They are kept for 30 days.
     """
 
     def __init__(self, items: Items) -> None:

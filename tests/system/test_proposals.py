@@ -237,9 +237,9 @@ def test_injected_text_cannot_confirm(shared: Shared) -> None:
         token = shared.here.scope_token(TENANT, "ed", conversation)
         [proposal] = proposals(ed, asked)
         path = f"/conversations/{conversation}/proposals/{proposal['proposal_id']}/confirm"
-        with httpx.Client(base_url=shared.here.addresses[""]) as nobody:
+        with httpx.Client(base_url=shared.here.addresses[""]) as stranger:
             headers = {"authorization": f"Bearer {token}"}
-            assert nobody.post(path, headers=headers).status_code == 401
+            assert stranger.post(path, headers=headers).status_code == 401
         with shared.client("eve") as eve:
             assert eve.post(path).status_code == 404
     offered = {
