@@ -11,6 +11,7 @@ SLOWEST = (
     "tests/test_other_pythons",
     "tests/campaigns",
     "tests/system",
+    "tests/seeds",
     "tests/unit/bench",
     "tests/unit/evals",
     "tests/test_functions_part",

@@ -36,7 +36,8 @@ def documents_meant(state: ConversationState, plan: Plan, context: RunContext) -
     asked, complete = (_named(text, shelf) for text in (state.question, plan.rewritten_query))
     named = complete if set(asked) <= set(complete) else asked
     if not named and len(shelf) > 1 and compares(f"{state.question}\n{plan.rewritten_query}"):
-        named = list(shelf) if fit_as_a_whole(list(shelf.values()), context.settings) else []
+        # Few are read, or read through, each; many are searched.
+        named = list(shelf) if len(shelf) <= context.settings.max_documents_per_request else []
     return named[:MOST_NAMED]
 
 

@@ -14,6 +14,7 @@ from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount
 from orc_core.documents.quota import StorageQuota
 from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import ExtractedText, TextExtraction
+from orc_core.documents.unknown_files import similar_name
 from orc_core.errors import Conflict, NotFound, OrcError
 from orc_core.models import (
     BlobProperties,
@@ -67,7 +68,8 @@ class DocumentService:
         for (path, name), blob in zip(wanted.items(), blobs, strict=True):
             document = await self._reconcile(path, blob, known.get(path.document_id))
             if document is None:
-                raise missing_document(name)
+                others = [each.blob_name for each in await self._stores.catalog.list_in(owner)]
+                raise missing_document(name, similar_name(name, others))
             documents.append(document)
         return documents
 

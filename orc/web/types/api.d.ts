@@ -649,7 +649,7 @@ export interface Schemas {
     trace_id: string;
     route: Schemas["Route"] | Record<string, unknown>;
     plan: Schemas["Plan"] | Record<string, unknown>;
-    retrieval_mode: "inline" | "rag" | "mixed" | "none";
+    retrieval_mode: "inline" | "rag" | "mixed" | "web" | "none";
     retrieval_reason: string;
     retrieval_steps: Array<Schemas["RetrievalStep"]>;
     lookups: Array<Schemas["LookupStep"]>;
@@ -716,7 +716,7 @@ export interface Schemas {
     model: string | null;
     retriever: "document_chat" | "search" | "summaries" | "tools" | "web" | "none" | null;
     plan: Schemas["PlanTrace"] | null;
-    retrieval_mode: "inline" | "rag" | "mixed" | "none";
+    retrieval_mode: "inline" | "rag" | "mixed" | "web" | "none";
     searches: Array<Schemas["SearchTrace"]>;
     context_budget: Record<string, unknown>;
     history_turns: number;
