@@ -136,7 +136,7 @@ class AuditView(View):
     principal: str | None
     role_before: Role | None
     role_after: Role | None
-    document_id: str | None
+    document_id: str | None = Field(default=None, description="that a confirmed proposal added, or its undo")
     trace_id: str
 
 
@@ -153,7 +153,6 @@ class AuditResponse(BaseModel):
                 "principal": "group:crew",
                 "role_before": "viewer",
                 "role_after": "editor",
-                "document_id": None,
                 "trace_id": "0af7651916cd43dd8448eb211c80319c",
             }
         ],
