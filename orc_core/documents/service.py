@@ -163,6 +163,25 @@ class DocumentService:
         for path in await self._all_paths(owner):
             await self._remove(path)
 
+    async def retry_failed(self, owner: Owner) -> int:
+        """Queue the documents that could not be read once more; returns how many."""
+        failed = await self._failed(owner)
+        for document in failed:
+            async with self._stores.write_lock(document.document_id):
+                await self._stores.restart(document.path)
+        return len(failed)
+
+    async def delete_failed(self, owner: Owner) -> int:
+        """Remove the documents that could not be read; returns how many."""
+        failed = await self._failed(owner)
+        for document in failed:
+            await self._remove(document.path)
+        return len(failed)
+
+    async def _failed(self, owner: Owner) -> list[Document]:
+        recorded = await self._stores.catalog.list_in(owner)
+        return [each for each in recorded if each.status is DocumentStatus.FAILED]
+
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
         """The record as soon as its pages can be read, or `failed` with the reason.
 

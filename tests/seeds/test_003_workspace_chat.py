@@ -173,3 +173,18 @@ def test_twenty_messages_an_hour(world: World) -> None:
     assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
     # Counted in slots of a minute, so that no hour, wherever it begins, has more.
     assert 3600 <= int(refused.headers["retry-after"]) <= 3660
+
+
+def test_all_failed_files_of_a_workspace_are_read_again_or_removed_at_once(world: World) -> None:
+    workspace = Workspace(world)
+    world.share(workspace.id, ("one.pdf", _blank_pdf()), ("two.pdf", _blank_pdf()), ("manual.txt", MANUAL))
+    world.here.index()
+    path = f"/contexts/{workspace.id}/documents"
+    with workspace.client() as ann, world.client("root", "", "orc.admin") as root:
+        assert ann.delete(f"{path}/failed").json()["code"] == "role_too_low"
+        assert root.post(f"{path}/failed").json() == {"documents": 2}
+        statuses = {each["blob_name"]: each["status"] for each in root.get(path).json()["documents"]}
+        assert statuses == {"one.pdf": "uploaded", "two.pdf": "uploaded", "manual.txt": "completed"}
+        world.here.index()
+        assert root.delete(f"{path}/failed").json() == {"documents": 2}
+        assert [each["blob_name"] for each in root.get(path).json()["documents"]] == ["manual.txt"]

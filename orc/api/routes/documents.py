@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Query, Request, Response, UploadFile
 from fastapi.responses import FileResponse
-from pydantic import WithJsonSchema
+from pydantic import BaseModel, WithJsonSchema
 from starlette.background import BackgroundTask
 
 from orc.api.dependencies import AppDep, OwnerDep, PrincipalDep, TraceIdDep
@@ -58,6 +58,12 @@ class DocumentProgress(Event):
     done: int
     total: int
     message: str
+
+
+class FailedView(BaseModel):
+    """How many documents were `failed` and are read again, or removed."""
+
+    documents: int
 
 
 Check = Callable[[], Awaitable[object]]
@@ -288,6 +294,22 @@ async def document_content(
         headers=headers if tag else _FILE_HEADERS,
         background=BackgroundTask(stack.aclose),
     )
+
+
+@router.post("/documents/failed", response_model=FailedView, responses=responses())
+async def retry_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
+    """Read all documents again that could not be read, for example after OCR was set up."""
+    found = FailedView(documents=await app.library.retry_failed(owner))
+    app.turn_service.changes.happened(owner)
+    return found
+
+
+@router.delete("/documents/failed", response_model=FailedView, responses=responses())
+async def delete_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
+    """Remove all documents that could not be read."""
+    found = FailedView(documents=await app.library.delete_failed(owner))
+    app.turn_service.changes.happened(owner)
+    return found
 
 
 @router.delete("/documents/{document_id}", status_code=204, responses=responses(404))

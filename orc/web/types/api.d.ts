@@ -264,6 +264,9 @@ export interface Schemas {
     documents: Array<Schemas["DocumentView"]>;
   };
   ExportFormat: "markdown" | "pdf";
+  FailedView: {
+    documents: number;
+  };
   Failure: {
     code: string;
     message: string;

@@ -121,6 +121,8 @@ export interface Target {
   content: (earlier?: Document) => Promise<File | null>;
   /** `wanted` is null if the upload was cancelled meanwhile. */
   arrived: (stored: Document[], upload: Upload, wanted: Upload | null) => void;
+  /** Lists the files again. */
+  again?: () => void;
 }
 
 /** How much of the work on a document is done. */
