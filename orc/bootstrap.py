@@ -176,7 +176,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             partial(_warm, documents, parts.models),
             parts.models,
             parts.catalogue,
-            ToolCatalogue(parts.tools, documents.tokens),
+            ToolCatalogue(parts.tools, documents.tokens, has_model=settings.has_model),
             parts.messages,
             _build_tasks(settings, documents, limits, parts),
             documents.pictures,

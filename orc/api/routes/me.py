@@ -93,14 +93,13 @@ class ToolView(BaseModel):
     kind: Literal["read", "update"]
 
     @classmethod
-    def of(cls, tool: OfferedTool, *, has_model: bool) -> "ToolView":
-        """The tool; without a model nothing calls one that changes something."""
+    def of(cls, tool: OfferedTool) -> "ToolView":
         facts = tool.facts
         return cls(
             name=facts.name,
             title=facts.title,
             description=facts.about,
-            available=tool.available and (has_model or facts.kind == "read"),
+            available=tool.available,
             kind=facts.kind,
         )
 
@@ -194,7 +193,7 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         models=_models(app),
         page_images=settings.image_limits is not None,
         page_images_allowed=bool(settings.most_page_images) and any(each.images for each in _models(app)),
-        tools=[ToolView.of(tool, has_model=settings.has_model) for tool in await app.tools.listed()],
+        tools=[ToolView.of(tool) for tool in await app.tools.listed()],
         direct_upload_origin=_origin(settings.azure_storage_account_url),
         offline_model=not settings.has_model,
         version=__version__,
