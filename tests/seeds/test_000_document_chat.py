@@ -6,10 +6,11 @@ import httpx
 import pytest
 
 from devkit.system import upload
-from orc.graphs.mcp_executor import document_chat_arguments
+from orc.graphs.mcp_executor import as_first_read, document_chat_arguments
 from orc.graphs.models import ConversationState
 from orc.tools.mcp_client import McpToolGateway
 from orc_core.documents.scope import Scope
+from orc_core.mcp_contract import DocumentChatResult, FileStatus
 from orc_core.names import Owner
 from tests.seeds.conftest import TENANT, World, ask, with_files
 from tests.system.steps import Json, new_id
@@ -97,6 +98,16 @@ def test_the_testing_scenarios_in_a_row(ann: httpx.Client) -> None:
     stored = ann.get(f"/conversations/{conversation}?full=true").json()["history"][-1]
     assert stored["uploaded_file_refs"] == both["uploaded_file_refs"]
     assert stored["last_mcp_tool_used"] == "document_chat"
+
+
+def test_a_first_use_is_a_first_use_if_the_answer_was_made_twice() -> None:
+    """The second attempt at an answer reuses what the first has created."""
+    name = {"document_id": "d1", "blob_name": "doc1.pdf"}
+    metadata = {"mode": "inline", "reason": "", "files": [{**name, "status": "reused"}]}
+    reply = DocumentChatResult.model_validate({"answer": "a", "metadata": metadata})
+    for first, said in (("created", "created"), ("reused", "reused")):
+        before = [FileStatus.model_validate({**name, "status": first})]
+        assert [each.status for each in as_first_read(reply, before).metadata.files] == [said]
 
 
 async def test_the_example_arguments_of_the_tool(world: World) -> None:
