@@ -18,20 +18,17 @@ from mcp_server.settings import Settings
 from mcp_server.tools.registration import ERRORS_META_KEY
 from orc_core.analysis.models import Entity, PageAnalysis
 from orc_core.bootstrap import open_documents
-from orc_core.documents.places import Access, Place, PlaceType
 from orc_core.documents.scope import Scope
-from orc_core.mcp_contract import TOOL_FACTS
 from orc_core.models import Document
 from orc_core.names import BlobPath, Owner
 from scripts.describe_tools import live_tools
 from tests.unit.mcp_server.stand_ins import store_model_analysis
-from tests.unit.mcp_server.tool_calls import HARMLESS, IDENTIFIERS, LOCAL, Arguments, calls_of
+from tests.unit.mcp_server.tool_calls import HARMLESS, IDENTIFIERS, LOCAL, Arguments, calls_of, may_change
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
 ANN, BOB = Owner("acme", "ann", "c-1"), Owner("acme", "bob", "c-2")
 SECRET = "The canary sings at noon."
-UPDATES = tuple(name for name, facts in TOOL_FACTS.items() if facts.kind == "update")
 
 
 def methods_used_of_the_library() -> dict[str, set[str]]:
@@ -79,9 +76,7 @@ async def own(folder: Path) -> AsyncIterator[Document]:
 async def server(own: Document, folder: Path) -> AsyncIterator[MCPServer[None]]:
     """A server for Ann whose token names her own document, and Bob's, which it should not."""
     foreign = own.model_copy(update={"document_id": BlobPath(BOB, "own.txt").document_id})
-    session = Scope.of_session(ANN, [own, foreign])
-    shared = Place(type=PlaceType.WORKSPACE, id="k3v9x2mq7hd4tz1w", name="Crew", access=Access.EDITOR)
-    scope = session.model_copy(update={"places": (*session.places, shared), "tools_on": UPDATES})
+    scope = may_change(Scope.of_session(ANN, [own, foreign]))
     async with open_app(Settings(data_dir=folder)) as services:
         yield build_stdio_server(services, lambda: scope)
 
