@@ -164,7 +164,7 @@ class DocumentService:
             await self._remove(path)
 
     async def retry_failed(self, owner: Owner) -> int:
-        """Queue the documents that could not be read once more; returns how many."""
+        """Queue the documents that could not be read again; returns how many."""
         failed = await self._failed(owner)
         for document in failed:
             async with self._stores.write_lock(document.document_id):

@@ -77,7 +77,7 @@ TABLE: dict[str, Entry] = {
     f"DELETE {CONVERSATION}/memory/{{note_id}}": Entry(
         Of.OWNER, 404, CONVERSATION + "/memory/5d41402abc4b2a76"
     ),
-    f"GET {CONVERSATION}/proposals": Entry(Of.CALLERS, 200),
+    f"GET {CONVERSATION}/proposals": Entry(Of.OWNER, 200),
     f"POST {CONVERSATION}/proposals/{{proposal_id}}/{{decision}}": Entry(
         Of.CALLERS, 404, CONVERSATION + "/proposals/5d41402abc4b2a76/confirm"
     ),
@@ -92,8 +92,8 @@ TABLE: dict[str, Entry] = {
     ),
     f"POST {CONVERSATION}/uploads": Entry(Of.CALLERS, 409, options={"json": {"file_name": "a", "size": 1}}),
     f"GET {CONVERSATION}/documents": Entry(Of.OWNER, 200),
-    f"POST {CONVERSATION}/documents/failed": Entry(Of.CALLERS, 200),
-    f"DELETE {CONVERSATION}/documents/failed": Entry(Of.CALLERS, 200),
+    f"POST {CONVERSATION}/documents/failed": Entry(Of.OWNER, 200),
+    f"DELETE {CONVERSATION}/documents/failed": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}{DOCUMENT}/events": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}{DOCUMENT}/content": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}{DOCUMENT}/pages": Entry(Of.OWNER, 200),
