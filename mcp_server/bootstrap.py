@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from mcp_server.settings import Settings
+from mcp_server.tools.additions import Additions
 from mcp_server.tools.document_chat import DocumentChat
 from mcp_server.tools.document_context import Reader, ReadingLimits, tokens_for_text
 from mcp_server.tools.documents import DocumentContents
@@ -23,6 +24,7 @@ from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.engines import BraveSearch, GoogleSearch
 from mcp_server.web.ports import WebSearch
 from orc_core.bootstrap import Documents, open_documents
+from orc_core.documents.proposals import ProposalStore
 from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import InvalidInput
 from orc_core.grounding.answer_rules import read_answer_rules
@@ -51,6 +53,7 @@ class App:
     pages: Pages
     relations: Relations | None
     contents: DocumentContents
+    additions: Additions
     web: WebSearchTool | None
     tokens: ScopeTokens
     ping_stores: Callable[[], Awaitable[None]]
@@ -74,7 +77,8 @@ async def open_app(
             settings, documents.counter, documents.provider, offline=_build_offline_model
         )
         await documents.model_catalogue(settings).learn()
-        yield _assemble(settings, documents, models, web or configured)
+        proposals = ProposalStore(await documents.clients.items("contexts"))
+        yield _assemble(settings, documents, models, web or configured, proposals)
 
 
 def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
@@ -84,7 +88,13 @@ def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
     return OfflineModel(counter=counter)
 
 
-def _assemble(settings: Settings, documents: Documents, models: ChatModels, web: WebSearchTool | None) -> App:
+def _assemble(
+    settings: Settings,
+    documents: Documents,
+    models: ChatModels,
+    web: WebSearchTool | None,
+    proposals: ProposalStore,
+) -> App:
     library, analyses, analysis = documents.library, documents.analyses, settings.page_analysis
     catalogue = documents.model_catalogue(settings)
     window = settings.context_window or catalogue.window(models.names)
@@ -109,6 +119,7 @@ def _assemble(settings: Settings, documents: Documents, models: ChatModels, web:
         search=DocumentSearch(library, documents.retriever, analyses),
         pages=Pages(library, analyses),
         relations=Relations(library, analyses, has_model=settings.has_model) if analysis == "auto" else None,
+        additions=Additions(library, proposals),
         contents=DocumentContents(library, analyses, has_analysis=analysis != "off"),
         web=web,
         tokens=documents.tokens,

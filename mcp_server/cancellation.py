@@ -14,6 +14,7 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.streamable_http import REQUEST_CANCELLED
 from mcp.shared.exceptions import MCPError
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 SESSION_HEADER = "mcp-session-id"
@@ -62,13 +63,20 @@ def _key(ctx: ServerRequestContext[Any, Any], request_id: object) -> CallKey | N
 
 
 class SessionIds:
-    """Gives a session id to clients whose first request, by its headers, begins a session."""
+    """Gives a session id to clients whose first request, by its headers, begins a session.
+
+    A server without state has nothing to send on a stream that a client opens by itself, and such streams
+    would stay open without end: they are refused with 405, as the protocol has it.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        if scope.get("method") == "GET" and scope["path"] == "/mcp" and "authorization" in headers:
+            await Response(status_code=405, headers={"allow": "POST"})(scope, receive, send)
+            return
         if scope.get("method") != "POST" or SESSION_HEADER in headers or VERSION_HEADER in headers:
             await self._app(scope, receive, send)
             return

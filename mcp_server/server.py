@@ -27,7 +27,16 @@ from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import App
 from mcp_server.cancellation import RunningCalls, SessionIds
 from mcp_server.settings import Settings
-from mcp_server.tools import document_chat, documents, documents_analyze, pages, relations, search, web_search
+from mcp_server.tools import (
+    additions,
+    document_chat,
+    documents,
+    documents_analyze,
+    pages,
+    relations,
+    search,
+    web_search,
+)
 from mcp_server.tools.registration import CallScope, failure
 from orc_core import __version__
 from orc_core.documents.scope import ScopeTokens
@@ -102,7 +111,9 @@ class ToolServer(MCPServer[None]):
 
 
 PATHS = ("mcp", "live", "health", "register")
-INSTRUCTIONS = "Read-only tools over the documents that the bearer's scope token names."
+INSTRUCTIONS = (
+    "Tools over the documents that the bearer's scope token names. None of them changes a document."
+)
 
 
 def build_http_app(
@@ -163,6 +174,7 @@ def build_stdio_server(app: App, scope: CallScope) -> MCPServer[None]:
 def _add_tools(server: MCPServer[None], app: App, scope: CallScope) -> None:
     """The order is that of the tools in listings."""
     documents.register(server, app.contents, scope)
+    additions.register(server, app.additions, scope)
     search.register(server, app.search, scope)
     pages.register(server, app.pages, scope)
     relations.register(server, app.relations, scope)
@@ -185,7 +197,7 @@ def _allowed_callers(settings: Settings) -> TransportSecuritySettings:
     )
 
 
-HOW = "Make one with: orc token --conversation ID"
+HOW = "Make one with: orc token --conversation ID or --context ID"
 
 
 class ExplainedRefusals:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orc.contexts.proposals import Proposals
 from orc.contexts.service import ContextService
 from orc.contexts.store import ContextStore
 from orc.contexts.turn_scope import TurnScopes
@@ -44,6 +45,7 @@ from orc.user_limits import UserLimit, UserTurns
 from orc_core.analysis.store import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures
+from orc_core.documents.proposals import ProposalStore
 from orc_core.documents.service import DocumentService
 from orc_core.documents.worker import Worker
 from orc_core.grounding.answer_rules import read_answer_rules
@@ -78,6 +80,7 @@ class App:
     exports: Exporter
     memory: ConversationMemory
     contexts: ContextService
+    proposals: Proposals
     scopes: TurnScopes
     revoked: RevokedAnswers
     sessions: SessionIds
@@ -129,7 +132,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         gateway = _open_gateway(settings, stack)
         limits, log, traces, memories = await _open_stores(settings, documents.clients)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
-        scopes = TurnScopes(contexts := ContextStore(await documents.clients.items("contexts")))
+        scopes = TurnScopes(contexts := ContextStore(shared := await documents.clients.items("contexts")))
+        places = ContextService(contexts, everyone_creates=settings.everyone_creates_contexts)
         parts = TurnDependencies(
             log=log,
             library=documents.library,
@@ -162,7 +166,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             parts.log,
             exports,
             parts.memory,
-            ContextService(contexts, everyone_creates=settings.everyone_creates_contexts),
+            places,
+            Proposals(ProposalStore(shared), places, documents.library),
             scopes,
             revoked,
             SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
@@ -171,7 +176,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             partial(_warm, documents, parts.models),
             parts.models,
             parts.catalogue,
-            ToolCatalogue(parts.tools, documents.tokens),
+            ToolCatalogue(parts.tools, documents.tokens, has_model=settings.has_model),
             parts.messages,
             _build_tasks(settings, documents, limits, parts),
             documents.pictures,

@@ -17,7 +17,7 @@ from orc_core.grounding.models import Citation, Grounding, Mark, Objected, Writt
 from orc_core.mcp_contract import FileStatus
 from orc_core.models import FileRef, Record, RetrievalStep, Usage
 
-RetrievalMode = Literal["inline", "rag", "mixed", "none"]
+RetrievalMode = Literal["inline", "rag", "mixed", "web", "none"]
 CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
 Milliseconds = Annotated[float, Field(ge=0)]
 

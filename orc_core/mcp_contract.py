@@ -28,8 +28,12 @@ class ToolFacts:
     """Sends its arguments to a service of others."""
 
 
+ADD_TO_CONTEXT = "documents_add_to_context"
 _LISTED = [
     ToolFacts("document_chat", "Ask documents", "Answers from documents that the question names."),
+    ToolFacts(
+        ADD_TO_CONTEXT, "Add a file to a context", "Proposes to add a file; you confirm.", kind="update"
+    ),
     ToolFacts("documents_analyze", "Analyse a whole document", "Reads all of a document.", reads_text=True),
     ToolFacts("documents_get_content", "Read a document", "Reads the text of a document.", reads_text=True),
     ToolFacts("documents_get_summary", "Summarise a document", "Reads its summary.", reads_text=True),
@@ -56,15 +60,12 @@ CAP_META_KEY = "orc/max_output_tokens"
 WISHES_META_KEY = "orc/wishes"
 """In the `_meta` of a tool call: sentences of the user about how to answer, at most `MAX_WISHES`."""
 MAX_WISHES = 4
-MAX_WISH_CHARACTERS = 300
 HISTORY_META_KEY = "orc/history"
 """In the `_meta` of a tool call: what was said before (Said), if the question is not understandable alone."""
-MAX_HISTORY = 200
 WHOLE_META_KEY = "orc/whole_documents"
 """In the `_meta` of a tool call: if more documents than this are named, they are searched, not read whole."""
 IMAGES_META_KEY = "orc/images"
 """In the `_meta` of a tool call: the limits of pictures of pages (ImageLimits), if the model is sent some."""
-
 
 LEFT_OUT_IF_NULL = frozenset(
     {*DocumentOrigin.model_fields, "context", "total", "by_context", "next_cursor", "counts", "truncated"}

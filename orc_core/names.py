@@ -119,9 +119,13 @@ def path_named(name: str, owner: Owner) -> BlobPath:
     return BlobPath(Owner(*segments[:3]), segments[3])
 
 
-def missing_document(name: str) -> NotFound:
-    """The error for a missing document and for another owner's document: the two look the same."""
-    return NotFound(f'There is no document "{name}" in this conversation.')
+def missing_document(name: str, similar: str | None = None) -> NotFound:
+    """The error for a missing document and for another owner's document: the two look the same.
+
+    `similar`: the name of one of the owner's own that may be meant.
+    """
+    hint = f' Did you mean "{similar}"?' if similar else ""
+    return NotFound(f'There is no document "{name}" in this conversation.{hint}')
 
 
 def page_id(document_id: str, page: int) -> str:

@@ -13,8 +13,6 @@ from orc_core.mcp_contract import (
     CAP_META_KEY,
     HISTORY_META_KEY,
     IMAGES_META_KEY,
-    MAX_HISTORY,
-    MAX_WISH_CHARACTERS,
     MAX_WISHES,
     MODEL_META_KEY,
     WHOLE_META_KEY,
@@ -24,6 +22,7 @@ from orc_core.mcp_contract import (
 from orc_core.models import Record
 
 LONGEST_NAME = 200
+MAX_WISH_CHARACTERS, MAX_HISTORY = 300, 200
 
 
 class CallOptions(Record):

@@ -64,10 +64,13 @@ class PromptSources(Record):
 class ReadingPlan(Record):
     """Which documents are read whole, which are searched, and why."""
 
-    mode: Mode
     reason: str
     whole: list[Document]
     searched: list[Document]
+
+    @property
+    def mode(self) -> Mode:
+        return "rag" if not self.whole else "mixed" if self.searched else "inline"
 
 
 def plan_reading(
@@ -80,16 +83,16 @@ def plan_reading(
     if at_once is not None and len(documents) > at_once:
         named = f"{len(documents)} documents are named, and at most {at_once} are read whole together"
         reason = f"{named}: they were searched for passages."
-        return ReadingPlan(mode="rag", reason=reason, whole=[], searched=list(documents))
+        return ReadingPlan(reason=reason, whole=[], searched=list(documents))
     size = sum(document.tokens for document in documents)
     if size <= limits.whole:
         reason = f"The whole text ({size} tokens) fits the budget of {limits.whole}."
-        return ReadingPlan(mode="inline", reason=reason, whole=list(documents), searched=[])
+        return ReadingPlan(reason=reason, whole=list(documents), searched=[])
     waiting = [document for document in documents if document.status is not DocumentStatus.COMPLETED]
     ready = [document for document in documents if document.status is DocumentStatus.COMPLETED]
     too_large = f"The whole text ({size} tokens) exceeds the budget of {limits.whole}."
     if not waiting:
-        return ReadingPlan(mode="rag", reason=too_large, whole=[], searched=ready)
+        return ReadingPlan(reason=too_large, whole=[], searched=ready)
     names = ", ".join(document.blob_name for document in waiting)
     if sum(document.tokens for document in waiting) <= limits.unindexed:
         reason = f"Not indexed yet, so read whole: {names}."
@@ -97,9 +100,9 @@ def plan_reading(
     else:
         reason = f"Not indexed yet and too long to read whole, so read through for passages: {names}."
         whole, searched = [], list(documents)
-    if not ready:
-        return ReadingPlan(mode="inline", reason=reason, whole=whole, searched=searched)
-    return ReadingPlan(mode="mixed", reason=f"{too_large} {reason}", whole=whole, searched=searched)
+    if ready:
+        reason = f"{too_large} {reason}"
+    return ReadingPlan(reason=reason, whole=whole, searched=searched)
 
 
 class Reader:

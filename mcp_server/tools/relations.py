@@ -26,7 +26,7 @@ MAX_NAME_CHARACTERS = 500
 
 MAX_CONNECTIONS = 30
 
-NEEDS_MODEL = "This tool needs a model: set AZURE_OPENAI_ENDPOINT or OPENAI_API_KEY."
+NEEDS_MODEL = "This tool needs documents that a model has analysed: set up a model (ORC_MODEL)."
 
 Analysed = dict[str, list[PageAnalysis]]
 

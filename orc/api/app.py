@@ -29,6 +29,7 @@ from orc.api.routes import (
     me,
     openai,
     pages,
+    proposals,
     turns,
     workspaces,
 )
@@ -51,7 +52,7 @@ DESCRIPTION = "Ask documents, get answers whose citations were checked against t
 
 
 OWN_ROUTERS = (
-    *(each.router for each in (turns, chat, documents, conversations, contexts)),
+    *(each.router for each in (turns, chat, documents, conversations, proposals, contexts)),
     *(each.router for each in (context_documents, workspaces, me, admin, health)),
     pages.of_conversations,
     pages.of_contexts,

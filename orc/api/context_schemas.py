@@ -136,6 +136,7 @@ class AuditView(View):
     principal: str | None
     role_before: Role | None
     role_after: Role | None
+    document_id: str | None = Field(default=None, description="that a confirmed proposal added, or its undo")
     trace_id: str
 
 

@@ -32,7 +32,7 @@ def render(content: Problem) -> JSONResponse:
     """A problem document as a response."""
     seconds = content.retry_after or RETRY_AFTER_SECONDS
     headers = {"cache-control": "no-store"}
-    if content.status in {409, 429, 503, 507}:
+    if content.retryable or content.status in {429, 503, 507}:
         headers["retry-after"] = str(seconds)
     if content.conversation_id and content.turn_id:
         headers |= turn_headers(content.conversation_id, content.turn_id)
@@ -91,14 +91,16 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
         return render(problem(400, "The body is not valid JSON.", _trace_id(request), code="malformed_json"))
     if _takes_json(request) and "json" not in request.headers.get("content-type", ""):
         return render(problem(415, "Send the body as application/json.", _trace_id(request)))
-    fields = []
+    fields: list[FieldProblem] = []
     for error in errors:
         # The dotted place of the field, without the leading `body` or `path`. What follows the name of a
         # parameter is the kind of its value, not a field.
         first, *place = error["loc"]
         place = place if first == "body" else place[:1]
         name = ".".join(map(str, place)) or str(first)
-        fields.append(FieldProblem(field=name, reason=error["msg"], code=error["type"]))
+        found = FieldProblem(field=name, reason=error["msg"], code=error["type"])
+        # A body that a route and its dependency take is validated twice.
+        fields += [] if found in fields else [found]
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields[:3])
     return render(problem(422, detail, _trace_id(request), code="invalid_input", errors=fields))
 

@@ -1,7 +1,6 @@
 """The command line: serve, worker, ask, trial, doctor, backup, restore, provision, reindex, token, mcp."""
 
 import asyncio
-import json
 import subprocess
 import sys
 import uuid
@@ -14,13 +13,10 @@ from rich.console import Console
 
 from orc import __version__
 from orc.cli.doctor import examine
-from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
 from orc.settings import Settings, child_environment, load
-from orc_core.documents.scope import Scope
-from orc_core.errors import InvalidInput, NotFound, OrcError
+from orc_core.errors import InvalidInput, OrcError
 from orc_core.infra.logs import keep_content_out
 from orc_core.infra.operating_system import private_files
-from orc_core.names import Owner
 from orc_core.storage.backup import Manifest, back_up
 from orc_core.storage.backup import restore as restore_backup
 
@@ -41,10 +37,18 @@ DocumentOption = Annotated[
     typer.Option("--document", "-d", help="only this document; can be given several times; default: all"),
 ]
 ConversationOption = Annotated[
-    uuid.UUID,
+    uuid.UUID | None,
     typer.Option(
         "--conversation", "-c", help="id of the conversation: in the web page's address, after #/c/"
     ),
+]
+ContextOption = Annotated[
+    str | None,
+    typer.Option("--context", help="id of the context: in the web page's address, after #/contexts/"),
+]
+ToolOption = Annotated[
+    list[str] | None,
+    typer.Option("--tool", help="switch on a tool that changes something; can be given several times"),
 ]
 
 
@@ -223,59 +227,40 @@ async def _reindex(settings: Settings, conversation: uuid.UUID | None) -> int:
 
 @app.command()
 def token(
-    conversation: ConversationOption,
+    conversation: ConversationOption = None,
+    context: ContextOption = None,
     document: DocumentOption = None,
+    tool: ToolOption = None,
     minutes: Annotated[int, typer.Option(min=1, max=24 * 60, help="how long the token is valid")] = 60,
 ) -> None:
-    """Print a scope token for MCP clients, over the documents of one of your conversations."""
-    sys.stdout.write(_run(lambda settings: _mint(settings, conversation, document, minutes * 60)) + "\n")
+    """Print a scope token for MCP clients, over a conversation of yours, a context, or both."""
+    from orc.cli.tokens import Wanted, mint
+
+    wanted = Wanted(conversation, context, document or [], tool or [])
+    sys.stdout.write(_run(lambda settings: mint(settings, wanted, minutes * 60)) + "\n")
 
 
 @app.command()
 def mcp(
-    conversation: ConversationOption,
+    conversation: ConversationOption = None,
+    context: ContextOption = None,
     document: DocumentOption = None,
+    tool: ToolOption = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="print an entry for a desktop client and end")
     ] = False,
 ) -> None:
-    """Serve the tools over stdio to one local MCP client, over the documents of a conversation."""
+    """Serve the tools over stdio to one local MCP client, over a conversation, a context, or both."""
+    from orc.cli.tokens import Wanted, client_entry, mint
+
+    wanted = Wanted(conversation, context, document or [], tool or [])
+    scope_token = _run(lambda settings: mint(settings, wanted, STDIO_TOKEN_SECONDS))
     if print_config:
-        sys.stdout.write(_run(lambda settings: _client_entry(settings, conversation, document)) + "\n")
+        sys.stdout.write(client_entry(load(), wanted) + "\n")
         return
-    scope_token = _run(lambda settings: _mint(settings, conversation, document, STDIO_TOKEN_SECONDS))
     command = [sys.executable, "-m", "mcp_server", "stdio"]
     ended = subprocess.run(command, check=False, env=child_environment(ORC_SCOPE_TOKEN=scope_token))
     raise typer.Exit(ended.returncode)
-
-
-async def _client_entry(settings: Settings, conversation: uuid.UUID, names: list[str] | None) -> str:
-    """JSON for a client that starts `orc mcp` in a folder of its choice, after checking the conversation."""
-    await _mint(settings, conversation, names, STDIO_TOKEN_SECONDS)
-    chosen = [word for name in names or [] for word in ("--document", name)]
-    entry = {
-        "command": sys.executable,
-        "args": ["-m", "orc", "mcp", "--conversation", str(conversation), *chosen],
-        "env": {"ORC_DATA_DIR": str(settings.data_dir.absolute())},
-    }
-    return json.dumps({"mcpServers": {"orc": entry}}, indent=2, ensure_ascii=False)
-
-
-async def _mint(settings: Settings, conversation: uuid.UUID, names: list[str] | None, seconds: int) -> str:
-    from orc_core.bootstrap import open_documents
-
-    if not settings.azure_services and not settings.database_path.exists():
-        raise NotFound(
-            f"There is no data in {settings.data_dir.absolute()}. Set ORC_DATA_DIR to the data directory of"
-            " `orc serve`, or start in the same folder."
-        )
-    owner = Owner(LOCAL_ORGANIZATION, LOCAL_USER, str(conversation))
-    async with open_documents(settings) as documents:
-        library = documents.library
-        if not (names or await library.list_documents(owner)):
-            raise NotFound(f"The conversation {conversation} has no documents. Upload one first.")
-        scope = Scope.of_session(owner, await library.resolve(owner, names) if names else None)
-        return documents.tokens.mint(scope, seconds=seconds)
 
 
 def _is(kind: Callable[[Path], bool], path: Path) -> bool:

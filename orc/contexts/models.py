@@ -110,6 +110,8 @@ class Action(StrEnum):
     GRANTED = "role_granted"
     SELF_GRANT = "self_grant"
     WITHDRAWN = "role_withdrawn"
+    ADDED = "document_added"
+    TAKEN_BACK = "document_taken_back"
 
 
 class AuditEntry(Record):
@@ -124,6 +126,7 @@ class AuditEntry(Record):
     principal: str | None = None
     role_before: Role | None = None
     role_after: Role | None = None
+    document_id: str | None = Field(default=None, description="that a confirmed proposal added, or its undo")
     trace_id: str = ""
 
 

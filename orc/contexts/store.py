@@ -93,7 +93,7 @@ class ContextStore:
         Raises ChangedMeanwhile unless `parent` is still present: what is deleted gets no new children.
         """
         key, item = [context.organization_id], _context_item(context)
-        changes = [create(item), create(_entry_item(entry))]
+        changes = [create(item), create(entry_item(entry))]
         if admin is not None:
             changes.append(create(_member_item(admin)))
 
@@ -124,7 +124,7 @@ class ContextStore:
         await remove(self._items, key, lambda: self._items.query(key, members, limit=MOST_CHANGES))
         version = await self._version_of(context, entry)
         if version is not None:
-            changes = [delete(_context_id(context.context_id), version), create(_entry_item(entry))]
+            changes = [delete(_context_id(context.context_id), version), create(entry_item(entry))]
             await self._write_noted(changes, entry)
 
     async def members(
@@ -216,7 +216,7 @@ class ContextStore:
         changed = context.model_copy(update={"version": context.version + 1})
         version = await self._version_of(context, entry)
         if version is not None:
-            own = [replace(_context_item(changed), version), create(_entry_item(entry))]
+            own = [replace(_context_item(changed), version), create(entry_item(entry))]
             await self._write_noted([*own, *others], entry)
         return changed
 
@@ -247,7 +247,7 @@ class ContextStore:
 
     async def _is_noted(self, entry: AuditEntry) -> bool:
         """Whether the change with this entry has been made."""
-        return await self._items.read([entry.organization_id], _entry_item(entry)["id"]) is not None
+        return await self._items.read([entry.organization_id], entry_item(entry)["id"]) is not None
 
 
 def _context(item: Item) -> Context:
@@ -287,7 +287,8 @@ def _member_item(member: Member) -> Item:
     }
 
 
-def _entry_item(entry: AuditEntry) -> Item:
+def entry_item(entry: AuditEntry) -> Item:
+    """An entry of the audit as it is stored, in the partition of its organization."""
     return {
         "id": f"audit:{entry.entry_id}",
         "kind": "audit",

@@ -95,6 +95,11 @@ class TurnScopes:
             _check_focus(asked[0], rights)
         return _scope(asked, head, rights, caller)
 
+    async def places(self, caller: Principal, head: Head | None) -> tuple[Place, ...]:
+        """The places of the contexts of a conversation that the caller may read now."""
+        scope = await self.of_turn(caller, [], head) if head else None
+        return scope.places if scope else ()
+
     async def blocked(self, caller: Principal, head: Head) -> list[Range]:
         """The turns of a conversation that drew on a context which the caller may not read now."""
         if not any(each.shown for each in head.contexts):

@@ -48,6 +48,8 @@ async def plan_query(state: ConversationState, run: Run) -> Update:
     """
     recalled = await recall(state, run)
     name, retriever, plan = await decide(state.model_copy(update={"recalled": recalled}), run)
+    if run.context.update_tools and not plan.looks_up:
+        plan = plan.model_copy(update={"steps": ["retrieve", "answer"]})
     if meant := documents_meant(state, plan, run.context):
         names = [state.shelf[path].blob_name for path in meant]
         retriever, plan = "document_chat", plan.model_copy(update={"documents": names})

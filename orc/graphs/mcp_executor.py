@@ -1,6 +1,6 @@
 """Gathers what the answer is made of, from document_chat or from lookups."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -27,6 +27,7 @@ from orc_core.mcp_contract import (
     WHOLE_META_KEY,
     WISHES_META_KEY,
     DocumentChatResult,
+    FileStatus,
 )
 
 TOOLS_SERVER = "tools"
@@ -42,6 +43,7 @@ async def call_document_chat(state: ConversationState, run: Run) -> Update:
         reply = DocumentChatResult.model_validate(result.content)
     except ValidationError as exc:
         raise DependencyDown("document_chat returned no answer.", dependency="mcp_server") from exc
+    reply = as_first_read(reply, state.files)
     if not run.context.stream:
         for event in whole_text(reply.answer, reply.citations):
             run.emit(event)
@@ -52,6 +54,16 @@ async def call_document_chat(state: ConversationState, run: Run) -> Update:
         detail=reply.metadata.reason,
     )
     return {"document_reply": reply, "lookup_steps": [step]}
+
+
+def as_first_read(reply: DocumentChatResult, before: Sequence[FileStatus]) -> DocumentChatResult:
+    """The reply of a later attempt; what an earlier one of this turn has created is not called reused."""
+    created = {each.document_id for each in before if each.status == "created"}
+    files = [
+        each.model_copy(update={"status": "created"}) if each.document_id in created else each
+        for each in reply.metadata.files
+    ]
+    return reply.model_copy(update={"metadata": reply.metadata.model_copy(update={"files": files})})
 
 
 def document_chat_arguments(state: ConversationState) -> dict[str, Any]:
@@ -130,7 +142,7 @@ async def make_lookups(state: ConversationState, run: Run) -> Update:
         tool
         for tool in tools
         if (web if tool.name == WEB_SEARCH else state.has_documents)
-        and (not has_passages or tool.name in LOOKS_FURTHER)
+        and (not has_passages or tool.name in LOOKS_FURTHER or not tool.only_reads)
     ]
     covers_contexts = state.scope is not None and bool(state.scope.places)
     takes_tools = writer_of(state, run)[0].abilities.takes_tools and run.context.settings.max_tool_rounds > 0

@@ -30,11 +30,14 @@ def documents_meant(state: ConversationState, plan: Plan, context: RunContext) -
     """
     if state.blob_names or DOCUMENT_CHAT in context.tools_off or plan.names_web or not plan.looks_up:
         return []
+    if context.update_tools:
+        return []  # document_chat answers alone: no model could propose what the user has switched on
     shelf = {path: each for path, each in state.shelf.items() if each.status is not DocumentStatus.FAILED}
     asked, complete = (_named(text, shelf) for text in (state.question, plan.rewritten_query))
     named = complete if set(asked) <= set(complete) else asked
     if not named and len(shelf) > 1 and compares(f"{state.question}\n{plan.rewritten_query}"):
-        named = list(shelf) if fit_as_a_whole(list(shelf.values()), context.settings) else []
+        # Few are read, or read through, each; many are searched.
+        named = list(shelf) if len(shelf) <= context.settings.max_documents_per_request else []
     return named[:MOST_NAMED]
 
 

@@ -321,8 +321,13 @@ def rewritten_or_asked(rewritten: str, asked: str) -> tuple[str, str | None]:
 
 
 def escalated(plan: Plan, sources: AvailableSources) -> Plan:
-    """The plan; with lookups in all sources if its confidence is below the threshold."""
+    """The plan; with more lookups if its confidence is below the threshold.
+
+    A plan that does not name the web does not get it if there are documents: doubt is no wish for it.
+    """
     widest: Step = "both" if all(sources) else "web_search" if sources.web else "retrieve"
+    if sources.documents and not plan.names_web:
+        widest = "retrieve"
     planned = set(plan.steps)
     searches_all = widest in planned or {"retrieve", "web_search"} <= planned
     if plan.confidence >= ENOUGH_CONFIDENCE or searches_all or not any(sources):

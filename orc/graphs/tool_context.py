@@ -157,7 +157,11 @@ class ToolContext:
             "tool_results": self.rendered(),
             "handles": self.handles.documents,
             "attempt": state.attempt.model_copy(update={"sources": self.sources}),
-            "retrieval_mode": "rag" if self.sources else "none",
+            "retrieval_mode": "none"
+            if not self.sources
+            else "web"
+            if all(map(_is_of_web, self.sources))
+            else "rag",
             "retrieval_steps": [*state.retrieval_steps, *self.steps],
             "lookup_steps": [*state.lookup_steps, left_out] if self.left_out else state.lookup_steps,
         }
@@ -259,6 +263,10 @@ def _without_searched(content: Content) -> Content:
     others = [document for document in documents if not document.get("searched")]
     rest = {name: value for name, value in content.items() if name != "documents"}
     return {**rest, "documents": others} if others else rest
+
+
+def _is_of_web(source: Source) -> bool:
+    return bool(source.url)
 
 
 def _contains(longer: Source, shorter: Source) -> bool:

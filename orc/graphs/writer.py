@@ -8,7 +8,7 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from pydantic import Field
 
-from orc.events import Event, Reset
+from orc.events import Event, Reset, Tool
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Run, ToolResult, Update
 from orc.graphs.prompts import round_messages, round_tokens, sources_prompt
@@ -17,15 +17,18 @@ from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import writer_of
 from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep
-from orc.tools.arguments import with_handles, within_limits
+from orc.tools.arguments import shown_arguments, with_handles, within_limits
 from orc.tools.ports import WEB_SEARCH
 from orc.tools.schemas import CONTEXT
 from orc_core.documents.places import ALL, FOCUS
 from orc_core.errors import OrcError
+from orc_core.mcp_contract import TOOL_FACTS
 
 Schemas = Mapping[str, Mapping[str, Any]]
 """The arguments of the tools that may be called, as JSON Schema, by name."""
 MAX_CONCURRENT_CALLS = 8
+MOST_NAMED = 20
+"""Documents whose names hold what a model calls one of them."""
 TOO_MANY = f"Only the first {MAX_CONCURRENT_CALLS} calls of a reply are made."
 
 
@@ -43,8 +46,11 @@ class Writing(ConversationState):
 
     @property
     def may_call(self) -> bool:
-        """Whether tools are offered: a model that has passages answers from them first."""
-        return self.asked > 0 or not self.attempt.sources
+        """Whether tools are offered: a model that has passages answers from them first, unless the user has
+        switched on a tool that changes something."""
+        known = [TOOL_FACTS.get(tool["function"]["name"]) for tool in self.tools]
+        may_change = any(facts is not None and facts.kind == "update" for facts in known)
+        return self.asked > 0 or may_change or not self.attempt.sources
 
     @property
     def looked_up(self) -> int:
@@ -236,11 +242,12 @@ async def _make_call(
     """One call of the model; a failure becomes a result that the model reads and the user sees."""
     name = call["name"]
     try:
-        if name not in schemas:
-            raise OrcError(f"There is no tool {name}.", code="unknown_tool")
-        given, changed = within_limits(call["args"], schemas[name])
-        given = with_handles(given, context.handles, state.documents)
-        arguments = context.handles.resolve(given)
+        arguments, changed = await _resolved(call, schemas, context, state, run)
+    except OrcError as exc:
+        shown = shown_arguments(call["args"])
+        run.emit(Tool(name=name, status="failed", message=exc.message, code=exc.code, arguments=shown))
+        return ToolResult(name=name, error=exc.message)
+    try:
         if _selects_contexts(name, state):
             arguments[CONTEXT] = arguments.get(CONTEXT) or _usual_selection(name, context.results)
         if name == WEB_SEARCH:
@@ -251,3 +258,23 @@ async def _make_call(
         return result
     except OrcError as exc:
         return ToolResult(name=name, error=exc.message)
+
+
+async def _resolved(
+    call: ToolCall, schemas: Schemas, context: ToolContext, state: Writing, run: Run
+) -> tuple[dict[str, Any], list[str]]:
+    """The arguments of a call with ids for handles and file names, and what was put right in them.
+
+    Raises OrcError for an unknown tool, handle or file.
+    """
+    if call["name"] not in schemas:
+        raise OrcError(f"There is no tool {call['name']}.", code="unknown_tool")
+    given, changed = within_limits(call["args"], schemas[call["name"]])
+    known = with_handles(given, context.handles, state.documents)
+    if (named := known.get("document")) and not context.handles.knows(named) and run.context.accessible:
+        # A file of a context: only the tools server has a list of all.
+        page = await run.resources.library.page(run.context.accessible, limit=MOST_NAMED, name=str(named))
+        known = with_handles(
+            given, context.handles, [(each.document_id, each.blob_name) for each in page.documents]
+        )
+    return context.handles.resolve(known), changed

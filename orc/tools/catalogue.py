@@ -7,12 +7,15 @@ from typing import NamedTuple
 from orc.tools.ports import ToolGateway
 from orc_core.documents.scope import Scope, ScopeTokens
 from orc_core.errors import OrcError
-from orc_core.mcp_contract import TOOL_FACTS, ToolFacts
+from orc_core.mcp_contract import ADD_TO_CONTEXT, TOOL_FACTS, ToolFacts
 
 LISTING_SECONDS = 2.0
 """A page does not wait longer for a tools server that is away: its tools are then not available."""
 TOKEN_SECONDS = 60
 _NOWHERE = Scope(organization_id="orc", user_id="catalogue", conversation_id="none")
+
+NEED_A_MODEL = frozenset({"follow_relation", "get_ontology", ADD_TO_CONTEXT})
+"""Tools over what a model has found in documents, and those that a model alone would call."""
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +30,9 @@ class OfferedTool(NamedTuple):
 class ToolCatalogue:
     """Every tool that a tools server can have."""
 
-    def __init__(self, gateway: ToolGateway, tokens: ScopeTokens) -> None:
+    def __init__(self, gateway: ToolGateway, tokens: ScopeTokens, *, has_model: bool) -> None:
         self._gateway = gateway
+        self._has_model = has_model
         self._tokens = tokens
 
     async def listed(self) -> list[OfferedTool]:
@@ -41,7 +45,8 @@ class ToolCatalogue:
         try:
             async with asyncio.timeout(LISTING_SECONDS):
                 token = self._tokens.mint(_NOWHERE, seconds=TOKEN_SECONDS)
-                return {tool.name for tool in await self._gateway.list_tools(token)}
+                offered = {tool.name for tool in await self._gateway.list_tools(token)}
+                return offered if self._has_model else offered - NEED_A_MODEL
         except (OrcError, TimeoutError) as exc:
             logger.warning("the tools could not be listed: %s", type(exc).__name__)
             return set()

@@ -65,6 +65,10 @@ class Handles:
             self._by_id[document_id], self._by_handle[handle] = handle, document_id
         return self._by_id[document_id] + (f".p{page}" if page else "")
 
+    def knows(self, handle: Any) -> bool:
+        """Whether this is the handle of a document."""
+        return handle in self._by_handle
+
     def hide(self, content: Any) -> Any:
         """A tool result for the model: identifiers are removed or become handles."""
         if isinstance(content, list):

@@ -118,7 +118,8 @@ class TurnRunner:
         with suppress(OrcError, TimeoutError):
             async with asyncio.timeout(SUGGESTION_SECONDS):
                 citations = ending.result.citations
-                found = await suggestions.after(running.owner, running.request.question, citations)
+                places = running.scope.places if running.scope else ()
+                found = await suggestions.after(running.owner, running.request.question, citations, places)
             running.log.publish(Suggested(suggestions=found))
 
     async def _remember(self, running: RunningTurn) -> None:

@@ -1,4 +1,4 @@
-"""Questions to ask next, made from headings of the session's documents and kept if a search answers them."""
+"""Questions to ask next, made from headings of documents and kept if a search answers them."""
 
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -9,6 +9,7 @@ from orc.conversations.models import Turn
 from orc.conversations.turn_log import TurnLog
 from orc_core.analysis.models import PageAnalysis
 from orc_core.analysis.store import AnalysisStore
+from orc_core.documents.places import Accessible, Place, session_place
 from orc_core.documents.ports import Retriever
 from orc_core.documents.service import DocumentService
 from orc_core.errors import NotFound
@@ -27,6 +28,7 @@ SUGGESTION_SECONDS = 1.0
 """Suggestions that take longer are not part of a stream."""
 MOST_DOCUMENTS, MOST_PAGES = 5, 20
 """Documents that are looked at, the latest ones, and pages of each."""
+MOST_LISTED = 50
 SEARCHED_PASSAGES, RELATED_PASSAGES = 5, 10
 FEWEST_CHARACTERS, MOST_CHARACTERS, MOST_WORDS = 4, 60, 8
 _NUMBERED = re.compile(r"^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,5}[.)]?|(?:[A-Z]|[IVX]{1,5})[.)])[ \t]+")
@@ -69,24 +71,31 @@ class Suggestions:
         self._retriever = retriever
         self._log = log
 
-    async def for_session(self, owner: Owner) -> list[str]:
+    async def for_session(self, owner: Owner, places: Sequence[Place] = ()) -> list[str]:
         """Questions after the latest answer, or for a beginning. Raises NotFound."""
         page = await self._log.page(owner, limit=1)
         if page is None:
             raise NotFound("There is no such conversation.")
         last = page.turns[-1] if page.turns else None
-        return await self.after(owner, last.question if last else "", _citations_of(last))
+        return await self.after(owner, last.question if last else "", _citations_of(last), places)
 
-    async def for_turn(self, owner: Owner, turn_id: str) -> list[str]:
+    async def for_turn(self, owner: Owner, turn_id: str, places: Sequence[Place] = ()) -> list[str]:
         """Questions after the answer of this turn. Raises NotFound."""
         turn = await self._log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
-        return await self.after(owner, turn.question, _citations_of(turn))
+        return await self.after(owner, turn.question, _citations_of(turn), places)
 
-    async def after(self, owner: Owner, question: str, citations: Sequence[Citation]) -> list[str]:
-        """At most three questions about what an answer has not cited; without documents, none."""
-        recorded = [each for each in await self._library.recorded(owner) if each.readable]
+    async def after(
+        self, owner: Owner, question: str, citations: Sequence[Citation], places: Sequence[Place] = ()
+    ) -> list[str]:
+        """At most three questions about what an answer has not cited; without documents, none.
+
+        `places` are those of contexts that the caller may read now: their documents count, too.
+        """
+        accessible = Accessible(owner, (session_place(owner), *places))
+        found = (await self._library.page(accessible, limit=MOST_LISTED)).documents
+        recorded = sorted((each for each in found if each.readable), key=lambda each: each.created_at)
         analysed_ids = await self._library.summarised(recorded)
         documents = [each for each in recorded if each.document_id in analysed_ids][-MOST_DOCUMENTS:]
         if not documents:

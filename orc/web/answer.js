@@ -3,6 +3,7 @@ import { ask, rate, retry } from "./chat.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
+import { Proposals } from "./proposals.js";
 import { answering, draft, edit, isRunning, newest, objectionsOf, openSource, setDraft } from "./session.js";
 import { copy, me, moreOf, online, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
@@ -334,6 +335,7 @@ export function Turn({ turn, live }) {
       now.text && h(Text, { turn: now }),
       h(Trouble, { turn }),
       !running && h(SourcesLine, { turn: now }),
+      now.state === "answered" && h(Proposals, { turn: now }),
       now.state === "answered" && h(Why, { turn: now }),
       !running && h(Actions, { turn }), h(Comment, { turn }),
       live && !running && h(Suggestions, { texts: now.suggestions })));

@@ -3,7 +3,7 @@ import { ApiError, get, send } from "./api.js";
 import { forgetFiles } from "./files.js";
 import { t } from "./i18n.js";
 import { answering, asked, change, contexts, conversationId, earlierBefore, editAgain, endEdit, giveBack, heard, known, later, leaveGone,
-  loadChoices, loading, model, newest, path, pictures, refused, replacing, setDraft, settle, show, stored, title, toolsOff, turns, view } from "./session.js";
+  loadChoices, loading, model, newest, path, pictures, refused, replacing, setDraft, settle, show, stored, title, toolsChosen, turns, view } from "./session.js";
 import { go, keep, kept, notify, place, report, said } from "./store.js";
 import { follow } from "./stream.js";
 import { batch, signal } from "./vendor/ui.js";
@@ -109,7 +109,7 @@ export function ask(question, { replaces = null } = {}) {
   if (!id || !question.trim() || answering.value) return;
   const names = replaces ? replaces.files : asked.value;
   const chosen = replaces ? replaces.contexts : contexts.value;
-  const tools = replaces ? replaces.tools : Object.fromEntries(toolsOff.value.map((name) => [name, false]));
+  const tools = replaces ? replaces.tools : toolsChosen();
   const body = {
     conversation_id: id, question: question.trim(), blob_names: names,
     contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, suggest: true,

@@ -4,7 +4,7 @@ import { ask, stop } from "./chat.js";
 import { attach, attachText, Files, hasUsableFiles } from "./files.js";
 import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
-import { answering, contexts, conversationId, draft, edit, endEdit, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft, toolsOff,
+import { answering, contexts, conversationId, draft, edit, endEdit, isOn, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft, toolsFlipped,
   turns } from "./session.js";
 import { copy, me, moreOf, online, preferences, report, said, wordsOf, wordsOfCode } from "./store.js";
 import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
@@ -80,8 +80,8 @@ function toggleContext({ type, context_id: id, name }) {
 
 /** @param {string} name */
 function toggleTool(name) {
-  const off = toolsOff.value.includes(name);
-  toolsOff.value = off ? toolsOff.value.filter((each) => each !== name) : [...toolsOff.value, name];
+  const flipped = toolsFlipped.value.includes(name);
+  toolsFlipped.value = flipped ? toolsFlipped.value.filter((each) => each !== name) : [...toolsFlipped.value, name];
   keepChoices();
 }
 
@@ -100,7 +100,7 @@ function toolRow(tool) {
   const detail = locked ? t("tools.locked") : tool.available ? "" : t("tools.unavailable");
   return h(Toggle, {
     key: tool.name, icon: tool.kind === "update" ? "edit" : "tool", label: titleOf(tool), detail,
-    pressed: tool.available && !locked && !toolsOff.value.includes(tool.name), disabled: locked || !tool.available,
+    pressed: tool.available && !locked && isOn(tool), disabled: locked || !tool.available,
     onClick: () => choose(() => toggleTool(tool.name)),
   });
 }
@@ -170,8 +170,8 @@ function Menu() {
 }
 
 function Chips() {
-  const off = (me.value?.tools ?? []).filter((each) => toolsOff.value.includes(each.name));
-  if (!contexts.value.length && !off.length) return null;
+  const flipped = (me.value?.tools ?? []).filter((each) => toolsFlipped.value.includes(each.name));
+  if (!contexts.value.length && !flipped.length) return null;
   return h("ul", { class: "chips", "aria-label": t("composer.chosen") },
     contexts.value.map((each, index) => h("li", { key: each.id, class: index ? "" : "is-focus" },
       h(Icon, { name: "folder" }), h("bdi", null, each.name),
@@ -179,8 +179,9 @@ function Chips() {
         contexts.value = contexts.value.filter((chosen) => chosen.id !== each.id);
         keepChoices();
       } }))),
-    off.map((each) => h("li", { key: each.name, class: "is-off" }, h(Icon, { name: "off" }), t("tools.off", { name: titleOf(each) }),
-      h(IconButton, { name: "close", label: t("tools.on", { name: titleOf(each) }), onClick: () => toggleTool(each.name) }))));
+    flipped.map((each) => h("li", { key: each.name, class: isOn(each) ? "" : "is-off" },
+      h(Icon, { name: isOn(each) ? "edit" : "off" }), t(isOn(each) ? "tools.is_on" : "tools.off", { name: titleOf(each) }),
+      h(IconButton, { name: "close", label: t(isOn(each) ? "tools.switch_off" : "tools.on", { name: titleOf(each) }), onClick: () => toggleTool(each.name) }))));
 }
 
 function Models() {

@@ -173,6 +173,7 @@ function Documents({ context }) {
     known: (name) => items.find((each) => each.blob_name === name && !isLeaving(each)),
     content: (earlier) => contentOf(address, earlier),
     arrived: () => { again(); },
+    again,
   };
   const current = useRef(target);
   current.current = target;

@@ -26,8 +26,12 @@ export const heard = signal("");
 export const documents = signal([]);
 /** @type {Signal<Choices["contexts"]>} */
 export const contexts = signal([]);
-/** @type {Signal<string[]>} */
-export const toolsOff = signal([]);
+/** The tools that are not as they usually are: what reads is on, what changes something is off. @type {Signal<string[]>} */
+export const toolsFlipped = signal([]);
+/** @param {{name: string, kind: string}} tool */
+export const isOn = ({ name, kind }) => toolsFlipped.value.includes(name) === (kind === "update");
+/** The tools that a question switches on or off. */
+export const toolsChosen = () => Object.fromEntries((me.value?.tools ?? []).filter(({ name }) => toolsFlipped.value.includes(name)).map((each) => [each.name, isOn(each)]));
 /** Whether the model is sent pictures of pages; null: as the server does. */
 export const pictures = signal(/** @type {boolean | null} */ (null));
 export const model = signal("");
@@ -98,14 +102,14 @@ export function loadChoices() {
   const name = `choices.${conversationId.value}`;
   const found = /** @type {Partial<Choices> | null} */ (kept(choicesAre(), name));
   contexts.value = found?.contexts ?? [];
-  toolsOff.value = found?.toolsOff ?? [];
+  toolsFlipped.value = found?.toolsOff ?? [];
   pictures.value = found?.pictures ?? null;
   model.value = found?.model ?? "";
   draft.value = /** @type {string | null} */ (kept("sessionStorage", `draft.${conversationId.value}`)) ?? "";
 }
 
 export function keepChoices() {
-  const chosen = { contexts: contexts.value, toolsOff: toolsOff.value, pictures: pictures.value, model: model.value };
+  const chosen = { contexts: contexts.value, toolsOff: toolsFlipped.value, pictures: pictures.value, model: model.value };
   keep(choicesAre(), `choices.${conversationId.value}`, chosen);
 }
 

@@ -1,7 +1,9 @@
 // The list of files of a session or a context: searched, ordered, chosen, replaced and removed.
+import { send } from "./api.js";
 import { summaryOfFiles, Widget } from "./files.js";
 import { t } from "./i18n.js";
 import { Icon } from "./parts.js";
+import { report } from "./store.js";
 import { filesOfFolder, renamed, upload } from "./uploads.js";
 import { h, useRef, useState } from "./vendor/ui.js";
 
@@ -35,6 +37,9 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
     onChange: ({ currentTarget }) => { take([...currentTarget.files ?? []]); currentTarget.value = ""; },
   });
   const asked = rows.filter((each) => each.asked);
+  const failed = rows.filter((each) => each.state === "failed" && each.added);
+  /** All that could not be read, at once. @param {"POST" | "DELETE"} method */
+  const settle = (method) => send(method, `${target.address}/failed`).then(() => target.again?.(), report);
   return h("div", { class: "file-list" },
     h("div", { class: "row file-tools" },
       (rows.length > GLANCE || query) && h("input", {
@@ -55,6 +60,9 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
       asked.length > 0 && h("button", { type: "button", class: "quiet", onClick: () => asked.forEach((each) => each.onAsk?.()) }, t("files.ask.all")),
       onRemoveAll && rows.length > 1 && h("button", { type: "button", class: "quiet is-bad", onClick: () => onRemoveAll(found) },
         t(words ? "files.remove.found" : "files.remove.all", { n: found.length }))),
+    mayChange && failed.length > 1 && h("p", { class: "row" },
+      h("button", { type: "button", onClick: () => settle("POST") }, t("files.failed.again", { n: failed.length })),
+      h("button", { type: "button", class: "quiet is-bad", onClick: () => settle("DELETE") }, t("files.failed.remove", { n: failed.length }))),
     !onRemoveAll && rows.length > 0 && h("p", { class: "soft" }, summaryOfFiles(rows)),
     h("ul", { class: "files is-list", "aria-label": t("files") }, found.map((each) => h(Widget, {
       ...each, key: each.id, onReplace: mayChange && each.pages ? () => { setReplacing(each.name); one.current?.click(); } : undefined,

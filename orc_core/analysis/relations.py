@@ -179,6 +179,8 @@ def follow(
 ) -> list[Connection]:
     """The pages where `entity_value` is the source or the target of a relation, then those that name it.
 
+    If a type is asked for, those that only name it are left out.
+
     Aliases count as the entity, and case is ignored. If no page has the whole name, longer names that contain
     it match. A connection for a page that only names the entity has no relation. Does no I/O.
     """
@@ -189,7 +191,12 @@ def follow(
             for document_id in pages
         }
         related = list(_related(wanted, relation_type, direction, pages))
-        if found := [*related, *_naming(wanted, related, pages)]:
+        # A page that only names the entity states no relation of the wanted type.
+        if (
+            found := related
+            if (relation_type or "").strip()
+            else [*related, *_naming(wanted, related, pages)]
+        ):
             return found[:limit]
     return []
 

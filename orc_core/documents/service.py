@@ -14,6 +14,7 @@ from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount
 from orc_core.documents.quota import StorageQuota
 from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import ExtractedText, TextExtraction
+from orc_core.documents.unknown_files import similar_name
 from orc_core.errors import Conflict, NotFound, OrcError
 from orc_core.models import (
     BlobProperties,
@@ -67,7 +68,8 @@ class DocumentService:
         for (path, name), blob in zip(wanted.items(), blobs, strict=True):
             document = await self._reconcile(path, blob, known.get(path.document_id))
             if document is None:
-                raise missing_document(name)
+                others = [each.blob_name for each in await self._stores.catalog.list_in(owner)]
+                raise missing_document(name, similar_name(name, others))
             documents.append(document)
         return documents
 
@@ -160,6 +162,25 @@ class DocumentService:
         """Remove every document of a conversation."""
         for path in await self._all_paths(owner):
             await self._remove(path)
+
+    async def retry_failed(self, owner: Owner) -> int:
+        """Queue the documents that could not be read again; returns how many."""
+        failed = await self._failed(owner)
+        for document in failed:
+            async with self._stores.write_lock(document.document_id):
+                await self._stores.restart(document.path)
+        return len(failed)
+
+    async def delete_failed(self, owner: Owner) -> int:
+        """Remove the documents that could not be read; returns how many."""
+        failed = await self._failed(owner)
+        for document in failed:
+            await self._remove(document.path)
+        return len(failed)
+
+    async def _failed(self, owner: Owner) -> list[Document]:
+        recorded = await self._stores.catalog.list_in(owner)
+        return [each for each in recorded if each.status is DocumentStatus.FAILED]
 
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
         """The record as soon as its pages can be read, or `failed` with the reason.

@@ -77,7 +77,7 @@ def unknown_files(question: str, known: Sequence[str]) -> list[UnknownFile]:
         if has_beginning and not _TO_BE_WRITTEN.search(rest, max(0, start - LONGEST_NAME), start):
             missing.setdefault(comparable(name), name)
     named = islice(missing.values(), MOST_NAMED)
-    return [UnknownFile(name=name, similar=_similar(name, known)) for name in named]
+    return [UnknownFile(name=name, similar=similar_name(name, known)) for name in named]
 
 
 def without_files(text: str) -> str:
@@ -98,7 +98,7 @@ def is_name_or_its_end(name: str, known: str) -> bool:
     return comparable(known).endswith(comparable(name))
 
 
-def _similar(name: str, known: Sequence[str]) -> str | None:
+def similar_name(name: str, known: Sequence[str]) -> str | None:
     """The known name of which the most is as in this one, if that is enough; endings do not count."""
     by_stem = {_stem(each): each for each in known[:MOST_COMPARED]}
     return next((by_stem[stem] for stem in get_close_matches(_stem(name), by_stem, n=1, cutoff=CLOSE)), None)

@@ -14,7 +14,7 @@ from devkit.doubles.openai_double import OpenAIDouble
 from devkit.node import from_npm
 from devkit.shared_data import ROOT
 from devkit.system import System
-from orc_core.mcp_contract import DocumentChatResult, DocumentsListResult
+from orc_core.mcp_contract import ADD_TO_CONTEXT, DocumentChatResult, DocumentsListResult
 from orc_core.names import BlobPath, Owner, page_id
 from tests.system.steps import Json, call_tool, conversation_with, scope_over, wait_until
 
@@ -37,7 +37,7 @@ CALLS: dict[str, Json] = {
     "search_pages": {"query": QUESTION, "limit": 3},
     "follow_relation": {"entity_value": "harbour master", "direction": "both"},
 }
-"""How to call each tool; DOCUMENT and PAGE are ids."""
+"""How to call each tool that only reads; DOCUMENT and PAGE are ids."""
 ASK = (
     *("--method", "tools/call", "--tool-name", "document_chat"),
     *("--tool-arg", f"question={QUESTION}", "--tool-arg", 'document_names=["a.txt"]'),
@@ -140,8 +140,8 @@ def wait_for_summaries(orc: System, conversation_id: str) -> None:
 
 
 def test_it_lists_all_tools_over_http_and_stdio_alike(orc: System, minted: str, listed: list[Json]) -> None:
-    assert {tool["name"] for tool in listed} == CALLS.keys() - NEED_ANALYSES_BY_A_MODEL
-    assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
+    assert {tool["name"] for tool in listed} == {*CALLS, ADD_TO_CONTEXT} - NEED_ANALYSES_BY_A_MODEL
+    assert [tool["name"] for tool in listed if not tool["annotations"]["readOnlyHint"]] == [ADD_TO_CONTEXT]
     assert output(inspect_stdio(orc, minted, *LIST))["tools"] == listed
 
 

@@ -90,6 +90,8 @@ class Ids:
             "trace_id": self.trace_id,
             "context_id": self.context_id,
             "note_id": self.note_id,
+            "proposal_id": self.note_id,  # stored with its owner: see test_proposals.py
+            "decision": "confirm",
             "session_id": self.owner.conversation_id,
             "kind": "user",
             "principal": "ann",

@@ -11,6 +11,7 @@ from devkit.system import System
 from orc_core.documents.scope import Scope
 from orc_core.mcp_contract import (
     STREAM_META_KEY,
+    TOOL_FACTS,
     TOOLS,
     DocumentChatResult,
     DocumentsListResult,
@@ -67,15 +68,15 @@ def found(result: CallToolResult) -> DocumentChatResult:
     return DocumentChatResult.model_validate(result.structured_content)
 
 
-async def test_every_tool_is_described_typed_and_annotated_as_read_only(orc: System, owner: Owner) -> None:
+async def test_every_tool_is_described_typed_and_annotated(orc: System, owner: Owner) -> None:
     async with tools_client(orc, scope_over(owner)) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     # Pages are not analysed by a model here.
     assert tools.keys() == TOOLS - {"web_search", "follow_relation", "get_ontology"}
-    for tool in tools.values():
+    for name, tool in tools.items():
         assert tool.description
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is True
+        assert tool.annotations.read_only_hint is (TOOL_FACTS[name].kind == "read")
         assert tool.annotations.destructive_hint is False
         assert tool.input_schema["type"] == "object"
     properties = {name: (tool.output_schema or {})["properties"].keys() for name, tool in tools.items()}

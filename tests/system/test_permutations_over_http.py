@@ -134,7 +134,7 @@ PERMUTATIONS = {
         BY_PLAN, Talk([plan("retrieve", intent="gossip")]), says="could not be planned"
     ),
     "the planner is not sure": Permutation(
-        BY_PLAN, Talk([plan("retrieve", confidence=0.2)]), tools=[SEARCHED, WEB], says="confidence is 20%"
+        BY_PLAN, Talk([plan("web_search", confidence=0.2)]), tools=[SEARCHED, WEB], says="confidence is 20%"
     ),
     "the search is down": ruled(
         ["text"],

@@ -16,7 +16,7 @@ from orc.api.dependencies import (
 )
 from orc.api.responses import responses, stream
 from orc.api.routes import documents
-from orc.api.routes.documents import ANY_FILE, FOLLOWED, Download, Files
+from orc.api.routes.documents import ANY_FILE, FOLLOWED, Download, FailedView, Files
 from orc.api.schemas import DocumentView
 from orc.bootstrap import App
 from orc.contexts.models import from_cursor, to_cursor
@@ -108,6 +108,18 @@ async def context_document_content(
 ) -> Response:
     """The file as it was uploaded."""
     return await documents.document_content(document_id, owner, app, request, download)
+
+
+@router.post("/failed", response_model=FailedView, responses=responses(404))
+async def retry_failed_context_documents(owner: EditorOwnerDep, app: AppDep) -> FailedView:
+    """Read all documents of the context again that could not be read."""
+    return await documents.retry_failed_documents(owner, app)
+
+
+@router.delete("/failed", response_model=FailedView, responses=responses(404))
+async def delete_failed_context_documents(owner: EditorOwnerDep, app: AppDep) -> FailedView:
+    """Remove all documents of the context that could not be read."""
+    return await documents.delete_failed_documents(owner, app)
 
 
 @router.delete("/{document_id}", status_code=204, responses=responses(404))

@@ -207,6 +207,7 @@ async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     # Again: an update may have written in between, while the conversation still existed.
     await app.memory.forget(owner)
     await app.traces.delete(owner)
+    await app.proposals.store.forget(owner)
     app.turn_service.forget(owner)
     app.turn_service.changes.happened(owner)
     if not deleted and not documents:
@@ -225,16 +226,18 @@ async def _shown(
 
 
 class SuggestionsResponse(BaseModel):
-    """At most three questions about the documents of the session; a search finds the page of each."""
+    """At most three questions about documents of the session and of contexts that it has used; a search finds
+    the page of each."""
 
     suggestions: list[str] = Field(examples=[["What does the document say about “Annual leave”?"]])
     by: Literal["code"] = "code"
 
 
 @router.get("/{conversation_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404))
-async def session_suggestions(owner: OwnerDep, app: AppDep) -> SuggestionsResponse:
+async def session_suggestions(owner: OwnerDep, caller: PrincipalDep, app: AppDep) -> SuggestionsResponse:
     """Questions to begin with, or to go on with after the latest answer."""
-    return SuggestionsResponse(suggestions=await app.suggestions.for_session(owner))
+    places = await app.scopes.places(caller, await app.log.head(owner))
+    return SuggestionsResponse(suggestions=await app.suggestions.for_session(owner, places))
 
 
 @router.get(
@@ -242,6 +245,9 @@ async def session_suggestions(owner: OwnerDep, app: AppDep) -> SuggestionsRespon
     response_model=SuggestionsResponse,
     responses=responses(404),
 )
-async def turn_suggestions(turn_id: str, owner: OwnerDep, app: AppDep) -> SuggestionsResponse:
+async def turn_suggestions(
+    turn_id: str, owner: OwnerDep, caller: PrincipalDep, app: AppDep
+) -> SuggestionsResponse:
     """Questions to go on with after this answer, about what it has not cited."""
-    return SuggestionsResponse(suggestions=await app.suggestions.for_turn(owner, turn_id))
+    places = await app.scopes.places(caller, await app.log.head(owner))
+    return SuggestionsResponse(suggestions=await app.suggestions.for_turn(owner, turn_id, places))

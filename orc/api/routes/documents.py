@@ -12,13 +12,20 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, File, Query, Request, Response, UploadFile
 from fastapi.responses import FileResponse
-from pydantic import WithJsonSchema
+from pydantic import BaseModel, WithJsonSchema
 from starlette.background import BackgroundTask
 
 from orc.api.dependencies import AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.errors import log_cause, render
 from orc.api.responses import EVENTS, responses, stream
-from orc.api.schemas import DocumentsResponse, DocumentView, TicketRequest, UploadResponse, UploadTicketView
+from orc.api.schemas import (
+    DocumentsResponse,
+    DocumentView,
+    TicketRequest,
+    UploadResponse,
+    UploadTicketView,
+    example,
+)
 from orc.bootstrap import App
 from orc.events import Event, Failed
 from orc.identity import Principal
@@ -58,6 +65,13 @@ class DocumentProgress(Event):
     done: int
     total: int
     message: str
+
+
+class FailedView(BaseModel):
+    """How many documents were `failed` and are read again, or removed."""
+
+    model_config = example(documents=2)
+    documents: int
 
 
 Check = Callable[[], Awaitable[object]]
@@ -290,11 +304,34 @@ async def document_content(
     )
 
 
+@router.post("/documents/failed", response_model=FailedView, responses=responses(404))
+async def retry_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
+    """Read all documents again that could not be read, for example after OCR was set up."""
+    await _check_known(owner, app)
+    found = FailedView(documents=await app.library.retry_failed(owner))
+    app.turn_service.changes.happened(owner)
+    return found
+
+
+@router.delete("/documents/failed", response_model=FailedView, responses=responses(404))
+async def delete_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
+    """Remove all documents that could not be read."""
+    await _check_known(owner, app)
+    found = FailedView(documents=await app.library.delete_failed(owner))
+    app.turn_service.changes.happened(owner)
+    return found
+
+
 @router.delete("/documents/{document_id}", status_code=204, responses=responses(404))
 async def delete_document(document_id: str, owner: OwnerDep, app: AppDep) -> None:
     """Remove a document: its bytes, its text, its index entries and its references."""
     await app.library.delete(owner, document_id)
     app.turn_service.changes.happened(owner)
+
+
+async def _check_known(owner: Owner, app: App) -> None:
+    if owner.context_id is None and await app.log.head(owner) is None:
+        raise NotFound("There is no such conversation.")
 
 
 def _new_name(item: UploadFile, stored: list[Document]) -> str:

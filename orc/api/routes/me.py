@@ -84,7 +84,7 @@ class ModelView(BaseModel):
 
 
 class ToolView(BaseModel):
-    """A tool. A request switches it off by `tools: {name: false}`."""
+    """A tool. A request switches it off by `tools: {name: false}`, and one of `update` on by `true`."""
 
     name: str
     title: str

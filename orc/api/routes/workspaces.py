@@ -211,9 +211,9 @@ async def export_session(
 @router.get(
     "/sessions/{session_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404)
 )
-async def suggest_in_session(owner: SessionDep, app: AppDep) -> SuggestionsResponse:
-    """Questions to go on with in the session, about its own documents."""
-    return await session_suggestions(owner, app)
+async def suggest_in_session(owner: SessionDep, caller: CallerDep, app: AppDep) -> SuggestionsResponse:
+    """Questions to go on with in the session, about its documents and those of the workspace."""
+    return await session_suggestions(owner, caller.principal, app)
 
 
 @router.delete("/chat/sessions/{session_id}", status_code=204, include_in_schema=False)

@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `python -m scripts.describe_web_types`.
 
 export interface Schemas {
-  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn";
+  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn" | "document_added" | "document_taken_back";
   AskRequest: {
     blob_names: Array<string | Schemas["BlobName"]> | null;
     contexts: Array<Schemas["ContextRef"]>;
@@ -25,6 +25,7 @@ export interface Schemas {
     principal: string | null;
     role_before: Schemas["Role"] | null;
     role_after: Schemas["Role"] | null;
+    document_id: string | null;
     trace_id: string;
   };
   AuthMode: "local" | "easyauth" | "jwt";
@@ -263,6 +264,9 @@ export interface Schemas {
     documents: Array<Schemas["DocumentView"]>;
   };
   ExportFormat: "markdown" | "pdf";
+  FailedView: {
+    documents: number;
+  };
   Failure: {
     code: string;
     message: string;
@@ -490,6 +494,20 @@ export interface Schemas {
     documents: Record<string, number> | null;
     errors: Array<Schemas["FieldProblem"]>;
   };
+  ProposalState: "open" | "done" | "declined" | "undone";
+  ProposalView: {
+    proposal_id: string;
+    document_id: string;
+    blob_name: string;
+    context_type: Schemas["PlaceType"];
+    context_id: string;
+    context_name: string;
+    state: Schemas["ProposalState"];
+    created_at: string;
+  };
+  ProposalsResponse: {
+    proposals: Array<Schemas["ProposalView"]>;
+  };
   ReadableRef: {
     type: string;
     id: string;
@@ -634,7 +652,7 @@ export interface Schemas {
     trace_id: string;
     route: Schemas["Route"] | Record<string, unknown>;
     plan: Schemas["Plan"] | Record<string, unknown>;
-    retrieval_mode: "inline" | "rag" | "mixed" | "none";
+    retrieval_mode: "inline" | "rag" | "mixed" | "web" | "none";
     retrieval_reason: string;
     retrieval_steps: Array<Schemas["RetrievalStep"]>;
     lookups: Array<Schemas["LookupStep"]>;
@@ -701,7 +719,7 @@ export interface Schemas {
     model: string | null;
     retriever: "document_chat" | "search" | "summaries" | "tools" | "web" | "none" | null;
     plan: Schemas["PlanTrace"] | null;
-    retrieval_mode: "inline" | "rag" | "mixed" | "none";
+    retrieval_mode: "inline" | "rag" | "mixed" | "web" | "none";
     searches: Array<Schemas["SearchTrace"]>;
     context_budget: Record<string, unknown>;
     history_turns: number;

@@ -19,6 +19,7 @@ export type StoredTurn = Schemas["TurnView"];
 export type Conversation = Schemas["ConversationResponse"];
 export type Me = Schemas["Me"];
 export type ToolInfo = Schemas["ToolView"];
+export type Proposal = Schemas["ProposalView"];
 export type PageText = Schemas["PageView"];
 export type PageCard = Schemas["PageCard"];
 export type PageCards = Schemas["PageCardsResponse"];
@@ -120,6 +121,8 @@ export interface Target {
   content: (earlier?: Document) => Promise<File | null>;
   /** `wanted` is null if the upload was cancelled meanwhile. */
   arrived: (stored: Document[], upload: Upload, wanted: Upload | null) => void;
+  /** Lists the files again. */
+  again?: () => void;
 }
 
 /** How much of the work on a document is done. */

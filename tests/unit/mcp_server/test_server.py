@@ -157,6 +157,16 @@ def test_names_of_tools_that_clients_make_up_are_not_kept() -> None:
     assert list(server._has_headers) == ["real"]
 
 
+async def test_a_client_can_hold_no_stream_open_on_which_nothing_comes(tmp_path: Path) -> None:
+    async with served(tmp_path) as (client, _):
+        async with asyncio.timeout(5):
+            opened = await client.get("/mcp")
+        assert (opened.status_code, opened.headers["allow"]) == (405, "POST")
+        # Without a token it is refused for that, and says how to get one.
+        del client.headers["authorization"]
+        assert (await client.get("/mcp")).status_code == 401
+
+
 async def test_a_refusal_says_what_is_wrong_with_the_token_and_how_to_get_one(tmp_path: Path) -> None:
     foreign = ScopeTokens("another key of more than 32 characters")
     async with served(tmp_path) as (client, tokens):

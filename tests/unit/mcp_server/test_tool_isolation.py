@@ -23,7 +23,7 @@ from orc_core.models import Document
 from orc_core.names import BlobPath, Owner
 from scripts.describe_tools import live_tools
 from tests.unit.mcp_server.stand_ins import store_model_analysis
-from tests.unit.mcp_server.tool_calls import HARMLESS, IDENTIFIERS, LOCAL, Arguments, calls_of
+from tests.unit.mcp_server.tool_calls import HARMLESS, IDENTIFIERS, LOCAL, Arguments, calls_of, may_change
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -76,8 +76,9 @@ async def own(folder: Path) -> AsyncIterator[Document]:
 async def server(own: Document, folder: Path) -> AsyncIterator[MCPServer[None]]:
     """A server for Ann whose token names her own document, and Bob's, which it should not."""
     foreign = own.model_copy(update={"document_id": BlobPath(BOB, "own.txt").document_id})
+    scope = may_change(Scope.of_session(ANN, [own, foreign]))
     async with open_app(Settings(data_dir=folder)) as services:
-        yield build_stdio_server(services, lambda: Scope.of_session(ANN, [own, foreign]))
+        yield build_stdio_server(services, lambda: scope)
 
 
 async def call(server: MCPServer[None], name: str, arguments: Arguments) -> CallToolResult:

@@ -7,7 +7,7 @@ from mcp_types import Tool
 
 from orc.tools.ports import DOCUMENT_CHAT, ToolSchema
 from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, function_definitions
-from orc_core.mcp_contract import TOOLS
+from orc_core.mcp_contract import TOOL_FACTS, TOOLS
 from scripts.describe_tools import TARGET, describe, live_tools
 
 pytestmark = pytest.mark.slow
@@ -36,14 +36,16 @@ def for_models(tools: list[Tool]) -> dict[str, dict[str, Any]]:
     }
 
 
-async def test_every_tool_of_the_contract_is_there_and_only_reads(tools: list[Tool]) -> None:
+async def test_every_tool_of_the_contract_is_there_and_says_whether_it_only_reads(tools: list[Tool]) -> None:
     assert {tool.name for tool in tools} == TOOLS
     for tool in tools:
         assert tool.description
         assert tool.title
         assert tool.output_schema
         assert tool.annotations is not None
-        assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
+        only_reads = TOOL_FACTS[tool.name].kind == "read"
+        hints = tool.annotations.read_only_hint, tool.annotations.destructive_hint
+        assert hints == (only_reads, False)
 
 
 async def test_no_identifier_is_shown_to_a_model_at_any_depth(tools: list[Tool]) -> None:
@@ -68,6 +70,7 @@ async def test_a_model_takes_documents_and_pages_by_handle(tools: list[Tool]) ->
             "documents_list": set(),
             "documents_get_summary": {"document"},
             "documents_get_content": {"document", "max_chars"},
+            "documents_add_to_context": {"document"},
             "documents_analyze": {"document", "question"},
             "web_search": {"query", "limit"},
         }.items()

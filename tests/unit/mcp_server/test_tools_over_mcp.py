@@ -22,7 +22,7 @@ from orc_core.documents.scope import Scope
 from orc_core.mcp_contract import CAP_META_KEY, MODEL_META_KEY, WISHES_META_KEY
 from orc_core.models import Document
 from tests.unit.mcp_server.stand_ins import ANN, store_model_analysis
-from tests.unit.mcp_server.tool_calls import LOCAL, Arguments, calls_of
+from tests.unit.mcp_server.tool_calls import LOCAL, Arguments, calls_of, may_change
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.slow]
 
@@ -54,7 +54,7 @@ async def documents(folder: Path) -> list[Document]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(documents: list[Document], folder: Path) -> AsyncIterator[MCPServer[None]]:
     async with open_app(Settings(data_dir=folder)) as services:
-        yield build_stdio_server(services, lambda: Scope.of_session(ANN, documents))
+        yield build_stdio_server(services, lambda: may_change(Scope.of_session(ANN, documents)))
 
 
 async def calls(server: MCPServer[None], name: str, document: Document) -> list[Arguments]:

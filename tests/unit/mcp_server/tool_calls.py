@@ -4,6 +4,8 @@ from typing import Any
 
 from mcp_types import Tool
 
+from orc_core.documents.places import Access, Place, PlaceType
+from orc_core.documents.scope import Scope
 from orc_core.mcp_contract import TOOL_FACTS
 from orc_core.names import page_id
 
@@ -17,6 +19,13 @@ HARMLESS = set(
     " context status name cursor document_names cached_file_info".split()
 )
 """Arguments that name nothing by an id. `context` selects among the contexts of the token."""
+
+
+def may_change(scope: Scope) -> Scope:
+    """The scope of an editor of a workspace, who has switched on all tools that change something."""
+    shared = Place(type=PlaceType.WORKSPACE, id="k3v9x2mq7hd4tz1w", name="Crew", access=Access.EDITOR)
+    updates = tuple(sorted(name for name, facts in TOOL_FACTS.items() if facts.kind == "update"))
+    return scope.model_copy(update={"places": (*scope.places, shared), "tools_on": updates})
 
 
 def calls_of(tool: Tool, words: str, document: str, name: str = "") -> list[Arguments]:

@@ -108,7 +108,7 @@ async def test_without_a_model_both_tools_name_the_settings_to_set(
         lambda: connections.ontology(scope_of(document)),
     )
     for call in calls:
-        with pytest.raises(ModelMisconfigured, match="AZURE_OPENAI_ENDPOINT or OPENAI_API_KEY") as raised:
+        with pytest.raises(ModelMisconfigured, match="ORC_MODEL") as raised:
             await call()
         assert not raised.value.retryable
 

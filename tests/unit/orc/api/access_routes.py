@@ -77,6 +77,10 @@ TABLE: dict[str, Entry] = {
     f"DELETE {CONVERSATION}/memory/{{note_id}}": Entry(
         Of.OWNER, 404, CONVERSATION + "/memory/5d41402abc4b2a76"
     ),
+    f"GET {CONVERSATION}/proposals": Entry(Of.OWNER, 200),
+    f"POST {CONVERSATION}/proposals/{{proposal_id}}/{{decision}}": Entry(
+        Of.CALLERS, 404, CONVERSATION + "/proposals/5d41402abc4b2a76/confirm"
+    ),
     f"GET {TURN}/events": Entry(Of.OWNER, 200),
     f"POST {TURN}/stop": Entry(Of.OWNER, 200),
     f"POST {TURN}/retry": Entry(Of.OWNER, 409),
@@ -88,6 +92,8 @@ TABLE: dict[str, Entry] = {
     ),
     f"POST {CONVERSATION}/uploads": Entry(Of.CALLERS, 409, options={"json": {"file_name": "a", "size": 1}}),
     f"GET {CONVERSATION}/documents": Entry(Of.OWNER, 200),
+    f"POST {CONVERSATION}/documents/failed": Entry(Of.OWNER, 200),
+    f"DELETE {CONVERSATION}/documents/failed": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}{DOCUMENT}/events": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}{DOCUMENT}/content": Entry(Of.OWNER, 200),
     f"GET {CONVERSATION}{DOCUMENT}/pages": Entry(Of.OWNER, 200),
@@ -106,6 +112,8 @@ TABLE: dict[str, Entry] = {
     f"DELETE {MEMBER}": Entry(Right.GRANT, 204),
     f"GET {CONTEXT}/documents": Entry(READ, 200, shows=SECRET),
     f"POST {CONTEXT}/documents": Entry(CHANGE, 201, CONTEXT + "/documents?replace=true", options=FILE),
+    f"POST {CONTEXT}/documents/failed": Entry(CHANGE, 200),
+    f"DELETE {CONTEXT}/documents/failed": Entry(CHANGE, 200),
     f"GET {CONTEXT}{DOCUMENT}/events": Entry(READ, 200, shows=SECRET),
     f"GET {CONTEXT}{DOCUMENT}/content": Entry(READ, 200, shows=SECRET),
     f"GET {CONTEXT}{DOCUMENT}/pages": Entry(READ, 200),

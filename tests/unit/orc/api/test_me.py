@@ -112,6 +112,18 @@ async def test_tools_are_available_if_the_tools_server_offers_them(show: Asks) -
     assert {name for name, each in tools.items() if each["available"]} == {"web_search", "get_page"}
 
 
+@pytest.mark.parametrize(("key", "are_there"), [("k", True), (None, False)])
+async def test_tools_that_need_a_model_are_not_available_without_one(
+    key: str | None, are_there: bool, show: Asks
+) -> None:
+    gateway = FakeTools()
+    names = {"follow_relation", "get_ontology", "documents_add_to_context"}
+    gateway.schemas = [ToolSchema(name=name, description="", input_schema={}) for name in names]
+    settings = {"openai_api_key": key} if key else {}
+    tools = (await show(tools=gateway, **settings))["tools"]
+    assert {each["name"] for each in tools if each["available"]} == (names if are_there else set())
+
+
 async def test_a_tools_server_that_is_away_hides_no_page(show: Asks) -> None:
     gateway = FakeTools()
     gateway.down = DependencyDown("away", dependency="mcp_server")

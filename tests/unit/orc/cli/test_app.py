@@ -23,9 +23,13 @@ from orc import __version__
 from orc.cli.app import app
 from orc.cli.ports import free_port, port_is_free
 from orc.cli.serve import SAMPLE, greet
-from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER
+from orc.contexts.models import ContextType
+from orc.contexts.service import Caller, ContextService
+from orc.contexts.store import ContextStore
+from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
 from orc_core.bootstrap import open_documents
+from orc_core.documents.scope import ScopeTokens, load_or_create_key
 from orc_core.infra.data_directory import announced
 from orc_core.infra.sqlite import SCHEMA_VERSION
 from orc_core.names import Owner
@@ -154,6 +158,35 @@ def test_the_printed_entry_works_in_any_folder(
     monkeypatch.setenv("ORC_DATA_DIR", entry["env"]["ORC_DATA_DIR"])
     again = orc(*entry["args"][2:], "--print-config")
     assert json.loads(again.stdout)["mcpServers"]["orc"] == entry
+
+
+@pytest.mark.slow
+def test_a_token_covers_a_context_and_switches_on_what_it_names(data_dir: Path) -> None:
+    data_dir.mkdir()
+    conversation = str(uuid.uuid4())
+    asyncio.run(upload_notes(data_dir, conversation))
+    context = asyncio.run(shared_context(data_dir))
+    tool = "documents_add_to_context"
+    alone = orc("token", "--context", context)
+    both = orc("token", "--context", context, "-c", conversation, "--tool", tool)
+    assert (alone.exit_code, both.exit_code) == (0, 0), alone.stderr + both.stderr
+    tokens = ScopeTokens(load_or_create_key(data_dir / "scope.key"))
+    shared, whole = (tokens.verify(each.stdout.strip())[0] for each in (alone, both))
+    assert [place.id for place in shared.places[1:]] == [context]
+    assert not shared.allows(tool, only_reads=False)
+    assert whole.conversation_id == conversation
+    assert whole.allows(tool, only_reads=False)
+    for refused in (("--context", "k3v9x2mq7hd4tz1w"), (), ("--context", context, "--tool", "no_tool")):
+        assert orc("token", *refused).exit_code == 2
+
+
+async def shared_context(folder: Path) -> str:
+    caller = Caller(Principal(LOCAL_ORGANIZATION, LOCAL_USER), is_admin=True)
+    async with open_documents(Settings(data_dir=folder)) as documents:
+        contexts = ContextService(
+            ContextStore(await documents.clients.items("contexts")), everyone_creates=True
+        )
+        return (await contexts.create(caller, ContextType.WORKSPACE, "Crew")).context.context_id
 
 
 def test_the_version_is_printed() -> None:

@@ -309,7 +309,8 @@ async def test_the_planner_has_a_time_limit() -> None:
 @pytest.mark.parametrize(
     ("state", "web", "steps", "confidence", "expected", "places"),
     [
-        (DOCUMENTS | PAST, True, ["answer"], 0.49, ["both", "answer"], "documents and the web"),
+        (DOCUMENTS | PAST, True, ["answer"], 0.49, ["retrieve", "answer"], "the documents"),
+        (DOCUMENTS | PAST, True, ["retrieve"], 0.0, ["retrieve", "answer"], None),
         (DOCUMENTS | PAST, True, ["web_search"], 0.0, ["both", "answer"], "documents and the web"),
         (DOCUMENTS | PAST, False, ["answer"], 0.2, ["retrieve", "answer"], "the documents"),
         (PAST, True, ["answer"], 0.2, ["web_search", "answer"], "the web"),
@@ -320,7 +321,7 @@ async def test_the_planner_has_a_time_limit() -> None:
         (NAMED | PAST, True, ["answer"], 0.0, ["retrieve", "answer"], None),
     ],
 )
-async def test_a_plan_of_low_confidence_searches_all_sources_and_reports_why(
+async def test_a_plan_of_low_confidence_searches_more_and_the_web_if_it_names_it(
     state: State,
     web: bool,
     steps: list[str],

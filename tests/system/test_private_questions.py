@@ -1,0 +1,184 @@
+"""Questions about private documents ask no search engine, unless a plan or the user wants the web.
+
+Two engines of the web, a model that is sure of its plans, one that never is and one whose plans are nonsense,
+with documents that are indexed and that are not yet.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+import httpx
+import pytest
+
+from devkit.doubles import web_search_double
+from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall, serving
+from devkit.doubles.web_search_double import WebSearchDouble
+from devkit.in_process import InProcess, Variant, running_here
+from devkit.system import principal_headers, upload
+from mcp_server.web.ports import WebPage
+from tests.system.steps import Json, answered, new_id
+
+FILES = [
+    ("lease.txt", b"The rent is 900 crowns a month.\n\nThe notice period is ninety days."),
+    ("offer.txt", b"The rent is 700 crowns a month.\n\nThe notice period is thirty days."),
+]
+QUESTIONS = {
+    "en": [
+        "Compare both documents",
+        "What is this about?",
+        "Which of the two is better for us?",
+        "What are the differences?",
+        "Give me an overview.",
+        "Is there anything unusual in here?",
+        "What is the rent?",
+        "Who is the minister of tides?",
+        "What did we forget?",
+        "What's in lease.txt?",
+        "And the other one?",
+        "Summarize everything.",
+    ],
+    "de": [
+        "Vergleiche beide Dokumente.",
+        "Worum geht es?",
+        "Welches Angebot ist besser für uns?",
+        "Was sind die Unterschiede?",
+        "Gib mir einen Überblick.",
+        "Fällt dir etwas auf?",
+        "Wie hoch ist die Miete?",
+        "Wer ist der Minister für Gezeiten?",
+        "Was haben wir vergessen?",
+        "Was steht in offer.txt?",
+        "Und im anderen?",
+        "Fasse alles zusammen.",
+    ],
+    "fr": [
+        "Compare les deux documents.",
+        "De quoi s'agit-il ?",
+        "Lequel est le meilleur pour nous ?",
+        "Quelles sont les différences ?",
+        "Donne-moi un aperçu.",
+        "Y a-t-il quelque chose d'inhabituel ?",
+        "Quel est le loyer ?",
+        "Qui est le ministre des marées ?",
+        "Qu'avons-nous oublié ?",
+        "Que contient lease.txt ?",
+        "Et l'autre ?",
+        "Résume tout.",
+    ],
+    "es": [
+        "Compara los dos documentos.",
+        "¿De qué trata?",
+        "¿Cuál es mejor para nosotros?",
+        "¿Cuáles son las diferencias?",
+        "Dame un resumen.",
+        "¿Hay algo raro?",
+        "¿Cuánto es el alquiler?",
+        "¿Quién es el ministro de las mareas?",
+        "¿Qué hemos olvidado?",
+        "¿Qué dice offer.txt?",
+        "¿Y el otro?",
+        "Resume todo.",
+    ],
+    "it": [
+        "Confronta i due documenti.",
+        "Di cosa si tratta?",
+        "Quale è meglio per noi?",
+        "Quali sono le differenze?",
+        "Fammi una panoramica.",
+        "C'è qualcosa di insolito?",
+        "Quanto costa l'affitto?",
+        "Chi è il ministro delle maree?",
+        "Che cosa abbiamo dimenticato?",
+        "Cosa c'è in lease.txt?",
+        "E l'altro?",
+        "Riassumi tutto.",
+    ],
+}
+WISHES = ["Search the web for quays.", "Suche im Web nach Kais."]
+
+
+class Planner(NamedTuple):
+    """What a model says if it is asked for a plan; None: something that is no plan."""
+
+    confidence: float | None
+    steps: tuple[str, ...] = ("retrieve", "answer")
+    intent: str = "factual_lookup"
+
+
+PLANNERS = {
+    "sure": Planner(0.9),
+    "unsure": Planner(0.0),
+    "empty": Planner(0.1, ()),
+    "nonsense": Planner(None),
+}
+
+
+class Private(NamedTuple):
+    """What is running with one engine of the web."""
+
+    here: InProcess
+    model: OpenAIDouble
+    web: WebSearchDouble
+
+    def ask(self, planner: Planner, questions: list[str], *, indexed: bool) -> list[Json]:
+        """The answers to questions in a conversation with the two files."""
+        self.model.responder = responder(planner)
+        self.web.start_over(WebPage(title="Q", url="https://quays.example/", text="Quays open at six."))
+        conversation = new_id()
+        headers = principal_headers("acme", new_id())
+        with httpx.Client(base_url=self.here.addresses[""], headers=headers, timeout=60) as client:
+            upload(client, conversation, *FILES).raise_for_status()
+            if indexed:
+                self.here.index()
+            asked = ({"question": each, "conversation_id": conversation} for each in questions)
+            return [answered(client.post("/orc", json=each)) for each in asked]
+
+
+def responder(planner: Planner) -> Callable[[ChatRequest], Reply | None]:
+    def respond(request: ChatRequest) -> Reply | None:
+        if not (form := request.form) or form["name"] != "TurnPlan":
+            # A model that would search the web if it could.
+            offered = [each["function"]["name"] for each in request.body.get("tools") or []]
+            if "web_search" in offered:
+                return Reply(tool_calls=[ToolCall(name="web_search", arguments={"query": "rent"})])
+            return None
+        if planner.confidence is None:
+            return Reply(text="no plan")
+        said = {
+            "intent": planner.intent,
+            "question": request.question,
+            "steps": list(planner.steps),
+            "confidence": planner.confidence,
+        }
+        return Reply(tool_calls=[ToolCall(name=form["name"], arguments=said)])
+
+    return respond
+
+
+@pytest.fixture(scope="module", params=["google", "brave"])
+def private(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
+    engine: Literal["google", "brave"] = request.param
+    model, web = OpenAIDouble(), WebSearchDouble()
+    with serving(model) as base_url, web_search_double.serving(web) as target:
+        common = {"model": "openai:gpt-5.1", "openai_base_url": base_url, "model_retries": 0}
+        tools = {name.lower().removeprefix("orc_"): value for name, value in target.settings(engine).items()}
+        folder = tmp_path_factory.mktemp("private")
+        with running_here(folder, {"": Variant({"critic": "on"})}, common=common, tools=tools) as here:
+            yield Private(here, model, web)
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_no_question_about_private_documents_asks_a_search_engine(planner: str, private: Private) -> None:
+    """Every other language meets documents that are not indexed yet."""
+    for number, questions in enumerate(QUESTIONS.values()):
+        answers = private.ask(PLANNERS[planner], questions, indexed=number % 2 == 0)
+        assert len(answers) == len(questions)
+        assert private.web.asked == [], questions
+
+
+def test_a_plan_or_a_wish_for_the_web_asks_one(private: Private) -> None:
+    """What the other test relies on: the engine is there and would be asked."""
+    private.ask(Planner(0.9, ("web_search", "answer")), ["What is the rent of quays?"], indexed=True)
+    assert private.web.asked
+    private.ask(Planner(0.9, ("both", "answer"), "research"), WISHES, indexed=True)
+    assert private.web.asked
