@@ -44,8 +44,8 @@ class Outcome(Record):
 
     @property
     def markers(self) -> int:
-        """Markers of the answer that were read."""
-        return sum(len(citation.marks) for citation in self.citations)
+        """Markers of the model that were read."""
+        return sum(len(citation.marks) for citation in self.citations if not citation.by_code)
 
     @property
     def unread(self) -> list[str]:

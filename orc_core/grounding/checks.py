@@ -37,6 +37,7 @@ LEAST_MORE = 1.5
 LEAST_SHARED = 0.5
 """The share of a sentence's words, by weight, that the other source has in one place."""
 NOTHING_ASKED = Values("")
+_PROSE = ("sentence", "item")
 
 
 class Row(NamedTuple):
@@ -252,7 +253,7 @@ class AnswerChecks:
         self._page = lru_cache(READ_PAGES)(Page)
         self._passages: dict[int, Passage] = {}
         self._indexed: dict[str, Places] = {}
-        self._shown = shown if 1 < len(shown) <= MOST_COMPARED else ()
+        self._shown = shown if len(shown) <= MOST_COMPARED else ()
 
     def check(self, text: str, cited: Mapping[int, Source]) -> Evidence:
         """Check the text between markers against the sources of those that follow it.
@@ -279,6 +280,23 @@ class AnswerChecks:
             self._check_rest(added[0])
             self._latest = Evidence(added)
 
+    def sources_of(self, text: str) -> list[int]:
+        """The numbers of the sources that have the words of a paragraph or list item without a marker.
+
+        There are none unless each of its sentences is in the words of exactly one of those that were shown.
+        """
+        read = self.claims.read(text)
+        claims = covered_by_marker(read)[0] if read else []
+        found = []
+        for claim in claims:
+            if claim.kind not in _PROSE or claim.goes_on or claim.is_lead or not claim.needs_source:
+                return []
+            having = [each.number for each in self._shown if self._passage(each).quotes(claim.text)]
+            if len(having) != 1:
+                return []
+            found += having
+        return list(dict.fromkeys(found))
+
     def quote(self, evidence: Evidence, source: Source) -> Span:
         """The place on a source's page that is closest to the claims, to the last one above all."""
         passage = self._passage(source)
@@ -290,7 +308,7 @@ class AnswerChecks:
 
     def _meant(self, claims: Sequence[Claim], named: Source) -> Source:
         """The source of sentences: the named one, unless a place of another shares far more with them."""
-        if named.pictured or not named.page_text or not self._shown:
+        if named.pictured or not named.page_text or len(self._shown) < 2:
             return named  # what it says is not known
         language = self._passage(named).page.language
         places, whole, shared = self._places(language), 0.0, Counter[int]()

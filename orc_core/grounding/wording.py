@@ -120,10 +120,12 @@ class Words:
         shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
         parts = range(len(self._ends))
         runs = [*zip(parts, parts, strict=True), *pairwise(parts)]
-        # Few parts share as many words as the sentence has; only these are looked at.
-        fit = [run for run in runs if shared[self._ends[run[1]]] - shared[self._starts[run[0]]] >= least]
+        # Few parts share as many words as the sentence has; only these are looked at, each text once.
+        spans = ((self._starts[first], self._ends[last], first, last) for first, last in runs)
+        fit = (span for span in spans if shared[span[1]] - shared[span[0]] >= least)
+        distinct = {tuple(self._tokens[start:end]): run for start, end, *run in fit}
         is_known = self._language != "" and least >= FEWEST_WORDS
-        return any(self._says(said, first, last, is_known=is_known) for first, last in fit)
+        return any(self._says(said, first, last, is_known=is_known) for first, last in distinct.values())
 
     def weights(self, said: Wording) -> dict[str, float]:
         """How much each content word of a sentence counts: more if few parts have it, and as a number."""
