@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import NamedTuple
 
-
 LAST_LINE = "Answer, each sentence with its source:"
 """Behind a question with sources: small models forget rules that they have read long before they answer."""
 

@@ -114,7 +114,7 @@ class Words:
         In a language without stop words here, and for very short sentences, all words must be those of one
         part, or of two next to each other, in their order. Otherwise no content word may be new, almost all
         neighbours must be neighbours, both must negate with the same words, and the sentence must repeat a
-        good part of the part and not stop at a comma of it. A part that no mark ends may go on in the next.
+        good part of the part and not stop at a comma of it.
         """
         least = len(said.content)
         shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
@@ -170,13 +170,7 @@ class Words:
 
     def _says(self, said: Wording, first: int, last: int, *, is_known: bool) -> bool:
         part = self.wording(first, last)
-        is_one = first == last or self._is_open(first)
-        return said.every == part.every or (is_known and is_one and _repeats(said, part))
-
-    def _is_open(self, part: int) -> bool:
-        """Whether no mark ends a part."""
-        end = self._ends[part]
-        return end == self._starts[part] or self._tokens[end - 1] not in _ENDS
+        return said.every == part.every or (is_known and first == last and _repeats(said, part))
 
 
 def _repeats(said: Wording, part: Wording) -> bool:

@@ -78,7 +78,9 @@ class Model:
 
     def respond(self, request: ChatRequest) -> Reply | None:
         prompt = "\n".join(str(message["content"]) for message in request.body["messages"])
-        asked = [said for said in self.turns if prompt.removesuffix(LAST_LINE).rstrip().endswith(said.question)]
+        asked = [
+            said for said in self.turns if prompt.removesuffix(LAST_LINE).rstrip().endswith(said.question)
+        ]
         if not asked:
             return None
         [said] = asked
