@@ -175,7 +175,9 @@ class Passage:
     @cached_property
     def operands(self) -> list[float]:
         """The numbers of the units that can be calculated with."""
-        return Values("\n".join(map(self.page.of, self.units))).operands
+        is_whole = len(self.units) == len(self.page.units)
+        values = self.page.values if is_whole else Values("\n".join(map(self.page.of, self.units)))
+        return values.operands
 
     def quotes(self, sentence: str) -> bool:
         """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
