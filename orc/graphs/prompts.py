@@ -49,8 +49,8 @@ def sources_prompt(
     notes = [note for result in results if (note := _as_quoted(result, may_call=may_call))]
     tool_output = with_sources("\n".join(notes), sources) if results else None
     names = [result.name for result in results] if may_call else []
-    asked = asked_of_sources(state.question) if sources else f"Question: {state.question}"
-    text = f"{tool_output}\n\n{asked}" if tool_output else state.question
+    ending = asked_of_sources(state.question) if sources else f"Question: {state.question}"
+    text = f"{tool_output}\n\n{ending}" if tool_output else state.question
     known = remembered(state.recalled, run.context.settings.memory_tokens, run.resources.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)
