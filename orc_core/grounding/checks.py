@@ -37,7 +37,6 @@ LEAST_MORE = 1.5
 LEAST_SHARED = 0.5
 """The share of a sentence's words, by weight, that the other source has in one place."""
 NOTHING_ASKED = Values("")
-_PROSE = ("sentence", "item")
 
 
 class Row(NamedTuple):
@@ -283,15 +282,13 @@ class AnswerChecks:
             self._latest = Evidence(added)
 
     def sources_of(self, text: str) -> list[int]:
-        """The numbers of the sources that have the words of a paragraph or list item without a marker.
-
-        There are none unless each of its sentences is in the words of exactly one of those that were shown.
-        """
+        """The sources of a paragraph or item without a marker: each sentence is quoted in exactly one."""
         read = self.claims.read(text)
         claims = covered_by_marker(read)[0] if read else []
         found = []
         for claim in claims:
-            if claim.kind not in _PROSE or claim.goes_on or claim.is_lead or not claim.needs_source:
+            is_prose = claim.kind in ("sentence", "item") and not (claim.goes_on or claim.is_lead)
+            if not (is_prose and claim.needs_source):
                 return []
             having = [each.number for each in self._shown if self._passage(each).quotes(claim.text)]
             if len(having) != 1:

@@ -121,9 +121,9 @@ class Words:
         parts = range(len(self._ends))
         runs = [*zip(parts, parts, strict=True), *pairwise(parts)]
         # Few parts share as many words as the sentence has; only these are looked at, each text once.
-        spans = ((self._starts[first], self._ends[last], first, last) for first, last in runs)
-        fit = (span for span in spans if shared[span[1]] - shared[span[0]] >= least)
-        distinct = {tuple(self._tokens[start:end]): run for start, end, *run in fit}
+        starts, ends = self._starts, self._ends
+        fit = (run for run in runs if shared[ends[run[1]]] - shared[starts[run[0]]] >= least)
+        distinct = {tuple(self._tokens[starts[first] : ends[last]]): (first, last) for first, last in fit}
         is_known = self._language != "" and least >= FEWEST_WORDS
         return any(self._says(said, first, last, is_known=is_known) for first, last in distinct.values())
 
