@@ -23,8 +23,18 @@ from rich.progress import Progress
 
 from devkit.reports import markdown_table
 from orc.judges.building import open_judge
-from orc.judges.measured import FILE, LEAST_ACCURACY, LEAST_CLAIMS, keep_measured
-from orc.judges.measuring import Judged, Labelled, accuracy_of, counted, judge_claims, read_claims
+from orc.judges.measuring import (
+    FILE,
+    LEAST_ACCURACY,
+    LEAST_CLAIMS,
+    Judged,
+    Labelled,
+    accuracy_of,
+    counted,
+    judge_claims,
+    keep_measured,
+    read_claims,
+)
 from orc.judges.ports import SupportJudge
 from orc.settings import load
 from orc_core.errors import OrcError

@@ -22,7 +22,7 @@ def check_words(citation: Citation) -> str:
     """What is known of the sentences that cite it, in one line; `reason` is a model's own text."""
     match citation.check:
         case "quoted":
-            return "same words"
+            return "same words, found by code" if citation.by_code else "same words"
         case "supported":
             return "checked by a second reading"
         case "reworded":

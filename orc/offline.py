@@ -3,8 +3,7 @@
 from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL
 from orc.graphs.query_planner import PlanMessage, TurnPlan
 from orc_core.llm.tokens import TokenCounter
-from orc_core.offline.model import Conversation, OfflineModel, says_nothing_to_find
-from orc_core.offline.remembered import recall
+from orc_core.offline.model import Conversation, OfflineModel, recall, says_nothing_to_find
 from orc_core.text.wording import names_documents
 
 

@@ -17,13 +17,19 @@ from rich.table import Table
 from orc.cli.ask import CALLER, opened, read_documents
 from orc.events import Done, Event, Failed, Token, TurnResult
 from orc.judges.building import open_judge
-from orc.judges.measured import LEAST_ACCURACY, Accuracy, keep_measured, read_measured
-from orc.judges.measuring import accuracy_of, judge_claims, read_claims
+from orc.judges.measuring import (
+    LEAST_ACCURACY,
+    Accuracy,
+    accuracy_of,
+    judge_claims,
+    keep_measured,
+    read_claims,
+    read_measured,
+)
 from orc.settings import Settings
 from orc.trial import outcomes as kept
 from orc.trial.figures import Figure, by_label, figures
-from orc.trial.outcomes import Outcome
-from orc.trial.questions import Question, read_questions
+from orc.trial.outcomes import Outcome, Question, read_questions
 from orc.trial.report import as_html, as_json
 from orc_core.errors import InvalidInput, OrcError
 from orc_core.grounding.models import Citation

@@ -2,20 +2,30 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from orc.events import CitationMarked, Event, Token
-from orc.graphs.listings import only_lists
 from orc.graphs.models import ConversationState, ToolResult
 from orc.tools.ports import LISTING
-from orc_core.grounding.citations import CitationWriter
+from orc_core.grounding.citations import WITHOUT_SOURCE, CitationWriter
 from orc_core.grounding.models import Grounding
 from orc_core.grounding.sources import Source
+from orc_core.grounding.word_lists import ALL_NEGATORS, CARDINALS
 from orc_core.llm.errors import ReplyCut, empty_reply
+from orc_core.text.terms import STOP_WORDS
 from orc_core.text.wording import has_subject
 
+_OF_LISTS = frozenset(
+    "following document documents file files pdf called named uploaded attached available one list"
+    " conversation folgende folgenden dokument dokumente datei dateien namens hochgeladen verfügbar eine ein"
+    " liste unterhaltung suivant suivants fichier fichiers nommé disponible un une hay documento documentos"
+    " siguiente siguientes archivo archivos llamado uno lista".split()
+)
+_WITHOUT_CONTENT = _OF_LISTS.union(*STOP_WORDS.values()) - ALL_NEGATORS
+_VALUES = {"one": 1, **CARDINALS["en"]}
+_WORD = re.compile(r"[^\W\d_]+|\d+")
 _FIGURE = re.compile(r"\d+(?:[.,'’]\d+)*")
 
 
@@ -47,11 +57,7 @@ class AnswerStream:
 
     def add_notes(self, *, needs_sources: bool) -> None:
         """Say at the end of an answer that it has no source, or was cut."""
-        self._show(
-            self.writer.add_notes(
-                needs_sources=needs_sources,
-            )
-        )
+        self._show(self.writer.add_notes(needs_sources=needs_sources))
 
     @asynccontextmanager
     async def accept_cut(self, cap: int | None) -> AsyncIterator[None]:
@@ -106,8 +112,24 @@ def _needs_no_sources(answer: str, results: Sequence[ToolResult], state: Convers
     listed = [document for result in results for document in result.content.get("documents", [])]
     known = [*map(str, range(len(listed) + 1)), json.dumps(listed, ensure_ascii=False)]
     asks_for_it = not has_subject(state.query)
-    says_no_more = only_lists(answer, [document.get("filename", "") for document in listed])
+    says_no_more = _only_lists(answer, [document.get("filename", "") for document in listed])
     return (asks_for_it or says_no_more) and _figures(answer) <= _figures(*known)
+
+
+def _only_lists(answer: str, filenames: Iterable[str]) -> bool:
+    """Whether an answer names some of these documents, or their right number, and says nothing else."""
+    names = sorted({name.casefold() for name in filenames}, key=len, reverse=True)
+    rest = answer.removesuffix(WITHOUT_SOURCE).casefold()
+    said = rest
+    for name in names:
+        said = said.replace(name, " ")
+    return said != rest and all(_is_empty(word, len(names)) for word in _WORD.findall(said))
+
+
+def _is_empty(word: str, count: int) -> bool:
+    return (
+        word == str(count) or _VALUES.get(word) == count or (word in _WITHOUT_CONTENT and word not in _VALUES)
+    )
 
 
 def _figures(*texts: str) -> set[str]:

@@ -171,9 +171,14 @@ def rebuilt(
 def markers_of(
     citations: Sequence[Citation], statuses: Sequence[StatusMark], numbers: Mapping[str, int]
 ) -> list[tuple[int, int, str]]:
-    """The markers of an answer as a model writes them, in order, and the place of what is shown for each."""
+    """The markers of an answer as a model writes them, in order, and the place of what is shown for each.
+
+    Those of code are left out, with the space before them: code finds their sentences again.
+    """
     shown = [
-        (each.mark.start, each.mark.end, marker(numbers[each.citation.page_id]))
+        (each.mark.start - 1, each.mark.end, "")
+        if each.citation.by_code
+        else (each.mark.start, each.mark.end, marker(numbers[each.citation.page_id]))
         for each in written_marks(citations)
     ]
     return sorted([*shown, *((each.at, each.at, f" [{each.status}]") for each in statuses)])

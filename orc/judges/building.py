@@ -4,7 +4,7 @@ import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from orc.judges.measured import read_measured, why_not
+from orc.judges.measuring import read_measured, why_not
 from orc.judges.model import ModelJudge
 from orc.judges.ports import SupportJudge
 from orc.settings import Settings

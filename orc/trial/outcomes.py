@@ -1,5 +1,6 @@
-"""What became of a question: the answer, its citations, its cost and its time, kept as a line of JSON."""
+"""The questions of a trial and what became of them: answer, citations, cost and time, each a line of JSON."""
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from orc.events import AnswerKind
-from orc.trial.questions import Question, has_texts
+from orc_core.errors import InvalidInput
 from orc_core.grounding.citations import NO_SUCH_SOURCE
 from orc_core.grounding.models import Citation
 from orc_core.models import Record, Usage
@@ -17,6 +18,27 @@ _LIKE_A_CITATION = re.compile(
     re.I,
 )
 """Square brackets with a number, or round ones that name a source."""
+
+
+class ExpectedPage(Record):
+    """A page that answers a question; pages count from 1."""
+
+    file: str
+    page: int
+
+
+class Question(Record):
+    """A question about some files; no files means all of the folder.
+
+    `gold` are the pages of which one has to be cited. Each of the `evidence_texts` has to be in what is
+    cited, its parts between `|` in one place. Both may be empty: then that is not measured.
+    """
+
+    id: str
+    question: str
+    files: list[str] = []
+    gold: list[ExpectedPage] = []
+    evidence_texts: list[str] = []
 
 
 class Outcome(Record):
@@ -44,8 +66,8 @@ class Outcome(Record):
 
     @property
     def markers(self) -> int:
-        """Markers of the answer that were read."""
-        return sum(len(citation.marks) for citation in self.citations)
+        """Markers of the model that were read."""
+        return sum(len(citation.marks) for citation in self.citations if not citation.by_code)
 
     @property
     def unread(self) -> list[str]:
@@ -109,3 +131,38 @@ def append(path: Path, outcome: Outcome) -> None:
     begins = "\n" if text and not text.endswith("\n") else ""
     with path.open("a", encoding="utf-8") as file:
         file.write(f"{begins}{outcome.model_dump_json()}\n")
+
+
+def read_questions(path: Path) -> list[Question]:
+    """The questions of a file. Raises InvalidInput with the line of what is wrong."""
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidInput(f"{path} cannot be read as UTF-8 text: {exc}") from exc
+    questions: dict[str, Question] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            question = Question.model_validate(json.loads(line))
+        except (json.JSONDecodeError, ValidationError) as exc:
+            example = '{"id": "1", "question": "...", "gold": [{"file": "a.pdf", "page": 3}]}'
+            raise InvalidInput(f"{path}, line {number} is no question. One is written: {example}") from exc
+        if question.id in questions:
+            raise InvalidInput(f"{path}, line {number}: the id {question.id} is used twice.")
+        questions[question.id] = question
+    if not questions:
+        raise InvalidInput(f"{path} has no questions.")
+    return list(questions.values())
+
+
+def has_texts(wanted: list[str], texts: list[str]) -> bool:
+    """Whether each of the wanted texts is in one of the texts, by letters and digits."""
+    plain = [_plain(text) for text in texts]
+    return all(
+        any(all(_plain(part) in text for part in each.split("|")) for text in plain) for each in wanted
+    )
+
+
+def _plain(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())

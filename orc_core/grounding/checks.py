@@ -174,7 +174,9 @@ class Passage:
     @cached_property
     def operands(self) -> list[float]:
         """The numbers of the units that can be calculated with."""
-        return Values("\n".join(map(self.page.of, self.units))).operands
+        is_whole = len(self.units) == len(self.page.units)
+        values = self.page.values if is_whole else Values("\n".join(map(self.page.of, self.units)))
+        return values.operands
 
     def quotes(self, sentence: str) -> bool:
         """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
@@ -252,7 +254,7 @@ class AnswerChecks:
         self._page = lru_cache(READ_PAGES)(Page)
         self._passages: dict[int, Passage] = {}
         self._indexed: dict[str, Places] = {}
-        self._shown = shown if 1 < len(shown) <= MOST_COMPARED else ()
+        self._shown = shown if len(shown) <= MOST_COMPARED else ()
 
     def check(self, text: str, cited: Mapping[int, Source]) -> Evidence:
         """Check the text between markers against the sources of those that follow it.
@@ -279,6 +281,21 @@ class AnswerChecks:
             self._check_rest(added[0])
             self._latest = Evidence(added)
 
+    def sources_of(self, text: str) -> list[int]:
+        """The sources of a paragraph or item without a marker: each sentence is quoted in exactly one."""
+        read = self.claims.read(text)
+        claims = covered_by_marker(read)[0] if read else []
+        found = []
+        for claim in claims:
+            is_prose = claim.kind in ("sentence", "item") and not (claim.goes_on or claim.is_lead)
+            if not (is_prose and claim.needs_source):
+                return []
+            having = [each.number for each in self._shown if self._passage(each).quotes(claim.text)]
+            if len(having) != 1:
+                return []
+            found += having
+        return list(dict.fromkeys(found))
+
     def quote(self, evidence: Evidence, source: Source) -> Span:
         """The place on a source's page that is closest to the claims, to the last one above all."""
         passage = self._passage(source)
@@ -290,7 +307,7 @@ class AnswerChecks:
 
     def _meant(self, claims: Sequence[Claim], named: Source) -> Source:
         """The source of sentences: the named one, unless a place of another shares far more with them."""
-        if named.pictured or not named.page_text or not self._shown:
+        if named.pictured or not named.page_text or len(self._shown) < 2:
             return named  # what it says is not known
         language = self._passage(named).page.language
         places, whole, shared = self._places(language), 0.0, Counter[int]()

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from orc_core.grounding.checks import AnswerChecks, Evidence
+from orc_core.grounding.claims import BULLET
 from orc_core.grounding.closest import not_found_answer
 from orc_core.grounding.models import (
     REFUTED,
@@ -34,6 +35,9 @@ from orc_core.markdown.brackets import (
 from orc_core.markdown.safe_markdown import SafeMarkdown
 
 _ENDS = (".", "!", "?", "\u3002")
+_FENCE = re.compile("```|~~~")
+LONGEST_BLOCK = 4000
+"""Characters of a paragraph without a marker whose sources code looks for."""
 _STAYS = ".,\u3002"
 """What may stand directly behind a text whose marker is not shown. It makes neither a tag nor an address."""
 
@@ -88,11 +92,13 @@ class CitationWriter:
         self.is_cut = False
         self._markdown = SafeMarkdown(self._take, self._is_cited)
         self._shown: list[str] = []
-        self._has_more = False
+        self._space = ""
+        """White space that waits for what follows it."""
         self.text = ""
         self._unread = self._held = ""
         self._brackets = 0
-        self._before_markers = self._since_marker = ""
+        self._before_markers = self._since_marker = self._block = ""
+        """Text before the markers that wait, since the last marker, and of the paragraph since then."""
         self._waiting: list[list[int] | str] = []
         """Markers next to each other, as their numbers, with what is between and behind them."""
         self._ends_in_citation = False
@@ -122,6 +128,7 @@ class CitationWriter:
         self._markdown.finish()
         self._release(is_all=True)
         self._settle()
+        self._cite_block(is_over=True)
         text, self._since_marker = self._since_marker, ""
         self._checks.add(text)
         return self._text_shown()
@@ -186,11 +193,7 @@ class CitationWriter:
             self._release(is_all=False)
 
     def _text_shown(self) -> str:
-        if not self._has_more:
-            return ""  # white space waits for what follows it
-        held, self._has_more = "".join(self._shown), False
-        shown = held.rstrip()
-        self._shown = [held[len(shown) :]]
+        shown, self._shown = "".join(self._shown), []
         self.text += shown
         return shown
 
@@ -236,10 +239,16 @@ class CitationWriter:
         return " (" if self._since_marker.endswith("]") else "("
 
     def _add_prose(self, text: str) -> None:
-        """Show text; the markers before it are shown first, unless it has no words."""
+        for line in text.splitlines(keepends=True):
+            self._add_line(line)
+
+    def _add_line(self, text: str) -> None:
+        """Show text of one line; the markers before it are shown first, unless it has no words."""
         if self._has_full_stop:
             text = text.lstrip(_STAYS)
             self._has_full_stop = not text
+        if "\n" in self._space and text.strip() and not self._waiting:
+            self._cite_block(is_over=self._space.count("\n") > 1)
         if any(map(str.isalnum, text)):
             self._settle()
         # After a citation these would turn it into a Markdown link to an address of the model's choice.
@@ -248,6 +257,7 @@ class CitationWriter:
         shown = f"{text[: len(text) - len(behind)]} {behind}" if is_link else text
         self._ends_in_citation = self._ends_in_citation and not behind
         self._since_marker += text
+        self._block += text
         if self._waiting:
             self._waiting.append(shown)
         else:
@@ -259,9 +269,9 @@ class CitationWriter:
         if status == "none" and not self._length and not any(map(str.isalnum, self._since_marker)):
             # A small model may say no more than that.
             self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
-        text, self._since_marker = self._since_marker, ""
+        text, self._since_marker, self._block = self._since_marker, "", ""
         self._checks.add(text, status)
-        self._statuses.append(StatusMark(at=self._length, status=status))
+        self._statuses.append(StatusMark(at=self._length + len(self._space), status=status))
         self._has_gap = self._length > 0
         self._has_full_stop = text.rstrip().endswith(_ENDS)
 
@@ -272,18 +282,36 @@ class CitationWriter:
         if not self._waiting:
             self._before_markers = self._since_marker
         self._waiting.append(numbers)
-        self._since_marker = ""
+        self._since_marker = self._block = ""
 
     def _show(self, text: str) -> None:
         if self._has_gap and (behind := text.lstrip(_STAYS)):
             text = f"{text[: -len(behind)]}{'' if behind[0].isspace() else ' '}{behind}"
             self._has_gap = False
-        text = text if self._length else text.lstrip()
-        self._length += len(text)
-        self._shown.append(text)
-        self._has_more = self._has_more or bool(text.strip())
+        text = f"{self._space}{text}" if self._length else text.lstrip()
+        shown = text.rstrip()
+        self._space = text[len(shown) :]
+        self._length += len(shown)
+        self._shown.append(shown)
 
-    def _settle(self) -> None:
+    def _cite_block(self, *, is_over: bool) -> None:
+        """Cite the sources of a paragraph or item that ends without a marker, if code finds its words there.
+
+        A line ends an item; a paragraph is over at an empty line.
+        """
+        last_line = self._block[-LONGEST_BLOCK:].rstrip().rpartition("\n")[2]
+        if not (is_over or BULLET.match(last_line.lstrip())):
+            return
+        block, self._block = self._block, ""
+        if len(block) > LONGEST_BLOCK or _FENCE.search(self._since_marker):
+            return
+        if numbers := self._checks.sources_of(block):
+            space, self._space = self._space, " "
+            self._add_marker(numbers)
+            self._settle(by_code=True)
+            self._ends_in_citation, self._space = False, space
+
+    def _settle(self, *, by_code: bool = False) -> None:
         """Check the markers that wait, and show them and what is between and behind them."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
@@ -299,25 +327,25 @@ class CitationWriter:
             if isinstance(each, str):
                 self._show(each)
             else:
-                self._show_marker(each, evidence)
+                self._show_marker(each, evidence, by_code=by_code)
 
     def _object(self, code: ObjectionCode, text: str, number: int) -> None:
         self._objections.append(Objection(code=code, text=text, number=number))
 
-    def _show_marker(self, numbers: Sequence[int], evidence: Evidence) -> None:
+    def _show_marker(self, numbers: Sequence[int], evidence: Evidence, *, by_code: bool) -> None:
         shown = " " if self._has_gap else ""
         for number in numbers:
-            text, citation = self._cite(number, evidence)
+            text, citation = self._cite(number, evidence, by_code=by_code)
             shown += f" {text}" if shown.strip() and text else text
             if citation is not None:
-                end = self._length + len(shown)
+                end = self._length + len(self._space) + len(shown)
                 self._add(citation, Mark(start=end - len(text), end=end))
         if shown.strip():
             self._show(shown)
         else:
             self._has_gap = self._length > 0
 
-    def _cite(self, number: int, evidence: Evidence) -> tuple[str, Citation | None]:
+    def _cite(self, number: int, evidence: Evidence, *, by_code: bool) -> tuple[str, Citation | None]:
         """What the answer shows for one number of a marker, and the citation that it makes."""
         source = evidence.sources.get(number) or self._by_number.get(number)
         if source is None:
@@ -339,6 +367,7 @@ class CitationWriter:
             check=check,
             missing=list(evidence.missing) if check == "differs" else [],
             closest=self._checks.claims.lists_closest,
+            by_code=by_code,
         )
         return citation.marker, citation
 

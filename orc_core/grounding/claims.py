@@ -130,6 +130,15 @@ class Claims:
 
         `status`: what the marker behind it says of them.
         """
+        added = self.read(text)
+        self.lists_closest = self.lists_closest or any(claim.is_label for claim in added)
+        if status is not None:
+            self._set_status(status, added)
+        self.all += added
+        return added
+
+    def read(self, text: str) -> list[Claim]:
+        """The sentences of a text that follows these, without adding them."""
         added: list[Claim] = []
         for claim in self._claims_of(text):
             before = added[-1] if added else None
@@ -143,10 +152,6 @@ class Claims:
         if added and self.all and self.all[-1].status is None and not self.all[-1].is_ended:
             beginning = next(_STATED.finditer(text))
             added[0].goes_on = _ENDED_BEFORE.search(text, 0, beginning.start()) is None
-        self.lists_closest = self.lists_closest or any(claim.is_label for claim in added)
-        if status is not None:
-            self._set_status(status, added)
-        self.all += added
         return added
 
     def _set_status(self, status: Status, added: Sequence[Claim]) -> None:

@@ -128,6 +128,11 @@ class Citation(Cited):
         default=False,
         description="the passage is close to the question and is not given as an answer; checked like others",
     )
+    by_code: bool = Field(
+        default=False,
+        description="code cites it: the answer names no source of these sentences, and exactly one of those"
+        " that the model was shown has their words",
+    )
     rectangles: list[Rectangle] = Field(
         default=[],
         description="position of each line of the quote on a PDF's page; empty for other files,"

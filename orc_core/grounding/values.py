@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise, permutations
+from itertools import accumulate, permutations
 from typing import NamedTuple
 
 from orc_core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
@@ -30,8 +30,6 @@ _MARK = re.compile(r"[.,'’ ]")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _OF_YEARS = frozenset("-/\u2010\u2011\u2012\u2013")
 """Between the years of a span: `2018-19`."""
-_ROMAN = re.compile(r"(?<![^\W_])[IVX]{1,5}(?![^\W_])")
-_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10}
 _TENS = frozenset(range(20, 91, 10))
 _COMPOUND = re.compile(
     rf"\b({'|'.join(word for word, value in ALL_CARDINALS.items() if value in _TENS)})[- ]([^\W\d_]+)"
@@ -67,7 +65,6 @@ class Values:
         found = {value for figure in self._figures for value in _values(*figure)}
         dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
         found.update(float(part) for figure in dates for part in _MARK.split(figure))
-        found.update(map(_roman, set(_ROMAN.findall(self._text))))
         found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
         found.update(MONTHS[word] for word in self._words & MONTHS.keys())
         return frozenset(found.union(self._spelled))
@@ -184,11 +181,6 @@ def _values(figure: str, scale: str) -> list[float]:
     factor = SCALE_VALUES[SCALES[scale]]
     factors = [factor, 1.0, *(factor / less for less in (1e3, 1e6) if factor > less)]
     return [value * each for each in factors for value in found]
-
-
-def _roman(written: str) -> float:
-    values = [*map(_ROMAN_VALUES.__getitem__, written), 0]
-    return float(sum(-one if one < following else one for one, following in pairwise(values)))
 
 
 def _is_calculated(number: Number, operands: Sequence[float]) -> bool:

@@ -114,16 +114,18 @@ class Words:
         In a language without stop words here, and for very short sentences, all words must be those of one
         part, or of two next to each other, in their order. Otherwise no content word may be new, almost all
         neighbours must be neighbours, both must negate with the same words, and the sentence must repeat a
-        good part of the part and not stop at a comma of it. A part that no mark ends may go on in the next.
+        good part of the part and not stop at a comma of it.
         """
         least = len(said.content)
         shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
         parts = range(len(self._ends))
         runs = [*zip(parts, parts, strict=True), *pairwise(parts)]
-        # Few parts share as many words as the sentence has; only these are looked at.
-        fit = [run for run in runs if shared[self._ends[run[1]]] - shared[self._starts[run[0]]] >= least]
+        # Few parts share as many words as the sentence has; only these are looked at, each text once.
+        starts, ends = self._starts, self._ends
+        fit = (run for run in runs if shared[ends[run[1]]] - shared[starts[run[0]]] >= least)
+        distinct = {tuple(self._tokens[starts[first] : ends[last]]): (first, last) for first, last in fit}
         is_known = self._language != "" and least >= FEWEST_WORDS
-        return any(self._says(said, first, last, is_known=is_known) for first, last in fit)
+        return any(self._says(said, first, last, is_known=is_known) for first, last in distinct.values())
 
     def weights(self, said: Wording) -> dict[str, float]:
         """How much each content word of a sentence counts: more if few parts have it, and as a number."""
@@ -168,13 +170,7 @@ class Words:
 
     def _says(self, said: Wording, first: int, last: int, *, is_known: bool) -> bool:
         part = self.wording(first, last)
-        is_one = first == last or self._is_open(first)
-        return said.every == part.every or (is_known and is_one and _repeats(said, part))
-
-    def _is_open(self, part: int) -> bool:
-        """Whether no mark ends a part."""
-        end = self._ends[part]
-        return end == self._starts[part] or self._tokens[end - 1] not in _ENDS
+        return said.every == part.every or (is_known and first == last and _repeats(said, part))
 
 
 def _repeats(said: Wording, part: Wording) -> bool:

@@ -35,14 +35,18 @@ from orc_core.llm.messages import (
 )
 from orc_core.llm.tokens import TokenCounter
 from orc_core.offline.passages import closest_passages
-from orc_core.offline.remembered import recall
+from orc_core.search.bm25 import QuestionTerms, coverage, floored, idf_of_terms
 from orc_core.search.mentions import continues
+from orc_core.text.provenance import own_words
+from orc_core.text.sentences import sentences
 from orc_core.text.wording import has_subject, is_small_talk, is_statement, names_documents
 
 SEARCH = "semantic_search"
 TALK = " [talk]"
 """Ends what needs no source, as prompts ask for."""
 PASSAGES = 8
+ENOUGH = 0.6
+"""The share of the question's terms that an earlier sentence has to contain."""
 
 _WORD = re.compile(r"(?<!\s)\s*+\S++(?:\s++$)?")
 
@@ -180,6 +184,19 @@ def _answer(conversation: Conversation) -> str:
     if is_small_talk(question):
         return f"Hello! {OFFLINE_INTRODUCTION}{TALK}"
     return f"{recall(question, conversation.earlier) or OFFLINE_INTRODUCTION}{TALK}"
+
+
+def recall(question: str, earlier: Sequence[str]) -> str | None:
+    """The latest of the earlier sentences that have most words of the question; None if all have few."""
+    asked = QuestionTerms(question)
+    own = (" ".join(own_words(text).split()) for text in earlier)
+    said = [each for text in own for each in sentences(text) if is_statement(each)]
+    covered = [frozenset(asked.terms).intersection(asked.terms_of(each)) for each in said]
+    weights = floored(idf_of_terms(asked.terms, covered))
+    shares = [coverage(weights, terms) for terms in covered]
+    best = max([ENOUGH, *shares])
+    found = [each for each, share in zip(said, shares, strict=True) if share == best]
+    return f"Earlier in this conversation you said: “{found[-1]}”" if found else None
 
 
 def _failures(output: str) -> list[str]:

@@ -1,17 +1,25 @@
-"""The passages of the sources that come closest to a question, each with its best sentence word for word."""
+"""The passages of the sources that come closest to a question, each with its best sentence word for word.
 
-from collections.abc import Iterator, Mapping, Sequence
+A sentence is shown below its heading and its header row.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
+from orc_core.grounding.citations import marker
+from orc_core.grounding.claims import BULLET
 from orc_core.grounding.closest import closest_label, not_found_answer
 from orc_core.grounding.sources import FencedSource
 from orc_core.models import Page
-from orc_core.offline.material import Material
 from orc_core.search.bm25 import Candidate, TextRanking
 from orc_core.search.mentions import compares
 from orc_core.text.file_names import without_names
 from orc_core.text.parts import Find, named_parts, parts_of_file
-from orc_core.text.terms import words
+from orc_core.text.sentences import Piece, sentences, split_pieces
+from orc_core.text.terms import has_digit, is_stop_word, words
 from orc_core.text.wording import has_subject
 
 MOST_PASSAGES, LEAST_PASSAGES = 5, 2
@@ -23,6 +31,187 @@ SAME_STATEMENT = 0.5
 
 PageKey = tuple[str, int]
 """A document and the number of its page."""
+LONGEST_QUOTE = 1500
+"""Characters of a sentence or a row; a longer one is a list without end."""
+RUNNING_PAGES, AT_THE_EDGE = 3, 2
+"""One of the first or last pieces, on so many pages of a document, is a running header or footer."""
+FIRST_WORDS = 4
+"""A running header is the same on all pages up to here; the name of the chapter may follow."""
+
+_ENDS = (".", "!", "?", "。", "！", "？")
+_DIGITS = re.compile(r"\d+")
+_RULE = re.compile(r"[|\s:-]+")
+"""The line below the header of a table in Markdown."""
+_LEADERS = re.compile(r"\.{4,}|(?:\. ){4,}|_{4,}")
+
+
+class Place(NamedTuple):
+    """A piece of a source, both by index."""
+
+    source: int
+    piece: int
+
+
+class Material:
+    """The pieces of the sources, and the `places` of those that can be quoted."""
+
+    def __init__(self, sources: Sequence[FencedSource]) -> None:
+        self.sources = sources
+        self._pieces = [list(_single_sentences(source.text)) for source in sources]
+        self._running = self._find_running()
+        self._headers = [headers(pieces) for pieces in self._pieces]
+        above = {Place(number, at) for number, found in enumerate(self._headers) for at in found.values()}
+        self.places = [
+            place
+            for number, pieces in enumerate(self._pieces)
+            for index, piece in enumerate(pieces)
+            if is_quotable(piece)
+            and (place := Place(number, index)) not in above
+            and not self._is_running(number, piece.text)
+        ]
+
+    def candidates(self) -> Iterator[Candidate]:
+        """The places as they are compared with a question: a row has the names of its columns."""
+        for place in self.places:
+            piece, header = self._piece(place), self._header_of(place)
+            text = f"{piece.heading} {header} {piece.text}" if piece.kind == "row" else piece.text
+            document = self.sources[place.source].blob_name
+            yield Candidate(text, piece.heading, document, place.source, not piece.is_whole)
+
+    def page_of(self, place: Place) -> tuple[str, int]:
+        """The document and the page of a place."""
+        source = self.sources[place.source]
+        return source.blob_name, source.page
+
+    def with_next_page(self, places: Iterable[Place]) -> Iterator[Place]:
+        """The places; one at which a page ends within a sentence with the first one of the next page."""
+        numbers = {(source.blob_name, source.page): at for at, source in enumerate(self.sources)}
+        for place in places:
+            yield place
+            name, page = self.page_of(place)
+            number = numbers.get((name, page + 1), place.source)
+            ends, begins = (self._pieces[at] for at in (place.source, number))
+            repeated = {_masked(piece.text) for piece in ends} & {_masked(piece.text) for piece in begins}
+            last, first = (
+                next((piece for piece in pieces if _masked(piece.text) not in repeated), None)
+                for pieces in (ends[::-1], begins)
+            )
+            is_cut = last is self._piece(place) and last.kind == "sentence" and not last.text.endswith(_ENDS)
+            if is_cut and first is not None:
+                yield Place(number, begins.index(first))
+
+    def text_of(self, place: Place) -> str:
+        """The sentence, item or row at a place."""
+        return BULLET.sub("", self._piece(place).text)
+
+    def render(self, places: Iterable[Place]) -> Iterator[str]:
+        """The quotes with their markers, below the header of their table and the lead of their list.
+
+        A heading is shown above the first of the quotes that follow each other below it.
+        """
+        above = ("", "")
+        for place in places:
+            heading = (self.page_of(place)[0], self._heading_of(place))
+            header, text = self._header_of(place), self.text_of(place)
+            cited = marker(self.sources[place.source].number)
+            quote = _table(header, text, cited) or "\n\n".join([*filter(None, [header]), f"{text} {cited}"])
+            shown = heading[1] if heading != above else ""
+            yield "\n\n".join([*filter(None, [shown, self._lead_of(place)]), quote])
+            above = heading
+
+    def _piece(self, place: Place) -> Piece:
+        return self._pieces[place.source][place.piece]
+
+    def _header_of(self, place: Place) -> str:
+        header = self._headers[place.source].get(place.piece)
+        return "" if header is None else self._pieces[place.source][header].text
+
+    def _heading_of(self, place: Place) -> str:
+        pieces = self._pieces[place.source][: place.piece + 1]
+        for piece, below in reversed(list(pairwise(pieces))):
+            is_of_table = below.kind == "row" and pieces[-1].kind != "row"
+            if piece.kind == "heading" and not is_of_table and not self._is_running(place.source, piece.text):
+                return f"**{piece.text.lstrip('# ')}**"
+        section = self.sources[place.source].section
+        return f"**{section}**" if section else ""
+
+    def _lead_of(self, place: Place) -> str:
+        """The sentence with a colon above the list of which the place is an item."""
+        pieces, at = self._pieces[place.source], place.piece
+        while at and pieces[at].kind == "item":
+            at -= 1
+        lead = pieces[at]
+        is_above = at < place.piece and lead.kind == "sentence" and lead.text.endswith(":")
+        return lead.text if is_above else ""
+
+    def _find_running(self) -> set[tuple[str, str]]:
+        pages = defaultdict(set)
+        for source, pieces in zip(self.sources, self._pieces, strict=True):
+            for piece in {*pieces[:AT_THE_EDGE], *pieces[-AT_THE_EDGE:]}:
+                pages[source.blob_name, _masked(piece.text)].add(source.page)
+        return {line for line, found in pages.items() if len(found) >= RUNNING_PAGES}
+
+    def _is_running(self, number: int, text: str) -> bool:
+        return (self.sources[number].blob_name, _masked(text)) in self._running
+
+
+def _single_sentences(text: str) -> Iterator[Piece]:
+    for piece in split_pieces(text):
+        parts = sentences(piece.text) if piece.kind == "item" else [piece.text]
+        yield from (piece._replace(text=part) for part in parts)
+
+
+def headers(pieces: Sequence[Piece]) -> dict[int, int]:
+    """The header row of each table row that has one, both by index.
+
+    It is the first row of the table if a line is below it, if it has no digit, or if the cells of the next
+    row repeat its names.
+    """
+    found: dict[int, int] = {}
+    first = 0
+    for index, (before, piece) in enumerate(pairwise(pieces), 1):
+        if piece.kind != "row" or before.kind != "row":
+            first = index
+        elif first + 1 == index and not _is_header(before.text, piece.text):
+            first = len(pieces)
+        elif first < index:
+            found[index] = first
+    return found
+
+
+def is_quotable(piece: Piece) -> bool:
+    """Whether it states something: no heading, question, lead, line of contents or piece of a sentence."""
+    text = piece.text
+    if piece.kind == "heading" or text.endswith(("?", "？", ":")) or len(text) > LONGEST_QUOTE:
+        return False
+    if (not piece.is_whole and text[0].islower()) or _LEADERS.search(text):
+        return False
+    return any(not is_stop_word(word) and not has_digit(word) for word in words(text))
+
+
+def _is_header(row: str, below: str) -> bool:
+    repeats = below.startswith(f"{_cells(row)[0]}: ")
+    return _RULE.fullmatch(below) is not None or not has_digit(row) or repeats
+
+
+def _table(header: str, row: str, cited: str) -> str:
+    """Both rows as a table in Markdown; nothing if their cells do not belong together."""
+    names, cells = _cells(header), _cells(row)
+    if len(names) < 2 or len(names) != len(cells):
+        return ""
+    lines = names, ["---"] * len(names), [*cells[:-1], f"{cells[-1]} {cited}"]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip(" |").split("|")]
+
+
+def _masked(line: str) -> str:
+    """How the line begins, without the number of its page; a sentence as it is."""
+    if line.endswith(_ENDS):
+        return line
+    return " ".join(_DIGITS.sub("0", line).split()[:FIRST_WORDS])
 
 
 def closest_passages(question: str, sources: Sequence[FencedSource], *, are_found: bool = False) -> str:

@@ -85,6 +85,7 @@ export interface Schemas {
     missing: Array<string>;
     reason: string;
     closest: boolean;
+    by_code: boolean;
     rectangles: Array<Schemas["Rectangle"]>;
     page_label: string | null;
     marks: Array<Schemas["Mark"]>;

@@ -8,7 +8,7 @@ import pytest
 
 from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, ToolCall, serving
 from evals.judge import main
-from orc.judges.measured import read_measured
+from orc.judges.measuring import read_measured
 
 TEXTS = [f"The fee of club {number} is 10." for number in range(20)]
 LINES = [

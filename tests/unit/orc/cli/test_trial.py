@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, ToolCall, serving
 from orc.cli.app import app
-from orc.judges.measured import read_measured
+from orc.judges.measuring import read_measured
 from orc.trial.outcomes import read_outcomes
 
 QUESTIONS = """\

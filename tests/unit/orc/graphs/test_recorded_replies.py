@@ -15,7 +15,7 @@ import pytest
 
 from orc.events import CitationMarked, Event, Token
 from orc.graphs.answer_stream import AnswerStream
-from orc.trial.questions import has_texts
+from orc.trial.outcomes import has_texts
 from orc_core.grounding.models import Citation, Mark
 from orc_core.grounding.sources import Source
 

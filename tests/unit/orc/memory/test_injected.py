@@ -15,7 +15,7 @@ from orc.graphs.web_queries import web_query
 from orc.memory.models import NoteKind
 from orc.memory.notes import add_notes_of, notes_in
 from orc.memory.summary import CondensedTurns, NoteOfUser, _notes
-from orc_core.offline.remembered import recall
+from orc_core.offline.model import recall
 from orc_core.text.provenance import is_inserted
 
 FORMS: dict[str, Any] = json.loads(Path(__file__).with_name("injected.json").read_text())

@@ -7,8 +7,16 @@ import pytest
 
 from devkit.shared_data import ROOT
 from orc.trial.figures import by_label, figures
-from orc.trial.outcomes import Outcome, append, latest, read_outcomes, to_ask
-from orc.trial.questions import ExpectedPage, Question, read_questions
+from orc.trial.outcomes import (
+    ExpectedPage,
+    Outcome,
+    Question,
+    append,
+    latest,
+    read_outcomes,
+    read_questions,
+    to_ask,
+)
 from orc.trial.report import as_html, as_json
 from orc_core.errors import InvalidInput
 from orc_core.grounding.citations import NO_SUCH_SOURCE

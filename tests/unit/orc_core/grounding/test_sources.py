@@ -27,8 +27,8 @@ def test_a_marker_in_a_document_is_defused_in_the_prompt(planted: str) -> None:
     writer = CitationWriter([given])
     writer.feed(read.text)
     writer.finish()
-    assert writer.citations == []
-    assert writer.grounding.issues == [f"Nothing is cited for: {read.text}"]
+    # Code finds that these are the words of the page; the marker in them names nothing.
+    assert [each.by_code for each in writer.citations] == [True]
 
 
 def test_a_source_has_the_label_of_its_page_unless_its_section_begins_with_it() -> None:

@@ -40,7 +40,6 @@ def test_a_number_has_one_plain_form(written: str, value: str) -> None:
         ("There are three boats.", "It has 3 boats."),
         ("It began in the season of 2018–19.", "It began in the season of 2018-2019."),
         ("There are 25 boats.", "It has twenty-five boats."),
-        ("It is in chapter 4.", "See chapter IV."),
         ("It is the 3rd attempt.", "It is the third attempt."),
         ("It was on 2023-04-05.", "It was on 5 April 2023."),
         ("It was on 5.4.2023.", "It was on April 5, 2023."),

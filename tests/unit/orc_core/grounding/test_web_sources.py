@@ -113,7 +113,7 @@ def test_quoted_text_can_neither_leave_its_fence_nor_cite(text: str, title: str)
     assert without_fenced(prompt).split() == ["Before.", "After."]
     quoted = read_fenced(prompt)[0].text
     _, writer = write(quoted, given_[0])
-    assert writer.citations == []
+    assert all(each.by_code for each in writer.citations)
 
 
 def test_the_offline_model_reads_web_pages() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orc_core.offline.remembered import recall
+from orc_core.offline.model import recall
 
 SAID = ["My name is Ada. I work in Leeds.", "What is the rent?", "My budget is 500.", "My budget is 700."]
 

@@ -1,0 +1,102 @@
+"""Code cites a paragraph or item without a marker, if exactly one source that was shown has its words."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from orc_core.grounding.citations import WITHOUT_SOURCE, CitationWriter
+from orc_core.grounding.sources import Source
+
+LEAVE = "Every full-time employee has 28 working days of annual leave. Unused leave lapses on 31 March."
+DEVICES = "A lost device is reported to the duty desk within two hours. The duty desk wipes it from afar."
+QUOTED = "Every full-time employee has 28 working days of annual leave."
+WIPED = "The duty desk wipes it from afar."
+FIRST, SECOND = '[Page 1 of Document "a.pdf"]', '[Page 2 of Document "a.pdf"]'
+
+
+def shown(*texts: str) -> list[Source]:
+    return [
+        Source(number=n, document_id="d", blob_name="a.pdf", page=n, start=0, text=text, page_text=text)
+        for n, text in enumerate(texts, 1)
+    ]
+
+
+def written(
+    reply: str, sources: Sequence[Source] = shown(LEAVE, DEVICES), step: int = 7
+) -> tuple[str, CitationWriter]:
+    writer = CitationWriter(sources, "How much leave do I get?")
+    pieces = [reply[at : at + step] for at in range(0, len(reply), step)]
+    return "".join(map(writer.feed, pieces)) + writer.finish() + writer.add_notes(), writer
+
+
+def places(writer: CitationWriter) -> list[tuple[int, str, bool]]:
+    return [(each.page, each.check, each.by_code) for each in writer.citations]
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (QUOTED, f"{QUOTED} {FIRST}"),
+        (f"{QUOTED}\n", f"{QUOTED} {FIRST}"),
+        (f"{QUOTED}\n{WIPED} [S1]", f"{QUOTED}\n{WIPED} {FIRST}"),
+        (f"{QUOTED} {WIPED}", f"{QUOTED} {WIPED} {FIRST} {SECOND}"),
+        (f"{QUOTED}\n\n{WIPED}\n", f"{QUOTED} {FIRST}\n\n{WIPED} {SECOND}"),
+        (f"Rules:\n- {QUOTED}\n- {WIPED}", f"Rules:\n- {QUOTED} {FIRST}\n- {WIPED} {SECOND}"),
+        (f"{WIPED}\n\nYou have 28 days. [S1]", f"{WIPED} {SECOND}\n\nYou have 28 days. {FIRST}"),
+        (f"You have 28 days. [S1]\n\n{WIPED}", f"You have 28 days. {FIRST}\n\n{WIPED} {SECOND}"),
+    ],
+)
+def test_the_source_that_has_the_words_is_cited_where_the_paragraph_ends(
+    reply: str, text: str, step: int
+) -> None:
+    said, writer = written(reply, step=step)
+    assert said == text == writer.text
+    marks = [(mark.start, mark.end) for each in writer.citations for mark in each.marks]
+    assert {text[start:end] for start, end in marks} <= {FIRST, SECOND}
+    assert len(marks) == text.count("[Page")
+    assert (writer.grounding.grounded, writer.grounding.objections) == (True, [])
+    assert all(each.check == "quoted" for each in writer.citations if each.by_code)
+
+
+@pytest.mark.parametrize("marked", [" [S1]", "\n[S1]", "\n\n[S1]"])
+def test_a_source_that_the_answer_names_stays_its_own(marked: str) -> None:
+    _, writer = written(f"{QUOTED}{marked}\n\n{WIPED}")
+    assert places(writer) == [(1, "quoted", False), (2, "quoted", True)]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "You have 28 days of leave a year.",
+        "Every full-time employee has 30 working days of annual leave.",
+        "Every full-time employee does not have 28 working days of annual leave.",
+        f"{QUOTED} They are paid twice.",
+        f"{QUOTED} Shall I go on?",
+        f"## {QUOTED[:-1]}:\n",
+        f"| {QUOTED} |\n| --- |\n| x |",
+        f"```\n{QUOTED}\n```\n{QUOTED}",
+        f"In short: {QUOTED[:-1]}\nand more.",
+    ],
+)
+def test_what_is_not_in_the_words_of_a_source_as_a_whole_gets_none(reply: str) -> None:
+    assert written(reply)[1].citations == []
+
+
+def test_a_statement_without_a_source_is_still_said_to_have_none() -> None:
+    text, writer = written("You have 28 days of leave a year.")
+    assert text.endswith(WITHOUT_SOURCE)
+    assert writer.grounding.uncited == 1
+
+
+def test_words_that_two_sources_have_are_no_place() -> None:
+    assert written(QUOTED, shown(LEAVE, DEVICES, LEAVE))[1].citations == []
+
+
+def test_of_many_sources_none_is_looked_for() -> None:
+    assert written(QUOTED, shown(LEAVE, *[DEVICES] * 20))[1].citations == []
+
+
+@pytest.mark.parametrize("status", ["none", "talk"])
+def test_what_needs_no_source_gets_none(status: str) -> None:
+    assert written(f"{WIPED} [{status}]")[1].citations == []
