@@ -8,7 +8,6 @@ from mcp_server.tools.document_context import PromptSources
 from orc_core.documents.places import DocumentOrigin
 from orc_core.documents.ports import PDF, Attachment, plain_name
 from orc_core.errors import NoReadableDocument, NotFound
-from orc_core.grounding.answer_rules import asked_of_sources
 from orc_core.grounding.sources import Parts, fence, label
 from orc_core.mcp_contract import FileStatus
 from orc_core.models import Document, DocumentStatus
@@ -32,7 +31,7 @@ def document_content(reading: PromptSources, files: dict[str, Attachment]) -> st
 
 def question_content(question: str, rules: str, pictures: Parts) -> str | Parts:
     """What differs between questions: the pictures of pages, rules for this turn, and the question itself."""
-    asked = "\n\n".join(filter(None, [rules, asked_of_sources(question)]))
+    asked = "\n\n".join(filter(None, [rules, f"Question: {question}"]))
     return [*pictures, {"type": "text", "text": asked}] if pictures else asked
 
 

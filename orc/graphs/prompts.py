@@ -10,7 +10,6 @@ from orc.graphs.models import ConversationState, Run, ToolResult
 from orc.graphs.tool_context import notes_of, with_sources
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
-from orc_core.grounding.answer_rules import asked_of_sources
 from orc_core.grounding.sources import Source, picture_parts
 from orc_core.llm.messages import QuestionMessage, contexts_message, memory_message
 from orc_core.llm.model_catalog import REPLY
@@ -44,13 +43,12 @@ def sources_prompt(
 ) -> list[BaseMessage]:
     """The prompt of an answer from these results; `may_call`: with tools that the model may call.
 
-    What changes from turn to turn comes last, and the question at the end.
+    What changes from turn to turn comes last, and the question at the very end.
     """
     notes = [note for result in results if (note := _as_quoted(result, may_call=may_call))]
     tool_output = with_sources("\n".join(notes), sources) if results else None
     names = [result.name for result in results] if may_call else []
-    ending = asked_of_sources(state.question) if sources else f"Question: {state.question}"
-    text = f"{tool_output}\n\n{ending}" if tool_output else state.question
+    text = f"{tool_output}\n\nQuestion: {state.question}" if tool_output else state.question
     known = remembered(state.recalled, run.context.settings.memory_tokens, run.resources.counter)
     past = [
         HumanMessage(message.content) if message.role == "user" else AIMessage(message.content)

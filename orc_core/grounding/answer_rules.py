@@ -3,20 +3,12 @@
 from pathlib import Path
 from typing import NamedTuple
 
-LAST_LINE = "Answer, each sentence with its source:"
-"""Behind a question with sources: small models forget rules that they have read long before they answer."""
-
 
 class AnswerRules(NamedTuple):
     """The rules of a prompt, and the examples that end it."""
 
     rules: str
     examples: str
-
-
-def asked_of_sources(question: str) -> str:
-    """The end of a prompt with sources."""
-    return f"Question: {question}\n{LAST_LINE}"
 
 
 def read_answer_rules() -> AnswerRules:

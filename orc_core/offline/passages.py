@@ -6,7 +6,7 @@ A sentence is shown below its heading and its header row.
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from orc_core.grounding.citations import marker
@@ -263,11 +263,16 @@ def _with_versions(chosen: Sequence[int], material: Material) -> Iterator[int]:
 
 
 def _beginnings(material: Material) -> list[int]:
-    """The first place of each page, in order: the question has no words to look for."""
-    found: dict[PageKey, int] = {}
+    """The first source of each document, and its text from its beginning: the question has no words.
+
+    The documents come in turn.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
     for index, place in enumerate(material.places):
-        found.setdefault(material.page_of(place), index)
-    return list(found.values())
+        name, number = material.page_of(place)
+        found.setdefault(name, []).append((number, index))
+    read = [dict.fromkeys([each[0], *sorted(each)]) for each in found.values()]
+    return [each[1] for in_turn in zip_longest(*read) for each in in_turn if each is not None]
 
 
 def _matching(question: str, material: Material, are_found: bool) -> list[int]:

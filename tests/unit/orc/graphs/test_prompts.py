@@ -82,7 +82,6 @@ def test_the_question_is_last_and_the_sources_are_as_on_their_page() -> None:
     assert (
         asked.text
         == '<source id="S1" document="a.pdf" page="1">\nFee & <tax>: 10.\n</source>\n\nQuestion: And?'
-        "\nAnswer, each sentence with its source:"
     )
 
 

@@ -93,7 +93,7 @@ async def test_a_search_is_made_by_code_and_one_model_call_answers_from_it() -> 
     assert "tools" not in options, "the passages have the answer"
     assert [message.type for message in messages] == ["system", "human"], "the model has said nothing yet"
     shown = messages[-1]
-    assert shown.text.endswith("</source>\n\nQuestion: And the fee?\nAnswer, each sentence with its source:")
+    assert shown.text.endswith("</source>\n\nQuestion: And the fee?")
     assert "The fee is 10." in shown.text
     assert "secret-id" not in shown.text
     assert "searched" not in shown.text
