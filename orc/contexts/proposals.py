@@ -49,7 +49,12 @@ class Proposals:
                 return proposal
             raise
         done = proposal.model_copy(update={"state": ProposalState.DONE, "added_etag": added.etag})
-        return await self._close(caller, done, version, Action.ADDED)
+        try:
+            return await self._close(caller, done, version, Action.ADDED)
+        except Conflict:
+            # Declined while the file was added.
+            await self.library.delete(target, added.document_id)
+            raise
 
     async def decline(self, caller: Caller, owner: Owner, proposal_id: str) -> Proposal:
         """Close an open proposal; nothing is changed by it."""
