@@ -109,7 +109,7 @@ async def test_everything_can_be_done_with_the_keyboard(visit: Visit) -> None:
     await tab_to(visit, "Advanced")
     # The first tool below it.
     await keys(visit, "Enter", "Tab", "Enter")
-    await page.until("document.querySelector('.chips .is-off')")
+    await page.until("document.querySelector('.chips li')")
     assert (await focused(visit))["name"] == "plus"
     await tab_to(visit, "question", back=True)
     await visit.page.call("Input.insertText", text=HOTEL)
