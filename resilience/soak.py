@@ -237,6 +237,7 @@ async def soak(plan: Plan, system: System, steps_of: StepsOf) -> Verdict:
     )
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the campaign; 1 if something was found."""
     parser = argparse.ArgumentParser(prog="python -m resilience.soak", description=__doc__)
@@ -244,7 +245,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument(f"--{each.name}", type=type(each.default), default=each.default)
     plan, console = Plan(**vars(parser.parse_args(arguments))), wide_console()
     with (
-        interrupted_by_sigterm(),
         tempfile.TemporaryDirectory() as folder,
         scripted_model() as model,
         product(Path(folder), model) as system,

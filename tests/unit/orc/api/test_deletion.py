@@ -19,6 +19,7 @@ from orc.conversations.turn_log import TurnLog
 from orc.memory.store import MemoryStore
 from orc.traces.models import NoTraces
 from orc.turns.changes import Changes
+from orc_core.documents.proposals import ProposalStore
 from orc_core.errors import NotFound
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
@@ -47,7 +48,7 @@ class Forgetful:
 
 async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
-    await database.migrate(TABLES["conversations"].schema, TABLES["memory"].schema)
+    await database.migrate(*(TABLES[name].schema for name in ("conversations", "memory", "contexts")))
     store = MemoryStore(items_here(database, "memory"))
 
     class Log(TurnLog):
@@ -70,6 +71,7 @@ async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_pa
         log=log,
         traces=NoTraces(),
         turn_service=Forgetful(),
+        proposals=SimpleNamespace(store=ProposalStore(items_here(database, "contexts"))),
     )
     await delete_conversation(OWNER, services)  # type: ignore[arg-type]
     assert await store.read(OWNER) is None

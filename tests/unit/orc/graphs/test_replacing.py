@@ -89,14 +89,12 @@ def test_all_around_a_replaced_sentence_stays(text: str, said: str, data: st.Dat
         assert said.startswith(place.text), "only the same sentence is no correction"
         return
     revised, cited, after = replaced(text, new)
-    if sum(each.by_code for each in cited) > sum(each.by_code for each in [*citations, *new.citations]):
-        return  # What follows the end of a sentence now has a source that code finds.
     assert revised.startswith(answer[: place.start])
     # A mark that covered the replaced sentence too may name another page and other numbers now.
-    assert re.sub(MARK, "[]", revised).endswith(re.sub(MARK, "[]", answer[place.end :]))
+    assert re.sub(MARK, "", revised).endswith(re.sub(MARK, "", answer[place.end :]))
     assert_marked(revised, cited)
     others = [each for each in written_marks(citations) if each not in place.marks]
-    assert len(written_marks(cited)) == len(others) + len(written_marks(new.citations))
+    assert of_model(written_marks(cited)) == of_model(others) + of_model(written_marks(new.citations))
     assert after.citations == len(cited)
     assert after.differs == sum(each.check == "differs" for each in cited)
 

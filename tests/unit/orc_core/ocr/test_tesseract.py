@@ -95,8 +95,9 @@ def write_program(program: Path, does: str) -> None:
 
 
 def left() -> list[psutil.Process]:
-    """Running children, without fork servers."""
-    return [each for each in children(recursive=True) if "fork_server" not in " ".join(each.cmdline())]
+    """Running children, without fork servers. Who adopted one that has ended may not have noticed yet."""
+    running = [each for each in children(recursive=True) if each.status() != psutil.STATUS_ZOMBIE]
+    return [each for each in running if "fork_server" not in " ".join(each.cmdline())]
 
 
 async def read(engine: Tesseract, source: Path, *pages: int) -> list[OcrPage]:
