@@ -123,7 +123,8 @@ async def test_a_removed_file_comes_back_if_that_is_taken_back(visit: Visit, tmp
     await visit.click(".file [aria-label*='leave.pdf']")
     await visit.page.until("!document.querySelector('.file')")
     await visit.click(".notice button")
-    await visit.sees(".file")
+    # The focus returns to the file, a moment after it is there.
+    await visit.page.until("document.activeElement?.closest('.file')")
     await visit.ask(QUESTION)
     documents = visit.get(f"/conversations/{await visit.conversation()}/documents")["documents"]
     assert [each["blob_name"] for each in documents] == ["leave.pdf"]
