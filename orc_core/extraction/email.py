@@ -1,6 +1,5 @@
 """Mail, as EML or MSG (a mail saved by Outlook): headers, body and the names of attachments."""
 
-import re
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -23,11 +22,7 @@ from orc_core.extraction.text import decode
 if TYPE_CHECKING:
     from olefile import OleFileIO
 
-_CALENDAR = "text/calendar"
-_PREFERRED = {"text/plain": 0, "text/html": 1, _CALENDAR: 3}
-_MEETING = re.compile(r"^(?:DT)?(SUMMARY|START|END|LOCATION|DESCRIPTION)\b[^:\r\n]*:([^\r\n]+)", re.MULTILINE)
-_FOLDED = re.compile(r"\r?\n[ \t]")
-_MOMENT, _SHOWN = re.compile(r"\b(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)\d\d"), r"\1-\2-\3 \4:\5"
+_PREFERRED = {"text/plain": 0, "text/html": 1}
 
 # Properties of an MSG file, by id.
 _TEXT_HEADERS = {"Subject": "0037", "From": "0C1A", "To": "0E04", "Cc": "0E03"}
@@ -67,11 +62,8 @@ def _texts(part: Message) -> Iterator[str]:
     children = _children(part)
     if children and part.get_content_type() == "multipart/alternative":
         ranked = sorted(children, key=lambda child: _PREFERRED.get(child.get_content_type(), 2))
-        others = (child for child in ranked if child.get_content_type() != _CALENDAR)
-        bodies = ("\n\n".join(_texts(child)) for child in others)
+        bodies = ("\n\n".join(_texts(child)) for child in ranked)
         yield next((body for body in bodies if body.strip()), "")
-        for child in ranked:
-            yield from _texts(child) if child.get_content_type() == _CALENDAR else ()
     elif children:
         for child in children:
             yield from _texts(child)
@@ -79,14 +71,7 @@ def _texts(part: Message) -> Iterator[str]:
         payload = part.get_payload(decode=True)
         content = payload if isinstance(payload, bytes) else b""
         text = _with_charset(content, part.get_content_charset() or "")
-        shown = {"text/html": to_text, _CALENDAR: _meeting}.get(part.get_content_type(), str)
-        yield shown(text)
-
-
-def _meeting(text: str) -> str:
-    """The lines of an invitation, with its times as `2026-05-12 09:00`."""
-    lines = _MEETING.findall(_FOLDED.sub("", text))
-    return "\n".join(f"{name.capitalize()}: {_MOMENT.sub(_SHOWN, said)}" for name, said in lines)
+        yield to_text(text) if part.get_content_type() == "text/html" else text
 
 
 def _attachments(part: Message) -> Iterator[Message]:

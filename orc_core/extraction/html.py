@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
-from soupsieve import SelectorSyntaxError
 
 from orc_core.extraction.docx_styles import FORMS, shown
 from orc_core.extraction.looks import with_symbols
@@ -29,7 +27,10 @@ _NOT_APPLIED = re.compile(
 _XML, _HEAD = re.compile(r"(<\?xml[^>]*>)|<html[^>]* xmlns="), 1000
 _EMPTY = re.compile(r"<((?!(?:br|hr|img|col|input|meta|link|base|wbr)\b)(\w+)(?:\s[^<>]*)?)/>")
 """An element that XHTML closes in its own tag; HTML does not."""
-_RULE = re.compile(r"([\w\s.,#>*-]{1,300}+)\{([^{}]*+)\}")
+_NESTED = re.compile(r"\{[^{}]*+\{")
+_PLAIN = re.compile(r"(?!\Z)(?:[a-zA-Z]\w*)?(?:[.#][a-zA-Z][\w-]*)*")
+"""A selector without another element or a state: `tag`, `.class`, `#id`, `tag.class`."""
+_SHEETS = "style:is(:not([media]), [media=all i], [media=screen i]):not(noscript *)"
 _SEEN = re.compile("display|visibility|decoration|vertical-align|font|list-style", re.IGNORECASE)
 MOST_RULES = 100
 _STRUCK = ("text-decoration", "text-decoration-line")
@@ -53,17 +54,20 @@ def to_text(markup: str) -> str:
     return "\n".join(block.text for block in blocks)
 
 
-def parse(markup: str) -> tuple[Iterator[Block], str, str]:
-    """The blocks of a page, its title and its author."""
+def parse(markup: str, *, is_styled: bool = True) -> tuple[Iterator[Block], str, str]:
+    """The blocks of a page, its title and its author. Style sheets that leave no text are not applied."""
     if is_xml := _XML.search(markup[:_HEAD]):
         markup = _EMPTY.sub(r"<\1></\2>", markup.replace(is_xml[1] or "", "", 1))
     content = f"{markup}\n".encode(errors="replace")  # one line without markup could be taken for a URL
     soup = BeautifulSoup(content, "lxml", from_encoding="utf-8")
     title = soup.title.get_text() if soup.title else ""
     author = soup.find("meta", attrs={"name": _AUTHOR})
-    _apply_style_sheets(soup)
+    if is_styled:
+        _apply_style_sheets(soup)
     for element in soup.find_all(_is_unseen):
         element.extract()
+    if is_styled and not soup.get_text(strip=True):
+        return parse(markup, is_styled=False)
     for element in soup(True):
         _show_look(element)
     for items in soup("ol"):
@@ -82,12 +86,21 @@ def parse(markup: str) -> tuple[Iterator[Block], str, str]:
 
 def _apply_style_sheets(soup: BeautifulSoup) -> None:
     """Put what style sheets say of how elements look before their own styles."""
-    text = "".join(sheet.get_text() for sheet in soup("style"))
-    rules = [rule for rule in _RULE.findall(_NOT_APPLIED.sub("", text)) if _SEEN.search(rule[1])]
-    for selector, declarations in reversed(rules[:MOST_RULES]):
-        with suppress(SelectorSyntaxError):
-            for element in soup.select(selector.strip()):
-                element["style"] = f"{declarations};{element.get('style') or ''}"
+    text = "\n".join(sheet.get_text() for sheet in soup.select(_SHEETS))
+    at_times, always = "".join(_NOT_APPLIED.findall(text)), _NOT_APPLIED.sub("", text)
+    if _NESTED.search(always):
+        return
+    rules = [
+        (selector, declarations)
+        for selectors, _, declarations in (rule.partition("{") for rule in always.split("}"))
+        if _SEEN.search(declarations)
+        for selector in map(str.strip, selectors.split(","))
+        if _PLAIN.fullmatch(selector) and selector not in at_times
+    ]
+    rules = sorted(rules[:MOST_RULES], key=lambda rule: (rule[0].count("#"), rule[0].count(".")))
+    for selector, declarations in reversed(rules):  # the last one counts
+        for element in soup.select(selector):
+            element["style"] = f"{declarations};{element.get('style') or ''}"
 
 
 def _style(element: Tag) -> dict[str, str]:
@@ -101,7 +114,8 @@ def _is_unseen(element: Tag) -> bool:
     style = _style(element)
     is_hidden = style.get("display", "").startswith("none") or style.get("visibility", "").startswith("hid")
     is_struck = any("line-through" in style.get(name, "") for name in _STRUCK)
-    return element.name in _UNSEEN or element.has_attr("hidden") or is_hidden or is_struck
+    is_left_out = element.name in _UNSEEN or element.has_attr("hidden") or is_hidden or is_struck
+    return is_left_out and element.name not in {"html", "body", "main"}
 
 
 def _show_look(element: Tag) -> None:
@@ -127,8 +141,9 @@ def _number(items: Tag) -> None:
     for item in items.find_all("li", recursive=False):
         number = span(item.get("value") or number + 1)
         text = next((piece for piece in item.strings if piece.strip()), None)
-        if text is not None:
-            text.replace_with(f"{shown(number, form)}. {text.lstrip()}")
+        label = shown(number, form)
+        if text is not None and not text.lstrip().startswith((f"{label}.", f"{label})")):
+            text.replace_with(f"{label}. {text.lstrip()}")
 
 
 def _filled_in(element: Tag) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 NUMBER = re.compile(r"[ \t]*(\d{1,3})(?:[ \t]+|$)")
 LEAST_LINES = 5
@@ -14,20 +15,26 @@ def numbered_lines(lines: Sequence[str]) -> set[int]:
     The rows of a table and the items of a list can be counted, too, but their text does not run on.
     """
     runs: list[list[int]] = []
-    last = -1
+    last: int | None = None
     for at, line in enumerate(lines):
         if found := NUMBER.match(line):
-            if runs and int(found[1]) == last + 1:
+            if last is not None and int(found[1]) == last + 1:
                 runs[-1].append(at)
             else:
                 runs.append([at])
             last = int(found[1])
         elif line.strip():
-            last = -1
+            last = None
     return {at for run in runs if _is_prose([NUMBER.sub("", lines[at], count=1) for at in run]) for at in run}
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Whether two signs say that text runs over lines: small first letters, blanks, ends of sentences."""
-    signs = any(line[:1].islower() for line in lines), "" in lines, any(map(_NEXT_SENTENCE.search, lines))
-    return len(lines) >= LEAST_LINES and sum(signs) > 1
+    """Whether sentences run over the lines: a third of them goes on with the line before, which is long."""
+    filled = list(filter(None, lines))
+    full = max(map(len, filled), default=0) / 2
+    runs_on = [
+        len(before) >= full and not before.endswith((".", "!", "?")) and not line[:1].isupper()
+        for before, line in pairwise(filled)
+    ]
+    is_text = "" in lines or any(map(_NEXT_SENTENCE.search, lines))
+    return len(lines) >= LEAST_LINES and is_text and 3 * sum(runs_on) >= len(filled)

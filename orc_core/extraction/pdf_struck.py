@@ -1,7 +1,7 @@
 """Words of a PDF page that are struck out, by an annotation or by a line drawn through them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from ctypes import byref, c_float
+from ctypes import byref, c_float, c_int, c_uint
 from typing import Any
 
 import numpy as np
@@ -23,23 +23,39 @@ _LEAST_WORDS = 0.6
 """Of a line, the part that is over words: lines of charts are longer than what they cross."""
 _THICK = 4.0
 """Points, to leave out most drawings."""
+_WHITE = 250  # of 255
 
 Points = tuple[float, float, float, float]
 """Left, top, right and bottom, in points of the page."""
 
 
 def drawn_lines(objects: Iterable[Any]) -> Iterator[Points]:
-    """The drawn objects of a page that are much wider than high."""
+    """The drawn objects of a page that are much wider than high, and are seen on a text drawn before them."""
     edges = [c_float() for _ in range(4)]
-    left, bottom, right, top = edges
     addresses = [byref(edge) for edge in edges]
+    texts: list[Points] = []
     for thing in objects:
-        if raw.FPDFPageObj_GetType(thing) == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(
-            thing, *addresses
-        ):
-            height = top.value - bottom.value
-            if height < _THICK and right.value - left.value > height:
-                yield left.value, top.value, right.value, bottom.value
+        kind, is_placed = raw.FPDFPageObj_GetType(thing), raw.FPDFPageObj_GetBounds(thing, *addresses)
+        left, bottom, right, top = (edge.value for edge in edges)
+        if kind == raw.FPDF_PAGEOBJ_TEXT and is_placed:
+            texts.append((left, top, right, bottom))
+        elif kind == raw.FPDF_PAGEOBJ_PATH and is_placed and top - bottom < min(_THICK, right - left):
+            is_behind = (
+                each[0] < right and each[1] > bottom and each[2] > left and each[3] < top for each in texts
+            )
+            if _is_seen(thing) and any(is_behind):
+                yield left, top, right, bottom
+
+
+def _is_seen(path: Any) -> bool:
+    """Whether a path is switched on, and drawn in a colour that is neither transparent nor white."""
+    is_on, fill, stroke = c_int(), c_int(), c_int()
+    raw.FPDFPageObj_GetIsActive(path, is_on)
+    raw.FPDFPath_GetDrawMode(path, fill, stroke)
+    *colour, alpha = parts = [c_uint() for _ in range(4)]
+    read = raw.FPDFPageObj_GetFillColor if fill else raw.FPDFPageObj_GetStrokeColor
+    is_read = (fill or stroke) and is_on and read(path, *parts)
+    return bool(is_read and alpha.value and min(part.value for part in colour) < _WHITE)
 
 
 def annotated_lines(annotation: Any) -> Iterator[Points]:

@@ -147,6 +147,7 @@ class _Walk:
             yield "" if text == "\\~" and state.gone else text
         elif not state.gone or text[0] in "\r\n":
             link = _HYPERLINK.match(text)
+            text = text.replace("HYPERLINK", "HYPERLINK ") if link else text  # striprtf would add the address
             self._symbol = _INSERTED.match(self._source, token.start()) or self._symbol
             self._address = link[1] if link and ADDRESS.match(link[1]) else self._address
             is_code = text.startswith("\\'")

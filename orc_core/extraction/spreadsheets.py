@@ -29,7 +29,8 @@ MAX_ROWS = 1_048_576
 _AREA = rb'mergeCell\s[^>]{0,300}?ref="([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})"'
 _MERGED = re.compile(_AREA)
 _COLUMN = re.compile("[A-Z]{1,3}")
-_HYPERLINK = re.compile(r'HYPERLINK\("([^"]{1,300})"')
+_OWN = "\0"
+"""Before and behind a run that says how it looks; XML has no such character."""
 _ON = frozenset({"1", "true"})
 
 
@@ -77,9 +78,9 @@ class _Book:
         merged: list[Merged] = []
         with suppress(UnreadableDocument):  # too large to look at twice
             merged = list(_merged(self._package.content(part) or b""))
-        if addresses := self._package.addresses(part):
-            links = self._package.elements(part, "hyperlink")
-            self._addresses = {link.get("ref") or "": addresses.get(_link(link), "") for link in links}
+        addresses = self._package.addresses(part)
+        links = self._package.elements(part, "hyperlink") if addresses else ()
+        self._addresses = {link.get("ref") or "": addresses.get(_link(link), "") for link in links}
         yield from sheet_units(
             with_merged(self._rows(part, *hidden), merged),
             sheet.get("name") or "",
@@ -122,16 +123,18 @@ class _Book:
         kind, given = cell.get("t") or "n", cell.findtext("{*}v") or ""
         place = _integer(cell.get("s"), 0)
         code, look = self._looks[place] if place < len(self._looks) else ("", Look())
-        if look.is_gone or code == HIDING:
+        if code == HIDING:
             return ""
         if kind == "inlineStr":
-            return look.shown("".join(map(_rich, cell.iterfind("{*}is"))))
+            return _shown("".join(map(_rich, cell.iterfind("{*}is"))), look)
+        if kind == "s" and given:
+            place = _integer(given, len(self._texts))
+            return _shown(self._texts[place], look) if place < len(self._texts) else ""
+        if look.is_gone:
+            return ""
         if not given:
             formula = cell.findtext("{*}f")
             return f"={formula}" if formula else ""
-        if kind == "s":
-            place = _integer(given, len(self._texts))
-            return look.shown(self._texts[place]) if place < len(self._texts) else ""
         with suppress(ValueError, OverflowError):
             if kind == "b":
                 return "TRUE" if given in _ON else "FALSE"
@@ -157,16 +160,24 @@ def _looks(styles: _Element) -> Iterator[tuple[str, Look]]:
 
 
 def _rich(text: _Element) -> str:
-    """The text without its struck runs and its pronunciation, with raised figures as such."""
+    """The text without its struck runs and its pronunciation; runs that say how they look are marked."""
     shown = ""
     for child in text:
         if local(child) == "t":
             shown += child.text or ""
         elif local(child) == "r":
-            properties = child.find("{*}rPr")
+            said, properties = child.findtext("{*}t") or "", child.find("{*}rPr")
             look = Look() if properties is None else changed(Look(), properties)
-            shown += "" if look.is_gone else look.shown(child.findtext("{*}t") or "")
+            own = "" if look.is_gone else f"{_OWN}{look.shown(said)}{_OWN}"
+            shown += said if properties is None else own
     return shown
+
+
+def _shown(text: str, look: Look) -> str:
+    """The text of a cell, whose look counts for what does not say how it looks."""
+    pieces = text.split(_OWN)
+    pieces[::2] = ["" if look.is_gone else look.shown(piece) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def _merged(content: bytes) -> Iterator[Merged]:

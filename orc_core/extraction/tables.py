@@ -99,11 +99,12 @@ def render_rows(rows: Iterable[Sequence[str]], *, header: int = 0) -> Iterator[s
 
 def _by_table(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
     """Each row with the number of its table."""
-    number, is_empty_before = 0, False
+    number, is_empty_before, width = 0, False, 0
     for row, below in pairwise(chain(map(_tidy, rows), [[]])):
         if is_empty_before and len(row) > 1 and len(below) > 1:
-            number += _is_header(row, below) and _are_above_numbers(row, below)
-        is_empty_before = not row
+            is_other = len(row) != width or (len(row) > 2 and set(filter(None, row)).isdisjoint(below))
+            number += is_other and _is_header(row, below) and _are_above_numbers(row, below)
+        is_empty_before, width = not row, len(row) or width
         yield number, row
 
 

@@ -48,13 +48,14 @@ _CONTROL = re.compile("[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 def read_text(source: Path) -> UnitStream:
     """Pages if the file has form feeds, otherwise parts of a citable size; without numbers of lines."""
-    lines = load(source).split("\n")
+    pages = map(_without_line_numbers, load(source).split("\f"))
+    return UnitStream(part for page in pages for part in fit(Unit(page)))
+
+
+def _without_line_numbers(page: str) -> str:
+    lines = page.split("\n")
     numbered = numbered_lines(lines)
-    text = "\n".join(
-        NUMBER.sub("", line, count=at in numbered) if at in numbered else line
-        for at, line in enumerate(lines)
-    )
-    return UnitStream(part for page in text.split("\f") for part in fit(Unit(page)))
+    return "\n".join(NUMBER.sub("", line, 1) if at in numbered else line for at, line in enumerate(lines))
 
 
 def read_markdown(source: Path) -> UnitStream:

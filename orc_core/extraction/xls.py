@@ -87,12 +87,12 @@ def _value(book: "Book", sheet: "Sheet", row: int, column: int, cell: "Cell") ->
     import xlrd
 
     value, font = cell.value, _font(book, cell)
-    if (font is not None and font.struck_out) or _format(book, cell) == HIDING:
+    if _format(book, cell) == HIDING:
         return ""
     if not isinstance(value, int | float):
-        runs = sheet.rich_text_runlist_map.get((row, column))
-        text = _rich(str(value), runs, book) if runs else str(value)
-        return with_symbols(text, font.name if font else "")
+        return _rich(str(value), sheet.rich_text_runlist_map.get((row, column), []), book, font)
+    if font is not None and font.struck_out:
+        return ""
     if cell.ctype == xlrd.XL_CELL_DATE:
         return show_dated(value, _format(book, cell), since_1904=bool(book.datemode))
     if cell.ctype == xlrd.XL_CELL_NUMBER:
@@ -102,15 +102,15 @@ def _value(book: "Book", sheet: "Sheet", row: int, column: int, cell: "Cell") ->
     return xlrd.error_text_from_code.get(int(value), "#ERROR")
 
 
-def _rich(text: str, runs: list[tuple[int, int]], book: "Book") -> str:
-    """The text of a cell without its struck runs, with raised figures as such."""
+def _rich(text: str, runs: list[tuple[int, int]], book: "Book", of_cell: "Font | None") -> str:
+    """The text of a cell without its struck runs, with raised figures and symbols as such."""
     starts = [(0, -1), *runs, (len(text), -1)]
     shown = ""
     for (start, number), (end, _) in pairwise(starts):
-        font = book.font_list[number] if 0 <= number < len(book.font_list) else None
+        font = book.font_list[number] if 0 <= number < len(book.font_list) else of_cell
         if font is None or not font.struck_out:
-            piece = text[start:end]
-            shown += _RISES.get(font.escapement, str)(piece) if font else piece
+            piece = with_symbols(text[start:end], font.name if font else "")
+            shown += _RISES.get(font.escapement, str)(piece) if font and number >= 0 else piece
     return shown
 
 

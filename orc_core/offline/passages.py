@@ -83,23 +83,6 @@ class Material:
         source = self.sources[place.source]
         return source.blob_name, source.page
 
-    def with_next_page(self, places: Iterable[Place]) -> Iterator[Place]:
-        """The places; one at which a page ends within a sentence with the first one of the next page."""
-        numbers = {(source.blob_name, source.page): at for at, source in enumerate(self.sources)}
-        for place in places:
-            yield place
-            name, page = self.page_of(place)
-            number = numbers.get((name, page + 1), place.source)
-            ends, begins = (self._pieces[at] for at in (place.source, number))
-            repeated = {_masked(piece.text) for piece in ends} & {_masked(piece.text) for piece in begins}
-            last, first = (
-                next((piece for piece in pieces if _masked(piece.text) not in repeated), None)
-                for pieces in (ends[::-1], begins)
-            )
-            is_cut = last is self._piece(place) and last.kind == "sentence" and not last.text.endswith(_ENDS)
-            if is_cut and first is not None:
-                yield Place(number, begins.index(first))
-
     def text_of(self, place: Place) -> str:
         """The sentence, item or row at a place."""
         return BULLET.sub("", self._piece(place).text)
@@ -234,8 +217,7 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
     if not chosen:
         return not_found_answer(question)
     chosen = list(_with_versions(chosen, material))
-    places = material.with_next_page(material.places[index] for index in chosen[:MOST_PASSAGES])
-    shown = material.render(dict.fromkeys(places))
+    shown = material.render(material.places[index] for index in chosen[:MOST_PASSAGES])
     return "\n\n".join([closest_label(question), *shown])
 
 

@@ -10,6 +10,8 @@ import pytest
 from docx import Document
 from fpdf import FPDF
 from openpyxl import Workbook
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
 from openpyxl.styles import Font
 from pptx import Presentation
 from pptx.oxml.ns import qn
@@ -72,6 +74,36 @@ def sheet() -> bytes:
     return saved(book)
 
 
+def two_sheets() -> bytes:
+    """Only the first has a link; in the second a symbol is before a word in another font."""
+    book = Workbook()
+    first, second = book.worksheets[0], book.create_sheet()
+    first["A1"], second["A1"] = "Tariff", "Berth"
+    first["A1"].hyperlink = ADDRESS
+    own = TextBlock(InlineFont(rFont="Arial", b=True), "lo")
+    second["A2"] = CellRichText("ü", own)
+    second["A2"].font = Font(name="Wingdings")
+    return saved(book)
+
+
+def crossed_pdf(kind: str) -> bytes:
+    """A line through a word: below it, white, transparent or seen."""
+    file = FPDF()
+    file.add_page()
+    file.set_font("helvetica", size=20)
+    text = 20, 30, "Deposit"
+    if kind == "below":
+        file.set_draw_color(200, 0, 0)
+        file.line(20, 27.7, 45, 27.7)
+    file.text(*text)
+    file.set_draw_color(*([255] * 3 if kind == "white" else [0] * 3))
+    with file.local_context(stroke_opacity=0 if kind == "clear" else 1):
+        if kind != "below":
+            file.line(20, 27.7, 45, 27.7)
+    file.text(20, 50, "Fee")
+    return bytes(file.output())
+
+
 def struck_pdf(*, is_note: bool) -> bytes:
     file = FPDF()
     file.add_page()
@@ -119,10 +151,8 @@ RULES = (
     "<!-- .old, p.x { text-decoration: line-through } .tip {display:none} .fn {vertical-align: super} "
     "@media print { .seen { display:none } } .menu {display:none} .menu.open {display:block} -->"
 )
-INVITE = (
-    "Subject: Visit\nMIME-Version: 1.0\nContent-Type: multipart/alternative; boundary=b\n\n--b\n"
-    "Content-Type: text/plain\n\nPlease come.\n--b\nContent-Type: text/calendar\n\nBEGIN:VEVENT\n"
-    "DTSTART;TZID=Oslo:20260512T093000\nLOCATION:Dock 9,\n  north\nEND:VEVENT\n--b--\n"
+COURT = (
+    b"1 The bond at EUR\n2 60 thousand is due. It is\n3 paid within a week,\n4 as the law says.\n5 No more.\n"
 )
 ARCHIVED = (
     "MIME-Version: 1.0\nContent-Type: multipart/related; boundary=b\n\n--b\nContent-Type: text/html\n\n"
@@ -142,6 +172,25 @@ FILES = {
         ["85", "SECRET"],
     ),
     "menu.html": (page('<p class="menu open">Lunch<p class=menu>SECRET', css=RULES), ["Lunch"], ["SECRET"]),
+    **{
+        f"shown-{number}.html": (
+            b"<html><head>" + sheet + page("<p>Fee<div class=a>Port</div>"),
+            ["Fee", "Port"],
+            [],
+        )
+        for number, sheet in enumerate(
+            (
+                b"<style>.x:not(.y) p, [dir=rtl] div, .z + p, .z > div, p ~ div { display: none }</style>",
+                b"<style media=print>p, div { display: none }</style>",
+                b"<noscript><style>p, div { display: none }</style></noscript>",
+                b"<style>body { display: none !important }</style>",
+                b"<style>p { display: none } .a { display: none }</style>",
+                b"<style>p, .a { display: none } p { display: block } div.a { display: block }</style>",
+                b"<style>.a { display: none } @media (width > 9px) { .a { display: block } }</style>",
+                b"<style>.x { color: red; div { display: none } p { display: none } }</style>",
+            )
+        )
+    },
     "font.html": (
         page('Take <i style="font-family: Symbol">³</i> 60, <font face="Wingdings">ü</font> yes'),
         ["≥ 60, ✓ yes"],
@@ -152,6 +201,7 @@ FILES = {
         [r"^1\. One\n2\. Two\nc\. Deep\n7\. Seven\nNo$"],
         [],
     ),
+    "written.html": (page("<ol><li>1. Intro<li>Fees"), [r"^1\. Intro\n2\. Fees$"], []),
     "open.html": (
         page(
             "<table><caption>Fees<tr><th>Berth<th>2024<th>2025<tr><td>Bell<td><td>9<tr><td>Dock<td>3</table>"
@@ -180,6 +230,7 @@ FILES = {
         ],
         ["Fee: 8", "Fee: 30"],
     ),
+    "two.xlsx": (two_sheets(), [rf"Tariff \({ADDRESS}\)", "^Berth$", "^✓lo$"], []),
     "paths.xlsx": (backslashes(), ["Crane"], []),
     "looks.xls": (
         Path(__file__).with_name("looks.xls").read_bytes(),
@@ -218,12 +269,19 @@ FILES = {
         [rf"Berth B-17, ≥ +60, see here \({ADDRESS}\)"],
         [],
     ),
+    "group.rtf": (
+        rtf(r'{\field{\*\fldinst{HYPERLINK "' + ADDRESS + r'"}}{\fldrslt our page}} here\par'),
+        [rf"^our page \({ADDRESS}\) here"],
+        [],
+    ),
     "numbers.rtf": (
         rtf(r"{\pntext\f0 4.\tab}Deposit.\par{\listtext\pard\plain 5.1\tab}Index.\par"),
         [r"4\.\s+Deposit\.\n5\.1\s+Index"],
         [],
     ),
     "drawn.pdf": (struck_pdf(is_note=False), ["The rate is EUR 97 a day"], ["85"]),
+    **{f"{kind}.pdf": (crossed_pdf(kind), ["Deposit", "Fee"], []) for kind in ("below", "white", "clear")},
+    "seen.pdf": (crossed_pdf("seen"), ["Fee"], ["Deposit"]),
     "note.pdf": (struck_pdf(is_note=True), ["The rate is EUR 97 a day", "Note: old"], ["85"]),
     "court.pdf": (
         pdf("1 IN THE COURT\n2\n3 The bond at EUR\n4 60 thousand is due. It is paid\n5 within a week."),
@@ -241,6 +299,16 @@ FILES = {
         ["^1 rope 5\n2 bolt 7\n3 nut 9\n4 saw 3\n5 file 4$"],
         [],
     ),
+    "parts.txt": (
+        b"1 bolt, steel. Zinc coated\n2 nut\n3 Washer\n4 Bracket\n5 Spring\n\nSum\n0 faults\n",
+        ["^1 bolt, steel. Zinc coated\n2 nut\n3 Washer", "^0 faults"],
+        [],
+    ),
+    "pages.txt": (
+        COURT * 2 + b"\f" + COURT,
+        [r"No more\.\n\s*The bond at EUR\n60 thousand"],
+        [r"\d The"],
+    ),
     "table.md": (
         f"# Fees\n\n{TABLE}\n```\n{TABLE}```\nnot | a table\n".encode(),
         [r"\nBerth: Bell \| 2025: 9\n\n```\n\| Berth \| 2024", r"\nnot \| a table"],
@@ -254,9 +322,9 @@ FILES = {
         ],
         [],
     ),
-    "invite.eml": (
-        INVITE.encode(),
-        ["Please come", "Start: 2026-05-12 09:30", "Location: Dock 9, north"],
+    "gap.csv": (
+        b"Name,Hours\nAnn,3\n\nNorth,n/a\nSouth,5\n",
+        [r"Name: North \| Hours: n/a\nName: South \| Hours: 5"],
         [],
     ),
     "page.docx": (page("<p>The fee is EUR 340."), ["^The fee is EUR 340"], []),

@@ -251,21 +251,3 @@ def test_a_question_about_the_file_is_led_by_what_it_says_of_itself() -> None:
 
 
 HEAD, FOOT = "Kestrel Estates, lease of 2026", "Version 3 of 14 March, page {}"
-
-
-def test_a_sentence_at_the_end_of_a_page_is_followed_by_its_rest() -> None:
-    texts = (
-        "Dogs are welcome here.\nThe deposit is returned to the tenant if the hall is",
-        "empty, at the latest after 40 days.\nParking is free.",
-    )
-    sources = pages(*(f"{HEAD}\n{text}\n{FOOT.format(at)}" for at, text in enumerate(texts, 1)))
-    *_, first, rest = closest_passages("When is the deposit returned?", sources).split("\n\n")
-    assert first.endswith("if the hall is [S1]")
-    assert rest.endswith("empty, at the latest after 40 days. [S2]")
-    alone = closest_passages("When is the deposit returned?", sources[:1])
-    assert cited(alone) == [1]
-
-
-def test_a_whole_sentence_at_the_end_of_a_page_has_no_rest() -> None:
-    sources = pages("The deposit is returned after 40 days.", "Parking is free for all.")
-    assert cited(closest_passages("When is the deposit returned?", sources)) == [1]
