@@ -29,6 +29,8 @@ from orc_core.models import (
 from orc_core.names import BlobPath, Owner, missing_document, resolve_blob_name
 
 Result = TypeVar("Result")
+READING_SECONDS = 10.0
+"""How long a request waits for the text of its files; the worker reads what is left."""
 
 _no_such_document = partial(NotFound, "There is no such document in this conversation.")
 

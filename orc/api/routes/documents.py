@@ -30,7 +30,7 @@ from orc.bootstrap import App
 from orc.events import Event, Failed
 from orc.identity import Principal
 from orc.problems import FieldProblem, problem, problem_of
-from orc_core.documents.service import DocumentService
+from orc_core.documents.service import READING_SECONDS, DocumentService
 from orc_core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
 from orc_core.infra.exhaustion import TEMPORARY, naming_the_disk
 from orc_core.infra.temporary_folders import temporary_folder
@@ -123,8 +123,6 @@ MAX_FILES_PER_UPLOAD = 20
 
 router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
 
-READING_SECONDS = 10.0
-"""How long a request waits for the text of its files; the worker reads what is left."""
 LEAST_READING_SECONDS = 1.0
 """For each file, however long those before it took: most files that are refused are refused at once."""
 TICKET_SECONDS = 15 * 60
@@ -176,10 +174,11 @@ async def upload(
     stored = await store_files(file, owner, caller, app, trace)
     if isinstance(stored, Response):
         return stored
-    documents, errors = stored
-    await app.log.ensure_conversation(owner, documents[0].blob_name)
+    added, errors = stored
+    await app.log.ensure_conversation(owner, added[0].blob_name)
     app.turn_service.changes.happened(owner)
-    return UploadResponse(conversation_id=owner.conversation_id, documents=documents, errors=errors)
+    shown = [DocumentView.of(document) for document in added]
+    return UploadResponse(conversation_id=owner.conversation_id, documents=shown, errors=errors)
 
 
 async def store_files(
@@ -190,7 +189,7 @@ async def store_files(
     trace: str,
     *,
     replaces: bool = True,
-) -> Response | tuple[list[DocumentView], list[FieldProblem]]:
+) -> Response | tuple[list[Document], list[FieldProblem]]:
     """Store each file; returns the documents and the reasons of refusals, or a problem if none was stored.
 
     Without `replaces` a file is refused if there is a document with its name.
@@ -216,7 +215,7 @@ async def store_files(
             update={"detail": f"{name}: {first.message}", "errors": errors}
         )
         return render(whole)
-    return [DocumentView.of(document) for document in stored], errors
+    return stored, errors
 
 
 @router.post(
