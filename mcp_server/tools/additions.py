@@ -1,5 +1,6 @@
 """documents_add_to_context: proposes to add a file of the conversation to a context."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -35,8 +36,9 @@ class Additions:
         if place.access is Access.VIEWER:
             raise Forbidden(f'"{place.name}" can only be read.', code=ROLE_TOO_LOW)
         target = Accessible(scope.owner, (place,)).area(place).owner
-        taken = BlobPath(target, document.blob_name).document_id
-        if await self.library.find_accessible(scope.accessible, [taken]):
+        with suppress(NotFound):
+            # The token may be limited to some documents; the name is taken all the same.
+            await self.library.find(target, BlobPath(target, document.blob_name).document_id)
             raise Conflict(f'"{place.name}" has a file "{document.blob_name}" already.', code=NAME_TAKEN)
         proposal = Proposal(
             organization_id=scope.organization_id,
