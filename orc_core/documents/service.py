@@ -142,6 +142,10 @@ class DocumentService:
         """Accessible records, a page at a time. Blobs without a record are not looked for."""
         return await self._stores.catalog.page(accessible, after=after, limit=limit, name=name, status=status)
 
+    async def latest(self, accessible: Accessible, limit: int) -> list[Document]:
+        """The latest accessible records of readable documents, at most `limit`, oldest first."""
+        return await self._stores.catalog.latest(accessible, limit)
+
     async def find_accessible(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
         """The records of those of these documents that are accessible, in this order."""
         return await self._stores.catalog.find(accessible, document_ids)
