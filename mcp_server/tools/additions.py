@@ -1,6 +1,5 @@
 """documents_add_to_context: proposes to add a file of the conversation to a context."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -35,10 +34,10 @@ class Additions:
         place = _target(scope, context)
         if place.access is Access.VIEWER:
             raise Forbidden(f'"{place.name}" can only be read.', code=ROLE_TOO_LOW)
-        target = Accessible(scope.owner, (place,)).area(place).owner
-        with suppress(NotFound):
-            # The token may be limited to some documents; the name is taken all the same.
-            await self.library.find(target, BlobPath(target, document.blob_name).document_id)
+        # The token may be limited to some documents; a name is taken all the same.
+        target = Accessible(scope.owner, (place,))
+        taken = BlobPath(target.area(place).owner, document.blob_name).document_id
+        if await self.library.find_accessible(target, [taken]):
             raise Conflict(f'"{place.name}" has a file "{document.blob_name}" already.', code=NAME_TAKEN)
         proposal = Proposal(
             organization_id=scope.organization_id,

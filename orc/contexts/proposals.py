@@ -7,14 +7,12 @@ from orc.contexts.models import Action, AuditEntry
 from orc.contexts.rights import Right
 from orc.contexts.service import Caller, ContextService
 from orc.contexts.store import entry_item
-from orc.contexts.uploads import keep_if_allowed, remove_added
 from orc.conversations.models import utc_now
 from orc_core.documents.proposals import Proposal, ProposalState, ProposalStore
 from orc_core.documents.service import READING_SECONDS, DocumentService
 from orc_core.errors import Conflict, Forbidden, NotFound
 from orc_core.infra.items import create
 from orc_core.mcp_contract import ADD_TO_CONTEXT
-from orc_core.models import Document
 from orc_core.names import BlobPath, Owner
 
 
@@ -41,13 +39,12 @@ class Proposals:
         document = await self.library.find(owner, proposal.document_id)
         if document.version != proposal.version:
             raise Conflict(f'"{proposal.blob_name}" was replaced since. Ask again.', code="changed_meanwhile")
-        fresh: list[Document] = []
+        is_new = True
         try:
             async with self.library.local_copy(document) as path:
                 added = await self.library.upload(
                     target, proposal.blob_name, path, seconds=READING_SECONDS, replaces=False
                 )
-            fresh = [added]
         except Conflict:
             # Another confirmation has added it, or one that was interrupted before that was stored.
             stored, _ = await self.store.read(owner, proposal_id)
@@ -56,13 +53,16 @@ class Proposals:
             [added] = await self.library.resolve(target, [proposal.blob_name])
             if added.version != proposal.version:
                 raise
-        await keep_if_allowed(self.contexts, self.library, caller, target, fresh)
+            is_new = False
         done = proposal.model_copy(update={"state": ProposalState.DONE, "added_etag": added.etag})
         try:
+            await self._target(caller, proposal)
             return await self._close(caller, done, version, Action.ADDED)
-        except (Conflict, NotFound):
-            # Declined, or deleted with its conversation, while the file was added.
-            await remove_added(self.library, fresh)
+        except (Conflict, Forbidden, NotFound):
+            # Declined, deleted, or not allowed any more, while the file was added.
+            with suppress(Conflict, NotFound):
+                if is_new:
+                    await self.library.delete(target, added.document_id, etag=added.etag)
             raise
 
     async def decline(self, caller: Caller, owner: Owner, proposal_id: str) -> Proposal:

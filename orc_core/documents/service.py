@@ -187,9 +187,8 @@ class DocumentService:
             if document.status is not DocumentStatus.FAILED:
                 continue
             async with self._stores.write_lock(document.document_id):
-                blob = await self._stores.blobs.head(document.path)
-                is_same = blob is None or blob.etag == document.etag
-                if is_same and await self._stores.get(document.path) == document:
+                stored = await self._stores.blobs.head(document.path) or document
+                if stored.etag == document.etag and await self._stores.get(document.path) == document:
                     await act(document.path)
                     done += 1
         return done

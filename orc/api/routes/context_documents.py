@@ -18,11 +18,14 @@ from orc.api.responses import responses, stream
 from orc.api.routes import documents
 from orc.api.routes.documents import ANY_FILE, FOLLOWED, Download, FailedView, Files
 from orc.api.schemas import DocumentView
+from orc.bootstrap import App
 from orc.contexts.models import from_cursor, to_cursor
 from orc.contexts.rights import Right
-from orc.contexts.uploads import keep_if_allowed
+from orc.contexts.service import Caller
 from orc_core.documents.places import Accessible
+from orc_core.errors import Forbidden, NotFound
 from orc_core.models import DocumentStatus
+from orc_core.names import Owner
 
 router = APIRouter(prefix="/contexts/{context_id}/documents", tags=["contexts"])
 
@@ -46,9 +49,8 @@ async def upload_to_context(
     stored = await documents.store_files(file, owner, caller.principal, app, trace, replaces=replace)
     if isinstance(stored, Response):
         return stored
-    added, errors = stored
-    await keep_if_allowed(app.contexts, app.library, caller, owner, added, replaces=replace)
-    shown = [DocumentView.of(document) for document in added]
+    shown, errors = stored
+    await _keep_if_present(shown, owner, caller, app, replaces=replace)
     return ContextUploadResponse(context_id=context_id, documents=shown, errors=errors)
 
 
@@ -124,3 +126,20 @@ async def delete_failed_context_documents(owner: EditorOwnerDep, app: AppDep) ->
 async def delete_context_document(document_id: str, owner: EditorOwnerDep, app: AppDep) -> None:
     """Remove a document from the context."""
     await app.library.delete(owner, document_id)
+
+
+async def _keep_if_present(
+    shown: list[DocumentView], owner: Owner, caller: Caller, app: App, *, replaces: bool
+) -> None:
+    """Remove the documents again if the context was deleted, or the role withdrawn, during the upload.
+
+    With `replaces` those of a context that is still there stay: what they replaced is not there any more.
+    """
+    try:
+        await app.contexts.owner(caller, owner.conversation_id, Right.CHANGE_DOCUMENTS)
+    except (NotFound, Forbidden):
+        if replaces and await app.contexts.is_present(owner.organization_id, owner.conversation_id):
+            return
+        for document in shown:
+            await app.library.delete(owner, document.document_id)
+        raise

@@ -174,11 +174,10 @@ async def upload(
     stored = await store_files(file, owner, caller, app, trace)
     if isinstance(stored, Response):
         return stored
-    added, errors = stored
-    await app.log.ensure_conversation(owner, added[0].blob_name)
+    documents, errors = stored
+    await app.log.ensure_conversation(owner, documents[0].blob_name)
     app.turn_service.changes.happened(owner)
-    shown = [DocumentView.of(document) for document in added]
-    return UploadResponse(conversation_id=owner.conversation_id, documents=shown, errors=errors)
+    return UploadResponse(conversation_id=owner.conversation_id, documents=documents, errors=errors)
 
 
 async def store_files(
@@ -189,7 +188,7 @@ async def store_files(
     trace: str,
     *,
     replaces: bool = True,
-) -> Response | tuple[list[Document], list[FieldProblem]]:
+) -> Response | tuple[list[DocumentView], list[FieldProblem]]:
     """Store each file; returns the documents and the reasons of refusals, or a problem if none was stored.
 
     Without `replaces` a file is refused if there is a document with its name.
@@ -215,7 +214,7 @@ async def store_files(
             update={"detail": f"{name}: {first.message}", "errors": errors}
         )
         return render(whole)
-    return stored, errors
+    return [DocumentView.of(document) for document in stored], errors
 
 
 @router.post(

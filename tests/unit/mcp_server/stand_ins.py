@@ -8,7 +8,6 @@ from orc_core.documents.passages import split_pages
 from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount, Portion, read_page
 from orc_core.documents.scope import Scope
 from orc_core.documents.service import DocumentService
-from orc_core.errors import NotFound
 from orc_core.models import Document, DocumentStatus, Hit, Page, Progress, Retrieval, RetrievalStep
 from orc_core.names import BlobPath, Owner
 
@@ -76,12 +75,6 @@ class FakeLibrary(DocumentService):
             return sorted(chosen, key=lambda each: each.document_id)[:most]
 
         return await read_page(accessible, after, limit, read)
-
-    async def find(self, owner: Owner, document_id: str) -> Document:
-        found = self.documents.get(document_id)
-        if found is None or found.owner != owner:
-            raise NotFound("There is no such document.")
-        return found
 
     async def find_accessible(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
         known = [self.documents[key] for key in document_ids if key in self.documents]

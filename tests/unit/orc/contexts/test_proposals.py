@@ -31,11 +31,11 @@ class Contexts:
     tools_off: tuple[str, ...] = ()
 
     async def read(self, *_words: object) -> Any:
+        if self.refused is not None:
+            raise self.refused
         return SimpleNamespace(path=[], context=SimpleNamespace(tools_off=self.tools_off))
 
     async def owner(self, *_words: object) -> Owner:
-        if self.refused is not None:
-            raise self.refused
         return TARGET
 
 
