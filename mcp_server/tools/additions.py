@@ -34,9 +34,10 @@ class Additions:
         place = _target(scope, context)
         if place.access is Access.VIEWER:
             raise Forbidden(f'"{place.name}" can only be read.', code=ROLE_TOO_LOW)
-        target = Accessible(scope.owner, (place,)).area(place).owner
-        taken = BlobPath(target, document.blob_name).document_id
-        if await self.library.find_accessible(scope.accessible, [taken]):
+        # The token may be limited to some documents; a name is taken all the same.
+        target = Accessible(scope.owner, (place,))
+        taken = BlobPath(target.area(place).owner, document.blob_name).document_id
+        if await self.library.find_accessible(target, [taken]):
             raise Conflict(f'"{place.name}" has a file "{document.blob_name}" already.', code=NAME_TAKEN)
         proposal = Proposal(
             organization_id=scope.organization_id,

@@ -40,6 +40,8 @@ async def mint(settings: Settings, wanted: Wanted, seconds: int) -> str:
     documents, and InvalidInput for options that do not fit."""
     if wanted.conversation is None and wanted.context is None:
         raise InvalidInput("Name a conversation, a context, or both.")
+    if wanted.documents and wanted.conversation is None:
+        raise InvalidInput("The documents that a token is for are of a conversation. Name it, too.")
     if unknown := set(wanted.tools) - TOOLS:
         raise InvalidInput(f"There is no tool {min(unknown)}.")
     if not settings.azure_services and not settings.database_path.exists():
@@ -55,6 +57,8 @@ async def mint(settings: Settings, wanted: Wanted, seconds: int) -> str:
             scopes = TurnScopes(ContextStore(await documents.clients.items("contexts")))
             asked = [TurnContext(type=ContextType.WORKSPACE, id=wanted.context)]
             scope = await scopes.of_turn(user, asked, None)
+            if scope is None or scope.focus is None:
+                raise NotFound("There is no such context.")
         elif not (wanted.documents or await library.list_documents(owner)):
             raise NotFound(f"The conversation {wanted.conversation} has no documents. Upload one first.")
         named = await library.resolve(owner, wanted.documents)

@@ -1,5 +1,6 @@
 """What becomes of a proposal: its user confirms it, declines it, or takes it back once it was carried out."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from orc.contexts.models import Action, AuditEntry
@@ -8,11 +9,10 @@ from orc.contexts.service import Caller, ContextService
 from orc.contexts.store import entry_item
 from orc.conversations.models import utc_now
 from orc_core.documents.proposals import Proposal, ProposalState, ProposalStore
-from orc_core.documents.service import DocumentService
+from orc_core.documents.service import READING_SECONDS, DocumentService
 from orc_core.errors import Conflict, Forbidden, NotFound
 from orc_core.infra.items import create
 from orc_core.mcp_contract import ADD_TO_CONTEXT
-from orc_core.models import Document
 from orc_core.names import BlobPath, Owner
 
 
@@ -39,21 +39,30 @@ class Proposals:
         document = await self.library.find(owner, proposal.document_id)
         if document.version != proposal.version:
             raise Conflict(f'"{proposal.blob_name}" was replaced since. Ask again.', code="changed_meanwhile")
+        is_new = True
         try:
             async with self.library.local_copy(document) as path:
-                added = await self.library.upload(target, proposal.blob_name, path, replaces=False)
+                added = await self.library.upload(
+                    target, proposal.blob_name, path, seconds=READING_SECONDS, replaces=False
+                )
         except Conflict:
-            # A second confirmation, while the first was carried out.
-            proposal, _ = await self.store.read(owner, proposal_id)
-            if proposal.state is ProposalState.DONE:
-                return proposal
-            raise
+            # Another confirmation has added it, or one that was interrupted before that was stored.
+            stored, _ = await self.store.read(owner, proposal_id)
+            if stored.state is ProposalState.DONE:
+                return stored
+            [added] = await self.library.resolve(target, [proposal.blob_name])
+            if added.version != proposal.version:
+                raise
+            is_new = False
         done = proposal.model_copy(update={"state": ProposalState.DONE, "added_etag": added.etag})
         try:
+            await self._target(caller, proposal)
             return await self._close(caller, done, version, Action.ADDED)
-        except Conflict:
-            # Declined while the file was added.
-            await self.library.delete(target, added.document_id)
+        except (Conflict, Forbidden, NotFound):
+            # Declined, deleted, or not allowed any more, while the file was added.
+            with suppress(Conflict, NotFound):
+                if is_new:
+                    await self.library.delete(target, added.document_id, etag=added.etag)
             raise
 
     async def decline(self, caller: Caller, owner: Owner, proposal_id: str) -> Proposal:
@@ -71,12 +80,10 @@ class Proposals:
         if proposal.state is ProposalState.UNDONE:
             return proposal
         _check_state(proposal, ProposalState.DONE)
-        target = await self._target(caller, proposal)
-        if (added := await self._added(target, proposal)) is not None:
-            if added.etag != proposal.added_etag:
-                message = f'"{proposal.blob_name}" was replaced in the context since.'
-                raise Conflict(message, code="changed_meanwhile")
-            await self.library.delete(target, added.document_id)
+        target = await self.contexts.owner(caller, proposal.context_id, Right.CHANGE_DOCUMENTS)
+        with suppress(NotFound):
+            added = BlobPath(target, proposal.blob_name).document_id
+            await self.library.delete(target, added, etag=proposal.added_etag)
         undone = proposal.model_copy(update={"state": ProposalState.UNDONE})
         return await self._close(caller, undone, version, Action.TAKEN_BACK)
 
@@ -86,12 +93,6 @@ class Proposals:
         if any(ADD_TO_CONTEXT in each.tools_off for each in (*readable.path, readable.context)):
             raise Forbidden("The context has this tool switched off.", code="tool_off")
         return Owner.of_context(proposal.organization_id, proposal.context_id)
-
-    async def _added(self, target: Owner, proposal: Proposal) -> Document | None:
-        try:
-            return await self.library.find(target, BlobPath(target, proposal.blob_name).document_id)
-        except NotFound:
-            return None
 
     async def _close(
         self, caller: Caller, proposal: Proposal, version: str, action: Action | None

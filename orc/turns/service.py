@@ -183,7 +183,7 @@ class TurnService:
         """What the answer needs, inside the span of the turn, which goes on with the answer."""
         span = begin_turn_span(started.turn)
         try:
-            with use_span(span):
+            with use_span(span, record_exception=False, set_status_on_exception=False):
                 scope = await self._scope_begun(asked.scope, asked.request, asked.caller, started)
                 log = live_log(started.turn, [begun_event(started.turn)])
                 return self._runner.prepare(asked, started, log, scope, span)

@@ -94,8 +94,7 @@ class Suggestions:
         `places` are those of contexts that the caller may read now: their documents count, too.
         """
         accessible = Accessible(owner, (session_place(owner), *places))
-        found = (await self._library.page(accessible, limit=MOST_LISTED)).documents
-        recorded = sorted((each for each in found if each.readable), key=lambda each: each.created_at)
+        recorded = await self._library.latest(accessible, MOST_LISTED)
         analysed_ids = await self._library.summarised(recorded)
         documents = [each for each in recorded if each.document_id in analysed_ids][-MOST_DOCUMENTS:]
         if not documents:

@@ -159,7 +159,7 @@ const MOST_MISSING = 3;
 /** The check in words. @param {Citation} citation */
 export function verdictOf({ closest, check, missing, reason, page, page_label: label, url, by_code: byCode }) {
   if (closest) return t("verdict.close");
-  if (byCode) return t("verdict.quoted.by_code");
+  if (byCode && check === "quoted") return t("verdict.quoted.by_code");
   if (check === "unsupported" && reason) return t("verdict.unsupported.why", { reason });
   if (check !== "differs") return t(`verdict.${check}`);
   const named = missing.slice(0, MOST_MISSING);

@@ -192,11 +192,8 @@ def follow(
         }
         related = list(_related(wanted, relation_type, direction, pages))
         # A page that only names the entity states no relation of the wanted type.
-        if (
-            found := related
-            if (relation_type or "").strip()
-            else [*related, *_naming(wanted, related, pages)]
-        ):
+        naming = [] if (relation_type or "").strip() else _naming(wanted, related, pages)
+        if found := [*related, *naming]:
             return found[:limit]
     return []
 

@@ -98,6 +98,17 @@ class Catalog:
 
         return await read_page(accessible, after, limit, read)
 
+    async def latest(self, accessible: Accessible, limit: int) -> list[Document]:
+        """The latest accessible records of readable documents, at most `limit`, oldest first."""
+
+        async def read(portion: Portion) -> list[Item]:
+            within = (_RECORDS, _within(portion, accessible.document_ids), equal(readable=True))
+            key = _partition(portion.area)
+            return await self._items.query(key, *within, order="created_at", descending=True, limit=limit)
+
+        found = [item for items in await asyncio.gather(*map(read, accessible.portions)) for item in items]
+        return sorted(map(Document.model_validate, found), key=lambda each: each.created_at)[-limit:]
+
     async def count(self, accessible: Accessible) -> list[PlaceCount]:
         """How many documents are accessible through each place, in the order of listings."""
 

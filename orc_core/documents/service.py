@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,8 @@ from orc_core.models import (
 from orc_core.names import BlobPath, Owner, missing_document, resolve_blob_name
 
 Result = TypeVar("Result")
+READING_SECONDS = 10.0
+"""How long a request waits for the text of its files; the worker reads what is left."""
 
 _no_such_document = partial(NotFound, "There is no such document in this conversation.")
 
@@ -140,6 +142,10 @@ class DocumentService:
         """Accessible records, a page at a time. Blobs without a record are not looked for."""
         return await self._stores.catalog.page(accessible, after=after, limit=limit, name=name, status=status)
 
+    async def latest(self, accessible: Accessible, limit: int) -> list[Document]:
+        """The latest accessible records of readable documents, at most `limit`, oldest first."""
+        return await self._stores.catalog.latest(accessible, limit)
+
     async def find_accessible(self, accessible: Accessible, document_ids: Sequence[str]) -> list[Document]:
         """The records of those of these documents that are accessible, in this order."""
         return await self._stores.catalog.find(accessible, document_ids)
@@ -148,14 +154,17 @@ class DocumentService:
         """How many documents are accessible through each place."""
         return await self._stores.catalog.count(accessible)
 
-    async def delete(self, owner: Owner, document_id: str) -> None:
-        """Remove a document and all its data. Raises NotFound for an id of another conversation."""
+    async def delete(self, owner: Owner, document_id: str, *, etag: str | None = None) -> None:
+        """Remove a document and all its data. Raises NotFound for an id of another conversation.
+
+        With an `etag` only those bytes; Conflict is raised if they were replaced.
+        """
         records = await self._stores.catalog.get(owner, [document_id])
         # What a crash left behind may have no record.
         paths = [record.path for record in records] or await self._all_paths(owner)
         for path in paths:
             if path.document_id == document_id:
-                return await self._remove(path)
+                return await self._remove(path, etag)
         raise _no_such_document()
 
     async def delete_all(self, owner: Owner) -> None:
@@ -165,22 +174,24 @@ class DocumentService:
 
     async def retry_failed(self, owner: Owner) -> int:
         """Queue the documents that could not be read again; returns how many."""
-        failed = await self._failed(owner)
-        for document in failed:
-            async with self._stores.write_lock(document.document_id):
-                await self._stores.restart(document.path)
-        return len(failed)
+        return await self._each_failed(owner, self._stores.restart)
 
     async def delete_failed(self, owner: Owner) -> int:
         """Remove the documents that could not be read; returns how many."""
-        failed = await self._failed(owner)
-        for document in failed:
-            await self._remove(document.path)
-        return len(failed)
+        return await self._each_failed(owner, self._erase)
 
-    async def _failed(self, owner: Owner) -> list[Document]:
-        recorded = await self._stores.catalog.list_in(owner)
-        return [each for each in recorded if each.status is DocumentStatus.FAILED]
+    async def _each_failed(self, owner: Owner, act: Callable[[BlobPath], Awaitable[object]]) -> int:
+        """Act on each document that has failed, unless it was replaced or read meanwhile."""
+        done = 0
+        for document in await self._stores.catalog.list_in(owner):
+            if document.status is not DocumentStatus.FAILED:
+                continue
+            async with self._stores.write_lock(document.document_id):
+                stored = await self._stores.blobs.head(document.path) or document
+                if stored.etag == document.etag and await self._stores.get(document.path) == document:
+                    await act(document.path)
+                    done += 1
+        return done
 
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
         """The record as soon as its pages can be read, or `failed` with the reason.
@@ -276,8 +287,10 @@ class DocumentService:
         blobs = [blob.path for blob in await self._stores.blobs.list_in(owner)]
         return list(dict.fromkeys([*records, *blobs]))
 
-    async def _remove(self, path: BlobPath) -> None:
+    async def _remove(self, path: BlobPath, etag: str | None = None) -> None:
         async with self._stores.write_lock(path.document_id):
+            if etag is not None and (blob := await self._stores.blobs.head(path)) and blob.etag != etag:
+                raise Conflict(f'"{path.file}" was replaced since.', code="changed_meanwhile")
             await self._erase(path)
 
     async def _erase(self, path: BlobPath) -> None:

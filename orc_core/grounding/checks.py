@@ -264,15 +264,9 @@ class AnswerChecks:
         can be from the source of that one too.
         """
         added = self.claims.add(text)
-        claims, above = covered_by_marker(added) if added else (self._latest.claims, [])
-        if added and added[0] is not claims[0]:
+        if added and added[0] is not covered_by_marker(added)[0][0]:
             self._check_rest(added[0])
-        if len(cited) == 1:
-            cited = {number: self._meant(claims, source) for number, source in cited.items()}
-        goes_on = not added or claims[0].goes_on
-        every = [*cited.items(), *(self._latest.sources.items() if goes_on else ())]
-        sources = dict(every[:MOST_TOGETHER])
-        self._latest = self._checked(claims, above, sources) if cited else Evidence(claims, sources)
+        self._latest = self._evidence(added, cited)
         return self._latest
 
     def add(self, text: str, status: Status | None = None) -> None:
@@ -281,20 +275,24 @@ class AnswerChecks:
             self._check_rest(added[0])
             self._latest = Evidence(added)
 
-    def sources_of(self, text: str) -> list[int]:
-        """The sources of a paragraph or item without a marker: each sentence is quoted in exactly one."""
-        read = self.claims.read(text)
+    def sources_of(self, block: str, text: str) -> list[int]:
+        """The sources of a paragraph or item without a marker: each sentence is quoted in exactly one.
+
+        `text` is what a marker behind the block would be checked for. None are found if it is not quoted too.
+        """
+        read = self.claims.read(block)
         claims = covered_by_marker(read)[0] if read else []
-        found = []
+        found: dict[int, Source] = {}
         for claim in claims:
             is_prose = claim.kind in ("sentence", "item") and not (claim.goes_on or claim.is_lead)
             if not (is_prose and claim.needs_source):
                 return []
-            having = [each.number for each in self._shown if self._passage(each).quotes(claim.text)]
+            having = [each for each in self._shown if self._passage(each).quotes(claim.text)]
             if len(having) != 1:
                 return []
-            found += having
-        return list(dict.fromkeys(found))
+            found[having[0].number] = having[0]
+        evidence = self._evidence(self.claims.read(text), found)
+        return list(found) if {evidence.check_of(each) for each in found.values()} == {"quoted"} else []
 
     def quote(self, evidence: Evidence, source: Source) -> Span:
         """The place on a source's page that is closest to the claims, to the last one above all."""
@@ -304,6 +302,16 @@ class AnswerChecks:
             return Span(0, 0)
         whole = Span(min(span.start for span in spans), max(span.end for span in spans))
         return whole if whole.end - whole.start <= LONGEST_QUOTE else spans[0]
+
+    def _evidence(self, added: Sequence[Claim], cited: Mapping[int, Source]) -> Evidence:
+        """What is known of a marker behind these sentences."""
+        claims, above = covered_by_marker(added) if added else (self._latest.claims, [])
+        if len(cited) == 1:
+            cited = {number: self._meant(claims, source) for number, source in cited.items()}
+        goes_on = not added or claims[0].goes_on
+        every = [*cited.items(), *(self._latest.sources.items() if goes_on else ())]
+        sources = dict(every[:MOST_TOGETHER])
+        return self._checked(claims, above, sources) if cited else Evidence(claims, sources)
 
     def _meant(self, claims: Sequence[Claim], named: Source) -> Source:
         """The source of sentences: the named one, unless a place of another shares far more with them."""

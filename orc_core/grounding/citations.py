@@ -35,7 +35,6 @@ from orc_core.markdown.brackets import (
 from orc_core.markdown.safe_markdown import SafeMarkdown
 
 _ENDS = (".", "!", "?", "\u3002")
-_FENCE = re.compile("```|~~~")
 LONGEST_BLOCK = 4000
 """Characters of a paragraph without a marker whose sources code looks for."""
 _STAYS = ".,\u3002"
@@ -99,6 +98,8 @@ class CitationWriter:
         self._brackets = 0
         self._before_markers = self._since_marker = self._block = ""
         """Text before the markers that wait, since the last marker, and of the paragraph since then."""
+        self._has_code = False
+        """Whether a line of `_block` may be code, in which a citation would be no citation."""
         self._waiting: list[list[int] | str] = []
         """Markers next to each other, as their numbers, with what is between and behind them."""
         self._ends_in_citation = False
@@ -258,6 +259,7 @@ class CitationWriter:
         self._ends_in_citation = self._ends_in_citation and not behind
         self._since_marker += text
         self._block += text
+        self._has_code = self._has_code or not self._markdown.is_prose
         if self._waiting:
             self._waiting.append(shown)
         else:
@@ -269,7 +271,7 @@ class CitationWriter:
         if status == "none" and not self._length and not any(map(str.isalnum, self._since_marker)):
             # A small model may say no more than that.
             self._add_prose(not_found_answer(self._question).removesuffix(" [none]"))
-        text, self._since_marker, self._block = self._since_marker, "", ""
+        text, self._since_marker, self._block, self._has_code = self._since_marker, "", "", False
         self._checks.add(text, status)
         self._statuses.append(StatusMark(at=self._length + len(self._space), status=status))
         self._has_gap = self._length > 0
@@ -282,7 +284,7 @@ class CitationWriter:
         if not self._waiting:
             self._before_markers = self._since_marker
         self._waiting.append(numbers)
-        self._since_marker = self._block = ""
+        self._since_marker, self._block, self._has_code = "", "", False
 
     def _show(self, text: str) -> None:
         if self._has_gap and (behind := text.lstrip(_STAYS)):
@@ -303,9 +305,10 @@ class CitationWriter:
         if not (is_over or BULLET.match(last_line.lstrip())):
             return
         block, self._block = self._block, ""
-        if len(block) > LONGEST_BLOCK or _FENCE.search(self._since_marker):
+        has_code, self._has_code = self._has_code, False
+        if has_code or len(block) > LONGEST_BLOCK:
             return
-        if numbers := self._checks.sources_of(block):
+        if numbers := self._checks.sources_of(block, self._since_marker[-2 * LONGEST_BLOCK :]):
             space, self._space = self._space, " "
             self._add_marker(numbers)
             self._settle(by_code=True)

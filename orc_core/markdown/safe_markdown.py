@@ -69,6 +69,8 @@ class SafeMarkdown:
         self._pass_on = pass_on
         self._allows = may_link
         self._blocks = CodeBlocks()
+        self.is_prose = True
+        """Whether every renderer shows the line that is passed on outside of a block of code."""
         self._held = ""
         self._safe: list[str] = []
         self._before = ""
@@ -140,6 +142,9 @@ class SafeMarkdown:
             return False
         is_whole = length < LONGEST_LINE_START
         self._is_code_line = self._blocks.is_code(line, is_whole=is_whole)
+        if self.is_prose != (self._blocks.trusted and not self._is_code_line):
+            self._flush()
+            self.is_prose = not self.is_prose
         if is_whole and not line.strip(" \t"):
             self._open_runs.clear()
         self._at_line_start = False

@@ -462,6 +462,19 @@ async def test_a_cursor_that_no_page_gave_is_invalid(catalog: Catalog, cursor: s
         await catalog.page(HERE, after=cursor, limit=3)
 
 
+async def test_the_latest_are_those_of_all_places(catalog: Catalog) -> None:
+    [context] = in_contexts(FOLDER)
+    read = {"readable": True}
+    for minute in range(4):
+        for owner, later in ((OWNER, 0), (context, 2), (NEIGHBOURS[0], 9)):
+            made = document(f"{minute}.pdf", owner, minute=minute + later)
+            await catalog.save(made.model_copy(update=read))
+    await catalog.save(document("unread.pdf", minute=8))
+    found = await catalog.latest(HERE, 3)
+    assert [(each.owner, each.blob_name) for each in found[1:]] == [(context, "2.pdf"), (context, "3.pdf")]
+    assert found[0].created_at == NOW + timedelta(minutes=3)
+
+
 async def test_a_page_is_filtered_by_name_and_status(catalog: Catalog) -> None:
     done = {"status": DocumentStatus.COMPLETED}
     for number in range(5):

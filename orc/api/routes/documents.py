@@ -30,7 +30,7 @@ from orc.bootstrap import App
 from orc.events import Event, Failed
 from orc.identity import Principal
 from orc.problems import FieldProblem, problem, problem_of
-from orc_core.documents.service import DocumentService
+from orc_core.documents.service import READING_SECONDS, DocumentService
 from orc_core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
 from orc_core.infra.exhaustion import TEMPORARY, naming_the_disk
 from orc_core.infra.temporary_folders import temporary_folder
@@ -123,8 +123,6 @@ MAX_FILES_PER_UPLOAD = 20
 
 router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
 
-READING_SECONDS = 10.0
-"""How long a request waits for the text of its files; the worker reads what is left."""
 LEAST_READING_SECONDS = 1.0
 """For each file, however long those before it took: most files that are refused are refused at once."""
 TICKET_SECONDS = 15 * 60

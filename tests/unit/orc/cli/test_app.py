@@ -176,8 +176,15 @@ def test_a_token_covers_a_context_and_switches_on_what_it_names(data_dir: Path) 
     assert not shared.allows(tool, only_reads=False)
     assert whole.conversation_id == conversation
     assert whole.allows(tool, only_reads=False)
-    for refused in (("--context", "k3v9x2mq7hd4tz1w"), (), ("--context", context, "--tool", "no_tool")):
-        assert orc("token", *refused).exit_code == 2
+    for why, *refused in (
+        ("no such context", "--context", "k3v9x2mq7hd4tz1w"),
+        ("no such context", "--context", "typo", "-c", conversation),
+        ("Name a conversation",),
+        ("no tool", "--context", context, "--tool", "no_tool"),
+        ("are of a conversation", "--context", context, "--document", "notes.txt"),
+    ):
+        result = orc("token", *refused)
+        assert (result.exit_code, why in " ".join(result.stderr.split())) == (2, True), result.stderr
 
 
 async def shared_context(folder: Path) -> str:

@@ -1,5 +1,6 @@
-"""Proposals that are decided on twice at the same time."""
+"""Proposals that are decided on while something else happens."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,32 +11,49 @@ from orc.contexts.proposals import Proposals
 from orc.identity import Principal
 from orc_core.documents.places import PlaceType
 from orc_core.documents.proposals import Proposal, ProposalState, ProposalStore
-from orc_core.errors import Conflict
+from orc_core.errors import Conflict, DependencyDown, Forbidden, NotFound, OrcError
 from orc_core.infra.sqlite import Database
-from orc_core.names import Owner
+from orc_core.mcp_contract import ADD_TO_CONTEXT
+from orc_core.names import BlobPath, Owner
 from orc_core.storage.sqlite.items import open_table
 from orc_core.storage.sqlite.tables import TABLES
 
 OWNER = Owner("acme", "ed", "c")
+TARGET = Owner.of_context("acme", "o")
+ADDED = BlobPath(TARGET, "fee.txt").document_id
 CALLER: Any = SimpleNamespace(principal=Principal("acme", "ed"), trace_id="t")
 
 
 class Contexts:
-    """Everybody may change everything."""
+    """Everybody may change everything, unless it is `refused`."""
+
+    refused: OrcError | None = None
+    tools_off: tuple[str, ...] = ()
 
     async def read(self, *_words: object) -> Any:
-        return SimpleNamespace(path=[], context=SimpleNamespace(tools_off=[]))
+        if self.refused is not None:
+            raise self.refused
+        return SimpleNamespace(path=[], context=SimpleNamespace(tools_off=self.tools_off))
+
+    async def owner(self, *_words: object) -> Owner:
+        return TARGET
 
 
 class Library:
     """The files of the context; `meanwhile` runs while one is added."""
 
     def __init__(self) -> None:
-        self.added: list[str] = []
-        self.meanwhile: Any = None
+        self.added: dict[str, Any] = {}
+        self.seconds: list[float | None] = []
+
+    async def meanwhile(self) -> None:
+        """Nothing happens."""
 
     async def find(self, _owner: Owner, _document_id: str) -> Any:
         return SimpleNamespace(version="v")
+
+    async def resolve(self, _owner: Owner, _names: list[str]) -> list[Any]:
+        return list(self.added.values())
 
     def local_copy(self, _document: object) -> Any:
         return self
@@ -46,21 +64,32 @@ class Library:
     async def __aexit__(self, *_error: object) -> None:
         return None
 
-    async def upload(self, _owner: Owner, name: str, _path: Path, *, replaces: bool) -> Any:
+    async def upload(
+        self, owner: Owner, _name: str, _path: Path, *, seconds: float | None = None, replaces: bool
+    ) -> Any:
         assert not replaces
-        self.added.append(name)
+        self.seconds.append(seconds)
+        if self.added:
+            raise Conflict("There is one already.", code="name_taken")
+        added = SimpleNamespace(etag="e", document_id=ADDED, owner=owner, version="v")
+        self.added[ADDED] = added
         await self.meanwhile()
-        return SimpleNamespace(etag="e", document_id=name)
+        return added
 
-    async def delete(self, _owner: Owner, document_id: str) -> None:
-        self.added.remove(document_id)
+    async def delete(self, owner: Owner, document_id: str, *, etag: str) -> None:
+        if (found := self.added.get(document_id)) is None:
+            raise NotFound("There is no such document.")
+        if (found.etag, found.owner) != (etag, owner):
+            raise Conflict("It was replaced.", code="changed_meanwhile")
+        del self.added[document_id]
 
 
-async def test_a_file_that_is_declined_while_it_is_added_is_not_there_afterwards(tmp_path: Path) -> None:
+@pytest.fixture
+async def proposals(tmp_path: Path) -> AsyncIterator[Any]:
+    """With one proposal, `p`."""
     database = Database(tmp_path / "orc.sqlite")
     items = await open_table(database, TABLES["contexts"])
-    library = Library()
-    proposals = Proposals(ProposalStore(items), Contexts(), library)  # type: ignore[arg-type]
+    opened: Any = Proposals(ProposalStore(items), Contexts(), Library())  # type: ignore[arg-type]
     proposal = Proposal(
         organization_id="acme",
         user_id="ed",
@@ -73,10 +102,73 @@ async def test_a_file_that_is_declined_while_it_is_added_is_not_there_afterwards
         context_id="o",
         context_name="Northwind",
     )
-    await proposals.store.propose(proposal)
-    library.meanwhile = lambda: proposals.decline(CALLER, OWNER, "p")
+    await opened.store.propose(proposal)
+    yield opened
+    await database.close()
+
+
+async def state(proposals: Any) -> ProposalState:
+    proposal, _ = await proposals.store.read(OWNER, "p")
+    found: ProposalState = proposal.state
+    return found
+
+
+async def test_a_file_that_is_declined_while_it_is_added_is_not_there_afterwards(proposals: Any) -> None:
+    proposals.library.meanwhile = lambda: proposals.decline(CALLER, OWNER, "p")
     with pytest.raises(Conflict):
         await proposals.confirm(CALLER, OWNER, "p")
-    [stored] = await proposals.store.of(OWNER)
-    assert (stored.state, library.added) == (ProposalState.DECLINED, [])
-    await database.close()
+    assert (await state(proposals), proposals.library.added) == (ProposalState.DECLINED, {})
+
+
+async def test_a_conversation_that_is_deleted_while_its_file_is_added_leaves_none(proposals: Any) -> None:
+    proposals.library.meanwhile = lambda: proposals.store.forget(OWNER)
+    with pytest.raises(NotFound):
+        await proposals.confirm(CALLER, OWNER, "p")
+    assert proposals.library.added == {}
+
+
+async def test_a_confirmation_that_was_interrupted_is_resumed(proposals: Any) -> None:
+    async def interrupted() -> None:
+        raise DependencyDown("The store does not answer.", dependency="store")
+
+    proposals.library.meanwhile = interrupted
+    with pytest.raises(DependencyDown):
+        await proposals.confirm(CALLER, OWNER, "p")
+    assert await state(proposals) is ProposalState.OPEN
+    assert (await proposals.confirm(CALLER, OWNER, "p")).state is ProposalState.DONE
+    assert (await proposals.undo(CALLER, OWNER, "p")).state is ProposalState.UNDONE
+    assert proposals.library.added == {}
+
+
+async def test_another_file_of_the_name_is_no_trace_of_a_confirmation(proposals: Any) -> None:
+    other = SimpleNamespace(etag="f", document_id=ADDED, owner=TARGET, version="w")
+    proposals.library.added[ADDED] = other
+    with pytest.raises(Conflict) as caught:
+        await proposals.confirm(CALLER, OWNER, "p")
+    assert (caught.value.code, await state(proposals)) == ("name_taken", ProposalState.OPEN)
+    assert proposals.library.added == {ADDED: other}
+
+
+@pytest.mark.parametrize("refused", [NotFound("It is gone."), Forbidden("You may only read.")])
+async def test_what_is_added_while_the_right_ends_is_not_there_afterwards(
+    proposals: Any, refused: OrcError
+) -> None:
+    async def ended() -> None:
+        proposals.contexts.refused = refused
+
+    proposals.library.meanwhile = ended
+    with pytest.raises(type(refused)):
+        await proposals.confirm(CALLER, OWNER, "p")
+    assert (await state(proposals), proposals.library.added) == (ProposalState.OPEN, {})
+
+
+async def test_a_confirmation_waits_for_the_text_as_long_as_an_upload(proposals: Any) -> None:
+    await proposals.confirm(CALLER, OWNER, "p")
+    assert proposals.library.seconds == [10]
+
+
+async def test_what_was_added_is_taken_back_with_the_tool_switched_off(proposals: Any) -> None:
+    await proposals.confirm(CALLER, OWNER, "p")
+    proposals.contexts.tools_off = (ADD_TO_CONTEXT,)
+    assert (await proposals.undo(CALLER, OWNER, "p")).state is ProposalState.UNDONE
+    assert proposals.library.added == {}

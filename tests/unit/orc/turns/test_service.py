@@ -1,6 +1,7 @@
 """One turn from begin to commit, on a real turn log with scripted dependencies."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
@@ -26,6 +27,7 @@ from devkit.held_turns import (
 )
 from devkit.recorded_telemetry import Recorded
 from devkit.store_pairs import items_here
+from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Turn, TurnStatus
 from orc.events import Done, Failed
 from orc.graphs.graph import TurnGraph
@@ -106,6 +108,22 @@ async def test_what_prepares_a_turn_is_inside_of_its_span(
         parent = recorded.span(name).parent
         assert parent is not None and parent.span_id == turn.context.span_id, name
     assert turn.parent == recorded.span("POST /api/orc").context
+
+
+async def test_the_span_of_a_turn_that_was_not_begun_says_nothing_of_its_contents(
+    log: Log, tools: SlowTools, recorded: Recorded
+) -> None:
+    class Broken(SlowScopes):
+        async def of_turn(self, *_words: object, **_options: object) -> TurnScope | None:
+            raise DependencyDown("The quokka cannot be found.", dependency="store")
+
+    service = TurnService(replace(turn_service(log, tools)._parts, contexts=Broken()))
+    request = asking("a.pdf").model_copy(update={"contexts": [ELSEWHERE]})
+    with suppress(DependencyDown):
+        await service.start(request, CALLER)
+    await service.close()
+    turn = recorded.span("invoke_agent orc")
+    assert (turn.events, "quokka" in turn.to_json()) == ((), False)
 
 
 async def test_an_answer_that_cannot_be_stored_is_never_reported_as_done(log: Log, tools: SlowTools) -> None:

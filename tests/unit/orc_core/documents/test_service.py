@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devkit.fakes_documents import DocumentSide, Gate, break_down, open_document_side, pass_by
-from orc_core.errors import DependencyDown, NotFound, UnreadableDocument, UnsafeName
+from orc_core.errors import Conflict, DependencyDown, NotFound, UnreadableDocument, UnsafeName
 from orc_core.models import Document, DocumentStatus
 from orc_core.names import BlobPath, Owner
 
@@ -333,6 +333,45 @@ async def test_a_failed_document_keeps_its_reason(side: DocumentSide) -> None:
     await put_by_hand(side, "a.txt", "DAMAGED")
     [found] = await side.library.resolve(OWNER, ["a.txt"])
     assert (await side.library.readable(found)).reason_code == "unreadable_document"
+
+
+@pytest.mark.parametrize("act", ["retry_failed", "delete_failed"])
+async def test_what_replaces_a_failed_document_meanwhile_is_kept(
+    side: DocumentSide, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    await put_by_hand(side, "a.txt", "DAMAGED")
+    [found] = await side.library.resolve(OWNER, ["a.txt"])
+    failed = await side.library.readable(found)
+    good = await upload(side)
+
+    async def listed_before(_owner: Owner) -> list[Document]:
+        return [failed]
+
+    monkeypatch.setattr(side.catalog, "list_in", listed_before)
+    assert await getattr(side.library, act)(OWNER) == 0
+    assert await side.library.find(OWNER, good.document_id) == good
+
+
+@pytest.mark.parametrize(("act", "left"), [("retry_failed", 2), ("delete_failed", 1)])
+async def test_documents_that_failed_are_read_again_or_removed(
+    side: DocumentSide, act: str, left: int
+) -> None:
+    await put_by_hand(side, "b.txt", "DAMAGED")
+    [found] = await side.library.resolve(OWNER, ["b.txt"])
+    await side.library.readable(found)
+    await upload(side)
+    assert await getattr(side.library, act)(OWNER) == 1
+    assert len(await side.library.list_documents(OWNER)) == left
+
+
+async def test_only_the_bytes_that_are_meant_are_deleted(side: DocumentSide) -> None:
+    first = await upload(side)
+    second = await upload(side, content="Another text.")
+    with pytest.raises(Conflict):
+        await side.library.delete(OWNER, first.document_id, etag=first.etag)
+    assert await side.library.find(OWNER, first.document_id) == second
+    await side.library.delete(OWNER, first.document_id, etag=second.etag)
+    assert await remains(side) == []
 
 
 async def test_an_upload_that_takes_long_is_read_by_the_worker(side: DocumentSide) -> None:

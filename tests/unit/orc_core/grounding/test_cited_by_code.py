@@ -77,10 +77,33 @@ def test_a_source_that_the_answer_names_stays_its_own(marked: str) -> None:
         f"| {QUOTED} |\n| --- |\n| x |",
         f"```\n{QUOTED}\n```\n{QUOTED}",
         f"In short: {QUOTED[:-1]}\nand more.",
+        f"**Leave of 2023**\n{QUOTED}",
+        f"**Leave of 2023**\n\n{QUOTED}",
     ],
 )
 def test_what_is_not_in_the_words_of_a_source_as_a_whole_gets_none(reply: str) -> None:
     assert written(reply)[1].citations == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"```\nFirst. [S2]\n\n{QUOTED}\n\n{QUOTED}\n```",
+        f"{QUOTED}\n```\nthat\n\nis all\n```",
+        f"- ```\n  {QUOTED}\n\n  ```",
+    ],
+)
+def test_no_block_of_code_gets_a_citation_by_code(code: str, step: int) -> None:
+    _, writer = written(code, step=step)
+    assert [each for each in writer.citations if each.by_code] == []
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000])
+@pytest.mark.parametrize("code", ["```\na = 1\n```", "```\na = 1\n```\nIt is one. [S2]"])
+def test_a_paragraph_next_to_a_block_of_code_is_cited(code: str, step: int) -> None:
+    text, _ = written(f"{QUOTED}\n\n{code}\n\n{QUOTED}\n\nThat is all.", step=step)
+    assert text.count(f"{QUOTED} {FIRST}") == 2
 
 
 def test_a_statement_without_a_source_is_still_said_to_have_none() -> None:
