@@ -119,7 +119,8 @@ class Choices(Body):
         " in. Contexts that it used earlier are searched if these do not suffice",
     )
     tools: dict[str, StrictBool] = Field(
-        default={}, description="false switches the tool of that name off for this turn"
+        default={},
+        description="false switches the tool off for this turn; true, one that proposes changes on",
     )
     model: str | None = None
     replaces: str | None = Field(
