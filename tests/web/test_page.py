@@ -462,7 +462,9 @@ async def test_a_shared_document_is_asked_by_its_context(visit: Visit) -> None:
     await page.value("document.querySelector('.rows a').click()")
     await page.until("document.querySelector('.stack')")
     await page.attach(".admin input[type=file]", HANDBOOK)
-    await page.until("document.querySelector('.admin').textContent.includes('harbour-handbook.pdf')")
+    # Its row is there while it is sent: it can be asked once it is stored.
+    status = "document.querySelector('.admin .file-status')?.textContent"
+    await page.until(f"/You can ask now|Ready/.test({status})")
     assert await problems_of_access(visit) == []
     await page.value("document.getElementById('new').click()")
     await page.until("document.getElementById('plus')")

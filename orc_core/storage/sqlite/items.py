@@ -92,8 +92,8 @@ async def open_table(database: Database, table: Table, *, ttl: int | None = None
     def work(connection: sqlite3.Connection) -> None:
         adopt(connection, table)
         if ttl is not None:
-            expiring = f"UPDATE {table.table} SET expires = written + ?1 WHERE expires IS NOT written + ?1"
-            connection.execute(expiring, (ttl,))
+            expiring = f"UPDATE {table.table} SET expires = written + ? WHERE expires IS NOT written + ?"
+            connection.execute(expiring, (ttl, ttl))
 
     await database.write(work)
     return SqliteItems(database, table)

@@ -57,7 +57,7 @@ def test_statements_are_apart_and_each_marker_is_in_one(text: str) -> None:
         end = each.end
 
 
-MARK = r"\[Page [^\]]*\]"
+MARK = r" ?\[Page [^\]]*\]"
 """A shown mark: its page, and what is not there."""
 
 
