@@ -484,6 +484,6 @@ async def test_a_shared_document_is_asked_by_its_context(visit: Visit) -> None:
     await page.until("document.querySelector('.data tbody button')")
     await page.value("document.querySelector('.data tbody button').click()")
     await page.until("document.querySelector('.timeline rect')")
-    assert (await visit.texts(".tiles dd"))[0] == "1"
+    await page.until("document.querySelector('.tiles dd')?.textContent === '1'")
     assert await problems_of_access(visit) == []
     assert await page.value(f"{UUID}.test(document.querySelector('.sessions').innerText)") is False
