@@ -34,17 +34,22 @@ def drawn_lines(objects: Iterable[Any]) -> Iterator[Points]:
     edges = [c_float() for _ in range(4)]
     addresses = [byref(edge) for edge in edges]
     texts: list[Points] = []
+    lines: list[tuple[Points, int]] = []
     for thing in objects:
         kind, is_placed = raw.FPDFPageObj_GetType(thing), raw.FPDFPageObj_GetBounds(thing, *addresses)
         left, bottom, right, top = (edge.value for edge in edges)
         if kind == raw.FPDF_PAGEOBJ_TEXT and is_placed:
             texts.append((left, top, right, bottom))
-        elif kind == raw.FPDF_PAGEOBJ_PATH and is_placed and top - bottom < min(_THICK, right - left):
-            is_behind = (
-                each[0] < right and each[1] > bottom and each[2] > left and each[3] < top for each in texts
-            )
-            if _is_seen(thing) and any(is_behind):
-                yield left, top, right, bottom
+        elif kind == raw.FPDF_PAGEOBJ_PATH and is_placed:
+            is_line = top - bottom < min(_THICK, right - left)
+            if is_line and texts and _is_seen(thing):
+                lines.append(((left, top, right, bottom), len(texts)))
+    lefts, tops, rights, bottoms = np.array(texts or [(0.0,) * 4]).T
+    for line, before in lines:
+        left, top, right, bottom = line
+        is_behind = (lefts < right) & (tops > bottom) & (rights > left) & (bottoms < top)
+        if is_behind[:before].any():
+            yield line
 
 
 def _is_seen(path: Any) -> bool:
