@@ -280,12 +280,16 @@ class AnswerChecks:
 
         `text` is what a marker behind the block would be checked for. None are found if it is not quoted too.
         """
+        if self.claims.lists_closest:
+            return []  # their markers are written by code already
         read = self.claims.read(block)
         claims = covered_by_marker(read)[0] if read else []
         found: dict[int, Source] = {}
         for claim in claims:
             is_prose = claim.kind in ("sentence", "item") and not (claim.goes_on or claim.is_lead)
-            if not (is_prose and claim.needs_source):
+            # A line without the end of a sentence is a heading.
+            is_whole = claim.kind == "item" or claim.is_ended
+            if not (is_prose and is_whole and claim.needs_source):
                 return []
             having = [each for each in self._shown if self._passage(each).quotes(claim.text)]
             if len(having) != 1:

@@ -123,3 +123,11 @@ def test_of_many_sources_none_is_looked_for() -> None:
 @pytest.mark.parametrize("status", ["none", "talk"])
 def test_what_needs_no_source_gets_none(status: str) -> None:
     assert written(f"{WIPED} [{status}]")[1].citations == []
+
+
+@pytest.mark.parametrize("heading", ["**3.1 Annual leave**", "3.1 Annual leave", "## 3.1 Annual leave"])
+def test_a_heading_is_not_cited_although_a_page_has_it(heading: str) -> None:
+    sources = shown(f"3.1 Annual leave\n\n{LEAVE}", DEVICES)
+    text, writer = written(f"{heading}\n\n{QUOTED} [S1]", sources)
+    assert text == f"{heading}\n\n{QUOTED} {FIRST}"
+    assert places(writer) == [(1, "quoted", False)]
