@@ -56,7 +56,7 @@ def run(commands: Sequence[str], system: System, checkout: Path, **variables: st
     done = subprocess.run(
         ["sh", "-e", "-c", script],
         cwd=checkout,
-        env={**os.environ, **system.settings, **variables},
+        env={**os.environ, **system.settings, "COLUMNS": "80", **variables},
         capture_output=True,
         text=True,
         timeout=240,
