@@ -21,7 +21,8 @@ from orc_core.names import Owner
 FIRST_LOOK_SECONDS, BUSY_SECONDS, IDLE_SECONDS = 0.25, 2.0, 5.0
 """How soon the stores are read again: after news, while something is under way, and otherwise. A change of
 this server is noticed at once."""
-FOLLOWED_SECONDS = 1800.0
+FOLLOWED_SECONDS, QUIET_SECONDS = 1800.0, 120.0
+"""How long a connection lasts, and how long if nothing happens: an open one holds a request of the server."""
 LATEST, MOST_TURNS = 5, 50
 """Turns that are read if the conversation has changed: the latest ones, and more if so many have come."""
 ANALYSED_WITHIN = timedelta(minutes=10)
@@ -79,6 +80,12 @@ class Snapshot(Event):
     document_ids: list[str]
     running: list[str]
     turn_count: int
+
+
+class Quiet(Event):
+    """Nothing has happened for a while, and the stream ends. Connect again when a user looks."""
+
+    kind = "quiet"
 
 
 class TurnState(NamedTuple):
@@ -251,12 +258,13 @@ def snapshot_of(seen: Seen) -> Snapshot:
 async def follow_conversation(
     reader: ConversationReader, present: Seen, woken: asyncio.Event, trace_id: str, *, goes_on: bool
 ) -> AsyncIterator[tuple[int, Event]]:
-    """The present state, its snapshot, and unless `goes_on` is false what changes for half an hour."""
+    """The present state, its snapshot, and unless `goes_on` is false what changes, until it is quiet."""
     number = 0
     for event in [*changes_between(Seen(), present), snapshot_of(present)]:
         number += 1
         yield number, event
-    wait, end = FIRST_LOOK_SECONDS, time.monotonic() + FOLLOWED_SECONDS
+    wait, news = FIRST_LOOK_SECONDS, time.monotonic()
+    end = news + FOLLOWED_SECONDS
     while goes_on and time.monotonic() < end:
         has_changed = await _rest(woken, wait)
         try:
@@ -266,9 +274,14 @@ async def follow_conversation(
             return
         wait = min(1.5 * wait, BUSY_SECONDS if now.is_busy else IDLE_SECONDS)
         for event in changes_between(present, now):
-            wait, number = FIRST_LOOK_SECONDS, number + 1
+            wait, number, news = FIRST_LOOK_SECONDS, number + 1, time.monotonic()
             yield number, event
         present = now
+        if now.is_busy:
+            news = time.monotonic()
+        elif time.monotonic() > news + QUIET_SECONDS:
+            yield number + 1, Quiet()
+            return
 
 
 async def _rest(woken: asyncio.Event, seconds: float) -> bool:

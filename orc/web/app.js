@@ -261,6 +261,7 @@ function listenToWindow() {
     if (to) filesOf(event.dataTransfer).then(to);
     else notify({ text: t("drop.nowhere"), kind: "info" });
   });
+  for (const sign of ["pointermove", "pointerdown", "keydown", "focus"]) addEventListener(sign, listenIfSeen, { passive: true });
   document.addEventListener("visibilitychange", () => {
     listenIfSeen();
     if (document.hidden) return;

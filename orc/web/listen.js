@@ -29,12 +29,16 @@ heard.subscribe((id) => {
 let resting = "";
 
 function rest() {
-  if (!document.hidden || !listening) return;
+  if (document.hidden) pauseListening();
+}
+
+function pauseListening() {
+  if (!listening) return;
   resting = conversationId.value ?? "";
   stopListening();
 }
 
-/** Stop listening while the window is hidden. */
+/** Stop listening while the window is hidden; afterwards, or once a user is at a quiet window, listen again. */
 export function listenIfSeen() {
   if (document.hidden) setTimeout(rest, HIDDEN_MS);
   else if (resting && resting === conversationId.value) listen(resting, true);
@@ -43,6 +47,7 @@ export function listenIfSeen() {
 /** Follow the events of a session. @param {string} id @param {boolean} [isAgain] */
 export async function listen(id, isAgain = false) {
   if (listening) return;
+  resting = "";
   if (document.hidden) listenIfSeen();
   const mine = listening = new AbortController();
   let wait = 500;
@@ -88,7 +93,8 @@ async function showMissed(id) {
 /** @param {string} id @param {string} kind @param {any} data */
 function hear(id, kind, data) {
   if (conversationId.value !== id) return;
-  if (kind.startsWith("document")) onDocumentEvent(kind, data);
+  if (kind === "quiet") pauseListening();
+  else if (kind.startsWith("document")) onDocumentEvent(kind, data);
   else if (kind === "chat_session_title_updated") renamed(data);
   else if (kind === "turn_started") appear(id, data.turn_id, data.seq);
   else if (kind === "critique") judge(data.turn_id, data.citations ?? []);

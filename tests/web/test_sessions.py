@@ -5,10 +5,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from devkit.browser import Program, browsing
 from devkit.doubles.openai_double import ChatRequest, Reply, Script, default_reply
 from devkit.store_pairs import items_here
 from devkit.visits import ANSWERED, Visit
+from orc.api import conversation_events
 from orc.conversations.models import NewTurn, TurnOutcome
 from orc.conversations.turn_log import TurnLog
 from orc_core.infra.sqlite import Database
@@ -177,6 +180,27 @@ async def test_a_hidden_window_leaves_its_connection_to_others(visit: Visit) -> 
     await visit.page.value(SHOW.format("false"))
     await visit.page.until("document.querySelector('.notice')?.textContent.includes('no longer does')")
     visit.page.problems.clear()
+
+
+async def test_a_quiet_window_asks_for_nothing_until_its_user_is_back(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open stream holds a request of the server, and reads the stores."""
+    monkeypatch.setattr(conversation_events, "QUIET_SECONDS", 0.5)
+    await visit.ask("First question?")
+    session = await visit.conversation()
+    streams = (
+        "performance.getEntriesByType('resource').filter((each) => each.name.endsWith('{}/events')).length"
+    )
+    opened = streams.format(session)
+    await visit.page.until(f"{opened} === 1")
+    with visit.client() as client:
+        client.post("/orc", json={"question": "Who asks elsewhere?", "conversation_id": session})
+    await visit.page.value("new Promise((done) => { setTimeout(done, 2000); })")
+    assert await visit.page.value(opened) == 1
+    assert await visit.page.value("document.querySelectorAll('.turn.is-answered').length") == 1
+    await visit.page.value("dispatchEvent(new Event('pointermove'))")
+    await visit.page.until(ANSWERED.format(2))
 
 
 async def test_what_was_typed_goes_along_from_a_session_that_is_deleted_elsewhere(visit: Visit) -> None:

@@ -132,11 +132,12 @@ async def conversation_events(
     trace: TraceIdDep,
     follow: Annotated[bool, Query(description="false: the stream ends after the present state")] = True,
 ) -> Response:
-    """What happens in the conversation, as server-sent events, for half an hour; then connect again.
+    """What happens in the conversation, as server-sent events, for half an hour at most; then connect again.
 
     Each connection begins with the present state: `document` for each document, the title, `turn_started`
     for each running turn, and `snapshot`. Then come `document`, `document_progress`, `document_removed`,
     `chat_session_title_updated`, `turn_started` and `turn_ended`, whichever process or client causes them.
+    After two minutes in which nothing happened, `quiet` ends the stream: connect again when a user looks.
     """
     reader = ConversationReader(app.library, app.log, owner)
     # Before the response begins: an absent conversation is a 404.

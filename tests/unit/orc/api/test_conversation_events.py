@@ -215,6 +215,24 @@ async def test_what_this_process_does_is_shown_without_waiting(
             assert (await renamed).status_code == 200
 
 
+async def test_the_stream_ends_once_it_is_quiet_and_not_while_a_turn_is_running(
+    ann: httpx.AsyncClient, app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await app.worker.drain()
+    monkeypatch.setattr(conversation_events, "FIRST_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(conversation_events, "QUIET_SECONDS", 0.1)
+    turn = await begin(app)
+    async with Watching(app) as watching:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(watching.until("quiet"), 1)
+    async with Watching(app) as watching:
+        await app.log.commit(OWNER, turn.turn_id, turn.attempt, TurnOutcome(answer="It.", result={}))
+        assert (await watching.until("turn_ended"))["status"] == "committed"
+        await watching.until("quiet")
+        with pytest.raises(AssertionError, match="there was no"):
+            await watching.until("document")
+
+
 async def test_a_user_follows_only_so_many_conversations(served: FastAPI, ann: httpx.AsyncClient) -> None:
     begun, leave = asyncio.Queue[int](), asyncio.Event()
 
