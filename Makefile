@@ -47,7 +47,7 @@ FAST = not emulator and not slow
 SYNC = $(UV) sync --frozen $(EXTRAS:%=--extra %) $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run check check-text test-fast test campaigns bench studio trial provision lock vendor clean
+.PHONY: help run check check-text test-fast test campaigns bench studio trial provision package lock vendor clean
 .PHONY: python install install-dev install-functions install-node install-pythons install-studio
 
 help:
@@ -60,6 +60,7 @@ help:
 	@echo "make studio        serve the graph for LangGraph Studio, from a separate environment"
 	@echo "make trial         ask the configured model the shipped questions, and write a report"
 	@echo "make provision     create missing containers, queues and the search index on Azure"
+	@echo "make package       build the wheel and the source archive into dist/"
 	@echo "make lock          resolve the dependencies into uv.lock and requirements.txt; UPGRADE=--upgrade for newer ones"
 	@echo "make vendor        bundle the libraries of the web page from node_modules, after a change of their versions"
 	@echo "make clean         remove what was installed and cached; documents and conversations stay"
@@ -105,6 +106,10 @@ trial: install
 
 provision: install
 	@$(BIN)/python -m orc provision
+
+# The wheel and the source archive, under a name that is free on PyPI.
+package: $(UV)
+	@$(UV) build --out-dir dist
 
 # Azure installs requirements.txt, with pip, which checks its hashes; it is exported from uv.lock.
 lock: $(UV) python

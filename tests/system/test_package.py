@@ -1,0 +1,84 @@
+"""The wheel of `make package`, installed alone: it serves the page and answers, away from the checkout."""
+
+import subprocess
+import sys
+import uuid
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from devkit.shared_data import HANDBOOK, ROOT
+from devkit.system import System, upload
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+OWN_CODE = {"PYTHONPATH": ""}
+"""The tests' own processes find the checkout by this variable; these must not."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    wheel: Path
+    programs: Path
+    """The folder of the environment's programs."""
+
+
+def uv(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "uv", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("package")
+    uv("build", "--quiet", "--out-dir", folder / "dist", ROOT)
+    [wheel] = (folder / "dist").glob("orc_documents-*.whl")
+    assert list((folder / "dist").glob("orc_documents-*.tar.gz"))
+    uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
+    python = folder / "venv" / "bin" / "python"
+    uv("pip", "install", "--quiet", "--python", python, "-r", ROOT / "requirements.txt", wheel)
+    return Installed(wheel, python.parent)
+
+
+@pytest.fixture(scope="module")
+def system(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    python = str(installed.programs / "python")
+    system = System(tmp_path_factory.mktemp("data"), environment=OWN_CODE, python=python)
+    try:
+        system.start()
+        yield system
+    finally:
+        system.stop()
+
+
+def test_the_wheel_takes_no_name_that_others_use(installed: Installed) -> None:
+    names = {name.split("/")[0] for name in zipfile.ZipFile(installed.wheel).namelist()}
+    assert {name for name in names if not name.endswith(".dist-info")} == {"orc", "orc_core", "mcp_server"}
+
+
+def test_the_installed_command_answers_with_a_citation(installed: Installed, tmp_path: Path) -> None:
+    question = "How many days of annual leave does a new employee get?"
+    asked = subprocess.run(
+        [installed.programs / "orc", "ask", HANDBOOK, question],
+        cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert "28 working days" in asked.stdout
+    assert "harbour-handbook.pdf, page 5" in asked.stdout
+
+
+def test_the_installed_server_has_the_page_and_answers(system: System) -> None:
+    page = httpx.get(system.api.removesuffix("api"))
+    assert page.status_code == 200
+    assert "<title>Orc</title>" in page.text
+    conversation = str(uuid.uuid4())
+    with system.client() as client:
+        assert upload(client, conversation, HANDBOOK).status_code == 201
+        asked = {"question": "How many days of annual leave are there?", "conversation_id": conversation}
+        answer = client.post("/orc", json=asked).json()
+    assert "28 working days" in answer["answer"]
+    assert "verified" in str(answer["citations"])
