@@ -21,8 +21,10 @@ RESTORE = "Stop Orc and restore a backup: orc restore FILE --force."
 _RECORDS = "SELECT id, body FROM items_documents WHERE id LIKE 'document:%'"
 _WITHOUT_TEXT = """
 SELECT body ->> 'document_id' FROM items_documents
-WHERE id LIKE 'document:%' AND readable AND body ->> 'pages' !=
-    (SELECT count(*) FROM pages WHERE pages.document_id = body ->> 'document_id')
+WHERE id LIKE 'document:%' AND readable AND body ->> 'pages' != (
+    SELECT count(*) FROM pages
+    WHERE pages.document_id = body ->> 'document_id' AND number <= body ->> 'pages'
+)
 """
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from devkit.shared_data import HANDBOOK
 from orc_core.bootstrap import open_documents
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import SCHEMA_VERSION
@@ -26,7 +27,7 @@ FOLDER = "blobs/acme/ann/c1"
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A backup of two documents."""
+    """A backup of two documents, and of one whose title and author are kept as a further page."""
     folder = tmp_path_factory.mktemp("written")
 
     async def write() -> None:
@@ -35,6 +36,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 source = folder / "source"
                 source.write_text(f"The mooring fee is 410 euros, says {name}. " * 200)
                 await documents.library.upload(Owner("acme", "ann", "c1"), name, source)
+            await documents.library.upload(Owner("acme", "ann", "c1"), HANDBOOK.name, HANDBOOK)
             await documents.worker.drain()
 
     asyncio.run(write())
