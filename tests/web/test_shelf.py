@@ -77,7 +77,7 @@ async def test_many_files_are_one_line_that_opens_their_list(visit: Visit, tmp_p
     await page.until("document.querySelectorAll('.files.is-list .file').length === 1")
     await visit.click(".files.is-list .file button:last-child")
     await page.press("Escape")
-    await page.until("!document.querySelector('.file-list')")
+    await page.until("!document.querySelector('.file-list') && document.activeElement.id === 'files-line'")
     assert (await visit.texts(".files-line"))[0].startswith("9 files")
     await visit.ask("When does the quay open?")
     [turn] = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
