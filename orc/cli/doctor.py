@@ -2,17 +2,21 @@
 
 import asyncio
 import platform
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from rich.console import Console
 from rich.text import Text
 
+from orc import __version__
 from orc.settings import Settings
 from orc_core.infra.data_directory import announced_tools
-from orc_core.infra.settings import doubtful_settings
+from orc_core.infra.settings import MIB, doubtful_settings
 from orc_core.storage.folder import FolderBlobStore
 from orc_core.storage.inspection import Finding, inspect_database, inspect_documents
 
@@ -32,6 +36,8 @@ _ADVICE = {
     " queues are there (`orc provision`).",
     "AI Search": "Check AZURE_SEARCH_ENDPOINT, the role `Search Index Data Contributor`, and that the index"
     " is there (`orc provision`). Until it answers, pages are read through.",
+    "model": "Check ORC_MODEL or ORC_CHAT_MODEL, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT, and the key:"
+    " docs/models.md has a line for each server.",
     "Upstash Vector": "Check UPSTASH_VECTOR_REST_URL and UPSTASH_VECTOR_REST_TOKEN. Until it answers, search"
     " uses words only, and documents wait for their vectors.",
 }
@@ -71,6 +77,8 @@ async def examine(settings: Settings, console: Console) -> bool:
         blobs = FolderBlobStore(settings.blobs_dir)
         findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
     _report(findings, console)
+    for problem in _full_disks(settings):
+        say(Text("--", "yellow"), f" disk: {problem}")
     for warning in doubtful_settings(Settings):
         console.print(f"[yellow]{warning}[/]")
     works = answers and all(state.allows_turns for state in states)
@@ -78,15 +86,26 @@ async def examine(settings: Settings, console: Console) -> bool:
 
 
 def _report_states(states: Sequence["DependencyState"], say: Callable[..., None]) -> None:
-    say(f"Orc on Python {platform.python_version()}")
+    say(f"Orc {__version__} on Python {platform.python_version()}")
     for state in states:
         mark = Text("ok", "green") if state.ok else Text("no", "red")
         say(mark, f" {state.name}: {state.backend}, {state.latency_ms} ms")
-        advice = _ADVICE.get(state.backend.partition(",")[0], "")
+        advice = _ADVICE.get(state.backend.partition(",")[0]) or _ADVICE.get(state.name, "")
         to_do = state.advice if state.ok else f"{state.detail} {advice}"
         for label, text in (("where", state.where), ("to do", to_do)):
             if text:
                 say(f"    {label}: {text}")
+
+
+def _full_disks(settings: Settings) -> list[str]:
+    """What is to be said of a disk that cannot take two uploads of the largest size."""
+    folders = {"documents": settings.data_dir, "temporary folder (TMPDIR)": Path(tempfile.gettempdir())}
+    free = {name: shutil.disk_usage(folder).free for name, folder in folders.items()}
+    return [
+        f"{size // MIB} MB are left for the {name}. An upload that does not fit is refused."
+        for name, size in free.items()
+        if size < 2 * settings.max_upload_bytes
+    ]
 
 
 def _report(findings: Sequence[Finding], console: Console) -> None:

@@ -7,6 +7,7 @@ sections, so that they can be passed on as any of them without a copy.
 import logging
 import os
 import re
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -110,6 +111,16 @@ class StorageSettings(Section):
     upstash_vector_rest_token: SecretStr | None = Field(
         None, description="token of the index in Upstash Vector, which allows writing"
     )
+
+    @field_validator("azure_cosmos_key", "azure_storage_key", mode="after")
+    @classmethod
+    def _is_base64(cls, key: SecretStr | None) -> SecretStr | None:
+        # Azure's libraries decode it with each request, and then fail with a traceback.
+        try:
+            b64decode(key.get_secret_value() if key else "", validate=True)
+        except ValueError as exc:
+            raise ValueError("this is no key: copy it whole, with the = at its end") from exc
+        return key
 
     @field_validator("scope_signing_key", mode="after")
     @classmethod

@@ -411,6 +411,37 @@ def test_the_doctor_says_that_a_model_cannot_be_sent_pictures(
     assert f"to do: page_images in ORC_ADVANCED has no effect: {why}." in shown
 
 
+def test_the_doctor_names_its_version_and_a_disk_that_is_full(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert orc("doctor").stdout.startswith(f"Orc {__version__} on Python ")
+    assert "disk:" not in orc("doctor").stdout
+    monkeypatch.setenv("ORC_MAX_UPLOAD_BYTES", str(10**15))
+    lines = [line for line in orc("doctor").stdout.splitlines() if line.startswith("--  disk: ")]
+    assert ["documents" in line for line in lines] == [True, False]
+    assert "TMPDIR" in lines[1]
+
+
+@pytest.mark.parametrize("name", ["AZURE_COSMOS_KEY", "AZURE_STORAGE_KEY"])
+def test_a_key_of_azure_that_was_not_copied_whole_is_named(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    monkeypatch.setenv(name, "bm90IHRoZSB3aG9sZSBrZXk")
+    result = orc("doctor")
+    assert result.exit_code == 2
+    assert f"{name}: Value error, this is no key" in result.stderr
+    assert "bm90" not in result.stderr
+
+
+def test_the_doctor_says_which_settings_lead_to_a_model_that_is_away(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    assert "The model cannot be reached. Try again shortly. Check ORC_MODEL" in orc("doctor").stdout
+
+
 def test_the_doctor_lists_deprecated_settings(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SERVER_URL", "http://127.0.0.1:1/mcp")
     monkeypatch.setenv("ORC_TRACES", "true")
