@@ -35,12 +35,13 @@ from orc.api.responses import (
 )
 from orc.api.routes.chat import ClientId, chat_turn
 from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
+from orc.bootstrap import App
 from orc.check_words import summary_words
 from orc.events import Done, Event, Failed, Stopped, Tool
 from orc.problems import problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc_core.errors import INTERNAL, InvalidInput
+from orc_core.errors import INTERNAL, InvalidInput, NotFound
 from orc_core.models import Usage
 
 router = APIRouter(tags=["openai"])
@@ -63,18 +64,9 @@ _COMPLETED = {
         EVENT_STREAM: {"schema": {"type": "string"}, "example": "data: [DONE]\n\n"},
     },
 }
-_LISTED: Json = {
-    "content": {
-        "application/json": {
-            "example": {
-                "object": "list",
-                "data": [
-                    {"id": MODEL, "object": "model", "created": _CREATED, "owned_by": "orc", "name": MODEL}
-                ],
-            }
-        }
-    }
-}
+_ONE: Json = {"id": MODEL, "object": "model", "created": _CREATED, "owned_by": "orc", "name": MODEL}
+_LISTED: Json = {"content": {"application/json": {"example": {"object": "list", "data": [_ONE]}}}}
+_LISTED_ONE: Json = {"content": {"application/json": {"example": _ONE}}}
 
 
 _ERROR = {
@@ -104,17 +96,25 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {**known, "content": content} for status, known in responses(400, *statuses).items()}
 
 
+def _models(app: App) -> Iterator[Json]:
+    for family in (MODEL, WITH_SOURCES):
+        for name in (family, *(f"{family}/{name}" for name in app.models.names)):
+            yield {"id": name, "object": "model", "created": _CREATED, "owned_by": "orc", "name": name}
+
+
 @router.get("/models", responses={**_failures(), 200: _LISTED})
 async def models(app: AppDep, _caller: PrincipalDep) -> Json:
     """The models: `orc`, and each configured model behind it."""
-    families = (MODEL, WITH_SOURCES)
-    names = [*families, *(f"{family}/{name}" for family in families for name in app.models.names)]
-    return {
-        "object": "list",
-        "data": [
-            {"id": n, "object": "model", "created": _CREATED, "owned_by": "orc", "name": n} for n in names
-        ],
-    }
+    return {"object": "list", "data": list(_models(app))}
+
+
+@router.get("/models/{model:path}", responses={**_failures(404), 200: _LISTED_ONE})
+async def model_of_name(model: str, app: AppDep, _caller: PrincipalDep) -> Json:
+    """One of the models."""
+    for known in _models(app):
+        if known["id"] == model:
+            return known
+    raise NotFound(f"There is no model {model}. GET /v1/models lists them.")
 
 
 @router.post("/chat/completions", responses={**_failures(404, 409, 413, 415, 429, 504, 507), 200: _COMPLETED})
@@ -156,6 +156,16 @@ async def chat_completions(
             return response
         case ending:
             return JSONResponse(writing.whole(writing.completion(ending)), headers=headers)
+
+
+@router.get("/{other:path}", include_in_schema=False)
+@router.post("/{other:path}", include_in_schema=False)
+async def not_offered(other: str, request: Request) -> None:
+    """Says what to use instead of a part of OpenAI's interface that is not here."""
+    raise NotFound(
+        f"Orc has no {request.method} /v1/{other}. Use /v1/chat/completions: SDKs that prefer /v1/responses"
+        " have a setting for it. Files go to /api/conversations/{id}/documents."
+    )
 
 
 def _chat_request(body: CompletionRequest, session: str | None) -> ChatRequest:

@@ -58,6 +58,7 @@ TABLE: dict[str, Entry] = {
     "GET /api/ready": Entry(Of.EVERYBODY, 503),  # there is no tools server here
     "GET /api/me": Entry(Of.CALLERS, 200),
     "GET /v1/models": Entry(Of.CALLERS, 200),
+    "GET /v1/models/{model}": Entry(Of.CALLERS, 200, "/v1/models/orc"),
     "POST /v1/chat/completions": Entry(Of.CALLERS, 200, options=COMPLETION),
     "GET /api/conversations": Entry(
         Of.CALLERS, 200, "/api/conversations?context_id={context_id}&q={conversation_id}"

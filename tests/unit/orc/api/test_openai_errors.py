@@ -70,6 +70,21 @@ async def test_errors_have_the_form_of_openai(
     assert (response.status_code, kind_of(response)) == (status, kind)
 
 
+@pytest.mark.parametrize("path", ["responses", "embeddings", "files", "audio/speech"])
+async def test_what_is_not_offered_says_what_to_use(client: httpx.AsyncClient, path: str) -> None:
+    response = await client.post(f"/v1/{path}", json={"model": "orc", "input": "Hello"})
+    assert response.status_code == 404
+    assert f"no POST /v1/{path}. Use /v1/chat/completions" in response.json()["error"]["message"]
+
+
+async def test_each_listed_model_is_found_by_its_name_and_no_other(client: httpx.AsyncClient) -> None:
+    listed = (await client.get("/v1/models")).json()["data"]
+    assert len(listed) > 2
+    assert [(await client.get(f"/v1/models/{each['id']}")).json() for each in listed] == listed
+    unknown = await client.get("/v1/models/orc/gpt-9")
+    assert (unknown.status_code, kind_of(unknown)) == (404, "not_found_error")
+
+
 async def test_a_body_that_is_too_long_is_refused_in_that_form(client: httpx.AsyncClient) -> None:
     content = b" " * (MAX_COMPLETION_BYTES + 1)
     response = await client.post("/v1/chat/completions", content=content, headers=JSON)
