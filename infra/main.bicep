@@ -41,8 +41,17 @@ param retentionDays int = 0
 @minValue(1)
 param concurrencyPerInstance int = 16
 
-@description('Web pages that may upload to the signed addresses that the API hands out.')
-param uploadOrigins array = []
+@description('Instances of the API at most, and how many of them never sleep: after a pause, a first question waits seconds.')
+@minValue(1)
+param maximumInstances int = 40
+@minValue(0)
+param alwaysReadyInstances int = 0
+
+@description('Further settings of both apps: a JSON object of names and texts, in base64.')
+param appSettings string = base64('{}')
+
+@description('Web pages that may upload to the signed addresses that the API hands out, with commas in between.')
+param uploadOrigins string = ''
 
 @secure()
 @description('Of Google Programmable Search, which takes no new customers and ends on 1 January 2027. Empty: not used.')
@@ -104,7 +113,7 @@ module storage 'modules/storage.bicep' = {
     token: token
     apiPrincipalId: identities.outputs.apiPrincipalId
     toolsPrincipalId: identities.outputs.toolsPrincipalId
-    uploadOrigins: uploadOrigins
+    uploadOrigins: empty(uploadOrigins) ? [] : split(uploadOrigins, ',')
   }
 }
 
@@ -150,8 +159,9 @@ module models 'modules/models.bicep' = {
   }
 }
 
-// Settings of both apps. Their names are those of docs/configuration.md.
-var shared = {
+// Settings of both apps. Their names are those of docs/configuration.md. What operators add or change is in
+// appSettings: a provision replaces what was set in the portal.
+var own = {
   AZURE_COSMOS_ENDPOINT: cosmos.outputs.endpoint
   AZURE_STORAGE_ACCOUNT_URL: storage.outputs.blobEndpoint
   AZURE_SEARCH_ENDPOINT: search.outputs.endpoint
@@ -165,6 +175,7 @@ var shared = {
   // A message per lease comes up while a long job goes on: fewer of them, for a longer wait after a crash.
   ORC_ADVANCED: '{"ingestion_lease_seconds": 30}'
 }
+var shared = union(own, json(base64ToString(appSettings)))
 var retention = retentionDays == 0 ? {} : { ORC_RETENTION_DAYS: string(retentionDays) }
 
 module present 'modules/present-image.bicep' = if (toolsExist) {
@@ -205,6 +216,8 @@ module api 'modules/api.bicep' = {
     scopeKeyUri: vault.outputs.scopeKeyUri
     authClientId: authClientId
     concurrencyPerInstance: concurrencyPerInstance
+    maximumInstances: maximumInstances
+    alwaysReadyInstances: alwaysReadyInstances
     settings: union(shared, retention, { MCP_SERVER_URL: '${tools.outputs.url}/mcp' })
   }
 }

@@ -10,6 +10,8 @@ param queueEndpoint string
 param scopeKeyUri string
 param authClientId string
 param concurrencyPerInstance int
+param maximumInstances int
+param alwaysReadyInstances int
 param settings object
 
 var identitySettings = {
@@ -68,7 +70,8 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
       runtime: { name: 'python', version: '3.13' }
       scaleAndConcurrency: {
         instanceMemoryMB: 2048
-        maximumInstanceCount: 40
+        maximumInstanceCount: maximumInstances
+        alwaysReady: alwaysReadyInstances == 0 ? [] : [{ name: 'http', instanceCount: alwaysReadyInstances }]
         triggers: { http: { perInstanceConcurrency: concurrencyPerInstance } }
       }
     }

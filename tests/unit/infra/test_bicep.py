@@ -1,5 +1,6 @@
 """The templates fit each other, the code and the promise of no shared keys."""
 
+import base64
 import json
 import re
 from pathlib import Path
@@ -151,7 +152,7 @@ def test_settings_that_are_given_exist() -> None:
 
 
 def test_both_halves_export_what_they_trace_as_the_identities_that_may() -> None:
-    (shared,) = re.findall(r"var shared = \{(.*?)\n\}", MAIN.read_text(), re.DOTALL)
+    (shared,) = re.findall(r"var own = \{(.*?)\n\}", MAIN.read_text(), re.DOTALL)
     assert "ORC_TELEMETRY_EXPORTERS: 'azure'" in shared
     assert "APPLICATIONINSIGHTS_CONNECTION_STRING: monitoring.outputs.connectionString" in shared
     for half in ("api", "tools"):
@@ -199,12 +200,31 @@ def test_models_are_parameters_of_the_environment_with_the_defaults_of_the_templ
         "embeddingCapacity": "ORC_EMBEDDING_CAPACITY",
         "modelLocation": "ORC_MODEL_LOCATION",
         "retentionDays": "ORC_RETENTION_DAYS",
+        "concurrencyPerInstance": "ORC_CONCURRENCY",
+        "maximumInstances": "ORC_MAXIMUM_INSTANCES",
+        "alwaysReadyInstances": "ORC_ALWAYS_READY_INSTANCES",
+        "uploadOrigins": "ORC_UPLOAD_ORIGINS",
     }.items():
         assert given[name]["value"] == f"${{{variable}={defaults[name]}}}"
     # azd keeps outputs in the environment: a stored model without its version would meet a newer default.
     stored = outputs(MAIN)
     for model in ("ORC_CHAT_MODEL", "ORC_EMBEDDING_MODEL"):
         assert {model, f"{model}_VERSION"} <= stored
+
+
+def test_settings_of_operators_reach_both_apps_with_every_provision() -> None:
+    """A provision replaces the settings of an app as a whole: what was set in the portal is gone."""
+    given = json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"]
+    [default] = re.findall(r"\$\{ORC_APP_SETTINGS=(.*)\}$", given["appSettings"]["value"])
+    assert json.loads(base64.b64decode(default)) == {}
+    main = MAIN.read_text()
+    assert "param appSettings string = base64('{}')" in main
+    # Theirs come last: they change ours too.
+    assert "var shared = union(own, json(base64ToString(appSettings)))" in main
+    assert re.findall(r"^    settings: (.*)$", main, re.M) == [
+        "shared",
+        "union(shared, retention, { MCP_SERVER_URL: '${tools.outputs.url}/mcp' })",
+    ]
 
 
 def test_hooks_need_what_the_documentation_asks_for() -> None:
