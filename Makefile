@@ -108,8 +108,8 @@ provision: install
 	@$(BIN)/python -m orc provision
 
 # The wheel and the source archive, under a name that is free on PyPI.
-package: $(UV)
-	@$(UV) build --out-dir dist
+package: $(UV) python
+	@$(UV) build --python "$(PYTHON)" --out-dir dist
 
 # Azure installs requirements.txt, with pip, which checks its hashes; it is exported from uv.lock.
 lock: $(UV) python

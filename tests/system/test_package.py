@@ -35,7 +35,7 @@ def uv(*arguments: str | Path) -> None:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     folder = tmp_path_factory.mktemp("package")
-    uv("build", "--quiet", "--out-dir", folder / "dist", ROOT)
+    uv("build", "--quiet", "--python", sys.executable, "--out-dir", folder / "dist", ROOT)
     [wheel] = (folder / "dist").glob("orc_documents-*.whl")
     assert list((folder / "dist").glob("orc_documents-*.tar.gz"))
     uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
