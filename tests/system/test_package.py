@@ -1,5 +1,6 @@
 """The wheel of `make package`, installed alone: it serves the page and answers, away from the checkout."""
 
+import os
 import subprocess
 import sys
 import uuid
@@ -28,7 +29,10 @@ class Installed:
 
 def uv(*arguments: str | Path) -> None:
     command = [sys.executable, "-m", "uv", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # As the Makefile does, and with all authorities: the tests' own processes know one.
+    environment = {name: value for name, value in os.environ.items() if name != "SSL_CERT_FILE"}
+    environment |= {"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
