@@ -194,6 +194,7 @@ async def test_the_beginning_of_a_partition_finds_what_is_below_it(items: Items)
     assert len(await items.query([])) == 3
 
 
+@pytest.mark.slow
 async def test_an_item_expires_by_its_time_to_live(items: Items) -> None:
     await items.write(ADA, create({"id": "a", "n": 1, "ttl": 1}), create({"id": "b", "n": 1}))
     known = await version(items, "a")

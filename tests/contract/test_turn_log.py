@@ -1151,6 +1151,7 @@ async def test_questions_during_deletions_are_stored_completely_or_refused(
     assert await items.query(OWNER.key) == []
 
 
+@pytest.mark.slow
 async def test_turns_expire_if_a_retention_is_set(items: Items) -> None:
     log = TurnLog(items, retention_seconds=4)
     await ask_briefly(log, "k")

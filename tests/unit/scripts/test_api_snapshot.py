@@ -12,6 +12,8 @@ import pytest
 
 from scripts.api_snapshot import current_document, differences, snapshot, without_prose
 
+pytestmark = pytest.mark.slow
+
 Json = Any
 ASK = "/api/orc"
 

@@ -113,6 +113,7 @@ def test_the_judge_of_a_trial_is_measured_once_and_may_then_read_answers(
     assert len(double.requests) == asked
 
 
+@pytest.mark.slow
 def test_a_file_without_labelled_claims_is_named(double: OpenAIDouble, folder: Path, tmp_path: Path) -> None:
     double.responder = lambda _: Reply(text="No. [S1]")
     file = folder / "questions.jsonl"

@@ -557,6 +557,7 @@ async def test_an_error_of_the_first_attempt_fails_the_turn() -> None:
         await asked(searching(ScriptedTexts([DOWN])))
 
 
+@pytest.mark.slow
 async def test_a_second_retrieval_ends_at_its_deadline() -> None:
     class Slow(FakeTools):
         async def call(self, *args: Any, **how: Any) -> dict[str, Any]:

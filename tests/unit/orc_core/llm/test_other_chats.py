@@ -17,7 +17,9 @@ from orc_core.llm.factory import build_chat_model
 from orc_core.llm.tokens import TokenCounter
 from tests.unit.orc_core.conftest import MakeSettings, OpenFor
 
-pytestmark = [  # of google-genai
+pytestmark = [
+    pytest.mark.slow,  # the imports
+    # Of google-genai:
     pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
