@@ -13,6 +13,11 @@ const bundles = {
       from "@preact/signals";
     export { Lexer } from "marked";
   `,
+  // Loaded once an answer has a formula.
+  "math.js": `
+    import temml from "temml";
+    export const render = temml.render;
+  `,
 };
 
 for (const [name, contents] of Object.entries(bundles)) {
@@ -28,7 +33,7 @@ for (const [name, contents] of Object.entries(bundles)) {
   });
 }
 
-const packages = ["preact", "@preact/signals", "@preact/signals-core", "marked"];
+const packages = ["preact", "@preact/signals", "@preact/signals-core", "marked", "temml"];
 const licences = packages.map((name) => {
   const folder = join("node_modules", name);
   const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

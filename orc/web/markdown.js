@@ -3,10 +3,10 @@ import { save } from "./api.js";
 import { number, t } from "./i18n.js";
 import { IconButton } from "./parts.js";
 import { copy, notify, report } from "./store.js";
-import { Component, h, Lexer } from "./vendor/ui.js";
+import { Component, h, Lexer, useEffect, useRef } from "./vendor/ui.js";
 
-/** @import { Child, Token, Tokens } from "./vendor/ui.js" */
-/** @import { ChildAt, Citation, Place } from "./types/page.js" */
+/** @import { Child, MarkedOptions, Token, Tokens } from "./vendor/ui.js" */
+/** @import { ChildAt, Citation, Place, Ref } from "./types/page.js" */
 
 const OPEN = "\uE000";
 const CLOSE = "\uE001";
@@ -23,6 +23,15 @@ const BROKEN_LINK = /(?:! )?\[([^\][\n]{1,400})\] \(`((?:https?|mailto):[^`\n]{1
 const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 /** They change the direction of text, or cannot be seen. */
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
+
+/** What stands between dollar signs is a formula only if TeX is in it: two amounts have none. */
+const FORMULA_FORMS = [
+  { is: /^\\\(([^]{1,2000}?)\\\)/, wide: false },
+  { is: /^\\\[([^]{1,2000}?)\\\]/, wide: true },
+  { is: /^\$\$([^$]{1,2000})\$\$/, wide: true },
+  { is: /^\$(?=\S)([^$\n]{0,200}[\\^_={][^$\n]{0,200})(?<=\S)\$(?!\d)/, wide: false },
+];
+const FORMULA_START = /\\[([]|\$/;
 
 /** The source with a placeholder for each mark, which `blocks` fills. @param {string} text @param {Place[]} marks in UTF-16 units, in order */
 export function withPlaces(text, marks) {
@@ -121,11 +130,46 @@ class Block extends Component {
   }
 }
 
+/** @param {string} source @returns {Token | undefined} */
+function formulaOf(source) {
+  for (const { is, wide } of FORMULA_FORMS) {
+    const found = is.exec(source);
+    // Marks of citations are no TeX.
+    if (found?.[1]?.trim() && !found[0].includes(OPEN)) return { type: "formula", raw: found[0], text: found[1], wide };
+  }
+}
+
+/** @param {string} source */
+const formulaStart = (source) => {
+  const at = source.search(FORMULA_START);
+  return at < 0 ? undefined : at;
+};
+
+/** For the lexer: a formula of its own lines, and one within a line. */
+const FORMULAS = /** @type {MarkedOptions["extensions"]} */ (/** @type {unknown} */ ({
+  inline: [formulaOf], startInline: [formulaStart],
+  block: [(/** @type {string} */ source) => (/^(\\\[|\$\$)/.test(source) ? formulaOf(source) : undefined)], startBlock: [],
+  childTokens: {}, renderers: {},
+}));
+
+/** @param {{tex: string, wide: boolean, raw: string}} properties */
+function Formula({ tex, wide, raw }) {
+  const place = /** @type {Ref<HTMLSpanElement>} */ (useRef(null));
+  useEffect(() => {
+    import("./vendor/math.js").then(({ render }) => {
+      const drawn = document.createElement("span");
+      render(tex, drawn, { displayMode: wide, throwOnError: true, maxSize: [20, 400] });
+      place.current?.replaceChildren(...drawn.childNodes);
+    }).catch(() => {}); // What is no TeX stays as it was written.
+  }, [tex]);
+  return h("span", { ref: place, class: `formula${wide ? " is-wide" : ""}`, dir: "ltr" }, raw);
+}
+
 /** @param {string} source @param {ChildAt} place @returns {Child[]} */
 function formatted(source, place) {
   if (DEEP.test(source) || source.split(EMPHASIS, MOST_EMPHASIS + 1).length > MOST_EMPHASIS) return plain(source, place);
   try {
-    return all(new Lexer({ gfm: true }).lex(source), place);
+    return all(new Lexer({ gfm: true, extensions: FORMULAS }).lex(source), place);
   } catch {
     return plain(source, place);
   }
@@ -165,6 +209,7 @@ function node(token, place) {
     case "image": return text(known.text || known.raw, place);
     case "text": return token.tokens ? all(token.tokens, place) : text(known.text, place);
     case "escape": return text(known.text, place);
+    case "formula": return h(Formula, { key: token.raw, tex: known.text, wide: known.wide, raw: token.raw });
     case "checkbox": return known.checked ? "☑ " : "☐ ";
     default: return text(token.raw, place);
   }

@@ -289,6 +289,59 @@ async def test_the_page_itself_makes_no_link_of_a_dangerous_address(visit: Visit
     assert "a (javascript:alert(1))" in text
 
 
+FORMULAS = r"""The area is \(A = \pi r^2\), and the energy is \[ E = mc^2 \]
+
+$$
+\begin{aligned} a &= b \\ c &= d \end{aligned}
+$$
+
+Inline $x_1^2 < y$. Prices: $5 and $10, US$5 or A$6. Broken: \(\frac{a\).
+"""
+
+
+async def test_formulas_are_drawn_and_amounts_are_not(visit: Visit) -> None:
+    visit.model.script = Script(text=FORMULAS)
+    await visit.ask("What is the area?")
+    page = visit.page
+    await page.until("document.querySelectorAll('.text math').length === 4")
+    texts = await page.value("[...document.querySelectorAll('.text math')].map((each) => each.textContent)")
+    assert [text.replace("\u2062", "").strip() for text in texts] == ["A=πr2", "E=mc2", "a=bc=d", "x12<y"]
+    wide = "[...document.querySelectorAll('.text math')].map((each) => each.getAttribute('display'))"
+    assert await page.value(wide) == [None, "block", "block", None]
+    shown = " ".join((await visit.texts(".turn .text"))[0].split())
+    assert "Prices: $5 and $10, US$5 or A$6. Broken: \\(\\frac{a\\)." in shown
+    assert page.problems == []
+
+
+HOSTILE_FORMULAS = (
+    r"\(\href{javascript:alert(1)}{x}\)", r"\(\url{https://evil.example}\)", r"\(\class{notice}{x}\)",
+    r"\(\includegraphics{https://evil.example/pixel.png}\)", r"\(\style{position:fixed; inset:0}{x}\)",
+    r"\(\def\a{\a\a}\a\)", r"\(" + "{" * 900 + "x" + "}" * 900 + r"\)", r"\(\rule{9999em}{9999em}\)",
+)  # fmt: skip
+
+
+async def test_a_formula_brings_no_link_no_picture_and_no_style_of_its_choice(visit: Visit) -> None:
+    drawn = """(async (sources) => {
+      const base = document.documentElement.dataset.base;
+      const [{ blocks }, { render }] = await Promise.all(
+        [import(base + "markdown.js"), import(base + "vendor/ui.js"), import(base + "vendor/math.js")]);
+      const place = document.createElement("div");
+      document.body.append(place);
+      const began = performance.now();
+      render(blocks(`${sources.join("\\n\\n")}\\n\\n\\\\(x^2\\\\)`, () => null), place);
+      while (!place.querySelector("msup")) await new Promise(requestAnimationFrame);
+      const taken = performance.now() - began;
+      const of = (selector) => place.querySelectorAll(selector).length;
+      const heights = [...place.querySelectorAll("*")].map((each) => each.getBoundingClientRect().height);
+      place.remove();
+      const counts = [of("[href]"), of("[src]"), of(".notice"), of("[style*=fixed]")];
+      return [...counts, Math.max(...heights) < 2000, taken < 5000];
+    })(SOURCES)"""
+    seen = await visit.page.value(drawn.replace("SOURCES", json.dumps(HOSTILE_FORMULAS)))
+    assert seen == [0, 0, 0, 0, True, True]
+    assert visit.page.problems == []
+
+
 async def test_a_block_that_cannot_be_drawn_takes_no_other_with_it(visit: Visit) -> None:
     drawn = """(async (sources) => {
       const base = document.documentElement.dataset.base;

@@ -19,4 +19,4 @@ export {
 } from "@preact/signals";
 export type { ReadonlySignal, Signal } from "@preact/signals";
 export { Lexer } from "marked";
-export type { Token, Tokens } from "marked";
+export type { MarkedOptions, Token, Tokens } from "marked";
