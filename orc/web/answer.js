@@ -4,7 +4,7 @@ import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
 import { Proposals } from "./proposals.js";
-import { answering, draft, edit, isRunning, newest, objectionsOf, openSource, setDraft } from "./session.js";
+import { answering, draft, earlierVersions, edit, isRunning, newest, objectionsOf, openSource, setDraft } from "./session.js";
 import { copy, me, moreOf, online, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
@@ -318,7 +318,9 @@ function Budget({ parts }) {
 
 /** @param {{turn: Signal<TurnView>, index: number, live: boolean}} properties */
 export function Turn({ turn, live }) {
-  const now = turn.value;
+  const [back, setBack] = useState(0);
+  const earlier = earlierVersions(turn.value);
+  const now = (back && earlier.at(-back)) || turn.value;
   const running = isRunning(now.state);
   const notices = now.state === "answered" ? cautions(now) : [];
   const covered = now.metadata?.contexts;
@@ -333,12 +335,21 @@ export function Turn({ turn, live }) {
       missed > 0 && h(Note, { kind: "left" }, t("contexts.left_out", { n: missed })),
       running && h(Status, { turn }),
       now.text && h(Text, { turn: now }),
-      h(Trouble, { turn }),
+      !back && h(Trouble, { turn }),
       !running && h(SourcesLine, { turn: now }),
       now.state === "answered" && h(Proposals, { turn: now }),
       now.state === "answered" && h(Why, { turn: now }),
-      !running && h(Actions, { turn }), h(Comment, { turn }),
+      earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove: (by) => setBack(back - by) }),
+      !running && !back && [h(Actions, { turn }), h(Comment, { turn })],
       live && !running && h(Suggestions, { texts: now.suggestions })));
+}
+
+/** @param {{at: number, all: number, onMove: (by: number) => void}} properties */
+function Versions({ at, all, onMove }) {
+  return h("p", { class: "versions", role: "group", "aria-label": t("turn.versions") },
+    h("button", { type: "button", class: "quiet", "aria-label": t("turn.version.earlier"), disabled: at === 0, onClick: () => onMove(-1) }, "‹"),
+    h("span", { role: "status" }, t("turn.version", { n: at + 1, all })),
+    h("button", { type: "button", class: "quiet", "aria-label": t("turn.version.later"), disabled: at === all - 1, onClick: () => onMove(1) }, "›"));
 }
 
 /** @param {{turn: Signal<TurnView>}} properties */

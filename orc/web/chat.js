@@ -3,7 +3,7 @@ import { ApiError, get, send } from "./api.js";
 import { forgetFiles } from "./files.js";
 import { t } from "./i18n.js";
 import { answering, asked, change, contexts, conversationId, earlierBefore, editAgain, endEdit, giveBack, heard, known, later, leaveGone,
-  loadChoices, loading, model, newest, path, pictures, refused, replacing, setDraft, settle, show, stored, title, toolsChosen, turns, view } from "./session.js";
+  inOrder, latest, loadChoices, loading, model, newest, path, pictures, refused, replacing, setDraft, settle, show, title, toolsChosen, turns, versions, view } from "./session.js";
 import { go, keep, kept, notify, place, report, said } from "./store.js";
 import { follow } from "./stream.js";
 import { batch, signal } from "./vendor/ui.js";
@@ -57,7 +57,8 @@ export async function loadTurns(id) {
     const fresh = turns.value.filter(({ value }) => !value.turnId || value.seq > last);
     batch(() => {
       title.value = found.title ?? "";
-      turns.value = [...found.turns.filter((each) => !each.replaced_by).map((each) => signal(stored(each))), ...fresh];
+      versions.clear();
+      turns.value = [...inOrder(latest(found.turns)), ...fresh];
       earlierBefore.value = found.earlier_before_seq ?? null;
       later.value = false;
     });
@@ -84,8 +85,7 @@ export async function loadEarlier() {
     const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=${WINDOW}&before_seq=${before}`));
     if (conversationId.value !== id) return;
     batch(() => {
-      const fresh = found.turns.filter((each) => !each.replaced_by).map((each) => signal(stored(each)));
-      const all = [...fresh, ...turns.value];
+      const all = inOrder([...latest(found.turns), ...turns.value]);
       later.value = later.value || all.length > MOST_TURNS;
       turns.value = all.slice(0, MOST_TURNS);
       earlierBefore.value = found.earlier_before_seq ?? null;

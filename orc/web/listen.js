@@ -2,7 +2,7 @@
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { loadTurns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments } from "./files.js";
-import { change, conversationId, heard, isRunning, later, leaveGone, path, stored, turns } from "./session.js";
+import { change, conversationId, heard, isRunning, later, leaveGone, path, show, stored, turns } from "./session.js";
 import { loadMe, online, report, signedOut } from "./store.js";
 import { follow, LONGEST_WAIT, renamed } from "./stream.js";
 import { signal } from "./vendor/ui.js";
@@ -124,7 +124,7 @@ async function appear(id, turnId, seq) {
     if (!fresh || fresh.replaced_by || isShown()) return;
     const known = find();
     const turn = known ?? signal(stored(fresh));
-    if (!known) turns.value = [...turns.value.filter((each) => each.value.turnId !== fresh.replaces), turn];
+    if (!known) show(turn);
     else if (stored(fresh).state !== known.value.state) turn.value = { ...stored(fresh), key: known.value.key };
     if (turn.value.state === "elsewhere") follow(turn);
   } catch (error) {

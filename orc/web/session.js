@@ -52,6 +52,28 @@ export const refused = signal(null);
 const replaced = new Map();
 
 export const answering = computed(() => turns.value.find((each) => isRunning(each.value.state)) ?? null);
+/** Earlier versions of turns, by their ids. @type {Map<string, TurnView>} */
+export const versions = new Map();
+
+/** The versions before this one, from the first one on. @param {TurnView} turn */
+export function earlierVersions(turn) {
+  const found = [];
+  for (let at = versions.get(turn.replaces ?? ""); at; at = versions.get(at.replaces ?? "")) found.unshift(at);
+  return found;
+}
+
+/** Turns in order: a version is in the place of the first one. @param {Signal<TurnView>[]} all */
+export const inOrder = (all) => all.sort((one, other) => placeOf(one.value) - placeOf(other.value));
+
+/** A turn that the API has not taken yet is the last one. @param {TurnView} turn */
+const placeOf = (turn) => earlierVersions(turn)[0]?.seq || turn.seq || Infinity;
+
+/** Stored turns as they are shown; versions that others replaced are kept for them. @param {StoredTurn[]} found */
+export function latest(found) {
+  for (const each of found) if (each.replaced_by) versions.set(each.turn_id, stored(each));
+  return found.filter((each) => !each.replaced_by).map((each) => signal(stored(each)));
+}
+
 /** The turn asked last from here: it gets the height of the window. */
 export const newest = signal("");
 
@@ -192,8 +214,11 @@ const problemOf = (code, detail) => ({
 export function show(turn) {
   const { key, replaces } = turn.value;
   const old = turns.value.find((each) => replaces && each.value.turnId === replaces);
-  if (old) replaced.set(key, old);
-  turns.value = [...turns.value.filter((each) => each !== old), turn];
+  if (old) {
+    replaced.set(key, old);
+    versions.set(old.value.turnId ?? "", old.value);
+  }
+  turns.value = old ? turns.value.map((each) => (each === old ? turn : each)) : [...turns.value, turn];
 }
 
 /** Undo a question that the API did not take. @param {Signal<TurnView>} turn @param {Problem | null} problem @param {number} [until] */
@@ -204,7 +229,7 @@ export function giveBack(turn, problem, until = 0) {
   batch(() => {
     change(turn, { state: "refused", retryAt: null });
     const others = turns.value.filter((each) => each !== turn);
-    turns.value = old ? [...others, old].sort((a, b) => a.value.seq - b.value.seq) : others;
+    turns.value = old ? inOrder([...others, old]) : others;
     refused.value = problem && { problem, until };
     if (old && question !== old.value.question) edit(old.value);
     if (!old || replacing.value) setDraft(!old && draft.value ? `${question}\n\n${draft.value}` : question);
@@ -229,7 +254,7 @@ export function leaveGone(id) {
 /** The turn whose sources are shown. */
 export const shownTurn = computed(() => {
   const { view: shown, turn } = place.value;
-  return shown === "session" && turn ? turns.value.find((each) => each.value.turnId === turn)?.value ?? null : null;
+  return shown === "session" && turn ? turns.value.find((each) => each.value.turnId === turn)?.value ?? versions.get(turn) ?? null : null;
 });
 
 /** Show the page of a citation, or all sources of the turn. @param {TurnView} turn @param {number | null} index */

@@ -1,6 +1,7 @@
 """What becomes of a question that is not sent yet, or that the API does not take."""
 
 import asyncio
+import itertools
 import json
 import re
 from pathlib import Path
@@ -159,6 +160,43 @@ async def test_a_refused_edit_leaves_the_earlier_answer(visit: Visit) -> None:
     await page.value("document.querySelectorAll('.turn [aria-label=\"Answer again\"]')[0].click()")
     await page.until("document.querySelectorAll('.turn').length === 2")
     assert await page.value(BOX) == "A draft"
+
+
+async def test_an_edited_question_keeps_its_place_and_its_earlier_versions(visit: Visit) -> None:
+    page = visit.page
+    numbers = itertools.count(1)
+    visit.model.responder = lambda asked: Reply(text=f"Hello number {next(numbers)}!")
+    for number, words in enumerate(("First question", "Second question", "Third question"), 1):
+        await visit.ask(words, answers=number)
+    for change in (" changed", " twice"):
+        await page.value(f"{EDIT}[0].click()")
+        await visit.write(change)
+        await page.press("Enter")
+        await page.until(
+            f"document.querySelector('.turn.is-answered .question').textContent.includes('{change}')"
+        )
+    order = ["First question changed twice", "Second question", "Third question"]
+    assert await visit.texts(".turn .question p") == order
+    newest = (await visit.texts(".turn .text"))[0]
+    earlier, later = (
+        f"document.querySelector('[aria-label=\"{way} version\"]')" for way in ("Earlier", "Later")
+    )
+    for _ in range(2):  # and after a reload
+        assert await visit.texts(".versions span") == ["3 of 3"]
+        await page.value(f"{earlier}.click()")
+        await page.value(f"{earlier}.click()")
+        await page.until("document.querySelector('.versions span').textContent === '1 of 3'")
+        assert (await visit.texts(".turn .question p"))[0] == "First question"
+        assert (await visit.texts(".turn .text"))[0] != newest
+        assert await page.value(f"[{earlier}.disabled, {later}.disabled]") == [True, False]
+        assert await page.value("document.querySelectorAll('.turn')[0].querySelector('.actions')") is None
+        await page.value(f"{later}.click()")
+        await page.value(f"{later}.click()")
+        await page.until("document.querySelector('.turn .text')")
+        assert (await visit.texts(".turn .text"))[0] == newest
+        await page.reload()
+        await page.until(ANSWERED.format(3))
+        assert await visit.texts(".turn .question p") == order
 
 
 async def test_a_question_survives_a_reload_before_the_api_had_it(visit: Visit) -> None:
