@@ -336,7 +336,7 @@ export function Turn({ turn, live }) {
       running && h(Status, { turn }),
       now.text && h(Text, { turn: now }),
       !back && h(Trouble, { turn }),
-      !running && h(SourcesLine, { turn: now }),
+      !running && h(SourcesLine, { turn: now }), h("ul", { class: "on-paper" }, pagesOf(now.citations).map(({ number: n, citation }) => h("li", { key: n }, `${n}. ${pageOf(citation)}`))),
       now.state === "answered" && h(Proposals, { turn: now }),
       now.state === "answered" && h(Why, { turn: now }),
       earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove: (by) => setBack(back - by) }),

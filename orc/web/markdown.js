@@ -159,6 +159,7 @@ function Formula({ tex, wide, raw }) {
     import("./vendor/math.js").then(({ render }) => {
       const drawn = document.createElement("span");
       render(tex, drawn, { displayMode: wide, throwOnError: true, maxSize: [20, 400] });
+      for (const each of drawn.querySelectorAll("mi")) each.classList.toggle("is-letter", each.textContent?.length === 1);
       place.current?.replaceChildren(...drawn.childNodes);
     }).catch(() => {}); // What is no TeX stays as it was written.
   }, [tex]);

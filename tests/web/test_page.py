@@ -1,11 +1,14 @@
 """The web page in a browser, against the product with a model double."""
 
 import asyncio
+import base64
+import io
 import json
 import time
 from pathlib import Path
 from typing import Any
 
+import pypdf
 import pytest
 
 from devkit.doubles.openai_double import Script
@@ -287,6 +290,27 @@ async def test_the_page_itself_makes_no_link_of_a_dangerous_address(visit: Visit
     links, text = await visit.page.value(drawn.replace("SOURCE", json.dumps(source)))
     assert links == ["https://a.example/fine"]
     assert "a (javascript:alert(1))" in text
+
+
+async def test_a_conversation_is_printed_whole_and_without_buttons(visit: Visit) -> None:
+    page = visit.page
+    await visit.attach(HANDBOOK)
+    visit.model.script = Script(
+        text="Every full-time employee has 28 working days of annual leave [S1].\n\n" * 12
+    )
+    for number in range(1, 5):
+        await visit.ask(f"Question number {number} about leave?", answers=number)
+    printed = (await page.call("Page.printToPDF"))["data"]
+    pages = [each.extract_text() for each in pypdf.PdfReader(io.BytesIO(base64.b64decode(printed))).pages]
+    words = " ".join(" ".join(pages).split())
+    assert len(pages) > 1
+    assert [f"Question number {number} about leave?" in words for number in range(1, 5)] == [True] * 4
+    assert words.count("1. harbour-handbook.pdf, page") == 4
+    for button in await page.value(
+        "[...document.querySelectorAll('button')].map((each) => each.textContent)"
+    ):
+        assert len(button) < 4 or button not in words
+    assert "Ask" not in words and "New session" not in words
 
 
 FORMULAS = r"""The area is \(A = \pi r^2\), and the energy is \[ E = mc^2 \]
