@@ -26,8 +26,6 @@ BUSY_TIMEOUT_MS = 10_000
 READERS = 4
 SPAN_SECONDS = 0.001
 """A shorter statement gets no separate span in a trace."""
-FEW = 64
-"""Reading this many rows of about a kilobyte by a key takes less time than passing the work to a thread."""
 IN_LIST = "IN (SELECT value FROM json_each(?))"
 """A condition with one parameter: a list as JSON, of any length."""
 SCHEMA_VERSION = 2
@@ -51,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class Database:
-    """Runs functions of a connection off the event loop, and short lookups on it.
+    """Runs functions of a connection off the event loop.
 
     `write` gives its function one transaction that is on disk when it returns; `read` gives a
     consistent snapshot. Connections are opened on first use, one per thread. Any method raises
@@ -64,7 +62,6 @@ class Database:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sqlite-reader")
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
-        self._here: sqlite3.Connection | None = None
 
     async def write(self, work: Work[Result]) -> Result:
         """Run `work` in a new transaction; an exception rolls it back."""
@@ -73,22 +70,6 @@ class Database:
     async def read(self, work: Work[Result]) -> Result:
         """Run `work` on a snapshot; it must not write."""
         return await self._run("read", self._readers, "BEGIN", work)
-
-    async def read_here(self, work: Work[Result | None]) -> Result | None:
-        """Run `work`, which takes a few milliseconds at most, on a snapshot on the event loop.
-
-        None if it returns None, or if it would have to wait.
-        """
-
-        def read(connection: sqlite3.Connection) -> Result | None:
-            connection.execute("BEGIN")
-            try:
-                return work(connection)
-            finally:
-                connection.execute("ROLLBACK")
-
-        await asyncio.sleep(0)  # many reads in a row must let other tasks run
-        return await self._look(read)
 
     async def execute(self, *statements: Statement) -> int:
         """Run statements with their parameters in one transaction; returns the rows changed by the last."""
@@ -101,14 +82,9 @@ class Database:
 
         return await self.write(work)
 
-    async def rows(self, query: str, parameters: Parameters = (), *, few: bool = False) -> list[sqlite3.Row]:
-        """All rows that a query finds. With `few` it reads them on the event loop: at most FEW, by a key."""
-
-        def work(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-            return connection.execute(query, parameters).fetchall()
-
-        found = await self._look(work) if few else None
-        return await self.read(work) if found is None else found
+    async def rows(self, query: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+        """All rows that a query finds."""
+        return await self.read(lambda connection: connection.execute(query, parameters).fetchall())
 
     async def empty_log(self) -> bool:
         """Move the log's content into the file and truncate the log; False if that has to wait.
@@ -146,17 +122,6 @@ class Database:
         await asyncio.to_thread(self._readers.shutdown)
         while self._opened:
             self._opened.pop().close()
-
-    async def _look(self, work: Work[Result | None]) -> Result | None:
-        """The result of `work` on the connection of the event loop; None if it would have to wait."""
-        if self._here is None:
-            with _translated(self.path.parent):
-                self._here = await asyncio.to_thread(self._connect)
-                self._here.execute("PRAGMA busy_timeout = 0")
-        try:
-            return work(self._here)
-        except sqlite3.DatabaseError:  # for example, the file is locked
-            return None
 
     async def _run(self, what: str, pool: ThreadPoolExecutor, begin: str, work: Work[Result]) -> Result:
         with (

@@ -190,13 +190,8 @@ def with_repaired_spelling(question: Question, scope: Sequence[DocumentTerms]) -
     def closest(stem: str, terms: Iterable[str]) -> list[str]:
         return [term for term in (misspelling_of(stem, terms),) if term]
 
-    missing = missing_words(question, scope)
+    missing = [word for word in question.words if not any(document.has(word) for document in scope)]
     return _with_similar(missing, closest, SHARED_START_OF_MISSPELLING, scope)
-
-
-def missing_words(question: Question, scope: Sequence[DocumentTerms]) -> list[str]:
-    """The words of a question that no document has."""
-    return [word for word in question.words if not any(document.has(word) for document in scope)]
 
 
 def with_similar_words(question: Question, scope: Sequence[DocumentTerms]) -> list[DocumentTerms]:

@@ -14,7 +14,6 @@ from orc_core.search.mentions import by_document, documents_meant, naming_words,
 from orc_core.search.postings import (
     DocumentIndex,
     collect_terms,
-    missing_words,
     with_repaired_spelling,
     with_similar_words,
 )
@@ -22,10 +21,6 @@ from orc_core.search.query import Question
 from orc_core.search.statistics import ScopeStatistics
 from orc_core.text.terms import has_digit
 
-BRIEF_WORDS, BRIEF_PASSAGES, BRIEF_PLACES = 30, 1000, 5000
-"""The most words of a question, passages, and places of its words that are ranked on the event loop. A word
-that no document has is compared with many terms.
-"""
 FULL_PAGE_TERMS = 30
 NAME_SHARE = 0.3
 """The weight of words that only say which document is meant, so that its first page does not come first."""
@@ -86,20 +81,6 @@ def rank_passages(
         terms = with_similar_words(question, terms)
     elif weights.spelling:
         terms = with_repaired_spelling(question, terms)
-    return rank_scope(question, ScopeStatistics(terms), top_k, weights)
-
-
-def rank_briefly(
-    question: Question, documents: Sequence[DocumentIndex], top_k: int, weights: Weights = DEFAULT_WEIGHTS
-) -> list[Match] | None:
-    """As `rank_passages`, on the event loop; None, without ranking, if there is too much to rank."""
-    passages = sum(len(document.layout.pages) for document in documents)
-    if question.expansions or len(question.words) > BRIEF_WORDS or passages > BRIEF_PASSAGES:
-        return None
-    terms = collect_terms(question, documents)
-    places = sum(len(found) for document in terms for found in document.positions.values())
-    if places > BRIEF_PLACES or missing_words(question, terms):
-        return None
     return rank_scope(question, ScopeStatistics(terms), top_k, weights)
 
 

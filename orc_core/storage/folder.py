@@ -33,21 +33,14 @@ def _in_thread(work: Callable[Parameters, Result]) -> Callable[Parameters, Corou
 
     @functools.wraps(work)
     async def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        with _translated():
+        try:
             return await asyncio.to_thread(work, *args, **kwargs)
+        except OSError as exc:
+            if (full := exhausted(exc, "the documents", "blobs")) is not None:
+                raise full from exc
+            raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc
 
     return call
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Raise DependencyDown for an OSError inside."""
-    try:
-        yield
-    except OSError as exc:
-        if (full := exhausted(exc, "the documents", "blobs")) is not None:
-            raise full from exc
-        raise DependencyDown("The document store cannot be used right now.", dependency="blobs") from exc
 
 
 # Why files have names and not ids: docs/decisions/files-and-backups.md.
@@ -55,9 +48,8 @@ class FolderBlobStore:
     """Files at root/organization/user/conversation/file; a symbolic link below the root counts as absent.
 
     Files that others put there are blobs too. file_names.py says how parts that some system cannot store,
-    or that differ by case alone, are named on disk. Everything blocking runs in threads, except that one
-    blob is looked up on the event loop if the disk distinguishes upper and lower case. `look` is `lstat` that
-    returns None for a missing file; tests replace it by that of a disk that ignores case.
+    or that differ by case alone, are named on disk. `look` is `lstat` that returns None for a missing file;
+    tests replace it by that of a disk that ignores case.
     """
 
     def __init__(self, root: Path, *, look: Look | None = None) -> None:
@@ -90,11 +82,10 @@ class FolderBlobStore:
         finally:
             staged.unlink(missing_ok=True)
 
-    async def head(self, path: BlobPath) -> BlobProperties | None:
-        if not self._minds_case:
-            return await self._head(path)
-        with _translated():
-            return self._look_up(path)
+    @_in_thread
+    def head(self, path: BlobPath) -> BlobProperties | None:
+        folder = self._folder(path.owner)
+        return None if folder is None else self._look_at(path, folder)
 
     @_in_thread
     def list_in(self, owner: Owner) -> list[BlobProperties]:
@@ -136,14 +127,6 @@ class FolderBlobStore:
         self._make(self._incoming)
         if not os.access(self._incoming, os.W_OK | os.X_OK):
             raise PermissionError(f"{self._incoming} is not writable")
-
-    @_in_thread
-    def _head(self, path: BlobPath) -> BlobProperties | None:
-        return self._look_up(path)
-
-    def _look_up(self, path: BlobPath) -> BlobProperties | None:
-        folder = self._folder(path.owner)
-        return None if folder is None else self._look_at(path, folder)
 
     @_in_thread
     def _file(self, path: BlobPath) -> Path | None:

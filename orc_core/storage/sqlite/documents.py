@@ -25,8 +25,6 @@ CREATE TABLE IF NOT EXISTS page_boxes (
 """
 
 _SELECT = "SELECT number, label, tokens, text FROM pages WHERE document_id = ?"
-FEW_PAGES = 8
-"""Reading this many pages of 20,000 characters takes less time than passing the work to a thread."""
 _COPY = "INSERT INTO pages SELECT ?, number, label, tokens, text FROM pages WHERE document_id = ?"
 _COPY_BOXES = "INSERT INTO page_boxes SELECT ?, number, boxes FROM page_boxes WHERE document_id = ?"
 _DELETE_PAGES = "DELETE FROM pages WHERE document_id = ?"
@@ -54,8 +52,7 @@ class SqlitePageStore:
     async def get(self, document_id: str, numbers: Sequence[int] | None = None) -> list[Page]:
         chosen = "" if numbers is None else f" AND number {IN_LIST}"
         parameters = (document_id,) if numbers is None else (document_id, json.dumps(list(numbers)))
-        few = numbers is not None and len(numbers) <= FEW_PAGES
-        rows = await self._database.rows(f"{_SELECT}{chosen} ORDER BY number", parameters, few=few)
+        rows = await self._database.rows(f"{_SELECT}{chosen} ORDER BY number", parameters)
         return [Page(**dict(row)) for row in rows]
 
     async def boxes(self, document_id: str, number: int) -> bytes:

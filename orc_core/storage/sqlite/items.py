@@ -23,8 +23,6 @@ from orc_core.infra.items import (
 )
 from orc_core.infra.sqlite import IN_LIST, Database
 
-FEW_ITEMS = 16
-"""So many items, of a few kilobytes each, are read on the event loop."""
 OF_EACH = ("version", "written", "expires")
 _EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 
@@ -113,10 +111,7 @@ def adopt(connection: sqlite3.Connection, table: Table) -> None:
 
 
 class SqliteItems:
-    """Items over a table of a database. `clock` returns seconds since the epoch.
-
-    Few items are read on the event loop: that takes less time than passing the work to a thread.
-    """
+    """Items over a table of a database. `clock` returns seconds since the epoch."""
 
     def __init__(self, database: Database, table: Table, clock: Callable[[], float] = time.time) -> None:
         self._database = database
@@ -127,11 +122,11 @@ class SqliteItems:
 
     async def read(self, partition: Partition, item_id: str) -> Item | None:
         query = f"SELECT version, body {self._select} AND {self._owned}"
-        found = await self._read(query, [self._clock(), *partition, item_id], is_brief=True)
+        found = await self._read(query, [self._clock(), *partition, item_id])
         return found[0] if found else None
 
     async def read_some(self, partition: Partition, ids: Sequence[str]) -> list[Item]:
-        return await self.query(partition, Where("id", "in", list(ids)), limit=len(ids))
+        return await self.query(partition, Where("id", "in", list(ids)))
 
     async def query(
         self,
@@ -164,7 +159,7 @@ class SqliteItems:
         if limit is not None:
             query += " LIMIT ?"
             values.append(limit)
-        return await self._read(query, values, fields, is_brief=limit is not None and limit <= FEW_ITEMS)
+        return await self._read(query, values, fields)
 
     async def write(self, partition: Partition, *changes: Change) -> None:
         rows = list(self._statements(partition, changes))
@@ -209,17 +204,14 @@ class SqliteItems:
                 columns = self._table.columns
                 yield f"INSERT {how} INTO {table} ({', '.join(columns)}) VALUES ({places})", (*key, *row)
 
-    async def _read(
-        self, query: str, values: Sequence[object], fields: Sequence[str] = (), *, is_brief: bool
-    ) -> list[Item]:
+    async def _read(self, query: str, values: Sequence[object], fields: Sequence[str] = ()) -> list[Item]:
         def work(connection: sqlite3.Connection) -> list[Item]:
             rows = connection.execute(query, values)
             if fields:
                 return [dict(zip(fields, row, strict=True)) for row in rows]
             return [{**json.loads(body), VERSION: version} for version, body in rows]
 
-        found = await self._database.read_here(work) if is_brief else None
-        return await self._database.read(work) if found is None else found
+        return await self._database.read(work)
 
     def _condition(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition as SQL, and its values."""

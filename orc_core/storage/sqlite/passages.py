@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from orc_core.documents.places import Accessible
-from orc_core.infra.sqlite import FEW, IN_LIST, Database
+from orc_core.infra.sqlite import IN_LIST, Database
 from orc_core.models import Hit, Passage
 from orc_core.names import Owner
 from orc_core.search.candidates import WIDE
@@ -20,7 +20,7 @@ from orc_core.search.postings import (
     integers,
 )
 from orc_core.search.query import Period, Question, parse_question
-from orc_core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_briefly, rank_passages
+from orc_core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_passages
 from orc_core.search.vocabulary import Vocabulary, shipped_vocabularies
 from orc_core.storage.sqlite import places
 
@@ -66,8 +66,6 @@ _COPIED_COLUMNS = {
     "search_terms": "term, positions, headings",
     "search_passages": "ordinal, page, start, end, text, heading",
 }
-FEW_DOCUMENTS = 3
-"""The layouts of this many documents can be read on the event loop."""
 _KEY_OF_DOCUMENT = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -129,8 +127,7 @@ class SqlitePassageIndex:
 
     async def indexed(self, document_ids: Sequence[str]) -> set[str]:
         query = f"SELECT document_id FROM search_documents WHERE document_id {IN_LIST}"
-        ids = json.dumps(list(document_ids))
-        rows = await self._database.rows(query, (ids,), few=len(document_ids) <= FEW)
+        rows = await self._database.rows(query, (json.dumps(list(document_ids)),))
         return {row["document_id"] for row in rows}
 
     async def search(
@@ -144,15 +141,7 @@ class SqlitePassageIndex:
             documents = _open_indexes(connection, document_ids)
             return _hits(documents, rank_passages(question, documents, top_k, self._weights, widened=widened))
 
-        def rank_few(connection: sqlite3.Connection) -> list[Hit] | None:
-            documents = _open_indexes(connection, document_ids)
-            matches = rank_briefly(question, documents, top_k, self._weights)
-            return None if matches is None else _hits(documents, matches)
-
-        found = None
-        if len(document_ids) <= FEW_DOCUMENTS and not widened:
-            found = await self._database.read_here(rank_few)
-        return await self._database.read(rank) if found is None else found
+        return await self._database.read(rank)
 
     async def delete(self, document_id: str) -> None:
         await self._database.write(lambda connection: _delete(connection, document_id))

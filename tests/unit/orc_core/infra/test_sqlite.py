@@ -10,13 +10,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from orc_core.errors import DataNotUsable, DependencyDown, DiskFull, DiskReadOnly
-from orc_core.infra.sqlite import LOG_BYTES, READERS, SCHEMA_VERSION, Database
+from orc_core.infra.sqlite import LOG_BYTES, SCHEMA_VERSION, Database
 
 pytestmark = pytest.mark.slow
 
@@ -132,46 +131,6 @@ async def test_reads_do_not_wait_for_a_write(database: Database) -> None:
     assert await names(database) == ["a"]
 
 
-async def test_few_rows_are_read_while_all_threads_are_busy(database: Database) -> None:
-    await database.write(insert)
-    go_on, query = threading.Event(), "SELECT name FROM items WHERE name = ?"
-    busy = [asyncio.ensure_future(database.read(lambda _: go_on.wait())) for _ in range(READERS)]
-    await asyncio.sleep(0)
-    try:
-        async with asyncio.timeout(10):
-            rows = await database.rows(query, ("a",), few=True)
-    finally:
-        go_on.set()
-        await asyncio.gather(*busy)
-    assert [row["name"] for row in rows] == ["a"]
-
-
-async def test_few_rows_are_those_of_the_last_write(database: Database) -> None:
-    query = "SELECT name FROM items ORDER BY name"
-    other = Database(database.path)
-    for number, each in enumerate((database, other, database)):
-        await each.execute(("INSERT INTO items VALUES (?)", (str(number),)))
-        assert len(await database.rows(query, few=True)) == number + 1
-    await other.close()
-
-
-async def test_what_is_read_here_is_one_snapshot_that_is_never_written(database: Database) -> None:
-    other = sqlite3.connect(database.path)
-
-    def work(connection: sqlite3.Connection) -> int:
-        before = connection.execute("SELECT count(*) FROM items").fetchone()[0]
-        with other:
-            other.execute("INSERT INTO items VALUES ('b')")
-        assert connection.execute("SELECT count(*) FROM items").fetchone()[0] == before
-        return int(before)
-
-    await database.write(insert)
-    assert await database.read_here(work) == 1
-    await database.read_here(partial(insert, name="c"))
-    assert await names(database) == ["a", "b"]
-    other.close()
-
-
 async def test_writes_of_two_processes_take_turns(database: Database) -> None:
     other = Database(database.path)
 
@@ -226,15 +185,6 @@ async def test_ping_notices_that_a_file_in_use_was_damaged(database: Database) -
         path.write_bytes(b"\0" * 100 + b"no database " * 1000)
     with pytest.raises(DependencyDown):
         await database.ping()
-
-
-async def test_few_rows_of_a_damaged_file_are_an_outage(database: Database) -> None:
-    query = "SELECT name FROM items"
-    assert not await database.rows(query, few=True)
-    await database.empty_log()
-    database.path.write_bytes(b"damaged" * 1000)
-    with pytest.raises(DependencyDown):
-        await database.rows(query, few=True)
 
 
 async def test_a_folder_that_cannot_be_made_is_an_outage(tmp_path: Path) -> None:

@@ -12,10 +12,7 @@ from orc_core.documents.passages import split_pages
 from orc_core.infra.sqlite import Database
 from orc_core.models import Hit, Page, Passage
 from orc_core.search.hybrid import HybridRetriever, search_in_memory
-from orc_core.search.postings import index_passages
 from orc_core.search.query import parse_question
-from orc_core.search.ranking import BRIEF_PASSAGES, BRIEF_PLACES, BRIEF_WORDS, rank_briefly, rank_passages
-from orc_core.search.vocabulary import shipped_vocabularies
 from orc_core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
 
 PLAN = [
@@ -259,20 +256,3 @@ async def rows(database: Database) -> dict[str, int]:
         return {table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables}
 
     return await database.read(count)
-
-
-def test_a_ranking_is_brief_only_if_little_is_compared() -> None:
-    def briefly(question: str, *documents: list[str]) -> bool:
-        indexes = [index_passages(str(at), passages(str(at), texts)) for at, texts in enumerate(documents)]
-        parsed = parse_question(question, shipped_vocabularies())
-        found = rank_briefly(parsed, indexes, 5)
-        assert found is None or found == rank_passages(parsed, indexes, 5)
-        return found is not None
-
-    assert briefly("What is the deductible?", PLAN, OTHER)
-    assert not briefly("What is the dedoctible?", PLAN), "a misspelt word is compared with many terms"
-    assert not briefly("What was the net income?", ["Net income was 5."]), "a vocabulary adds words"
-    assert not briefly("What is the deductible?", ["deductible " * (BRIEF_PLACES + 1)])
-    assert not briefly("What is the deductible?", ["deductible"] * (BRIEF_PASSAGES + 1))
-    words = " ".join(f"word{number}" for number in range(BRIEF_WORDS + 1))
-    assert not briefly(words, [words])

@@ -6,10 +6,8 @@ import re
 import resource
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -99,24 +97,6 @@ async def test_a_listing_leaves_out_folders_and_names_that_no_document_may_have(
     put_oddities_into(root / OWNER.prefix)
     assert [blob.path for blob in await folder.list_in(OWNER)] == [PATH]
     assert await folder.head(BlobPath(OWNER, "folder")) is None
-
-
-async def test_a_blob_is_looked_at_while_all_threads_are_busy(
-    folder: FolderBlobStore, write: Callable[[bytes], Path]
-) -> None:
-    put = await folder.put(PATH, write(b"hello"))
-    assert await folder.head(PATH) == put  # the first call finds out whether the disk ignores case
-    go_on, pool = threading.Event(), ThreadPoolExecutor(1)
-    asyncio.get_running_loop().set_default_executor(pool)
-    busy = asyncio.create_task(asyncio.to_thread(go_on.wait))
-    await asyncio.sleep(0)
-    try:
-        async with asyncio.timeout(10):
-            assert await folder.head(PATH) == put
-            assert await folder.head(BlobPath(OWNER, "missing.txt")) is None
-    finally:
-        go_on.set()
-        await busy
 
 
 async def test_a_look_at_a_blob_says_that_the_store_is_down(

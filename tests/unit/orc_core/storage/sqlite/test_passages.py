@@ -1,15 +1,13 @@
 """The tables of the passage index in SQLite."""
 
-import asyncio
 import sqlite3
-import threading
 from pathlib import Path
 
 import pytest
 
 from orc_core.documents.passages import split_pages
 from orc_core.documents.places import Accessible
-from orc_core.infra.sqlite import READERS, Database
+from orc_core.infra.sqlite import Database
 from orc_core.models import Page
 from orc_core.names import Owner
 from orc_core.search.postings import index_passages
@@ -154,27 +152,4 @@ async def test_a_document_takes_as_many_writes_however_many_there_are(tmp_path: 
     found = [await written(number) for number in range(5 * BATCH)]
     first, *_, last = (sum(found[start : start + BATCH]) for start in range(0, len(found), BATCH))
     assert 0 < last < 1.2 * first
-    await database.close()
-
-
-async def test_a_brief_search_waits_for_no_thread_and_any_other_does(tmp_path: Path) -> None:
-    database, go_on = Database(tmp_path / "orc.db"), threading.Event()
-    await database.migrate(SCHEMA)
-    index = SqlitePassageIndex(database)
-    await index.save(
-        "d-1", "plan.txt", split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
-    )
-    busy = [asyncio.ensure_future(database.read(lambda _: go_on.wait())) for _ in range(READERS)]
-    await asyncio.sleep(0)
-    try:
-        async with asyncio.timeout(10):
-            [hit] = await index.search("When does the ferry leave?", ["d-1"], 5)
-        misspelt = asyncio.create_task(index.search("When does the fery leave?", ["d-1"], 5))
-        for _ in range(5):
-            await asyncio.sleep(0)
-        assert not misspelt.done()
-    finally:
-        go_on.set()
-        await asyncio.gather(*busy)
-    assert [each.passage for each in await misspelt] == [hit.passage]
     await database.close()
