@@ -12,7 +12,7 @@ from orc.conversations.models import ChatMessage
 from orc.events import Event, Token
 from orc.graphs.graph import build_graph, run_graph
 from orc.graphs.models import ConversationState, Resources, Run, RunContext
-from orc.judges.model import ModelJudge
+from orc.judges.building import ModelJudge
 from orc.memory.models import ConversationMemory, Memory, Recalled
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orc.contexts import places, rights, service, turn_scope
+from orc.contexts import rights, service, turn_scope
 from orc.contexts.ids import lineage
 from orc.contexts.models import Rights, Role, State
 from orc.contexts.service import ContextService
@@ -165,7 +165,7 @@ def _replace_role_on(
             return None
         return highest([given.granted[each] for each in path if each in given.granted])
 
-    for module in (rights, places, service, turn_scope):
+    for module in (rights, service, turn_scope):
         patch.setattr(module, "role_on", role_on)
 
 

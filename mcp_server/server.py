@@ -2,30 +2,34 @@
 
 import json
 import logging
+import uuid
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 from mcp.server import MCPServer
+from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.settings import AuthSettings
-from mcp.server.context import ServerMiddleware
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.streamable_http import REQUEST_CANCELLED
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import X_MCP_HEADER_KEY
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
 from mcp_server.bootstrap import App
-from mcp_server.cancellation import RunningCalls, SessionIds
 from mcp_server.settings import Settings
 from mcp_server.tools import (
     additions,
@@ -47,6 +51,16 @@ from orc_core.infra.telemetry.calls import name_tool, tool_work
 TOOL_OFF = "tool_off"
 
 log = logging.getLogger(__name__)
+SESSION_HEADER = "mcp-session-id"
+VERSION_HEADER = "mcp-protocol-version"
+
+CallKey = tuple[str | None, str, str | int]
+"""Who calls (organization and user), the session, and the id of the request."""
+PATHS = ("mcp", "live", "health", "register")
+INSTRUCTIONS = (
+    "Tools over the documents that the bearer's scope token names. None of them changes a document."
+)
+HOW = "Make one with: orc token --conversation ID or --context ID"
 
 
 class ToolServer(MCPServer[None]):
@@ -108,12 +122,6 @@ class ToolServer(MCPServer[None]):
         tool = self._tool_manager.get_tool(name)
         hints = tool.annotations if tool else None
         return self._scope().allows(name, only_reads=hints is None or hints.read_only_hint is not False)
-
-
-PATHS = ("mcp", "live", "health", "register")
-INSTRUCTIONS = (
-    "Tools over the documents that the bearer's scope token names. None of them changes a document."
-)
 
 
 def build_http_app(
@@ -197,9 +205,6 @@ def _allowed_callers(settings: Settings) -> TransportSecuritySettings:
     )
 
 
-HOW = "Make one with: orc token --conversation ID or --context ID"
-
-
 class ExplainedRefusals:
     """Replaces the answer 401 by one that says whether the token is missing, expired or not valid here."""
 
@@ -243,3 +248,68 @@ async def _refuse_registration(_request: Request) -> JSONResponse:
 
 
 REGISTRATION = Route("/register", _refuse_registration, methods=["POST"])
+
+
+class RunningCalls:
+    """The tool calls that run in this process for clients with a session, as a middleware of the server."""
+
+    def __init__(self) -> None:
+        self._calls: dict[CallKey, anyio.CancelScope] = {}
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Run a call so that it can be cancelled; a notification that it is cancelled stops it."""
+        if ctx.method == "notifications/cancelled":
+            key = _key(ctx, (ctx.params or {}).get("requestId"))
+            if key is not None and (running := self._calls.get(key)) is not None:
+                running.cancel()
+        elif ctx.method == "tools/call" and (key := _key(ctx, ctx.request_id)) is not None:
+            return await self._run(key, ctx, call_next)
+        return await call_next(ctx)
+
+    async def _run(
+        self, key: CallKey, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        with anyio.CancelScope() as running:
+            self._calls[key] = running
+            try:
+                return await call_next(ctx)
+            finally:
+                if self._calls.get(key) is running:
+                    del self._calls[key]
+        raise MCPError(REQUEST_CANCELLED, "Request cancelled")
+
+
+def _key(ctx: ServerRequestContext[Any, Any], request_id: object) -> CallKey | None:
+    """None for a client without a session, such as one of stdio, whose calls the transport cancels."""
+    session = ctx.request.headers.get(SESSION_HEADER) if ctx.request is not None else None
+    if session is None or not isinstance(request_id, str | int):
+        return None
+    token = get_access_token()
+    return token.subject if token else None, session, request_id
+
+
+class SessionIds:
+    """Gives a session id to clients whose first request, by its headers, begins a session.
+
+    A server without state has nothing to send on a stream that a client opens by itself, and such streams
+    would stay open without end: they are refused with 405, as the protocol has it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope) if scope["type"] == "http" else {}
+        if scope.get("method") == "GET" and scope["path"] == "/mcp" and "authorization" in headers:
+            await Response(status_code=405, headers={"allow": "POST"})(scope, receive, send)
+            return
+        if scope.get("method") != "POST" or SESSION_HEADER in headers or VERSION_HEADER in headers:
+            await self._app(scope, receive, send)
+            return
+
+        async def add_id(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                MutableHeaders(scope=message)[SESSION_HEADER] = uuid.uuid4().hex
+            await send(message)
+
+        await self._app(scope, receive, add_id)

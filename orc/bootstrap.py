@@ -23,8 +23,7 @@ from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.judges.building import build_judge, trusted
 from orc.judges.ports import SupportJudge
-from orc.limits.models import MESSAGES, TASKS, UPLOADS, RateLimit
-from orc.limits.store import LimitStore
+from orc.limits.models import MESSAGES, TASKS, UPLOADS, LimitStore, RateLimit
 from orc.limits.window import Window
 from orc.memory.models import ConversationMemory
 from orc.memory.recall import Selection, TextVectors
@@ -58,6 +57,10 @@ from orc_core.storage.factory import StorageClients
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL
+from orc.graphs.query_planner import PlanMessage, TurnPlan
+from orc_core.offline.model import Conversation, OfflineModel, recall, says_nothing_to_find
+from orc_core.text.wording import names_documents
 
 DRAWINGS_PER_USER = 2
 """Pictures of pages that are drawn for one user at a time."""
@@ -236,7 +239,6 @@ def _window(limit: int, seconds: int) -> Window | None:
 
 
 def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
-    from orc.offline import build_offline_model
 
     return build_offline_model(counter)
 
@@ -281,3 +283,21 @@ def load_prompts() -> Prompts:
     plan, answer, revise = ((_PROMPTS / f"{name}.md").read_text() for name in ("plan", "answer", "revise"))
     parts = dict(part.strip().split("\n", 1) for part in re.split(r"^# ", answer, flags=re.M) if part)
     return Prompts(plan, parts | read_answer_rules()._asdict(), revise)
+
+
+def build_offline_model(counter: TokenCounter) -> OfflineModel:
+    """The model that answers if no provider is configured."""
+    return OfflineModel(counter=counter, fill={TurnPlan: plan_offline})
+
+
+def plan_offline(conversation: Conversation) -> TurnPlan:
+    """A plan that searches documents, or the web, unless it is talk or the user has said it before."""
+    request = conversation.request
+    if not isinstance(request, PlanMessage):
+        raise TypeError("A TurnPlan is filled from a PlanMessage.")
+    step = "retrieve" if request.documents else "web_search" if request.web else None
+    asked = conversation.question
+    is_known = not names_documents(asked) and recall(asked, conversation.earlier) is not None
+    if step is None or is_known or says_nothing_to_find(asked):
+        return TurnPlan(intent=CONVERSATIONAL, question=conversation.question, steps=["answer"], confidence=1)
+    return TurnPlan(intent=FACTUAL, question=conversation.query, steps=[step, "answer"], confidence=1)

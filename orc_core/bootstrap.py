@@ -6,14 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from orc_core.analysis.allowance import DailyTokens
-from orc_core.analysis.service import Analyser, DocumentAnalyses
+from orc_core.analysis.service import Analyser, DailyTokens, DocumentAnalyses
 from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.catalog import Catalog
 from orc_core.documents.ingestion import Ingestion
 from orc_core.documents.pictures import PagePictures, PictureFolder
-from orc_core.documents.placing import place_documents
-from orc_core.documents.ports import PlaceRetriever, ProviderFiles
+from orc_core.documents.ports import PassageIndex, PlaceRetriever, ProviderFiles
 from orc_core.documents.scope import ScopeTokens, load_or_create_key
 from orc_core.documents.service import DocumentService
 from orc_core.documents.stores import Stores
@@ -209,3 +207,19 @@ def _scope_key(settings: CoreSettings) -> str:
     if settings.scope_signing_key is not None:
         return settings.scope_signing_key.get_secret_value()
     return load_or_create_key(settings.data_dir / "scope.key")
+
+
+async def place_documents(catalog: Catalog, index: PassageIndex) -> int:
+    """Note in the index where each document is stored, if it does not say so yet; returns how many were new.
+
+    It can be interrupted and repeated. Documents without a record are left out.
+    """
+    missing, placed = set(await index.unplaced()), 0
+    if not missing:
+        return 0
+    for document in await catalog.completed():
+        if document.document_id in missing:
+            await index.place(document.document_id, document.owner)
+            placed += 1
+    log.info("documents are found by places now count=%d", placed)
+    return placed

@@ -15,9 +15,9 @@ from orc.api.schemas import ChatRequest
 from orc.conversations.models import Message, Turn, TurnStatus
 from orc.conversations.search import searchable
 from orc.events import TurnMetadata, TurnResult
-from orc.exports.markdown import write_entry
 from orc.exports.pdf import write_pdf
 from orc.exports.rendering import to_json
+from orc.exports.service import write_entry
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
 from orc.memory.models import Memory

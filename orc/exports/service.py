@@ -1,5 +1,6 @@
 """Exports a conversation: reads its turns page by page, and writes them in the format that was asked for."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -9,10 +10,9 @@ from orc.contexts.withholding import RevokedAnswers, withheld
 from orc.conversations.models import Head, utc_now
 from orc.conversations.session_contexts import Range, covers
 from orc.conversations.turn_log import TurnLog
-from orc.exports.markdown import write_entry, write_heading
 from orc.exports.rendering import PdfRenderer, TooMuch
 from orc.exports.transcript import Transcript, heading_of
-from orc.exports.tree import Entry
+from orc.exports.tree import CitedSource, Entry, Heading
 from orc.identity import Principal
 from orc.user_limits import UserLimit
 from orc_core.errors import Conflict, NotFound
@@ -22,6 +22,11 @@ MOST_PDF_TURNS = 500
 MOST_TURNS = 2000
 PAGE = 50
 """Turns that are read at a time, so that no other request waits long."""
+_SPECIAL = re.compile(r"[\\`*_\[\]<>&~|$!^{}=#]|:(?=//)|(?<=www)\.|@")
+_LINE_START = re.compile(r"^([-+]|\d{1,9}(?=[.)]))")
+_INDENT = re.compile(r"^[ \t]+")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_TAB = 4
 
 
 class ExportFormat(StrEnum):
@@ -108,3 +113,67 @@ def _check_length(head: Head, wanted: ExportFormat) -> None:
     if wanted is ExportFormat.PDF and head.turn_count > MOST_PDF_TURNS:
         message = f"A PDF file can have {MOST_PDF_TURNS} turns, and there are {head.turn_count:,}."
         raise too_long(f"{message} Export the conversation as markdown.")
+
+
+def write_heading(heading: Heading) -> str:
+    """The beginning of the file."""
+    return f"# {escaped(heading.title)}\n\n{escaped(heading.line)}\n"
+
+
+def write_entry(entry: Entry) -> str:
+    """One turn: its question, its answer or why there is none, and its sources."""
+    blocks = [f"## {entry.number}. {entry.asked_at}", "### Question", quoted(_plain_lines(entry.question))]
+    if entry.documents:
+        blocks.append(f"About: {', '.join(f'**{escaped(_one_line(name))}**' for name in entry.documents)}")
+    if entry.answer is not None:
+        blocks += ["### Answer", quoted(_LINE_END.split(entry.answer))]
+    if entry.note:
+        blocks += ["### Note", quoted(_plain_lines(entry.note))]
+    if entry.sources:
+        blocks += ["### Sources", *map(_source, entry.sources)]
+    return "".join(f"\n{block}\n" for block in blocks)
+
+
+def _source(source: CitedSource) -> str:
+    number = f"{source.number}. "
+    document, place = escaped(_one_line(source.document)), escaped(_one_line(source.place))
+    named = f"{number}**{document}**, {place}: {escaped(_one_line(source.verdict))}"
+    quote = _escaped_line(_one_line(source.quote))
+    return f"{named}\n\n{' ' * len(number)}> {quote}" if quote else named
+
+
+def quoted(lines: list[str]) -> str:
+    """Lines as a block quote."""
+    return "\n".join(f"> {line}".rstrip(" ") if line else ">" for line in lines)
+
+
+def _plain_lines(text: str) -> list[str]:
+    """The escaped lines of a plain text, each of which stays a line."""
+    lines = _LINE_END.split(text)
+    shown = [_escaped_line(line) for line in lines]
+    return [
+        f"{line}\\" if line and after else line for line, after in zip(shown, [*shown[1:], ""], strict=True)
+    ]
+
+
+def _escaped_line(line: str) -> str:
+    if line.isspace():
+        return ""
+    indent = _INDENT.match(line)
+    spaces = indent[0].replace("\t", " " * _TAB) if indent else ""
+    rest = line[indent.end() :] if indent else line
+    return "&nbsp;" * len(spaces) + _LINE_START.sub(_defused, escaped(rest.rstrip(" \t")))
+
+
+def _defused(start: re.Match[str]) -> str:
+    """The start of a line that would begin a list: a dash with a backslash before it, a number behind it."""
+    return f"{start[1]}\\" if start[1].isdecimal() else f"\\{start[1]}"
+
+
+def escaped(text: str) -> str:
+    """Plain text of one line as Markdown that shows it, and links to nothing."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -7,15 +7,17 @@ then the documents. The web is searched only if the plan says so, whatever was f
 import asyncio
 import contextlib
 import logging
+import re
 import time
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 
+from orc.contexts.turn_scope import TurnScope
 from orc.events import CitationMarked, Event, Plan, Reset, Token, Tool
-from orc.graphs.context_choice import names_other_context
 from orc.graphs.models import ConversationState, Run, ToolResult
 from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep, ReasonCode
@@ -26,9 +28,15 @@ from orc_core.errors import INTERNAL, DependencyDown, OrcError
 from orc_core.markdown.brackets import visible_name
 from orc_core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from orc_core.models import Record, Usage
+from orc_core.text.terms import STOP_WORDS, words
 from orc_core.text.wording import has_subject
 
 logger = logging.getLogger(__name__)
+_STOPPED = frozenset[str]().union(*STOP_WORDS.values())
+_COMPARES = re.compile(
+    r"\b(?:compar\w+|versus|vs|as opposed to|differ\w*|unlike|vergl\w+|gegenüber|unterschied\w*)\b",
+    re.IGNORECASE,
+)
 
 
 class ResultLimits(Record):
@@ -281,3 +289,36 @@ def _progress_event(name: str, update: Progress) -> Event:
         return CitationMarked.of(update)
     steps = {"progress": update.done, "total": update.total} if update.total else {}
     return Tool(name=name, status="progress", message=update.message, **steps)
+
+
+def names_other_context(question: str, scope: TurnScope) -> bool:
+    """Whether the question names a context outside of the focus, or compares with one.
+
+    Two words of a name are enough, or one that no other name has; for a comparison any word is.
+    """
+    near = [_name_words(place.name) for place in scope.places if place.near]
+    far_ids = {place.id for place in scope.places if not place.near}
+    names = {place.id: place.name for place in scope.places if not place.near}
+    names |= {ref.id: ref.name for ref in [*scope.active, *scope.historical] if ref.id in far_ids}
+    far = [_name_words(name) for name in names.values()]
+    asked = set(_folded(question))
+    common = Counter(word for name in [*near, *far] for word in name)
+    of_focus = set[str]().union(*near)
+    compares = _COMPARES.search(question) is not None
+    return any(_is_named(name & asked, name, common, of_focus, compares=compares) for name in far)
+
+
+def _is_named(
+    hits: set[str], name: set[str], common: Counter[str], of_focus: set[str], *, compares: bool
+) -> bool:
+    if not hits - of_focus:
+        return False
+    return compares or len(hits) >= min(2, len(name)) or any(common[word] == 1 for word in hits)
+
+
+def _name_words(name: str) -> set[str]:
+    return set(_folded(name)) - _STOPPED
+
+
+def _folded(text: str) -> Sequence[str]:
+    return [word.casefold() for word in words(text)]

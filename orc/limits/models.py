@@ -1,15 +1,81 @@
-"""A limit as the rest of the program uses it."""
+"""A limit as the rest of the program uses it, and its counts: an item for each user and limit."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from orc.identity import Principal
-from orc.limits.store import LimitStore
-from orc.limits.window import Taken, Window
+from orc.limits.window import Counts, Taken, Window, give_back, take
 from orc_core.errors import TooMany
+from orc_core.infra.items import Item, Items, over, unraced
 
+KEPT_SECONDS = 24 * 60 * 60
+"""How long an item outlives its window."""
 MESSAGES, UPLOADS, TASKS = "messages", "uploads", "tasks"
+_UNITS = {MESSAGES: "messages", UPLOADS: "uploaded bytes", TASKS: "tasks"}
+
+
+class LimitStore:
+    """Counts by user and name, exact over all processes that share the store.
+
+    A write whose confirmation was lost is recognised by the mark that it left in the item. `clock` returns
+    seconds since the epoch.
+    """
+
+    def __init__(self, items: Items, clock: Callable[[], float] = time.time) -> None:
+        self._items = items
+        self._clock = clock
+
+    async def take(self, organization_id: str, user_id: str, name: str, amount: int, window: Window) -> Taken:
+        """Count `amount` if it fits into the window, in one step."""
+        key, mark = (organization_id, user_id), uuid.uuid4().hex
+        made = Taken(False, 0, 0, 0)
+
+        async def work() -> Taken:
+            nonlocal made
+            stored = await self._items.read(key, name)
+            if stored is not None and stored["mark"] == mark:
+                return made
+            made, counts = take(_counts(stored), amount, window, self._clock())
+            if made.is_allowed:
+                await self._items.write(key, over(stored, _item(name, counts, window, mark)))
+            return made
+
+        return await unraced(work)
+
+    async def give_back(
+        self, organization_id: str, user_id: str, name: str, amount: int, window: Window
+    ) -> None:
+        """Take off what was counted and not used."""
+        key, mark = (organization_id, user_id), uuid.uuid4().hex
+
+        async def work() -> None:
+            stored = await self._items.read(key, name)
+            if stored is None or stored["mark"] == mark:
+                return
+            counts = give_back(_counts(stored), amount, window, self._clock())
+            await self._items.write(key, over(stored, _item(name, counts, window, mark)))
+
+        await unraced(work)
+
+    async def ping(self) -> None:
+        """Raise DependencyDown unless the store answers."""
+        await self._items.ping()
+
+
+def _counts(item: Item | None) -> Counts:
+    return {} if item is None else {int(slot): count for slot, count in item["counts"].items()}
+
+
+def _item(name: str, counts: Counts, window: Window, mark: str) -> Item:
+    return {
+        "id": name,
+        "counts": {str(slot): count for slot, count in counts.items()},
+        "mark": mark,
+        "ttl": window.seconds + KEPT_SECONDS,
+    }
 
 
 class RateLimited(TooMany):
@@ -77,6 +143,3 @@ class RateLimit:
         except BaseException:
             await asyncio.shield(self.give_back(caller, amount))
             raise
-
-
-_UNITS = {MESSAGES: "messages", UPLOADS: "uploaded bytes", TASKS: "tasks"}

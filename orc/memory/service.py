@@ -20,10 +20,11 @@ from orc.memory.models import (
     NoteKind,
     Recalled,
     SummaryPoint,
+    gaps,
+    without_replaced,
 )
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
-from orc.memory.replaced import gaps, without_replaced
 from orc.memory.store import MemoryStore
 from orc.memory.summary import POINT_TOKENS, Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings

@@ -1,9 +1,9 @@
-"""The events of one turn; any number of readers can follow them from any point."""
+"""The events of one turn, which any number of readers follow from any point, and changes of conversations."""
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from orc.events import Event
 from orc.limits.window import Taken
@@ -134,3 +134,30 @@ class RecentTurns:
         """The log of this attempt of the owner's turn, if this process ran it last and still has it."""
         kept, log = self._logs.get((owner, turn_id), ("", None))
         return log if kept == attempt else None
+
+
+class Changes:
+    """Signals that a conversation has changed; readers load the change from the stores.
+
+    Changes by other processes are not signalled: readers look into the stores now and then as well.
+    """
+
+    def __init__(self) -> None:
+        self._followers: dict[Owner, set[asyncio.Event]] = {}
+
+    def happened(self, owner: Owner) -> None:
+        """Wake the followers of this conversation."""
+        for follower in self._followers.get(owner, ()):
+            follower.set()
+
+    @contextmanager
+    def followed(self, owner: Owner) -> Iterator[asyncio.Event]:
+        """An event that is set at each change; the follower clears it before it reads the stores."""
+        follower = asyncio.Event()
+        self._followers.setdefault(owner, set()).add(follower)
+        try:
+            yield follower
+        finally:
+            self._followers[owner].discard(follower)
+            if not self._followers[owner]:
+                del self._followers[owner]

@@ -1,25 +1,34 @@
-"""Conversions between the state of a turn, its record in the turn log and its events."""
+"""Conversions between the state of a turn, its record in the turn log, its events and its steps."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome, TurnStatus
 from orc.events import (
     AnswerKind,
+    CitationMarked,
     Citations,
     Context,
+    Correction,
+    Critique,
     Done,
     Event,
     Failed,
     LazyCounts,
     Plan,
     Reset,
+    Revised,
     Route,
     Stopped,
     Telemetry,
     TimelineStep,
+    Token,
+    Tool,
+    ToolStep,
     TurnBegun,
     TurnMetadata,
     TurnResult,
@@ -30,16 +39,16 @@ from orc.lookups import LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.steps import last_of, shown_citations, shown_text, steps_of
 from orc_core.documents.not_searched import NotSearched
 from orc_core.errors import OrcError, TurnInFlight, Unavailable, kind_named
-from orc_core.grounding.models import Grounding
+from orc_core.grounding.models import Citation, Grounding
 from orc_core.models import Usage
 
 STOPPED_ANSWER = (
     "(The user stopped this answer. What there was of it was not checked and is not repeated here.)"
 )
 """What models are shown in place of a stopped answer."""
+Kind = TypeVar("Kind", bound=Event)
 
 
 def messages_of(turn: Turn) -> list[ChatMessage]:
@@ -304,3 +313,72 @@ def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
     answer = whole_text(result.answer, result.citations)
     shown: list[Event] = [*answer, Citations(citations=result.citations), end_of(result)]
     return [Reset(reason="The answer is shown again from its start."), begun_event(turn), *shown]
+
+
+def steps_of(events: Sequence[Event]) -> dict[str, Any]:
+    """The fields of a turn's metadata that say how its answer came about."""
+    return {
+        "tools": _tools(events),
+        # The result has the citations already.
+        "critiques": [
+            event.model_copy(update={"citations": None}) for event in events if isinstance(event, Critique)
+        ],
+        "withdrawn": [event.reason for event in events if isinstance(event, Reset)],
+        "corrections": _corrections(events),
+    }
+
+
+def shown_text(events: Sequence[Event]) -> str:
+    """The text of the answer that a reader has: the tokens since the last reset or revision."""
+    shown: list[str] = []
+    for event in events:
+        if isinstance(event, Reset | Revised):
+            shown = [event.answer] if isinstance(event, Revised) else []
+        elif isinstance(event, Token):
+            shown.append(event.text)
+    return "".join(shown)
+
+
+def shown_citations(events: Sequence[Event]) -> list[Citation]:
+    """The citations of the text that a reader has, with its marks, as judged."""
+    shown: dict[int, Citation] = {}
+    for event in events:
+        if isinstance(event, Reset | Revised):
+            shown = dict(enumerate(event.citations)) if isinstance(event, Revised) else {}
+        elif isinstance(event, CitationMarked):
+            known = shown.setdefault(event.index, event.citation.model_copy(update={"marks": []}))
+            shown[event.index] = known.model_copy(update={"marks": [*known.marks, event.mark]})
+        elif isinstance(event, Critique) and event.citations is not None:
+            shown = dict(enumerate(event.citations))
+    return [shown[index] for index in sorted(shown)]
+
+
+def _corrections(events: Sequence[Event]) -> list[Correction]:
+    """Those of the text that a reader has."""
+    found: list[Correction] = []
+    for event in events:
+        if isinstance(event, Reset):
+            found.clear()
+        elif isinstance(event, Revised):
+            found += event.corrections
+    return found
+
+
+def last_of(events: Sequence[Event], kind: type[Kind]) -> Kind | None:
+    """The last event of this kind, if there is one."""
+    return next((event for event in reversed(events) if isinstance(event, kind)), None)
+
+
+def _tools(events: Sequence[Event]) -> list[ToolStep]:
+    steps: list[ToolStep] = []
+    begun: Counter[str] = Counter()
+    for event in events:
+        if not isinstance(event, Tool) or event.status == "progress":
+            continue
+        if event.status == "started":
+            begun[event.name] += 1
+            continue
+        begun[event.name] -= 1
+        steps.append(ToolStep.model_validate(event.model_dump(include=set(ToolStep.model_fields))))
+    unfinished = (+begun).elements()
+    return [*steps, *(ToolStep(name=name, status="unfinished") for name in unfinished)]

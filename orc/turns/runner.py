@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -11,17 +11,21 @@ from functools import partial
 from opentelemetry.trace import Span
 
 from orc.contexts.turn_scope import TurnScope
-from orc.conversations.models import Started, Turn, TurnOutcome
+from orc.conversations.models import ChatMessage, Started, Turn, TurnOutcome
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
 from orc.graphs.graph import build_graph, run_graph
-from orc.memory.models import Recalled
+from orc.graphs.meant import fit_as_a_whole
+from orc.graphs.models import ConversationState, RunContext
+from orc.graphs.plan_rules import intents_of
+from orc.graphs.prompts import shrink_to_window
+from orc.memory.models import Memory, Recalled
 from orc.problems import problem_of
+from orc.settings import TurnSettings
 from orc.traces.models import TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns import contexts
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.event_log import EventLog
-from orc.turns.inputs import TurnInputs
 from orc.turns.named_documents import contexts_named
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
 from orc.turns.running_turn import Asked, RunningTurn
@@ -29,10 +33,16 @@ from orc.turns.spans import observe
 from orc.turns.stopping import StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS
 from orc.turns.titles import WAIT_SECONDS, Titles
+from orc_core.documents.not_searched import NotSearched
+from orc_core.documents.scope import Scope
+from orc_core.documents.unknown_files import unknown_files
 from orc_core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError, Unavailable
+from orc_core.grounding.citations import as_said
 from orc_core.infra.exhaustion import exhausted
 from orc_core.infra.resilience import held
 from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.model_catalog import REPLY
+from orc_core.models import Document
 from orc_core.names import Owner
 
 logger = logging.getLogger(__name__)
@@ -43,6 +53,13 @@ TRACE_SECONDS = 5.0
 """The time limit for storing a trace."""
 INTERRUPTED_SECONDS = 2.0
 """The time limit for storing that a turn was interrupted, while the process stops."""
+TOKEN_GRACE_SECONDS = 60
+MOST_NAMED = 20
+"""Documents whose names a planner has."""
+UNNAMED = "The request names no session, so only the messages that were sent are known."
+SWITCHED_OFF = "The request switches the memory off."
+IMPROVEMENT_SHARE = 0.9
+"""The share of the turn's time after which the answer is given without further improvement."""
 
 
 def unexpected() -> OrcError:
@@ -256,3 +273,105 @@ class TurnRunner:
             # The outermost edge of a turn: it counts as failed once its lease expires.
             logger.exception("turn %s could not be closed", turn.turn_id)
         return Failed(problem=problem_of(error, running.request.trace_id))
+
+
+class TurnInputs:
+    """Reads what the graphs of turns start with."""
+
+    def __init__(self, parts: TurnDependencies) -> None:
+        self._parts = parts
+        # The smallest window and the longest answer of any model that a turn may use.
+        names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
+        self._names = names
+        caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
+        self._longest_answer = max([REPLY, *filter(None, caps)])
+
+    async def read(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
+        """The state in which the graph starts, and the values of its run. Sets the turn's `memory`."""
+        await self._parts.catalogue.learn()
+        if running.documents or running.is_in_new_conversation:
+            accessible, memory = running.documents, await self._memory(running)
+        else:
+            # Without names, the tools may read every document of the conversation.
+            listing = self._parts.library.list_documents(running.owner)
+            accessible, memory = await asyncio.gather(listing, self._memory(running))
+        running.memory = memory
+        state = _initial_state(running, accessible, memory, self._parts.settings)
+        owner, parts = running.owner, self._parts
+        scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
+        state = await contexts.state_with_contexts(
+            state, running.scope, scope.accessible, owner, parts.library, parts.counter
+        )
+        off = {name: "you" for name, is_on in running.request.tools.items() if not is_on}
+        by_contexts = state.scope.tools_off if state.scope else []
+        off |= {each.tool: f'{each.context_type} "{each.context_name}"' for each in by_contexts}
+        return state, self._context(running, scope, off)
+
+    async def _memory(self, running: RunningTurn) -> Memory:
+        if running.request.flags.memory is False:
+            return Memory(unread=SWITCHED_OFF)
+        if not running.request.recalls:
+            return Memory(unread=UNNAMED)
+        sent = running.request.history
+        sent_turns = None if sent is None else sum(message.role == "user" for message in sent)
+        return await self._parts.memory.read(running.begun.head, sent_turns, running.blocked)
+
+    def _context(self, running: RunningTurn, scope: Scope, off: Mapping[str, str]) -> RunContext:
+        parts, request, seconds = self._parts, running.request, self._parts.settings.turn_deadline_seconds
+        settings = shrink_to_window(
+            request.flags.applied(parts.settings),
+            parts.settings.context_window or parts.catalogue.window(self._names),
+            request.question,
+            parts.counter,
+            self._longest_answer,
+        )
+        return RunContext(
+            scope_token=contexts.mint_token(parts.scope_tokens, scope, int(seconds) + TOKEN_GRACE_SECONDS),
+            settings=settings,
+            stream=request.stream,
+            asked_model=request.model,
+            ends_at=asyncio.get_running_loop().time() + seconds * IMPROVEMENT_SHARE,
+            accessible=scope.accessible,
+            tools_off=frozenset(scope.tools_off),
+            off_by=off,
+            update_tools=frozenset(name for name in scope.tools_on if scope.allows(name, only_reads=False)),
+            budget=running.budget,
+            origins=running.origins,
+        )
+
+
+def _as_said(message: ChatMessage) -> ChatMessage:
+    """An answer as the model wrote it; one with nothing else keeps its notes."""
+    said = as_said(message.content) if message.role == "assistant" else ""
+    return message.model_copy(update={"content": said}) if said else message
+
+
+def _initial_state(
+    running: RunningTurn, accessible: list[Document], memory: Memory, settings: TurnSettings
+) -> ConversationState:
+    """The state in which the graph starts."""
+    head, request = running.begun.head, running.request
+    refs = head.uploaded_file_refs
+    if not running.documents:
+        # Documents may have been deleted since. A turn that names documents overwrites the references.
+        present = {document.blob_name for document in accessible}
+        refs = [ref for ref in refs if ref.blob_name in present]
+    if running.blocked:
+        # A reference may be to a file that an answer which is not shown has used.
+        refs = []
+    stored = contexts.shown_history(running.begun.history, running.blocked)
+    return ConversationState(
+        question=request.question,
+        conversation_id=running.turn.conversation_id,
+        blob_names=[contexts.name_for(document, running.owner) for document in running.documents],
+        has_documents=bool(accessible),
+        shelf={contexts.name_for(document, running.owner): document for document in accessible},
+        documents=[(each.document_id, each.blob_name) for each in accessible[:MOST_NAMED]],
+        reads_whole=fit_as_a_whole(running.documents, settings),
+        not_searched=NotSearched() if running.documents else NotSearched.among(accessible),
+        unknown_files=unknown_files(request.question, [document.blob_name for document in accessible]),
+        history=list(map(_as_said, stored if request.history is None else request.history)),
+        memory=memory,
+        uploaded_file_refs=refs,
+        last_mcp_tool_used=head.last_mcp_tool_used,
+    )

@@ -15,10 +15,9 @@ from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, Tu
 from orc.events import Done, Event, Failed, Stopped
 from orc.identity import Principal
 from orc.tools.ports import DOCUMENT_CHAT
-from orc.turns.changes import Changes
 from orc.turns.contexts import name_for
 from orc.turns.dependencies import TurnDependencies
-from orc.turns.event_log import EventLog, RecentTurns
+from orc.turns.event_log import Changes, EventLog, RecentTurns
 from orc.turns.named_documents import named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log

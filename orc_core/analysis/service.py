@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 
-from orc_core.analysis.allowance import DailyTokens
 from orc_core.analysis.document_context import DocumentContext
 from orc_core.analysis.extractive import analyse_page
 from orc_core.analysis.llm import PageReader, Summariser, batches, load_prompts
@@ -60,6 +60,31 @@ class _Run:
     def report(self, what: str) -> None:
         if self.progress is not None:
             self.progress(len(self.done), len(self.pages), what)
+
+
+class DailyTokens:
+    """Counts tokens by organization for the present day, in UTC. Each process counts for itself."""
+
+    def __init__(self, most: int, today: Callable[[], date] = lambda: datetime.now(UTC).date()) -> None:
+        self._most = most
+        self._today = today
+        self._day = today()
+        self._used: Counter[str] = Counter()
+
+    def add(self, organization_id: str, usage: Usage) -> None:
+        """Count the tokens of finished calls."""
+        self._begin_day()
+        self._used[organization_id] += usage.input_tokens + usage.output_tokens
+
+    def are_used_up(self, organization_id: str) -> bool:
+        """Whether no further call may be made today."""
+        self._begin_day()
+        return self._used[organization_id] >= self._most
+
+    def _begin_day(self) -> None:
+        if (day := self._today()) != self._day:
+            self._day = day
+            self._used.clear()
 
 
 class Analyser:

@@ -1,16 +1,19 @@
 """PDF: one unit for each page, read with PDFium."""
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from ctypes import c_ulong, c_ushort
 from functools import partial
 from itertools import chain, islice, pairwise
 from pathlib import Path
+from typing import Any
 
 import pypdfium2
 from pypdfium2 import raw
 
-from orc_core.extraction.character_maps import is_mapped_wrongly
 from orc_core.extraction.pages import Unit, UnitStream, clean, numbered_pages, unreadable
 from orc_core.extraction.pdf_annotations import (
     NOT_READ,
@@ -20,7 +23,6 @@ from orc_core.extraction.pdf_annotations import (
     text_of,
     unread_parts,
 )
-from orc_core.extraction.pdf_layers import leave_out_hidden, objects_of
 from orc_core.extraction.pdf_layout import laid_out
 from orc_core.extraction.pdf_struck import MOST_OBJECTS, drawn_lines
 from orc_core.extraction.pdf_word_boxes import text_inside
@@ -34,6 +36,17 @@ MOST_ATTACHED = 300
 _WORD = re.compile(r"\w+(?:-\w+)*")
 _LINE_END_HYPHEN = re.compile("(?<!\\w)(\\w{0,40}+)[\x02\ufffe](?:\r\n)?(\\w{0,40})")
 _GERMAN_CONJUNCTIONS = frozenset("und oder sowie bzw".split())
+MOST_LAYERS = 50
+"""Further ones of a page are read, whether they are on or off."""
+_PIXELS = 300
+"""The longer side of the picture that shows whether a layer is drawn."""
+_OPTIONAL = "OC\0".encode("utf-16-le")
+LEAST_WORDS = 20
+"""Different words that show how letters follow each other; names and headings alone do not."""
+_COMPARED = 5
+_VOWELS = "aeiouy"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_LONG_WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 class LineEndHyphens:
@@ -172,3 +185,94 @@ def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequenc
         return [Unit(text, boxes=boxes)]
     except pypdfium2.PdfiumError:
         return [Unit("")]
+
+
+def objects_of(page: pypdfium2.PdfPage) -> list[Any]:
+    """What is drawn on the page."""
+    return [raw.FPDFPage_GetObject(page.raw, at) for at in range(raw.FPDFPage_CountObjects(page.raw))]
+
+
+def leave_out_hidden(page: pypdfium2.PdfPage, objects: Sequence[Any]) -> None:
+    """Switch the objects of layers that are off from the page, before its text is read."""
+    layers: dict[str, list[Any]] = {}
+    for thing, mark in _optional(objects):
+        layers.setdefault(_name(mark), []).append(thing)
+    if not layers:
+        return
+    hidden: list[Any] = []
+    _switch(objects, is_on=False)
+    for things in list(layers.values())[:MOST_LAYERS]:
+        _switch(things, is_on=True)
+        hidden += [] if _is_drawn(page) else things
+        _switch(things, is_on=False)
+    _switch(objects, is_on=True)
+    _switch(hidden, is_on=False)
+
+
+def _optional(objects: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """The objects that are in a layer, with the mark that says so."""
+    name, length = (c_ushort * 3)(), c_ulong()
+    for thing in objects:
+        for number in range(raw.FPDFPageObj_CountMarks(thing)):
+            mark = raw.FPDFPageObj_GetMark(thing, number)
+            is_read = raw.FPDFPageObjMark_GetName(mark, name, len(_OPTIONAL), length)
+            if is_read and length.value == len(_OPTIONAL) and bytes(name) == _OPTIONAL:
+                yield thing, mark
+                break
+
+
+def _name(mark: Any) -> str:
+    """The name of the layer; "" if it has none."""
+    length = c_ulong()
+
+    def read(buffer: Any, size: int) -> int:
+        raw.FPDFPageObjMark_GetParamStringValue(mark, b"Name", buffer, size, length)
+        return length.value
+
+    return text_of(read)
+
+
+def _switch(objects: Iterable[Any], *, is_on: bool) -> None:
+    for thing in objects:
+        raw.FPDFPageObj_SetIsActive(thing, is_on)
+
+
+def _is_drawn(page: pypdfium2.PdfPage) -> bool:
+    """Whether anything is drawn of the objects that are switched on."""
+    scale = _PIXELS / max(*page.get_size(), 1)
+    picture = page.render(scale=scale, fill_color=(0, 0, 0, 0), may_draw_forms=False)
+    return bool(picture.to_numpy().any())
+
+
+def is_mapped_wrongly(text: str) -> bool:
+    """Whether the text, in Latin letters, can be of no language."""
+    folded = text.casefold()
+    # A look at the most frequent letter is enough for nearly all pages.
+    if max(_LETTERS, key=folded.count) in _VOWELS:
+        return False
+    words = {_plain(word) for word in _LONG_WORD.findall(folded)}
+    latin = [word for word in words if word.isascii()]
+    if len(latin) < max(LEAST_WORDS, len(words) / 2):
+        return False
+    return sum(letter in _VOWELS for letter in _alternating(latin)) <= 1
+
+
+def _plain(word: str) -> str:
+    """The word without its accents."""
+    return "".join(letter for letter in unicodedata.normalize("NFD", word) if letter.isalpha())
+
+
+def _alternating(words: list[str]) -> list[str]:
+    """The letters that are most often next to others, each without its own neighbours."""
+    together = Counter(pair for word in words for pair in pairwise(word) if pair[0] != pair[1])
+    sums: Counter[str] = Counter()
+    for (one, other), count in together.items():
+        sums[one] += count
+        sums[other] += count
+    found: list[str] = []
+    while len(found) < _COMPARED and sums and (best := sums.most_common(1)[0])[1] > 0:
+        found.append(best[0])
+        del sums[best[0]]
+        for letter in sums:
+            sums[letter] -= 2 * (together[letter, best[0]] + together[best[0], letter])
+    return found

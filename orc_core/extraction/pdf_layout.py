@@ -1,16 +1,16 @@
 """The text of a PDF page in reading order, with the positions of its words."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import c_double
-from itertools import pairwise
+from itertools import pairwise, product
 from math import pi
 from typing import NamedTuple
 
+import numpy as np
 import pypdfium2
 from pypdfium2 import raw
 
-from orc_core.extraction.doubled_words import without_doubles, without_words
 from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
 from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
 from orc_core.extraction.pdf_struck import struck_words
@@ -30,15 +30,17 @@ from orc_core.extraction.pdf_word_boxes import (
 )
 from orc_core.extraction.raised import raised, set_apart
 from orc_core.extraction.reading_order import (
+    Boxes,
     Layout,
     Line,
+    edges_of,
     in_reading_order,
     is_scrambled,
     layout_of,
     lines_of,
     packed,
 )
-from orc_core.extraction.word_boxes import CJK_CHARACTER, MAX_BOXES, WORD
+from orc_core.extraction.word_boxes import CJK_CHARACTER, MAX_BOXES, NOWHERE, SCALE, WORD, Edges
 
 Tidy = Callable[[str], str]
 
@@ -59,6 +61,11 @@ _LEAST_RISE = 0.15
 _WIDEST_GAP = 0.5
 _HIGHEST_RISE = 0.6
 """Between letters of a word, as shares of the height of the font."""
+_BITS = 8
+_HALF = 1 << (_BITS - 1)
+"""The most that two boxes can differ; about one point of a letter page."""
+_BLANKS = re.compile(" {2,}")
+_AROUND = list(product((-1, 0, 1), repeat=2))
 
 
 class _Letter(NamedTuple):
@@ -293,3 +300,72 @@ def _letter(drawn: pypdfium2.PdfTextPage, character: int) -> _Letter:
         _Letter(-right, -left, -top, -bottom),
         _Letter(-top, -bottom, left, right),
     )[turns]
+
+
+def without_doubles(layout: Layout, size: tuple[float, float]) -> Layout:
+    """The page without words that repeat another word within one point.
+
+    `size` is the width and height of the displayed page in points.
+    """
+    if not _overlap_at_start(layout.boxes):
+        return layout
+    words = WORD.findall(layout.text)
+    most = [min(SCALE / max(side, 1) + 1, _HALF) for side in size]
+    all_boxes = edges_of(layout.boxes)
+    return without_words(layout, set(_doubles(words, _first_boxes(all_boxes), most * 2)))
+
+
+def without_words(layout: Layout, numbers: set[int]) -> Layout:
+    """The page without the words of these numbers."""
+    if not numbers:
+        return layout
+    lines: list[Line] = []
+    done = 0
+    for line in lines_of(layout):
+        words = list(zip(WORD.finditer(line.text), line.words, strict=False))
+        gone = [at for at in range(len(words)) if done + at in numbers]
+        done += len(words)
+        if not gone:
+            lines.append(line)
+        elif len(gone) < len(words):
+            ends = [0, *(words[at][0].end() for at in gone)]
+            starts = [*(words[at][0].start() for at in gone), len(line.text)]
+            kept = "".join(line.text[end:start] for end, start in zip(ends, starts, strict=True))
+            left = [boxes for at, (_, boxes) in enumerate(words) if at not in gone]
+            lines.append(Line(_BLANKS.sub(" ", kept).strip(), left))
+    return layout_of(lines)
+
+
+def _overlap_at_start(boxes: Boxes) -> bool:
+    """Whether words begin at almost the same place. Repeated text begins a line, and so does its original."""
+    ends_before = np.concatenate(([SCALE], boxes[:-1, 2]))
+    starts = boxes[boxes[:, 0] < ends_before, :2].tolist()
+    lattices = product((0, _HALF), repeat=2)
+    return any(
+        len({(left + x >> _BITS, top + y >> _BITS) for left, top in starts}) < len(starts)
+        for x, y in lattices
+    )
+
+
+def _first_boxes(boxes: Sequence[Edges]) -> list[Edges]:
+    """The first box of each word: all but the last one of a word have their sides swapped."""
+    lasts = [True, *(box[0] <= box[2] for box in boxes)]
+    return [box for box, is_first in zip(boxes, lasts, strict=False) if is_first]
+
+
+def _doubles(words: Sequence[str], firsts: Sequence[Edges], most: Sequence[float]) -> Iterator[int]:
+    """The numbers of the words that are where an earlier one is."""
+    seen: dict[tuple[str, int, int], list[Edges]] = {}
+    for number, (word, box) in enumerate(zip(words, firsts, strict=True)):
+        if box == NOWHERE:
+            continue
+        x, y = box[0] >> _BITS, box[1] >> _BITS
+        near = (seen.get((word, x + right, y + down), ()) for right, down in _AROUND)
+        if any(_is_same(box, other, most) for others in near for other in others):
+            yield number
+        else:
+            seen.setdefault((word, x, y), []).append(box)
+
+
+def _is_same(one: Edges, other: Edges, most: Sequence[float]) -> bool:
+    return all(abs(a - b) <= limit for a, b, limit in zip(one, other, most, strict=True))

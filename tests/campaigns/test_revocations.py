@@ -45,7 +45,7 @@ import asyncio, os, sys
 from orc_core.bootstrap import open_documents
 from orc_core.infra.settings import CoreSettings
 from orc.contexts.store import ContextStore
-from orc.contexts.sweep import sweep
+from orc.cli.worker import sweep
 
 async def once():
     async with open_documents(CoreSettings()) as documents:

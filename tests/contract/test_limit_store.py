@@ -9,7 +9,7 @@ import pytest
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.store_pairs import ADAPTERS, opened_items
-from orc.limits.store import LimitStore
+from orc.limits.models import LimitStore
 from orc.limits.window import Window
 from orc_core.storage.cosmos.containers import items_of
 

@@ -33,16 +33,24 @@ from orc.api.routes.conversations import (
 from orc.api.schemas import Choices, ConversationsResponse, Question, example
 from orc.api.turn_schemas import ConversationResponse
 from orc.bootstrap import App
-from orc.contexts.readiness import check_ready
 from orc.contexts.rights import Right
 from orc.contexts.service import Caller
+from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Head, TurnContext
 from orc.events import TurnResult
 from orc.exports.service import ExportFormat
 from orc.turns.requests import TurnRequest
-from orc_core.errors import NotFound
+from orc_core.documents.places import Accessible, session_place
+from orc_core.documents.service import DocumentService
+from orc_core.errors import Conflict, NotFound
 from orc_core.grounding.models import Citation
+from orc_core.models import DocumentStatus
 from orc_core.names import Owner
+
+MOST_FAILED = 100
+"""Of so many documents that could not be read, it is not asked whether there are others."""
+RETRY_SECONDS = 5
+"""After which a retry may find a document that is being read now."""
 
 
 class WorkspaceQuestion(Choices):
@@ -233,3 +241,25 @@ async def _session(session_id: str, context_id: str, caller: Caller, app: App) -
 
 def _shown(result: TurnResult) -> WorkspaceAnswer:
     return WorkspaceAnswer.of_result(result)
+
+
+async def check_ready(library: DocumentService, owner: Owner, scope: TurnScope) -> None:
+    """Raise Conflict with counts if nothing of the focus, nor of the session, can be read."""
+    near = tuple(place for place in scope.places if place.near)
+    accessible = Accessible(owner, (session_place(owner), *near))
+    counted = await library.count(accessible)
+    total, ready = sum(each.total for each in counted), sum(each.readable for each in counted)
+    if ready:
+        return
+    page = await library.page(accessible, limit=MOST_FAILED, status=DocumentStatus.FAILED)
+    failed = len(page.documents)
+    if not total:
+        error = Conflict("There are no documents here yet.", code="workspace_empty")
+    elif failed == min(total, MOST_FAILED):
+        why = page.documents[0].reason or ""
+        error = Conflict(f"None of the documents could be read. {why}".strip(), code="workspace_unreadable")
+    else:
+        error = Conflict("None of the documents can be read yet.", code="workspace_not_ready")
+        error.retryable, error.retry_after = True, RETRY_SECONDS
+    error.documents = {"uploaded": total, "ready": ready, "failed": failed}
+    raise error

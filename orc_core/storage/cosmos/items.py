@@ -15,7 +15,7 @@ from azure.cosmos.exceptions import CosmosBatchOperationError, CosmosResourceNot
 from orc_core.infra.items import All, Change, Condition, Item, Not, Partition, Raced, Some, Where
 from orc_core.infra.resilience import CircuitBreaker, guarded
 from orc_core.infra.slices import slices
-from orc_core.storage.cosmos.consistency import BatchTokens
+from orc_core.storage.cosmos.client import BatchTokens
 
 MOST_POINT_READS = 8
 """A point read of 1 KB costs 1 RU and one round trip, a query at least 2.3 RU, and more for each result."""

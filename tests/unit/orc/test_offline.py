@@ -9,12 +9,11 @@ from langchain_core.messages import HumanMessage
 import orc
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import Turn
-from orc.bootstrap import load_prompts
+from orc.bootstrap import build_offline_model, load_prompts
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import AvailableSources, intents_of
 from orc.graphs.query_planner import TurnPlan, planning_prompt
-from orc.offline import build_offline_model
 from orc.settings import TurnSettings
 from orc_core.llm.chat_model import CallBudget, ChatModel
 

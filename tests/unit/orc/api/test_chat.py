@@ -17,7 +17,7 @@ from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
 from orc.turns.dependencies import TurnDependencies
-from orc.turns.inputs import UNNAMED
+from orc.turns.runner import UNNAMED
 
 pytestmark = pytest.mark.slow
 

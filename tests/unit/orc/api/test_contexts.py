@@ -11,8 +11,8 @@ from fastapi import FastAPI
 
 from devkit.system import principal_headers
 from orc.api.app import create_app
+from orc.cli.worker import sweep
 from orc.contexts.ids import is_context_id, new_id
-from orc.contexts.sweep import sweep
 from orc.settings import AuthMode, Settings
 from orc_core.documents.places import Accessible
 from orc_core.names import Owner

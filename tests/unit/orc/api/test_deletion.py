@@ -18,7 +18,7 @@ from orc.conversations.models import Head
 from orc.conversations.turn_log import TurnLog
 from orc.memory.store import MemoryStore
 from orc.traces.models import NoTraces
-from orc.turns.changes import Changes
+from orc.turns.event_log import Changes
 from orc_core.documents.proposals import ProposalStore
 from orc_core.errors import NotFound
 from orc_core.infra.sqlite import Database

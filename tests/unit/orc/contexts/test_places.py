@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orc.contexts.ids import lineage
 from orc.contexts.models import Context, ContextType, Rights, Role, State
-from orc.contexts.places import MOST_FAR, MOST_HISTORICAL, Wanted, may_be_deep, places_of, tools_off
+from orc.contexts.turn_scope import MOST_FAR, MOST_HISTORICAL, Wanted, may_be_deep, places_of, tools_off
 from orc_core.documents.places import Accessible, session_place
 from orc_core.models import Document
 from orc_core.names import Owner

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc.exports.markdown import write_entry, write_heading
+from orc.exports.service import write_entry, write_heading
 from orc.exports.tree import CitedSource, Entry, Heading
 from tests.unit.orc.exports.read_markdown import read_turns
 

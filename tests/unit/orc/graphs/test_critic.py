@@ -17,11 +17,10 @@ from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
 from orc.events import CitationMarked, Citations, Context, Critique, Reset, Revised, Token, without_rectangles
 from orc.graphs.models import ConversationState
 from orc.graphs.second_reading import MOST_SENTENCES
-from orc.judges.model import ModelJudge
+from orc.judges.building import ModelJudge
 from orc.tools.ports import ToolSchema
-from orc.turns.results import critic_summary_of
-from orc.turns.steps import shown_citations
-from orc.turns.steps import shown_text as shown
+from orc.turns.results import critic_summary_of, shown_citations
+from orc.turns.results import shown_text as shown
 from orc_core.errors import DependencyDown, OrcError, ToolFailed
 from orc_core.grounding.citations import CUT_NOTE, WITHOUT_SOURCE, checked
 from orc_core.grounding.closest import NOT_FOUND_ANSWER

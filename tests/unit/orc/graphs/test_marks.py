@@ -8,7 +8,7 @@ import pytest
 
 from orc.events import CitationMarked, Critique, Event, Reset, Token, whole_text
 from orc.graphs.answer_stream import AnswerStream
-from orc.turns.steps import shown_citations
+from orc.turns.results import shown_citations
 from orc_core.grounding.models import Citation
 from orc_core.grounding.sources import Source
 

@@ -11,9 +11,9 @@ from PIL import Image
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import SEARCH_TOOL, Shelf, Turn, passage, reasons
 from orc.events import Context
+from orc.graphs.context_builder import UNFORESEEN
 from orc.graphs.graph import build_context
 from orc.graphs.models import ConversationState
-from orc.graphs.page_images import UNFORESEEN
 from orc.tools.ports import FINDS_DOCUMENTS, ToolSchema
 from orc_core.documents.image_limits import ImageCounts
 from orc_core.documents.places import Accessible, DocumentsPage

@@ -13,6 +13,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from devkit.doubles.openai_talk import example as filled_in
 from devkit.fakes import FakeTools, Script, WordCounter, models_of, scripted
 from devkit.graph_turns import HISTORY, LIST_TOOL, SEARCH_TOOL, Turn, document_chat_result, ref, says
+from orc.bootstrap import build_offline_model
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
 from orc.graphs.graph import plan_query
@@ -21,7 +22,6 @@ from orc.graphs.plan_rules import BUILT_IN, AvailableSources, intents_of
 from orc.graphs.prompts import sources_prompt
 from orc.graphs.query_planner import REMEMBERED, plan_schema, planning_prompt, prompt_tokens
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
-from orc.offline import build_offline_model
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
 from orc_core.errors import DependencyDown, InvalidInput

@@ -12,7 +12,7 @@ from devkit.graph_turns import CHAT_TOOL, PAGES, SEARCH_TOOL, Turn, passage
 from orc.events import Citations, Critique, Reset, Revised, Token
 from orc.graphs.models import ConversationState
 from orc.graphs.rewriting import numbered
-from orc.turns.steps import shown_citations, shown_text, steps_of
+from orc.turns.results import shown_citations, shown_text, steps_of
 from orc_core.errors import DependencyDown
 from orc_core.grounding.citations import CitationWriter
 from orc_core.grounding.sources import Source

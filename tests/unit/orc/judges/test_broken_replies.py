@@ -11,7 +11,7 @@ from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolC
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import PAGES, SEARCH_TOOL, Turn, passage, says
 from orc.events import Critique
-from orc.judges.model import ModelJudge
+from orc.judges.building import ModelJudge
 from orc_core.infra.azure import Credentials
 from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import ChatModel

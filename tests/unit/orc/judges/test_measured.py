@@ -10,9 +10,8 @@ import pytest
 from devkit.fakes import scripted
 from devkit.graph_turns import says
 from orc.judges.azure import GroundednessDetection
-from orc.judges.building import build_judge, trusted
+from orc.judges.building import ModelJudge, build_judge, trusted
 from orc.judges.measuring import FILE, Accuracy, keep_measured, read_measured
-from orc.judges.model import ModelJudge
 from orc.settings import Settings
 from orc_core.errors import InvalidInput
 from orc_core.infra.azure import Credentials

@@ -10,8 +10,7 @@ from devkit.remembered_turns import CITED, OWNER, begin, commit, memory_service_
 from devkit.store_pairs import items_here
 from orc.conversations.models import Head, Started, Turn
 from orc.conversations.turn_log import TurnLog
-from orc.memory.models import Memory, Note, NoteKind, SummaryPoint
-from orc.memory.replaced import gaps, without_replaced
+from orc.memory.models import Memory, Note, NoteKind, SummaryPoint, gaps, without_replaced
 from orc.memory.store import MemoryStore
 from orc.memory.summary import Condensed, Summarizer
 from orc_core.infra.sqlite import Database

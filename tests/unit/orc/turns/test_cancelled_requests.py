@@ -24,8 +24,7 @@ from devkit.store_pairs import items_here
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Turn, TurnStatus, utc_now
 from orc.events import Done
-from orc.limits.models import RateLimit
-from orc.limits.store import LimitStore
+from orc.limits.models import LimitStore, RateLimit
 from orc.limits.window import Window
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService

@@ -1,7 +1,7 @@
 """What a turn did and showed follows from its events, also when it was stopped in the middle."""
 
 from orc.events import Correction, Critique, Event, Reset, Revised, Token, Tool
-from orc.turns.steps import shown_text, steps_of
+from orc.turns.results import shown_text, steps_of
 
 VERDICT = Critique(grounded=False, coverage=0.5, issues=["No source."], action="revise")
 EVENTS: list[Event] = [

@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessage
 from devkit.fakes import scripted
 from devkit.store_pairs import items_here
 from orc.identity import Principal
-from orc.limits.models import TASKS, RateLimit, RateLimited
-from orc.limits.store import LimitStore
+from orc.limits.models import TASKS, LimitStore, RateLimit, RateLimited
 from orc.limits.window import Window
 from orc.traces.models import TraceFilter
 from orc.traces.store import TraceStore

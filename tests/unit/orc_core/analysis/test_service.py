@@ -12,9 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from devkit.fakes import scripted
 from devkit.store_pairs import items_here
-from orc_core.analysis.allowance import DailyTokens
 from orc_core.analysis.models import EXTRACTIVE, AnalysisStatus, DocumentAnalysis, PageAnalysis
-from orc_core.analysis.service import UNEXPECTED, Analyser
+from orc_core.analysis.service import UNEXPECTED, Analyser, DailyTokens
 from orc_core.analysis.store import AnalysisStore
 from orc_core.errors import BudgetExceeded, DependencyDown, Unavailable
 from orc_core.grounding.sources import read_fenced

@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from orc_core.documents.catalog import Catalog
-from orc_core.documents.quota import StorageQuota
+from orc_core.documents.service import StorageQuota
 from orc_core.errors import StorageFull
 
 

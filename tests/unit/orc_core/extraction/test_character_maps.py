@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from orc_core.extraction.character_maps import is_mapped_wrongly
+from orc_core.extraction.pdf import is_mapped_wrongly
 from tests.unit.orc_core.extraction.samples import Read, pdf
 
 TEXTS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orc_core.infra.landlock import isolate
+from orc_core.infra.sandbox_child import isolate
 
 LANDLOCK_CREATE_RULESET, VERSION = 444, 1
 has_landlock = sys.platform == "linux" and (

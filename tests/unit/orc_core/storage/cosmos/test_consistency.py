@@ -9,9 +9,8 @@ import pytest
 
 from orc_core.errors import DependencyDown
 from orc_core.infra.resilience import CircuitOpen
-from orc_core.storage.cosmos import consistency as cosmos_sessions
-from orc_core.storage.cosmos.client import open_client, open_cosmos
-from orc_core.storage.cosmos.consistency import SESSION_TOKEN, BatchTokens, CosmosBreaker
+from orc_core.storage.cosmos import client as cosmos_sessions
+from orc_core.storage.cosmos.client import SESSION_TOKEN, BatchTokens, CosmosBreaker, open_client, open_cosmos
 from orc_core.storage.cosmos.containers import items_of
 
 pytestmark = pytest.mark.slow
