@@ -29,7 +29,6 @@ from devkit.reports import Target
 from devkit.store_pairs import items_here
 from mcp_server.tools.documents import DocumentContents
 from mcp_server.tools.search import DocumentSearch
-from orc.contexts.block import context_block
 from orc.contexts.ids import new_id, parent_of
 from orc.contexts.models import (
     GROUP,
@@ -45,7 +44,7 @@ from orc.contexts.store import ContextStore, _member_item
 from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import TurnContext
 from orc.identity import Principal
-from orc.turns.contexts import count_documents, mint_token, near_and_far, scope_of
+from orc.turns.contexts import context_block, count_documents, mint_token, near_and_far, scope_of
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.scope import Scope
 from orc_core.infra.items import upsert

@@ -9,7 +9,7 @@ import pytest
 from devkit.azure.cosmos import database
 from orc_core.infra.items import Items
 from orc_core.infra.sqlite import Database
-from orc_core.storage.cosmos.containers import items_of
+from orc_core.storage.cosmos.items import items_of
 from orc_core.storage.sqlite.items import SqliteItems, open_table
 from orc_core.storage.sqlite.tables import TABLES
 

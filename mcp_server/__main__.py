@@ -25,7 +25,7 @@ def main(transport: Annotated[Transport, typer.Argument()] = Transport.HTTP) -> 
     with collector_paused():
         import uvicorn
 
-        from mcp_server.serving import serve_http, serve_stdio
+        from mcp_server.server import serve_http, serve_stdio
         from mcp_server.settings import Settings
     keep_content_out()
     serve = serve_http if transport is Transport.HTTP else serve_stdio

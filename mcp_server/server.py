@@ -1,14 +1,18 @@
 """The MCP server over HTTP and stdio: registers the tools and answers health checks."""
 
+import asyncio
+import contextlib
 import json
 import logging
 import uuid
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import uvicorn
 from mcp.server import MCPServer
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.settings import AuthSettings
@@ -28,8 +32,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope
-from mcp_server.bootstrap import App
+from mcp_server.auth import REQUIRED_SCOPE, ScopeTokenVerifier, request_scope, session_scope
+from mcp_server.bootstrap import App, open_app
 from mcp_server.settings import Settings
 from mcp_server.tools import (
     additions,
@@ -45,8 +49,12 @@ from mcp_server.tools.registration import CallScope, failure
 from orc_core import __version__
 from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError
-from orc_core.infra.logs import RequestLog
+from orc_core.infra.collector import collector_paused
+from orc_core.infra.http_server import LimitedHttp, Server
+from orc_core.infra.logs import RequestLog, start_logging
+from orc_core.infra.processes import hold_on
 from orc_core.infra.telemetry.calls import name_tool, tool_work
+from orc_core.infra.telemetry.setup import start_telemetry
 
 TOOL_OFF = "tool_off"
 
@@ -61,6 +69,7 @@ INSTRUCTIONS = (
     "Tools over the documents that the bearer's scope token names. None of them changes a document."
 )
 HOW = "Make one with: orc token --conversation ID or --context ID"
+SERVICE = "orc-tools"
 
 
 class ToolServer(MCPServer[None]):
@@ -313,3 +322,53 @@ class SessionIds:
             await send(message)
 
         await self._app(scope, receive, add_id)
+
+
+async def serve_http(settings: Settings) -> None:
+    """Serve until a signal arrives, or until standard input ends if the settings say so."""
+    start_logging(settings)
+    telemetry = start_telemetry(settings, SERVICE)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.to_thread, telemetry.close)
+        with collector_paused():
+            app = await stack.enter_async_context(open_app(settings))
+            http_app = build_http_app(app, settings)
+        config = uvicorn.Config(
+            http_app,
+            host=settings.mcp_host,
+            port=settings.mcp_port,
+            http=LimitedTools,
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            timeout_graceful_shutdown=5,
+        )
+        server = Server(config, warm=app.warm, ends=stack.aclose)
+
+        def stop() -> None:
+            server.should_exit = True
+
+        if settings.mcp_until_stdin_ends:
+            hold_on(stop)
+        try:
+            await server.serve()
+        except SystemExit as exc:  # uvicorn has logged the reason
+            address = f"port {settings.mcp_port} of {settings.mcp_host}"
+            message = f"The tools server cannot listen on {address}. Set ORC_MCP_PORT to another one."
+            raise InvalidInput(message) from exc
+
+
+class LimitedTools(LimitedHttp):
+    """Takes the scope token of a conversation with some ten thousand documents."""
+
+    header_bytes = 1024 * 1024
+
+
+async def serve_stdio(settings: Settings) -> None:
+    """Serve one client on standard input and output."""
+    start_logging(settings)
+    telemetry = start_telemetry(settings, SERVICE)
+    token = settings.scope_token.get_secret_value() if settings.scope_token else None
+    with contextlib.closing(telemetry):
+        async with open_app(settings) as app:
+            await build_stdio_server(app, session_scope(app.tokens, token)).run_stdio_async()

@@ -15,8 +15,7 @@ from orc.contexts.store import ContextStore
 from orc.contexts.turn_scope import TurnScopes
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
-from orc.exports.rendering import PdfRenderer
-from orc.exports.service import Exporter
+from orc.exports.service import Exporter, PdfRenderer
 from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
@@ -34,8 +33,7 @@ from orc.readiness import Check, build_checks
 from orc.settings import Settings
 from orc.tools.catalogue import ToolCatalogue
 from orc.tools.mcp_client import McpToolGateway
-from orc.traces.models import NoTraces
-from orc.traces.store import TraceStore
+from orc.traces.models import NoTraces, TraceStore
 from orc.turns.dependencies import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions

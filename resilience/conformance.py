@@ -27,8 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from devkit.shared_data import ROOT
 from devkit.system import interrupted_by_sigterm
 from mcp_server.bootstrap import open_app
-from mcp_server.server import build_http_app
-from mcp_server.serving import LimitedTools
+from mcp_server.server import LimitedTools, build_http_app
 from mcp_server.settings import Settings
 from orc_core.documents.scope import Scope as DocumentScope
 from orc_core.names import Owner

@@ -16,8 +16,7 @@ from orc.conversations.models import Message, Turn, TurnStatus
 from orc.conversations.search import searchable
 from orc.events import TurnMetadata, TurnResult
 from orc.exports.pdf import write_pdf
-from orc.exports.rendering import to_json
-from orc.exports.service import write_entry
+from orc.exports.service import to_json, write_entry
 from orc.exports.transcript import Transcript
 from orc.exports.tree import Heading
 from orc.memory.models import Memory

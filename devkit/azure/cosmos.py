@@ -12,7 +12,7 @@ from azure.identity.aio import DefaultAzureCredential
 
 from devkit.azure.targets import Target
 from orc_core.storage.cosmos.client import Cosmos, open_client, open_cosmos
-from orc_core.storage.cosmos.containers import create_containers
+from orc_core.storage.cosmos.items import create_containers
 
 ITEMS = "/docs"
 

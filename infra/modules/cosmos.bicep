@@ -1,4 +1,4 @@
-// Cosmos DB, serverless, with the containers of orc_core/storage/cosmos/containers.py: a test holds the two together.
+// Cosmos DB, serverless, with the containers of orc_core/storage/cosmos/items.py: a test holds the two together.
 param location string
 param tags object
 param token string

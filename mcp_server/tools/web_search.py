@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from mcp_server.tools.registration import CallProgress, CallScope, Query, offer, success
-from mcp_server.web.http import AUTH, BUSY, NOT_IN_PLAN, QUOTA, REFUSED
+from mcp_server.web.engines import AUTH, BUSY, NOT_IN_PLAN, QUOTA, REFUSED
 from mcp_server.web.ports import (
     MOST_CHARACTERS,
     MOST_PAGES,

@@ -28,8 +28,7 @@ from orc.judges.measuring import (
 )
 from orc.settings import Settings
 from orc.trial import outcomes as kept
-from orc.trial.figures import Figure, by_label, figures
-from orc.trial.outcomes import Outcome, Question, read_questions
+from orc.trial.outcomes import Figure, Outcome, Question, by_label, figures, read_questions
 from orc.trial.report import as_html, as_json
 from orc_core.errors import InvalidInput, OrcError
 from orc_core.grounding.models import Citation

@@ -3,21 +3,164 @@
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, get_args
 
 from orc.graphs.cited_pages import cited_texts, key_of
 from orc.graphs.models import Attempt, ConversationState, Run
-from orc.graphs.undecided import SecondReading, Stated
-from orc.judges.ports import Judgement, SupportJudge, confirmed
+from orc.judges.ports import UNKNOWN, Judgement, Pair, SupportJudge, Verdict, confirmed
 from orc_core.errors import BudgetExceeded, DeadlineExceeded, OrcError
 from orc_core.grounding.checks import Page
+from orc_core.grounding.claims import Claim, Claims, covered_by_marker
+from orc_core.grounding.models import (
+    REFUTED,
+    Citation,
+    CitationCheck,
+    Grounding,
+    Mark,
+    Objection,
+    StatusMark,
+    WrittenMark,
+    written_marks,
+)
+from orc_core.grounding.units import around
 from orc_core.llm.tokens import take_first_fitting
 
+JUDGED = frozenset(("supported", "unsupported"))
+"""The checks of a citation that a judge has read."""
+ReadPage = Callable[[Citation], Page]
+"""The page of a citation; read once for all citations of it."""
 logger = logging.getLogger(__name__)
-
 MOST_SENTENCES = 20
 """Undecided sentences of an answer that a judge is shown; the others stay undecided."""
+
+
+@dataclass
+class Stated:
+    """Sentences of an answer that markers next to each other are about, with these markers.
+
+    `text` has what introduces them, and the beginning of a sentence that a marker divides; `shared` are the
+    citations of that beginning.
+    """
+
+    text: str
+    claims: Sequence[Claim]
+    shared: Sequence[int] = ()
+    marks: list[WrittenMark] = field(default_factory=list)
+    verdict: Verdict = UNKNOWN
+
+    @property
+    def cited(self) -> list[int]:
+        """The citations of its markers by index."""
+        return [written.index for written in self.marks]
+
+
+class SecondReading:
+    """An answer with its citations, as a judge reads it."""
+
+    def __init__(self, answer: str, citations: Sequence[Citation], statuses: Sequence[StatusMark]) -> None:
+        self._citations = citations
+        self._claims = Claims()
+        self._stated: list[Stated] = []
+        places: list[tuple[int, WrittenMark | StatusMark]] = [(each.at, each) for each in statuses]
+        places += [(written.mark.start, written) for written in written_marks(citations)]
+        end = 0
+        for start, place in sorted(places, key=lambda each: each[0]):
+            status = place.status if isinstance(place, StatusMark) else None
+            added = self._claims.add(answer[end:start], status)
+            end = start
+            if added or not self._stated:
+                self._stated.append(self._of(added))
+            if isinstance(place, WrittenMark):
+                self._stated[-1].marks.append(place)
+                end = place.mark.end
+        self._claims.add(answer[end:])
+        self.undecided = [each for each in self._stated if each.claims and self._is_undecided(each)]
+
+    def _of(self, added: Sequence[Claim]) -> Stated:
+        claims, above = covered_by_marker(added) if added else ([], [])
+        text = " ".join(claim.text for claim in (*above, *claims))
+        is_rest = bool(claims) and claims[0].goes_on and bool(self._stated)
+        before = self._stated[-1] if is_rest else Stated("", ())
+        # The rest of a sentence can be from the source of its beginning, too.
+        return Stated(f"{before.text} {text}".strip(), claims, before.cited)
+
+    def _is_undecided(self, stated: Stated) -> bool:
+        cited = [self._citations[index] for index in stated.cited]
+        return bool(cited) and all(each.check == "reworded" and not each.closest for each in cited)
+
+    def take_over(self, before: "SecondReading") -> None:
+        """Give undecided sentences the verdicts that the same sentences had before."""
+        known = {each.text: before._citations[each.cited[0]] for each in before._stated if each.cited}
+        for each in self.undecided:
+            citation = known.get(each.text)
+            if citation and citation.check in JUDGED:
+                each.verdict = Verdict.model_validate({"verdict": citation.check, "reason": citation.reason})
+
+    def pair(self, stated: Stated, page: ReadPage) -> Pair:
+        """The sentences, and the units that they cite with what is around them."""
+        cited = [self._citations[index] for index in dict.fromkeys((*stated.shared, *stated.cited))]
+        texts = [*map(_evidence(page), cited)]
+        # Without all of what is cited nothing can be said of a sentence.
+        return Pair(sentence=stated.text, evidence="\n\n".join(dict.fromkeys(texts)) if all(texts) else "")
+
+    def citations(self) -> list[Citation]:
+        """The citations with the verdicts on what cites them.
+
+        A citation whose markers have several verdicts becomes one for each, with its markers.
+        """
+        judged = [
+            (written.index, _with_verdict(self._citations[written.index], stated.verdict), written.mark)
+            for stated in self._stated
+            for written in stated.marks
+        ]
+        found: dict[tuple[int, str, str], tuple[Citation, list[Mark]]] = {}
+        for index, citation, mark in sorted(judged, key=lambda each: each[0]):
+            found.setdefault((index, citation.check, citation.reason), (citation, []))[1].append(mark)
+        return [citation.model_copy(update={"marks": marks}) for citation, marks in found.values()]
+
+    def grounding(self, grounding: Grounding) -> Grounding:
+        """The checks of the answer with the verdicts."""
+        citations = self.citations()
+        counts = Counter(each.check for each in citations)
+        refuted = [each for each in self.undecided if each.verdict.verdict == "unsupported"]
+        needing = sum(claim.needs_source for claim in self._claims.all)
+        lost = sum(claim.needs_source for each in refuted for claim in each.claims)
+        changed: dict[str, Any] = {check: counts[check] for check in get_args(CitationCheck)}
+        changed["citations"] = len(citations)
+        changed["grounded"] = grounding.grounded and counts.keys().isdisjoint(REFUTED)
+        changed["not_found"] = grounding.not_found and not refuted
+        changed["coverage"] = max(0.0, grounding.coverage - lost / max(1, needing))
+        changed["objections"] = [*grounding.objections, *self._objections(refuted)]
+        return grounding.model_copy(update=changed)
+
+    def _objections(self, refuted: Sequence[Stated]) -> Iterator[Objection]:
+        for stated in refuted:
+            cited, why = self._citations[stated.cited[0]], stated.verdict.reason
+            claim = stated.claims[-1].short
+            yield Objection.to("unsupported", cited, claim, why or "it does not support this.")
+
+
+def _evidence(page: ReadPage) -> Callable[[Citation], str]:
+    def read(citation: Citation) -> str:
+        found = page(citation)
+        if found.text[citation.start : citation.end] != citation.quote:
+            return ""  # the page has changed
+        units = found.units
+        cited = [n for n, unit in enumerate(units) if unit.start < citation.end and citation.start < unit.end]
+        shown = sorted({number for each in cited for number in around(units, each)})
+        return "\n".join(found.text[units[n].start : units[n].end] for n in shown)
+
+    return read
+
+
+def _with_verdict(citation: Citation, said: Verdict) -> Citation:
+    if said.verdict == "unknown":
+        return citation
+    reason = said.reason if said.verdict == "unsupported" else ""
+    return citation.model_copy(update={"check": said.verdict, "reason": reason})
 
 
 class Reading(NamedTuple):

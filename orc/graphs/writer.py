@@ -12,14 +12,12 @@ from orc.events import Event, Reset, Tool
 from orc.graphs.answer_stream import AnswerStream, answer_fields
 from orc.graphs.models import ConversationState, Run, ToolResult, Update
 from orc.graphs.prompts import round_messages, round_tokens, sources_prompt
-from orc.graphs.retrieval import call_tool
+from orc.graphs.retrieval import call_tool, web_query
 from orc.graphs.tool_context import ToolContext
 from orc.graphs.utils import writer_of
-from orc.graphs.web_queries import web_query
 from orc.lookups import LookupStep
-from orc.tools.arguments import shown_arguments, with_handles, within_limits
 from orc.tools.ports import WEB_SEARCH
-from orc.tools.schemas import CONTEXT
+from orc.tools.schemas import CONTEXT, shown_arguments, with_handles, within_limits
 from orc_core.documents.places import ALL, FOCUS
 from orc_core.errors import OrcError
 from orc_core.mcp_contract import TOOL_FACTS

@@ -4,17 +4,19 @@ Text is a name that the code or the configuration gives, or an id. What a person
 have written has no field here.
 """
 
+import asyncio
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints
 
-from orc.conversations.listing import timestamp
+from orc.conversations.listing import first_page, read_cursor, sortable, timestamp
 from orc.conversations.models import FeedbackReason, Rating
 from orc.events import CriticAction, LazyCounts, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
 from orc_core.documents.image_limits import ImageCounts
+from orc_core.infra.items import Items, Where, delete, equal, unraced, upsert
 from orc_core.models import Record, Usage
 from orc_core.names import Owner
 
@@ -23,6 +25,7 @@ Code = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 """A word of the code's: of a tool, an error, a section of a prompt."""
 
 USD_NOTE = "an estimate in US dollars; null where it is not known"
+DAYS_AT_ONCE = 8
 
 
 class TurnIds(Record):
@@ -218,26 +221,6 @@ def place_of(trace: TurnTrace) -> tuple[str, str]:
     return timestamp(trace.started_at), trace.attempt
 
 
-def stored_fields(trace: TurnTrace) -> dict[str, object]:
-    """The fields of a trace that stores filter and add up, stored next to the whole trace."""
-    return {
-        **trace.model_dump(include=_FIELDS),
-        "day": trace.day,
-        "input_tokens": trace.usage.input_tokens,
-        "output_tokens": trace.usage.output_tokens,
-    }
-
-
-def earliest(moment: datetime | None) -> str:
-    """The earliest timestamp that is asked for; empty, which sorts below every timestamp, if any is."""
-    return "" if moment is None else timestamp(moment)
-
-
-def before(moment: datetime | None, cursor: tuple[str, str]) -> tuple[str, str]:
-    """The place before which things are asked for: where the last page ended, or the moment if earlier."""
-    return cursor if moment is None else min(cursor, (timestamp(moment), ""))
-
-
 MAX_DAYS = 92
 """The most days of which totals are requested at once."""
 
@@ -260,3 +243,78 @@ class NoTraces:
 
     async def delete(self, owner: Owner) -> None:  # noqa: ARG002
         return None
+
+
+class TraceStore:
+    """Keeps traces. Whatever is asked, an organization sees its own alone.
+
+    Traces are removed with their conversation, and after their retention if there is one.
+    Any method raises DependencyDown when the store cannot be used.
+    """
+
+    def __init__(self, items: Items, *, retention_seconds: int | None = None) -> None:
+        self._items = items
+        self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
+
+    async def save(self, trace: TurnTrace) -> None:
+        """Keep a trace, in the place of an earlier one of the same attempt."""
+        # The same item for every writer and every retry: a lost confirmation does no harm.
+        item = {
+            "id": trace.attempt,
+            # What is filtered and added up, next to the whole trace.
+            **trace.model_dump(include=_FIELDS),
+            "day": trace.day,
+            "input_tokens": trace.usage.input_tokens,
+            "output_tokens": trace.usage.output_tokens,
+            "place": sortable(place_of(trace)),
+            "item": trace.model_dump(mode="json"),
+            **self._expiry,
+        }
+        await self._items.write((trace.organization_id, trace.day), upsert(item))
+
+    async def delete(self, owner: Owner) -> None:
+        """Remove the traces of a conversation; none is no error."""
+        organization_id, user_id, conversation_id = owner.key
+        theirs = equal(user_id=user_id, conversation_id=conversation_id)
+
+        async def work() -> None:
+            for found in await self._items.query([organization_id], theirs, fields=("id", "day")):
+                await self._items.write((organization_id, found["day"]), delete(found["id"]))
+
+        await unraced(work)
+
+    async def page(
+        self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None
+    ) -> tuple[list[TurnTrace], str | None]:
+        """One page of the turns that fit, latest first, and the cursor of the next, if any.
+
+        Raises InvalidInput for a wrong cursor.
+        """
+        end = read_cursor(cursor)
+        if wanted.until is not None:
+            end = min(end, (timestamp(wanted.until), ""))
+        found = await self._items.query(
+            [organization_id],
+            Where("place", ">=", timestamp(wanted.since) if wanted.since else ""),
+            Where("place", "<", sortable(end)),
+            equal(**wanted.fields),
+            order="place",
+            descending=True,
+            limit=limit + 1,
+        )
+        traces = [TurnTrace.model_validate(item["item"]) for item in found]
+        # The days of an organization may be on several partitions, each with its own order.
+        return first_page(sorted(traces, key=place_of, reverse=True), limit, place_of)
+
+    async def daily(self, organization_id: str, since: date, until: date) -> list[DayTotals]:
+        """The days from `since` to `until`, both included, on which there were turns, in order."""
+        slots = asyncio.Semaphore(DAYS_AT_ONCE)
+
+        async def totals(day: date) -> DayTotals | None:
+            async with slots:
+                key = [organization_id, day.isoformat()]
+                found = await self._items.query(key, fields=list(TurnFigures.model_fields))
+            return totals_of(day, [TurnFigures.model_validate(item) for item in found]) if found else None
+
+        days = [since + timedelta(days=number) for number in range((until - since).days + 1)]
+        return [each for each in await asyncio.gather(*map(totals, days)) if each is not None]

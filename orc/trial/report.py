@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
 from orc.check_words import check_words
-from orc.trial.figures import CHECKS, Figure, by_label
-from orc.trial.outcomes import Outcome
+from orc.trial.outcomes import CHECKS, Figure, Outcome, by_label
 from orc_core.grounding.models import Citation, CitationCheck
 
 COLOURS: Mapping[CitationCheck, str] = {

@@ -6,8 +6,7 @@ from opentelemetry import metrics
 
 from orc.conversations.models import Feedback, Turn
 from orc.conversations.turn_log import TurnLog
-from orc.traces.models import TraceFilter
-from orc.traces.store import TraceStore
+from orc.traces.models import TraceFilter, TraceStore
 from orc_core.errors import OrcError
 from orc_core.infra.telemetry.spans import SCOPE
 from orc_core.names import Owner

@@ -8,9 +8,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from orc_core.analysis.document_context import DocumentContext
+from orc_core.analysis.document_context import DocumentContext, masked, text_of
 from orc_core.analysis.models import EXTRACTIVE, Anchor, PageAnalysis
-from orc_core.analysis.page_text import masked, text_of
 from orc_core.analysis.summaries import candidate, central, is_fit
 from orc_core.models import Page
 from orc_core.text.headings import find_headings

@@ -18,8 +18,8 @@ from orc_core.llm.errors import (
     ModelMisconfigured,
     key_refused,
     model_down,
+    seconds_to_wait,
 )
-from orc_core.llm.retries import seconds_to_wait
 
 MALFORMED = (AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What langchain-openai raises for a reply without choices or a message, one that is not JSON, one with

@@ -13,8 +13,16 @@ from orc_core.infra.azure import Credentials
 from orc_core.infra.model_servers import OPENAI, SERVERS
 from orc_core.infra.resilience import CircuitBreaker, Translate
 from orc_core.infra.settings import CoreSettings
-from orc_core.llm.errors import MODEL, MODEL_UNKNOWN, TIMEOUT, ModelMisconfigured, key_refused, model_down
-from orc_core.llm.retries import LONGEST_WAIT_SECONDS, seconds_to_wait
+from orc_core.llm.errors import (
+    LONGEST_WAIT_SECONDS,
+    MODEL,
+    MODEL_UNKNOWN,
+    TIMEOUT,
+    ModelMisconfigured,
+    key_refused,
+    model_down,
+    seconds_to_wait,
+)
 from orc_core.llm.served_models import NO_KEY, ServedModels
 from orc_core.llm.structured_outputs import Abilities, Form
 

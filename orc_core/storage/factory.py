@@ -63,7 +63,7 @@ class StorageClients:
         """
         if self.cosmos is None:
             return await open_table(self.file, TABLES[name], ttl=ttl)
-        from orc_core.storage.cosmos.containers import items_of
+        from orc_core.storage.cosmos.items import items_of
 
         return items_of(self.cosmos, name)
 
@@ -212,7 +212,7 @@ async def _provision_cosmos(settings: CoreSettings, tell: Tell) -> None:
         # No role that a process should have allows making containers.
         tell("Cosmos DB: its containers come with the templates.")
         return
-    from orc_core.storage.cosmos.containers import create_containers
+    from orc_core.storage.cosmos.items import create_containers
 
     key = settings.azure_cosmos_key.get_secret_value()
     await create_containers(settings.azure_cosmos_endpoint, key, settings.azure_cosmos_database)

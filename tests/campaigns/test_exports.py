@@ -8,8 +8,7 @@ import psutil
 import pypdfium2
 import pytest
 
-from orc.exports.rendering import PdfRenderer
-from orc.exports.service import MOST_PDF_TURNS
+from orc.exports.service import MOST_PDF_TURNS, PdfRenderer
 from orc.exports.tree import CitedSource, Entry, Heading
 from orc_core.infra.sandbox import Sandbox
 

@@ -26,7 +26,7 @@ from orc.contexts.models import (
 )
 from orc.contexts.store import ContextStore
 from orc_core.errors import ChangedMeanwhile
-from orc_core.storage.cosmos.containers import items_of
+from orc_core.storage.cosmos.items import items_of
 
 pytestmark = pytest.mark.contract("context store")
 

@@ -11,7 +11,7 @@ from devkit.azure.targets import Target
 from devkit.store_pairs import ADAPTERS, opened_items
 from orc.limits.models import LimitStore
 from orc.limits.window import Window
-from orc_core.storage.cosmos.containers import items_of
+from orc_core.storage.cosmos.items import items_of
 
 pytestmark = pytest.mark.contract("limit store")
 

@@ -14,7 +14,7 @@ from devkit.store_pairs import ADAPTERS, opened_items
 from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, SummaryPoint
 from orc.memory.store import MemoryStore
 from orc_core.names import Owner
-from orc_core.storage.cosmos.containers import items_of
+from orc_core.storage.cosmos.items import items_of
 
 pytestmark = pytest.mark.contract("memory store")
 

@@ -9,8 +9,7 @@ import pytest
 
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
 from devkit.store_pairs import ADAPTERS, opened_items
-from orc.traces.models import TraceFilter
-from orc.traces.store import TraceStore
+from orc.traces.models import TraceFilter, TraceStore
 from orc_core.errors import InvalidInput
 from orc_core.models import Usage
 from orc_core.names import Owner

@@ -12,7 +12,7 @@ import mcp_server.settings
 import orc.settings
 from devkit.shared_data import ROOT
 from orc_core.infra.settings import CoreSettings
-from orc_core.storage.cosmos.containers import (
+from orc_core.storage.cosmos.items import (
     CONTAINERS,
     EXPIRING_WHERE_ITEMS_SAY_SO,
     OWNER_KEY,

@@ -20,8 +20,7 @@ from orc.limits.models import LimitStore
 from orc.limits.window import Window
 from orc.memory.models import Memory
 from orc.memory.store import MemoryStore
-from orc.traces.models import TraceFilter, stored_fields
-from orc.traces.store import TraceStore
+from orc.traces.models import TraceFilter, TraceStore
 from orc_core.analysis.models import DocumentAnalysis, PageAnalysis
 from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.catalog import Catalog
@@ -117,7 +116,13 @@ def fill(connection: sqlite3.Connection) -> None:
     counts = json.dumps({str(int(NOW.timestamp() // 60)): 2})
     insert(connection, "rate_limits", "acme", "ada", "messages", counts)
     kept = trace(1)
-    fields = {**stored_fields(kept), "started_at": kept.started_at.isoformat(timespec="microseconds")}
+    columns = {"trace_id", "attempt", "organization_id", "user_id", "conversation_id", "status", "intent"}
+    fields = kept.model_dump(include={*columns, "model", "cost_usd", "duration_ms"}) | {
+        "day": kept.day,
+        "input_tokens": kept.usage.input_tokens,
+        "output_tokens": kept.usage.output_tokens,
+        "started_at": kept.started_at.isoformat(timespec="microseconds"),
+    }
     names = ", ".join([*fields, "item"])
     values = (*fields.values(), kept.model_dump_json())
     connection.execute(f"INSERT INTO turn_traces ({names}) VALUES ({', '.join('?' * len(values))})", values)

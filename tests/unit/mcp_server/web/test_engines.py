@@ -22,8 +22,7 @@ from devkit.doubles.web_search_double import (
     serving,
 )
 from mcp_server.tools.web_search import WebSearchTool
-from mcp_server.web.engines import BraveSearch, GoogleSearch
-from mcp_server.web.http import MOST_BYTES
+from mcp_server.web.engines import MOST_BYTES, BraveSearch, GoogleSearch
 from mcp_server.web.ports import MOST_CHARACTERS, MOST_PAGES, WebPage, WebSearch
 from orc_core.errors import DependencyDown
 from orc_core.infra.resilience import FAILURES_IN_A_ROW, CircuitOpen

@@ -13,7 +13,7 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.api.routes.admin import MOST_TURNS
 from orc.settings import AuthMode, Settings
-from orc.traces.store import TraceStore
+from orc.traces.models import TraceStore
 
 pytestmark = pytest.mark.slow
 

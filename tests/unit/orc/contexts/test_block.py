@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc.contexts.block import MOST_TOKENS, SESSION, DocumentCount, context_block
 from orc.contexts.models import LeftOut, ReadableRef
 from orc.contexts.turn_scope import TurnScope
 from orc.graphs.retrieval import names_other_context
+from orc.turns.contexts import MOST_TOKENS, SESSION, DocumentCount, context_block
 from orc_core.documents.places import Place, PlaceType
 from orc_core.llm.tokens import TiktokenCounter
 

@@ -16,7 +16,7 @@ from orc_core.errors import DependencyDown, TurnInFlight
 from orc_core.infra.items import Items, create
 from orc_core.infra.resilience import ATTEMPTS
 from orc_core.names import Owner
-from orc_core.storage.cosmos.containers import items_of
+from orc_core.storage.cosmos.items import items_of
 
 LEASE = 60.0
 OWNER = Owner("acme", "ada", "c-1")

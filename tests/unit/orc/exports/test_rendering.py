@@ -8,7 +8,7 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from orc.exports.rendering import WRITE, PdfRenderer, TooMuch, to_json
+from orc.exports.service import WRITE, PdfRenderer, TooMuch, to_json
 from orc.exports.tree import CitedSource, Entry, Heading
 from orc_core.errors import OrcError, Unavailable
 from orc_core.infra.sandbox import Sandbox

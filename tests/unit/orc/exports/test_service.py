@@ -11,8 +11,7 @@ from devkit.remembered_turns import CITED, OWNER, ask, begin
 from devkit.store_pairs import items_here
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
-from orc.exports.rendering import PdfRenderer, TooMuch
-from orc.exports.service import MOST_PDF_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat
+from orc.exports.service import MOST_PDF_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat, PdfRenderer, TooMuch
 from orc.exports.tree import Entry, Heading
 from orc.identity import Principal
 from orc_core.errors import Conflict, NotFound, TooMany

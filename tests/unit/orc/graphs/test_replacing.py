@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc.graphs.replacing import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
+from orc.graphs.rewriting import Rebuilt, Replacement, rebuilt, removal, rewritten, statements
 from orc_core.grounding.citations import CUT_NOTE, CitationWriter
 from orc_core.grounding.models import Citation, Grounding, WrittenMark, written_marks
 from orc_core.grounding.sources import Source

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orc.graphs.undecided import SecondReading
+from orc.graphs.second_reading import SecondReading
 from orc.judges.ports import Verdict
 from orc_core.grounding.checks import Page
 from orc_core.grounding.citations import CitationWriter

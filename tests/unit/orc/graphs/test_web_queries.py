@@ -6,7 +6,7 @@ import pytest
 
 from orc.conversations.models import ChatMessage
 from orc.graphs.models import ConversationState
-from orc.graphs.web_queries import web_query
+from orc.graphs.retrieval import web_query
 from orc.memory.models import Note, NoteKind, Recalled, SummaryPoint
 
 QUESTION = "When does the quay open in winter?"

@@ -11,7 +11,7 @@ import pytest
 
 from devkit.remembered_turns import answered
 from orc.graphs.models import ConversationState
-from orc.graphs.web_queries import web_query
+from orc.graphs.retrieval import web_query
 from orc.memory.models import NoteKind
 from orc.memory.notes import add_notes_of, notes_in
 from orc.memory.summary import CondensedTurns, NoteOfUser, _notes

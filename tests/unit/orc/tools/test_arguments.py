@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from orc.tools.arguments import hits_in, shown_arguments, with_handles, within_limits
-from orc.tools.schemas import Handles
+from orc.tools.schemas import Handles, hits_in, shown_arguments, with_handles, within_limits
 
 LIMIT = {"type": "integer", "minimum": 1, "maximum": 20}
 SCHEMA = {

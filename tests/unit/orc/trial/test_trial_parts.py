@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from devkit.shared_data import ROOT
-from orc.trial.figures import by_label, figures
 from orc.trial.outcomes import (
     ExpectedPage,
     Outcome,
     Question,
     append,
+    by_label,
+    figures,
     latest,
     read_outcomes,
     read_questions,

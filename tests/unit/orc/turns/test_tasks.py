@@ -12,8 +12,7 @@ from devkit.store_pairs import items_here
 from orc.identity import Principal
 from orc.limits.models import TASKS, LimitStore, RateLimit, RateLimited
 from orc.limits.window import Window
-from orc.traces.models import TraceFilter
-from orc.traces.store import TraceStore
+from orc.traces.models import TraceFilter, TraceStore
 from orc.turns.tasks import Tasks
 from orc.user_limits import UserLimit, UserTurns
 from orc_core.errors import BudgetExceeded, TooMany

@@ -17,11 +17,10 @@ from orc_core.infra.resilience import FAILURES_IN_A_ROW, OPEN_SECONDS, CircuitBr
 from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.embeddings import build_embedder
-from orc_core.llm.errors import MODEL
+from orc_core.llm.errors import MODEL, seconds_to_wait
 from orc_core.llm.factory import ChatModels, build_chat_models
 from orc_core.llm.openai_errors import translate
 from orc_core.llm.provider import Provider, open_provider
-from orc_core.llm.retries import seconds_to_wait
 from orc_core.llm.tokens import TokenCounter
 from tests.unit.orc_core.conftest import MakeSettings, OpenFor
 

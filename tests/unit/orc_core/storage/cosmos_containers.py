@@ -11,8 +11,7 @@ from azure.cosmos.aio import ContainerProxy
 
 from devkit.azure.targets import Target
 from orc_core.storage.cosmos.client import open_client, store_breaker
-from orc_core.storage.cosmos.containers import create_containers, partition_of
-from orc_core.storage.cosmos.items import CosmosItems
+from orc_core.storage.cosmos.items import CosmosItems, create_containers, partition_of
 
 WRITES = {"execute_item_batch"}
 Hook = Callable[[], Awaitable[object]]

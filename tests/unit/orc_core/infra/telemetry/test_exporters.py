@@ -58,7 +58,7 @@ import sys
 from opentelemetry import trace
 from orc.api.app import create_app
 from orc.settings import Settings
-import mcp_server.serving
+import mcp_server.server
 
 create_app(Settings())
 assert isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)

@@ -11,8 +11,7 @@ from orc_core.infra.azure import DependencyMisconfigured
 from orc_core.infra.items import Item, Items, Raced, create, upsert
 from orc_core.infra.resilience import ATTEMPTS
 from orc_core.storage.cosmos.client import Cosmos
-from orc_core.storage.cosmos.containers import items_of
-from orc_core.storage.cosmos.items import CosmosItems
+from orc_core.storage.cosmos.items import CosmosItems, items_of
 
 ADA = ("acme", "ada", "c-1")
 BOB = ("acme", "bob", "c-1")

@@ -11,7 +11,7 @@ from orc_core.errors import DependencyDown
 from orc_core.infra.resilience import CircuitOpen
 from orc_core.storage.cosmos import client as cosmos_sessions
 from orc_core.storage.cosmos.client import SESSION_TOKEN, BatchTokens, CosmosBreaker, open_client, open_cosmos
-from orc_core.storage.cosmos.containers import items_of
+from orc_core.storage.cosmos.items import items_of
 
 pytestmark = pytest.mark.slow
 

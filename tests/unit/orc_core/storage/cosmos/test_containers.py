@@ -10,7 +10,7 @@ from orc_core.errors import DependencyDown
 from orc_core.infra.azure import DependencyMisconfigured
 from orc_core.infra.items import create
 from orc_core.storage.cosmos.client import open_client
-from orc_core.storage.cosmos.containers import CONTAINERS, OWNER_KEY, create_containers, items_of
+from orc_core.storage.cosmos.items import CONTAINERS, OWNER_KEY, create_containers, items_of
 
 
 async def containers_of(target: Target, name: str) -> dict[str, dict[str, Any]]:
