@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import uuid
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.streamable_http import REQUEST_CANCELLED
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp.shared.inbound import X_MCP_HEADER_KEY
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 from starlette.applications import Starlette
@@ -80,7 +78,6 @@ class ToolServer(MCPServer[None]):
 
     def __init__(self, scope: CallScope, *middleware: ServerMiddleware[Any], **auth: Any) -> None:
         self._scope = scope
-        self._has_headers: dict[str, bool] = {}
         super().__init__(
             "orc-documents",
             instructions=INSTRUCTIONS,
@@ -115,17 +112,6 @@ class ToolServer(MCPServer[None]):
             name_tool(begun, name)
             log.info("tool %s %s", name, "failed" if getattr(result, "is_error", False) else "done")
             return result
-
-    def _tool_input_schema(self, name: str) -> dict[str, Any] | None:
-        """The schema of a tool whose parameters are sent as headers too; None for any other tool.
-
-        The library looks through it for such parameters at each call.
-        """
-        if (schema := super()._tool_input_schema(name)) is None:
-            return None
-        if name not in self._has_headers:
-            self._has_headers[name] = X_MCP_HEADER_KEY in json.dumps(schema)
-        return schema if self._has_headers[name] else None
 
     def _is_allowed(self, name: str) -> bool:
         tool = self._tool_manager.get_tool(name)

@@ -23,12 +23,11 @@ Milliseconds = Annotated[float, Field(ge=0)]
 
 
 class Event(BaseModel):
-    """Base of the events; `kind` is the SSE event name, the fields its data. Readers wake if `is_urgent`."""
+    """Base of the events; `kind` is the SSE event name, the fields its data."""
 
     model_config = ConfigDict(frozen=True)
     kind: ClassVar[str]
     ends_turn: ClassVar[bool] = False
-    is_urgent: ClassVar[bool] = False
 
     def data(self) -> dict[str, Any]:
         return self.model_dump(mode="json")
@@ -129,7 +128,6 @@ class Token(Event):
     """More text of the answer."""
 
     kind = "token"
-    is_urgent = True
     text: str
 
 
@@ -154,7 +152,6 @@ class Revised(Event):
     """
 
     kind = "revised"
-    is_urgent = True
     answer: str
     citations: list[Citation]
     corrections: list[Correction] = Field(description="in the order of the answer")
@@ -370,7 +367,7 @@ class Done(Event):
     """The turn is stored; this is its result."""
 
     kind = "done"
-    ends_turn = is_urgent = True
+    ends_turn = True
     result: TurnResult
 
     def data(self) -> dict[str, Any]:
@@ -381,7 +378,7 @@ class Stopped(Event):
     """The turn was stopped by its user, and what there was of the answer is stored; it was not checked."""
 
     kind = "stopped"
-    ends_turn = is_urgent = True
+    ends_turn = True
     result: TurnResult
 
     def data(self) -> dict[str, Any]:
@@ -392,7 +389,7 @@ class Failed(Event):
     """The turn ended without an answer."""
 
     kind = "error"
-    ends_turn = is_urgent = True
+    ends_turn = True
     problem: Problem
 
     def data(self) -> dict[str, Any]:

@@ -62,8 +62,6 @@ from orc_core.names import missing_document, path_named
 
 MAX_DOCUMENTS = 50
 MAX_LOOK_FOR = 1000
-REQUEST_SECONDS = 0.003
-"""A request to the model has been sent by then."""
 MODEL_CALLS = 2
 """One call answers. A second one is made if the model refuses the attached files."""
 
@@ -252,18 +250,17 @@ class DocumentChat:
         last = [*past, *shown, QuestionMessage(content=asked, question=question)]
         messages = [SystemMessage(self.prompt), documents_first, *last]
         writer = CitationWriter(reading.sources, question)
-        counting = asyncio.create_task(self._count(messages, question))
-        # Not as a task: the request to the model goes out before what else waits, such as a status line.
+        # Counted while the model answers.
+        counting = asyncio.create_task(asyncio.to_thread(self._count, messages, question))
         await _write(messages, writer, work)
         work.sizes = await counting
         return reading, writer
 
-    async def _count(self, messages: Sequence[BaseMessage], question: str) -> dict[str, int]:
-        """The tokens of each part of the prompt, counted once the request to the model is on its way."""
-        await asyncio.sleep(REQUEST_SECONDS)
+    def _count(self, messages: Sequence[BaseMessage], question: str) -> dict[str, int]:
+        """The tokens of each part of the prompt."""
         instructions, documents_first, *last = messages
-        sizes = await asyncio.to_thread(section_tokens, [instructions, *last], question, self.counter)
-        text = await asyncio.to_thread(message_tokens, documents_first, self.counter)
+        sizes = section_tokens([instructions, *last], question, self.counter)
+        text = message_tokens(documents_first, self.counter)
         return sizes | {"retrieval": sizes["retrieval"] + text, "total": sizes["total"] + text}
 
 

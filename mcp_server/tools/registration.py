@@ -40,8 +40,6 @@ from orc_core.mcp_contract import (
 logger = logging.getLogger(__name__)
 
 MIN_SECONDS_BETWEEN_STATUS = 0.25
-STATUS_SECONDS = 0.01
-"""How long a status line waits: the work that it announces begins first, such as a request to a model."""
 
 SILENT_SECONDS = 4.0
 """After this long without a notification one is sent: clients give up on calls that are silent."""
@@ -79,7 +77,6 @@ class CallProgress:
         self._now_at = StatusLine(message="Working")
         self._sent = 0
         self._last_status = float("-inf")
-        self._waiting: StatusLine | None = None
         self._pending: set[asyncio.Task[None]] = set()
         self._beat: asyncio.Task[None] | None = None
         self.streaming = bool((context.request_context.meta or {}).get(STREAM_META_KEY))
@@ -92,7 +89,7 @@ class CallProgress:
     async def __aexit__(self, *_: object) -> None:
         if self._beat is not None:
             self._beat.cancel()
-            await asyncio.gather(self._beat, self._send_waiting(), return_exceptions=True)
+            await asyncio.gather(self._beat, *self._pending, return_exceptions=True)
 
     async def _repeat_when_silent(self) -> None:
         while True:
@@ -112,19 +109,9 @@ class CallProgress:
         if now - self._last_status < MIN_SECONDS_BETWEEN_STATUS:
             return
         self._last_status = now
-        self._waiting = status
-        task = asyncio.ensure_future(self._send_soon())
+        task = asyncio.ensure_future(self._send(status, status.message))
         self._pending.add(task)
         task.add_done_callback(self._settle)
-
-    async def _send_soon(self) -> None:
-        await self._sleep(STATUS_SECONDS)
-        await self._send_waiting()
-
-    async def _send_waiting(self) -> None:
-        status, self._waiting = self._waiting, None
-        if status is not None:
-            await self._send(status, status.message)
 
     def _settle(self, task: asyncio.Task[None]) -> None:
         """Forget a notification; the call does not fail if the notification could not be sent."""
@@ -136,6 +123,7 @@ class CallProgress:
         """Send text of the answer to a caller that streams."""
         self._now_at = StatusLine(message="Writing the answer")
         if self.streaming:
+            await asyncio.gather(*self._pending, return_exceptions=True)
             await self._send(TextDelta(text=delta), delta)
 
     async def marks(self, marks: Sequence[WrittenMark]) -> None:
@@ -145,7 +133,6 @@ class CallProgress:
                 await self._send(MarkDelta.model_validate(each.model_dump()), "")
 
     async def _send(self, typed: Progress, plain: str) -> None:
-        await self._send_waiting()
         self._sent += 1
         self._last_sent = self._clock()
         message = tool_progress.dump_json(typed).decode() if self.streaming else plain

@@ -167,7 +167,6 @@ async def reply(
 ) -> Response:
     """The turn's events after this one, or what it ended in; with the ids of the turn in the headers."""
     if streaming:
-        await log.settle()
         response: Response = stream(log.follow(after), trace_id)
     else:
         response = await _ending(log, shown)

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Sequence
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -34,8 +33,6 @@ from orc_core.llm.tokens import section_tokens
 from orc_core.mcp_contract import DocumentChatResult
 from orc_core.models import Document, Record
 
-MOST_COUNTED_IN_PLACE = 4000
-"""Characters of a prompt whose tokens are counted in less time than a thread takes to begin."""
 MOST_LISTED = 200
 """Accessible documents among which those with pages without text are looked for."""
 MOST_READ = 5
@@ -68,11 +65,9 @@ def context_event(state: ConversationState, budget: dict[str, int], run: Run) ->
 
 
 async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, run: Run) -> dict[str, int]:
-    """The tokens of each part of the prompt, counted in a thread if that takes longer than going there."""
+    """The tokens of each part of the prompt, counted in a thread: a long one takes milliseconds."""
     tools = [] if state.attempt.sources else state.tools
-    count = partial(section_tokens, prompt, state.question, run.resources.counter, tools)
-    is_short = not tools and sum(len(message.text) for message in prompt) <= MOST_COUNTED_IN_PLACE
-    sizes = count() if is_short else await asyncio.to_thread(count)
+    sizes = await asyncio.to_thread(section_tokens, prompt, state.question, run.resources.counter, tools)
     return with_image_tokens(sizes, state.image_counts.of(_pictures_in(prompt)))
 
 

@@ -3,16 +3,13 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from orc.events import Event
 from orc.limits.window import Taken
 from orc_core.names import Owner
 
 MAX_LOGS = 200
-JOINED_SECONDS = 0.01
-"""Events of this time wake readers together, unless one is text or ends the turn. A screen shows a picture
-for longer, and what a reader does with an event would come before the model is asked."""
 
 
 # Why turns write to a log that readers follow: docs/decisions/events-and-streams.md.
@@ -41,27 +38,13 @@ class EventLog:
         self._events = list(events)
         self._numbered_after = after
         self._grown = asyncio.Event()
-        self._waking: asyncio.TimerHandle | None = None
 
     def publish(self, event: Event) -> None:
-        """Append an event; events after the one that ends the turn are ignored.
-
-        Text and the end of the turn wake every reader at once, other events within JOINED_SECONDS.
-        """
-        if self._has_ended:
-            return
-        self._events.append(event)
-        if event.is_urgent:
-            self._wake()
-        elif self._waking is None:
-            self._waking = asyncio.get_running_loop().call_later(JOINED_SECONDS, self._wake)
-
-    async def settle(self) -> None:
-        """Wait until readers are woken, for JOINED_SECONDS at most; return at once if the turn has ended."""
+        """Append an event, for which all readers wake; those after the end of the turn are ignored."""
         if not self._has_ended:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(JOINED_SECONDS):
-                    await self._grown.wait()
+            self._events.append(event)
+            self._grown.set()
+            self._grown = asyncio.Event()
 
     async def follow(self, after: int = 0) -> AsyncIterator[tuple[int, Event]]:
         """Yield the events with a number above `after`, up to the one that ends the turn.
@@ -86,13 +69,6 @@ class EventLog:
             if event.ends_turn:
                 return event
         raise AssertionError("a log is followed up to its last event")
-
-    def _wake(self) -> None:
-        if self._waking is not None:
-            self._waking.cancel()
-            self._waking = None
-        self._grown.set()
-        self._grown = asyncio.Event()
 
     def so_far(self) -> list[Event]:
         """The events up to now."""

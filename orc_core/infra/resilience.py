@@ -192,26 +192,19 @@ RENEWALS_PER_LEASE = 3
 
 @asynccontextmanager
 async def repeated(work: Callable[[], Awaitable[None]], *, seconds: float) -> AsyncIterator[None]:
-    """Call `work` every `seconds` while the context is open.
-
-    The task for it is made with the first call: most turns end sooner.
-    """
-    loop = asyncio.get_running_loop()
-    begun: list[asyncio.Task[None]] = []
+    """Call `work` every `seconds` while the context is open."""
 
     async def keep_calling() -> None:
         while True:
-            await work()
             await asyncio.sleep(seconds)
+            await work()
 
-    timer = loop.call_later(seconds, lambda: begun.append(loop.create_task(keep_calling())))
+    task = asyncio.create_task(keep_calling())
     try:
         yield
     finally:
-        timer.cancel()
-        for task in begun:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager

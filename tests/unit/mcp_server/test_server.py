@@ -14,7 +14,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from mcp_server.bootstrap import open_app
-from mcp_server.server import ToolServer, build_http_app
+from mcp_server.server import build_http_app
 from mcp_server.settings import Settings
 from mcp_server.tools.documents_analyze import DocumentsAnalyze
 from orc_core import __version__
@@ -148,13 +148,6 @@ async def test_an_argument_that_a_tool_repeats_in_a_header_has_to_agree_with_it(
             assert message_of(agrees)["result"]["content"][0]["text"] == "in north"
             differs = await client.post("/mcp", json=call, headers={**headers, "mcp-param-region": "south"})
             assert differs.status_code == 400
-
-
-def test_names_of_tools_that_clients_make_up_are_not_kept() -> None:
-    server = ToolServer(cast(Any, None))
-    server.add_tool(lambda: "", name="real")
-    assert server._tool_input_schema("invented") is server._tool_input_schema("real") is None
-    assert list(server._has_headers) == ["real"]
 
 
 async def test_a_client_can_hold_no_stream_open_on_which_nothing_comes(tmp_path: Path) -> None:

@@ -3,8 +3,7 @@
 import asyncio
 import io
 import json
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from devkit.fakes import WordCounter
 from devkit.fakes_documents import DocumentSide, FakeExtractor, open_document_side
 from mcp_server.bootstrap import read_prompt
 from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions
-from mcp_server.tools.document_chat import REQUEST_SECONDS, DocumentChat
+from mcp_server.tools.document_chat import DocumentChat
 from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimits
 from orc_core.documents.ports import Attachment
 from orc_core.documents.scope import Scope
@@ -26,7 +25,6 @@ from orc_core.errors import DependencyDown, NoReadableDocument
 from orc_core.extraction.extractor import Extraction, OnPage
 from orc_core.grounding.models import WrittenMark
 from orc_core.infra.settings import CoreSettings
-from orc_core.llm.chat_model import CallBudget, ChatModel, Prompt
 from orc_core.llm.errors import ModelMisconfigured
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.provider import Provider, open_provider
@@ -429,60 +427,6 @@ async def test_text_does_not_wait_for_references_to_searched_documents(
         result = await ask(side, chat, "a.txt", listener=listener)
     assert [(file.status, file.sent_as) for file in result.metadata.files] == [("created", "text")]
     assert [file.blob_name for file in result.files] == ["a.txt"]
-
-
-class StatusLater(Listener):
-    """Shows a status line as soon as something else than the answer has its turn."""
-
-    def __init__(self, steps: list[str]) -> None:
-        super().__init__()
-        self._steps = steps
-
-    def working(self, done: int, total: int, message: str) -> None:
-        asyncio.get_running_loop().call_soon(self._steps.append, "shown")
-
-
-async def test_the_model_is_asked_before_a_status_line_is_sent(
-    side: DocumentSide, chat: DocumentChat, provider: Provider
-) -> None:
-    await put(side, "a.txt", QUAY.encode())
-    steps: list[str] = []
-    model = chat.named(None)
-
-    class Asked(ChatModel):
-        def stream(
-            self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None
-        ) -> AsyncGenerator[str, None]:
-            steps.append("asked")
-            return model.stream(messages, budget=budget, max_tokens=max_tokens)
-
-    chat = replace(chat, named=lambda _: Asked(model.model, model.counter, name=model.name))
-    await ask(side, chat, "a.txt", listener=StatusLater(steps))
-    assert steps == ["asked", "shown"]
-
-
-async def test_tokens_are_counted_after_the_request_to_the_model(
-    side: DocumentSide, chat: DocumentChat
-) -> None:
-    await put(side, "a.txt", QUAY.encode())
-    times: list[float] = []
-    model = chat.named(None)
-
-    class Asked(ChatModel):
-        def stream(
-            self, messages: Prompt, *, budget: CallBudget, max_tokens: int | None = None
-        ) -> AsyncGenerator[str, None]:
-            times.append(time.monotonic())
-            return model.stream(messages, budget=budget, max_tokens=max_tokens)
-
-    class Counter(WordCounter):
-        def count(self, text: str) -> int:
-            times.append(time.monotonic())
-            return super().count(text)
-
-    asked = Asked(model.model, WordCounter(), name=model.name)
-    await ask(side, replace(chat, named=lambda _: asked, counter=Counter()), "a.txt", listener=Listener())
-    assert times[1] - times[0] > 0.9 * REQUEST_SECONDS
 
 
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])

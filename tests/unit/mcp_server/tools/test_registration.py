@@ -10,7 +10,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult
 
-from mcp_server.tools.registration import SILENT_SECONDS, STATUS_SECONDS, CallProgress, offer
+from mcp_server.tools.registration import SILENT_SECONDS, CallProgress, offer
 from orc_core.mcp_contract import STREAM_META_KEY, StatusLine, ToolFacts, tool_progress
 
 
@@ -99,15 +99,6 @@ class Asleep(Heard):
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         await asyncio.Event().wait()
-
-
-async def test_a_status_line_waits_until_the_work_has_begun() -> None:
-    heard = Asleep()
-    async with heard.progress() as progress:
-        progress.working(1, 2, "Reading 7 pages")
-        for _ in range(9):
-            await asyncio.sleep(0)
-        assert (heard.messages, heard.slept) == ([], [SILENT_SECONDS, STATUS_SECONDS])
 
 
 async def test_a_status_line_comes_before_text_that_does_not_wait_so_long() -> None:

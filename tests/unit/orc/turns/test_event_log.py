@@ -5,7 +5,7 @@ import asyncio
 from devkit.fakes import collect
 from orc.events import Event, Failed, Reset, Token
 from orc.problems import problem
-from orc.turns.event_log import JOINED_SECONDS, MAX_LOGS, EventLog, RecentTurns
+from orc.turns.event_log import MAX_LOGS, EventLog, RecentTurns
 from orc_core.names import Owner
 
 END = Failed(problem=problem(503, "no", "trace"))
@@ -60,19 +60,6 @@ async def read_until(log: EventLog, count: int) -> list[tuple[int, float]]:
     return found
 
 
-async def test_events_without_text_wake_readers_together() -> None:
-    log, clock = EventLog(), asyncio.get_running_loop().time
-    reading = asyncio.create_task(read_until(log, 2))
-    await asyncio.sleep(0)
-    published = clock()
-    log.publish(Reset(reason="a"))
-    await asyncio.sleep(JOINED_SECONDS / 4)
-    log.publish(Reset(reason="b"))
-    (_, first), (_, second) = await reading
-    assert first - published >= 0.9 * JOINED_SECONDS
-    assert second - first < JOINED_SECONDS / 2
-
-
 async def test_text_wakes_readers_at_once_with_what_came_before_it() -> None:
     log = EventLog()
     reading = asyncio.create_task(read_until(log, 2))
@@ -83,22 +70,6 @@ async def test_text_wakes_readers_at_once_with_what_came_before_it() -> None:
         await asyncio.sleep(0)
     assert reading.done()
     assert [number for number, _ in await reading] == [1, 2]
-
-
-async def test_a_log_settles_with_its_first_text_or_end_and_otherwise_soon() -> None:
-    async def seconds(log: EventLog, event: Event | None) -> float:
-        clock, settling = asyncio.get_running_loop().time, asyncio.create_task(log.settle())
-        await asyncio.sleep(0)
-        began = clock()
-        if event is not None:
-            log.publish(event)
-        await settling
-        return clock() - began
-
-    assert await seconds(EventLog([Token(text="a"), END]), None) < JOINED_SECONDS / 2
-    assert await seconds(EventLog(), Token(text="a")) < JOINED_SECONDS / 2
-    assert await seconds(EventLog(), END) < JOINED_SECONDS / 2
-    assert 0.9 * JOINED_SECONDS <= await seconds(EventLog(), None) < 50 * JOINED_SECONDS
 
 
 def test_the_oldest_logs_are_dropped_and_owners_are_separate() -> None:
