@@ -100,23 +100,12 @@ class RateLimit:
         return self._window
 
     async def take(self, caller: Principal, amount: int = 1) -> Taken | None:
-        """Count `amount`; raises RateLimited, with the time to wait, if it does not fit.
-
-        If it is cancelled, nothing is counted.
-        """
+        """Count `amount`; raises RateLimited, with the time to wait, if it does not fit."""
         if self._window is None or self._store is None:
             return None
-        counting = asyncio.ensure_future(
-            self._store.take(caller.organization_id, caller.user_id, self._name, amount, self._window)
+        taken = await self._store.take(
+            caller.organization_id, caller.user_id, self._name, amount, self._window
         )
-        try:
-            taken = await asyncio.shield(counting)
-        except asyncio.CancelledError:
-            # The store may be writing: what it counts is taken off again.
-            await asyncio.wait([counting])
-            if counting.exception() is None and counting.result().is_allowed:
-                await self.give_back(caller, amount)
-            raise
         if not taken.is_allowed:
             hours = f"{self._window.seconds // 3600} hours" if self._window.seconds > 3600 else "hour"
             error = RateLimited(

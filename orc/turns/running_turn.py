@@ -11,7 +11,6 @@ from orc.conversations.models import NewTurn, Started, Turn
 from orc.conversations.session_contexts import Range
 from orc.graphs.origins import Origins
 from orc.identity import Principal
-from orc.limits.window import Taken
 from orc.memory.models import Memory
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
@@ -26,10 +25,7 @@ Result = TypeVar("Result")
 
 @dataclass
 class Asked:
-    """A question that is about to be stored, with its documents and contexts resolved.
-
-    `allowance` is what its message leaves of the user's limit; None without a limit, or if it does not count.
-    """
+    """A question that is about to be stored, with its documents and contexts resolved."""
 
     request: TurnRequest
     owner: Owner
@@ -37,7 +33,6 @@ class Asked:
     documents: list[Document]
     scope: TurnScope | None
     new: NewTurn
-    allowance: Taken | None
 
 
 @dataclass

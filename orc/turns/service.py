@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from contextlib import ExitStack, suppress
-from typing import Any
+from contextlib import ExitStack
 
 from opentelemetry.trace import use_span
 
@@ -21,7 +19,7 @@ from orc.turns.event_log import Changes, EventLog, RecentTurns
 from orc.turns.named_documents import named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
-from orc.turns.runner import INTERRUPTED_SECONDS, TurnRunner, interrupted, unexpected
+from orc.turns.runner import TurnRunner, unexpected
 from orc.turns.running_turn import Asked, RunningTurn
 from orc.turns.spans import begin_turn_span
 from orc.turns.stopping import Stop
@@ -45,7 +43,7 @@ class TurnService:
         self._runner = TurnRunner(parts, self._titles, self.changes.happened)
         self.graph = self._runner.graph
         self._recent = RecentTurns()
-        self._running: set[asyncio.Future[None]] = set()
+        self._running: set[asyncio.Task[None]] = set()
         self._stops: dict[tuple[Owner, str], Stop] = {}
         self._of_users = UserLimit(parts.settings.turns_per_user, "questions")
 
@@ -101,85 +99,32 @@ class TurnService:
                 named = {"contexts": scope.named(request.contexts), "used": scope.used}
                 new = new.model_copy(update=named)
             allowance = await self._parts.messages.take(principal)
-            return await self._begin_counted(
-                Asked(request, owner, principal, documents, scope, new, allowance), place
-            )
-
-    async def _begin_counted(self, asked: Asked, place: ExitStack) -> EventLog:
-        """Begin and run a turn that is counted; even if its request is cancelled meanwhile."""
-        begun = asyncio.get_running_loop().create_future()
-        self._running.add(begun)  # `close` waits for it
-        try:
-            return await self._begin_asked(asked, place)
-        except asyncio.CancelledError:
-            # The question may be stored, and its turn would be pending until its lease ends.
-            self._keep_running(self._finish_beginning(asked, place.pop_all()))
-            raise
-        except Exception:
-            await self._give_back(asked)
-            raise
-        finally:
-            self._running.discard(begun)
-            begun.cancel()
-
-    async def _begin_asked(self, asked: Asked, place: ExitStack) -> EventLog:
-        """Store the question and run its turn; repeated for the same attempt, it continues that one."""
-        request, owner, principal = asked.request, asked.owner, asked.caller
-        started = await self._begin(asked.new, owner)
-        turn = started.turn
-        if isinstance(started, Replayed):
-            await self._give_back(asked)
-            known = self._in_memory(owner, turn)
-            return await self._shown(principal, owner, turn, 0, request.trace_id, known)
-        if turn.failure is not None:
-            # The request was cancelled while the failure of this attempt was stored.
-            raise OrcError(turn.failure.message, code=turn.failure.code)
-        try:
-            running = await self._prepare(asked, started)
-        except Exception as exc:
-            await self._fail(asked, exc)
-            raise
-        # From here on, the turn's own task ends its log.
-        running.log.allowance = asked.allowance
-        self._recent.add(owner, turn.turn_id, turn.attempt, running.log)
-        # The place is taken until the turn has ended, whether or not its client stays.
-        self._run(running, place.pop_all())
-        return running.log
-
-    async def _finish_beginning(self, asked: Asked, place: ExitStack) -> None:
-        """Begin and run a turn whose request was cancelled meanwhile; what cannot be begun is failed."""
-        with place:
             try:
-                try:
-                    await self._begin_asked(asked, place)
-                except Exception as exc:
-                    if not isinstance(exc, OrcError):
-                        logger.exception("turn %s failed before its answer was begun", asked.new.key)
-                    await self._close_unbegun(asked, exc)
-            except asyncio.CancelledError:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(INTERRUPTED_SECONDS):
-                        await self._close_unbegun(asked, interrupted())
+                begun = await self._begin(new, owner)
+                running = None
+                if not isinstance(begun, Replayed):
+                    running = await self._prepare(
+                        Asked(request, owner, principal, documents, scope, new), begun
+                    )
+            except Exception:
+                await self._parts.messages.give_back(principal)
                 raise
-
-    async def _close_unbegun(self, asked: Asked, cause: Exception) -> None:
-        """Store that a turn failed before its answer was begun, so that it does not count as a message."""
-        for error in await asyncio.gather(
-            self._fail(asked, cause), self._give_back(asked), return_exceptions=True
-        ):
-            if isinstance(error, OrcError):
-                logger.warning("turn %s could not be closed: %s", asked.new.key, error.code)
-            elif error is not None:
-                logger.error("turn %s could not be closed", asked.new.key, exc_info=error)
-
-    async def _give_back(self, asked: Asked) -> None:
-        """Count a message no longer; once, even if its request is cancelled meanwhile."""
-        if asked.allowance is not None:
-            asked.allowance = None
-            await asyncio.shield(self._keep_running(self._parts.messages.give_back(asked.caller)))
+            if running is None:
+                await self._parts.messages.give_back(principal)
+                known = self._in_memory(owner, begun.turn)
+                return await self._shown(principal, owner, begun.turn, 0, request.trace_id, known)
+            # From here on, the turn's own task ends its log.
+            running.log.allowance = allowance
+            self._recent.add(owner, turn_id, begun.turn.attempt, running.log)
+            # The place is taken until the turn has ended, whether or not its client stays.
+            self._run(running, place.pop_all())
+            return running.log
 
     async def _prepare(self, asked: Asked, started: Started) -> RunningTurn:
-        """What the answer needs, inside the span of the turn, which goes on with the answer."""
+        """What the answer needs, inside the span of the turn, which goes on with the answer.
+
+        A turn that cannot be prepared is stored as failed.
+        """
         span = begin_turn_span(started.turn)
         try:
             with use_span(span, record_exception=False, set_status_on_exception=False):
@@ -189,32 +134,25 @@ class TurnService:
         except BaseException as exc:
             fail(span, exc)
             span.end()
+            if isinstance(exc, Exception):
+                known, new = exc if isinstance(exc, OrcError) else unexpected(), asked.new
+                await self._parts.log.fail(asked.owner, new.key, new.attempt, known.code, known.message)
             raise
 
-    async def _fail(self, asked: Asked, cause: Exception) -> None:
-        """Store that a turn failed before its answer was begun."""
-        known = cause if isinstance(cause, OrcError) else unexpected()
-        new = asked.new
-        await self._parts.log.fail(asked.owner, new.key, new.attempt, known.code, known.message)
-
     def _run(self, running: RunningTurn, place: ExitStack) -> None:
-        """Answer the turn in a separate task, and then leave the place."""
+        """Answer the turn in a separate task, for which `close` waits, and then leave the place."""
         stop, key = running.stop, (running.owner, running.turn.turn_id)
 
-        def ended(_task: asyncio.Task[None]) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            self._running.discard(task)
             place.close()
             if self._stops.get(key) is stop:
                 del self._stops[key]
 
         self._stops[key] = stop
-        self._keep_running(self._runner.run(running)).add_done_callback(ended)
-
-    def _keep_running(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """A task that `close` waits for."""
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(self._runner.run(running))
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return task
+        task.add_done_callback(ended)
 
     async def stop(self, owner: Owner, turn_id: str) -> Turn:
         """Ask a running turn to end with what is written of its answer; returns the turn as it is now.
@@ -292,7 +230,7 @@ class TurnService:
         self._recent.forget(owner)
 
     async def close(self, grace_seconds: float = 10.0) -> None:
-        """Wait for running turns for a while, and for those that begin meanwhile, then cancel them."""
+        """Wait for running turns for a while, then cancel them."""
         clock = asyncio.get_running_loop().time
         ends_at = clock() + grace_seconds
         while self._running and clock() < ends_at:

@@ -5,11 +5,11 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from orc_core.documents.catalog import Catalog
 from orc_core.documents.ingestion import Ingestion
@@ -17,7 +17,7 @@ from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount
 from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import ExtractedText, TextExtraction
 from orc_core.documents.unknown_files import similar_name
-from orc_core.errors import Conflict, NotFound, OrcError, StorageFull
+from orc_core.errors import Conflict, NotFound, StorageFull
 from orc_core.models import (
     BlobProperties,
     Document,
@@ -107,7 +107,7 @@ class DocumentService:
         path, size = BlobPath(owner, file_name), (await asyncio.to_thread(source.stat)).st_size
         async with self._quota.hold(owner.organization_id, size):
             extracted = await self._read_within(seconds, path, source, progress)
-            return await _run_to_completion(self._store_upload(path, source, extracted, replaces=replaces))
+            return await self._store_upload(path, source, extracted, replaces=replaces)
 
     async def presign_upload(
         self, owner: Owner, file_name: str, size: int, seconds: int
@@ -307,21 +307,6 @@ class DocumentService:
 def _fits(document: Document | None, blob: BlobProperties | None) -> bool:
     """Whether the record, or its absence, is right for this blob or its absence."""
     return (document.etag if document else None) == (blob.etag if blob else None)
-
-
-async def _run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
-    """Await `work`, which completes even if the caller is cancelled: half of it would be worse."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if error := task.exception():
-            known = isinstance(error, OrcError)
-            reason = error.code if isinstance(error, OrcError) else type(error).__name__
-            what = "upload failed after its caller was cancelled: %s"
-            log.warning(what, reason, exc_info=None if known else error)
-        raise
 
 
 class StorageQuota:

@@ -100,7 +100,7 @@ def never_let_go() -> None:
 
 def stop_with_the_client() -> None:
     """A turn is given up when the one who asked goes away."""
-    tasks: dict[EventLog, set[asyncio.Future[None]]] = {}
+    tasks: dict[EventLog, set[asyncio.Task[None]]] = {}
 
     async def noting(self: TurnService, request: TurnRequest, principal: Principal) -> EventLog:
         before = set(self._running)

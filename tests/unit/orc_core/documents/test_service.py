@@ -162,21 +162,6 @@ async def test_a_replacement_that_failed_to_save_is_extracted_on_demand(
     assert await side.texts(document) == ("Other text.", "Other text.")
 
 
-async def test_an_upload_completes_if_its_caller_is_cancelled(side: DocumentSide) -> None:
-    side.pages.before_save = gate = Gate()
-    call = asyncio.create_task(side.library.upload(OWNER, "a.txt", side.file(TEXT)))
-    await gate.reached.wait()
-    call.cancel()
-    await asyncio.sleep(0)
-    assert not call.done()
-    gate.opened.set()
-    await asyncio.wait([call])
-    assert call.cancelled()
-    [document] = await side.library.list_documents(OWNER)
-    assert document.readable
-    assert await remains(side) == ["blob", "record", "pages", "jobs"]
-
-
 async def test_concurrent_uploads_of_one_name_leave_one_consistent_document(side: DocumentSide) -> None:
     names = [f"version-{number}" for number in range(8)]
     sources = [side.file(f"This is {name}.", name) for name in names]
