@@ -18,7 +18,7 @@ from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import TextExtraction
 from orc_core.documents.worker import Worker
 from orc_core.errors import DependencyDown, UnreadableDocument
-from orc_core.extraction.extractor import Extraction, OnPage
+from orc_core.extraction.extractor import Extraction
 from orc_core.infra.sqlite import Database
 from orc_core.models import Document, Hit, Page, Passage, Progress
 from orc_core.names import Owner
@@ -45,7 +45,7 @@ async def break_down() -> None:
 class FakeExtractor:
     """Reads text files: form feeds part the pages, and what starts with DAMAGED is rejected.
 
-    `during` runs between the reading of the bytes and the pages, `after_pages` between these and the result.
+    `during` runs between the reading of the bytes and the pages.
     """
 
     def __init__(self) -> None:
@@ -53,15 +53,8 @@ class FakeExtractor:
         self.media_type = "text/plain"
         self.properties = ""
         self.during: Hook = pass_by
-        self.after_pages: Hook = pass_by
 
-    async def extract(
-        self,
-        source: Path,
-        file_name: str,
-        progress: Progress | None = None,
-        on_page: OnPage | None = None,
-    ) -> Extraction:
+    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> Extraction:
         self.calls += 1
         content = await asyncio.to_thread(source.read_bytes)
         await self.during()
@@ -69,10 +62,6 @@ class FakeExtractor:
             raise UnreadableDocument(f"{file_name} is damaged. Save it again and upload it again.")
         texts = content.decode().split("\f")
         pages = [Page(number=number, text=text.strip()) for number, text in enumerate(texts, 1)]
-        if on_page is not None:
-            for page in pages:
-                on_page(page)
-        await self.after_pages()
         if progress is not None:
             progress(len(pages), len(pages), "Reading pages")
         return Extraction(pages=pages, media_type=self.media_type, properties=self.properties)

@@ -245,7 +245,7 @@ def _read(folder: Path, file: Made) -> str:
     source = folder / file.name
     source.write_bytes(file.content)
     try:
-        opened, *pages = read_file(str(source), file.name, 1 << 30, 1, with_earlier_words=False)
+        opened, *pages = read_file(str(source), file.name, 1 << 30, 1)
     except OrcError as error:
         return str(error)
     texts = [page.content[int(str(page.fields.get("boxes", 0))) :].decode() for page in pages]

@@ -16,29 +16,18 @@ from orc_core.ocr.ports import Ocr
 from orc_core.ocr.service import OcrOutcome, add_ocr
 
 if TYPE_CHECKING:
-    from orc_core.extraction.extractor import Extraction, OnPage
+    from orc_core.extraction.extractor import Extraction
     from orc_core.llm.tokens import TokenCounter
 
 NO_TEXT = "no_text"
-COUNTED_AHEAD = 16
-"""Pages whose tokens are counted together, at least: passing them to a thread takes time, too."""
 _SHARED = {"sha256", "media_type", "readable", "pages", "pages_without_text", "pages_by_ocr", "tokens"}
 
 
 class TextExtractor(Protocol):
     """Extracts the text of a file in any supported format."""
 
-    async def extract(
-        self,
-        source: Path,
-        file_name: str,
-        progress: Progress | None = None,
-        on_page: "OnPage | None" = None,
-    ) -> "Extraction":
-        """The pages of `source`. Raises DocumentRejected for a file that cannot become a document.
-
-        `on_page` may be called with pages while later ones are read.
-        """
+    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> "Extraction":
+        """The pages of `source`. Raises DocumentRejected for a file that cannot become a document."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +74,7 @@ class TextExtraction:
                 # Documents with the same bytes share these facts; the document itself also its status.
                 own = {"status", "created_at"} if duplicate.document_id == path.document_id else set()
                 return ExtractedText(duplicate.model_dump(include=_SHARED | own), None, duplicate)
-        ahead = _CountingAhead(self._counter)
-        extraction = await self._extractor.extract(source, path.file, progress, ahead.add)
+        extraction = await self._extractor.extract(source, path.file, progress)
         outcome = OcrOutcome(extraction=extraction)
         if with_ocr and self._ocr is not None:
             outcome = await add_ocr(extraction, source, self._ocr, progress)
@@ -165,26 +153,6 @@ class TextExtraction:
             pages.append(Page(number=len(pages) + 1, text=said, label=PROPERTIES, tokens=tokens))
             facts["tokens"] = sum(page.tokens for page in pages)
         return ExtractedText(facts, pages)
-
-
-class _CountingAhead:
-    """Counts the tokens of pages while later ones are read, so that their counts are cached."""
-
-    def __init__(self, counter: "TokenCounter") -> None:
-        self._counter = counter
-        self._waiting: list[str] = []
-        self._counting: asyncio.Future[None] | None = None
-
-    def add(self, page: Page) -> None:
-        self._waiting.append(page.text)
-        is_free = self._counting is None or self._counting.done()
-        if is_free and len(self._waiting) >= COUNTED_AHEAD:
-            texts, self._waiting = self._waiting, []
-            self._counting = asyncio.get_running_loop().run_in_executor(None, self._count, texts)
-
-    def _count(self, texts: Sequence[str]) -> None:
-        for text in texts:
-            self._counter.count(text)
 
 
 def _kind(file_name: str) -> str:

@@ -58,9 +58,7 @@ class Format(Enum):
         """Whether its pages have no text, unless by OCR."""
         return self.media_type.startswith("image/")
 
-    def open(
-        self, source: Path, memory_bytes: int, first: int = 1, *, with_earlier_words: bool = False
-    ) -> UnitStream:
+    def open(self, source: Path, memory_bytes: int, first: int = 1) -> UnitStream:
         """Start reading a file of this format, a PDF from page `first`, see pdf.py.
 
         Exceptions of the reader are not translated.
@@ -68,7 +66,7 @@ class Format(Enum):
         module, function = self.reader.split(".")
         read: Callable[..., UnitStream] = getattr(import_module(f"orc_core.extraction.{module}"), function)
         if self is Format.PDF:
-            return read(source, first, with_earlier_words=with_earlier_words)
+            return read(source, first)
         return read(source, memory_bytes) if self.sign is Sign.ARCHIVE else read(source)
 
 

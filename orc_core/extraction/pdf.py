@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from ctypes import c_ulong, c_ushort
 from functools import partial
 from itertools import chain, islice, pairwise
@@ -56,9 +56,7 @@ class LineEndHyphens:
     have none, so words are read when they are needed.
     """
 
-    def __init__(self, earlier: Iterable[str] = ()) -> None:
-        """`earlier`: the texts of earlier pages, which are read once at most."""
-        self._earlier = earlier
+    def __init__(self) -> None:
         self._seen: set[str] = set()
         self._unread: list[str] = []
 
@@ -74,9 +72,7 @@ class LineEndHyphens:
         return _LINE_END_HYPHEN.sub(self._join, text)
 
     def _read_words(self) -> None:
-        earlier, self._earlier = self._earlier, ()
-        texts = [*earlier, *self._unread]
-        parts = (_LINE_END_HYPHEN.sub(" ", text) if _has_hyphen(text) else text for text in texts)
+        parts = (_LINE_END_HYPHEN.sub(" ", text) if _has_hyphen(text) else text for text in self._unread)
         words = set(_WORD.findall("\n".join(parts).lower()))
         self._unread.clear()
         self._seen |= words
@@ -97,12 +93,10 @@ def _has_hyphen(text: str) -> bool:
     return "\x02" in text or "\ufffe" in text
 
 
-def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> UnitStream:
+def read(source: Path, first: int = 1) -> UnitStream:
     """The visible pages from page `first`, with fields and notes: text outside the page box is left out.
 
     The pages of PDFs within the PDF follow.
-
-    `with_earlier_words`: whether words of the pages before `first` decide about hyphens, too.
     """
     try:
         document = pypdfium2.PdfDocument(source)
@@ -113,20 +107,13 @@ def read(source: Path, first: int = 1, *, with_earlier_words: bool = False) -> U
         raise unreadable("empty")
     if document.get_formtype():
         document.init_forms()
-    hyphens = LineEndHyphens(_texts(document, first - 1) if with_earlier_words else ())
     title, author = map(document.get_metadata_value, ("Title", "Author"))
     properties = sentence_of(title, author, count_of(len(document), "page"))
-    return UnitStream(numbered_pages(_pages(document, first, hyphens), first), len(document), properties)
+    return UnitStream(numbered_pages(_pages(document, first), first), len(document), properties)
 
 
-def _texts(document: pypdfium2.PdfDocument, count: int) -> Iterator[str]:
-    """The texts of the first pages as PDFium orders them."""
-    for index in range(count):
-        with suppress(pypdfium2.PdfiumError), closing(document[index]) as page:
-            yield text_inside(page, page.get_textpage())
-
-
-def _pages(document: pypdfium2.PdfDocument, first: int, hyphens: LineEndHyphens) -> Iterator[Unit]:
+def _pages(document: pypdfium2.PdfDocument, first: int) -> Iterator[Unit]:
+    hyphens = LineEndHyphens()
     absent = 0
     unread = list(unread_parts(document))
     for index in range(first - 1, len(document)):

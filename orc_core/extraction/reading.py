@@ -12,9 +12,7 @@ MAX_CHARACTERS = 20_000_000
 MAX_LABEL = 200
 
 
-def read_file(
-    path: str, name: str, memory_bytes: int, first: int, *, with_earlier_words: bool
-) -> Iterator[ChildMessage]:
+def read_file(path: str, name: str, memory_bytes: int, first: int) -> Iterator[ChildMessage]:
     """A message with the media type and the number of pages (0 if unknown), then one for each page.
 
     The bytes of a page are its boxes, of which there are as many as its field says, and its text. A PDF is
@@ -22,7 +20,7 @@ def read_file(
     """
     source = Path(path)
     file_format = sniff(source, name, memory_bytes)
-    stream = file_format.open(source, memory_bytes, first, with_earlier_words=with_earlier_words)
+    stream = file_format.open(source, memory_bytes, first)
     properties = set_apart(clean(stream.properties))
     yield ChildMessage({"opened": file_format.media_type, "total": stream.total, "properties": properties})
     is_empty = first == 1

@@ -22,7 +22,7 @@ from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimi
 from orc_core.documents.ports import Attachment
 from orc_core.documents.scope import Scope
 from orc_core.errors import DependencyDown, NoReadableDocument
-from orc_core.extraction.extractor import Extraction, OnPage
+from orc_core.extraction.extractor import Extraction
 from orc_core.grounding.models import WrittenMark
 from orc_core.infra.settings import CoreSettings
 from orc_core.llm.errors import ModelMisconfigured
@@ -50,10 +50,9 @@ class PdfExtractor(FakeExtractor):
         source: Path,
         file_name: str,
         progress: Progress | None = None,
-        on_page: OnPage | None = None,
     ) -> Extraction:
         if not file_name.endswith(".pdf"):
-            return await super().extract(source, file_name, progress, on_page)
+            return await super().extract(source, file_name, progress)
         content = await asyncio.to_thread(source.read_bytes)
         texts = [page.extract_text() for page in PdfReader(io.BytesIO(content)).pages]
         pages = [Page(number=number, text=text) for number, text in enumerate(texts, 1)]

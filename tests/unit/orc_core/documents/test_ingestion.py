@@ -12,14 +12,13 @@ from devkit.fakes_documents import (
     LEASE_SECONDS,
     DocumentSide,
     Gate,
-    WordCounter,
     break_down,
     open_document_side,
     pass_by,
 )
 from orc_core.analysis.service import Analyser
 from orc_core.documents.ingestion import Ingestion
-from orc_core.documents.text_extraction import COUNTED_AHEAD, TextExtraction
+from orc_core.documents.text_extraction import TextExtraction
 from orc_core.errors import DependencyDown, NotFound, Unavailable
 from orc_core.models import PROPERTIES, Document, DocumentStatus, JobKind, JobProgress, Passage
 from orc_core.names import BlobPath, Owner
@@ -304,24 +303,6 @@ async def test_tokens_are_counted_in_a_thread(side: DocumentSide) -> None:
     await ingested(side)
     assert side.counter.threads
     assert threading.current_thread().name not in side.counter.threads
-
-
-async def test_tokens_are_counted_while_later_pages_are_read(side: DocumentSide) -> None:
-    counted, loop = asyncio.Event(), asyncio.get_running_loop()
-
-    class Counter(WordCounter):
-        def count(self, text: str) -> int:
-            loop.call_soon_threadsafe(counted.set)
-            return super().count(text)
-
-    async def until_counted() -> None:
-        async with asyncio.timeout(5):
-            await counted.wait()
-
-    side.extractor.after_pages = until_counted
-    extraction = TextExtraction(side.stores, side.extractor, Counter())
-    text = await extraction.read(PATH, side.file("\f".join(["The quay."] * COUNTED_AHEAD)))
-    assert text.facts["tokens"] == 2 * COUNTED_AHEAD
 
 
 async def test_what_a_file_says_of_itself_follows_its_pages_and_is_not_counted(side: DocumentSide) -> None:

@@ -70,39 +70,4 @@ def fail(how: str) -> Iterator[ChildMessage]:
         yield ChildMessage({"boxes": "none"})
     elif how == "refused":
         raise UnreadableDocument("It is damaged.", code="corrupt")
-    elif how == "large":
-        yield from (page("x" * 1_000_000) for _ in range(25))
     raise ValueError(how)
-
-
-def read_forty(path: str, name: str, first: int, **_: object) -> Iterator[ChildMessage]:
-    """A PDF of 40 pages. `name` is how it goes wrong: if it does, when, and what the second half does."""
-    when, failure = name.split(maxsplit=1) if " " in name else (name, "")
-    notes = Path(path)
-    yield opened(40)
-    if when == "stuck":
-        yield from _pages(first, first + 5)
-        time.sleep(600)
-    elif when == "early":
-        if first > 1:
-            yield from fail(failure)
-        _wait_for(notes / "failed")
-    elif when == "late" and first > 1:
-        _wait_for(notes / "taken over")
-        yield from fail(failure)
-    elif (when == "halves" and first == 1) or (when == "late" and not (notes / "taken over").exists()):
-        yield from _pages(1, 22)
-        time.sleep(600)
-    yield from _pages(first, 41)
-
-
-def _pages(start: int, end: int) -> Iterator[ChildMessage]:
-    for number in range(start, end):
-        yield page(f"page {number}")
-        if number in (2, 30):
-            yield page(f"rest of {number}", follows=True)
-
-
-def _wait_for(note: Path) -> None:
-    while not note.exists():
-        time.sleep(0.01)

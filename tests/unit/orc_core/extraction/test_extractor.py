@@ -12,7 +12,6 @@ import pytest
 from orc_core.errors import OrcError, Unavailable, UnreadableDocument
 from orc_core.extraction.extractor import Extractor
 from orc_core.infra.sandbox import Limits, Sandbox
-from orc_core.models import Page
 from tests.unit.orc_core.extraction.samples import pdf, raw_pdf
 
 pytestmark = pytest.mark.slow
@@ -104,10 +103,10 @@ async def test_each_end_of_a_child_has_its_error(
 async def test_a_child_that_is_ended_from_outside_is_started_again(
     box: Sandbox, tmp_path: Path, signal: str
 ) -> None:
-    def note(_: Page) -> None:
+    def note(*_: object) -> None:
         (tmp_path / "again").touch()
 
-    extraction = await extractor_of(box, "end").extract(tmp_path, signal, on_page=note)
+    extraction = await extractor_of(box, "end").extract(tmp_path, signal, note)
     assert [page.text for page in extraction.pages] == ["a page"]
 
 
@@ -136,7 +135,7 @@ async def test_the_number_of_children_is_limited(box: Sandbox, tmp_path: Path) -
 
     async def extract() -> None:
         nonlocal running
-        await extractor.extract(tmp_path, "a.pdf", on_page=lambda _: note())
+        await extractor.extract(tmp_path, "a.pdf", lambda *_: note())
 
     def note() -> None:
         nonlocal running, most

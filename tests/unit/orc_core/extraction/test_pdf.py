@@ -1,6 +1,5 @@
 """PDF: pages, also of files that are damaged, encrypted or inconsistent."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -111,9 +110,9 @@ async def test_boxes_of_the_words_come_with_the_text(read: Read) -> None:
     assert len(boxes_between(TEXT, pages[0].boxes, 0, len(TEXT))) == 1
 
 
-def joined(text: str, *before: str, earlier: Iterable[str] = ()) -> str:
+def joined(text: str, *before: str) -> str:
     """A page's text with whole words at its line ends, after other pages."""
-    hyphens = LineEndHyphens(earlier)
+    hyphens = LineEndHyphens()
     for page in (*before, text):
         hyphens.note(page)
     return hyphens.join(text)
@@ -137,7 +136,6 @@ def test_a_line_end_hyphen_stays_only_if_it_belongs_to_the_word(broken: str, fix
 def test_hyphens_follow_the_words_of_earlier_pages() -> None:
     assert joined("the co\x02insurance", "a co-insurance of 20 %") == "the co-insurance"
     assert joined("the co\x02insurance", "a co\x02insurance of 20 %") == "the coinsurance"
-    assert joined("the co\x02insurance", "nothing of it", earlier=["a co-insurance"]) == "the co-insurance"
 
 
 @pytest.mark.slow
