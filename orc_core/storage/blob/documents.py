@@ -18,7 +18,6 @@ import struct
 import tempfile
 import zlib
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -33,7 +32,7 @@ from orc_core.infra.temporary_folders import temporary_folder
 from orc_core.models import BlobProperties, Page, PresignedUpload
 from orc_core.names import BlobPath, Owner, check_segment, missing_document
 from orc_core.storage.blob.account import Storage
-from orc_core.storage.blob.client import ATTEMPTS, Blobs, Changed, Found, busy
+from orc_core.storage.blob.client import ATTEMPTS, Blobs, Changed, Found, Part, busy
 
 
 class AzureBlobStore:
@@ -167,29 +166,15 @@ FIRST_BYTES = 64 * 1024
 """Read at once: the index of some thousand pages, or all of a document of some thirty."""
 GAP_BYTES = 64 * 1024
 """Reading this many unwanted bytes takes no longer than another request."""
-KNOWN_DOCUMENTS = 64
 
 Wanted = Callable[[Index], list[tuple[Entry, Span]]]
 
 
-class _Opened(NamedTuple):
-    """The index of one version, and the first bytes of it as far as they have just been read."""
-
-    etag: str
-    pages: Index
-    head: bytes
-
-
 class BlobPageStore:
-    """Pages under `pages/{document_id}` of one container.
-
-    Indexes of the documents that were read last are remembered: reading on in one takes one request, which
-    the service refuses if the document has changed since.
-    """
+    """Pages under `pages/{document_id}` of one container."""
 
     def __init__(self, storage: Storage, container: str) -> None:
         self._blobs = Blobs(storage.container(container), storage.blobs)
-        self._known: OrderedDict[str, _Opened] = OrderedDict()
 
     async def save(self, document_id: str, pages: Sequence[Page]) -> None:
         content = await asyncio.to_thread(pack, pages)
@@ -227,42 +212,26 @@ class BlobPageStore:
     async def _read(self, name: str, wanted: Wanted) -> list[tuple[Entry, bytes]]:
         """The wanted entries and bytes, all of one version; none if there are no pages."""
         for _ in range(ATTEMPTS):
-            known = self._known.pop(name, None)
-            # An index that was remembered may say that a page is absent which has been saved since.
-            opened = known if known and wanted(known.pages) else await self._open(name)
-            if opened is None:
+            if (first := await self._blobs.read(name, FIRST_BYTES)) is None:
                 return []
+            span = index_span(first.content)
             try:
-                places = wanted(opened.pages)
+                index = read_index(await self._bytes(name, first, span), span.end)
+                places = wanted(index)
                 runs = joined([span for _, span in places], GAP_BYTES)
-                contents = [await self._bytes(name, opened.etag, run, opened.head) for run in runs]
+                contents = [await self._bytes(name, first, run) for run in runs]
             except Changed:
                 continue
-            # Without the bytes: nothing would check with the service that they still belong to the document.
-            self._known[name] = opened._replace(head=b"")
-            if len(self._known) > KNOWN_DOCUMENTS:
-                self._known.popitem(last=False)
             return [(entry, _cut(span, runs, contents)) for entry, span in places]
         raise busy()
 
-    async def _open(self, name: str) -> _Opened | None:
-        for _ in range(ATTEMPTS):
-            if (first := await self._blobs.read(name, FIRST_BYTES)) is None:
-                return None
-            span = index_span(first.content)
-            try:
-                deflated = await self._bytes(name, first.etag, span, first.content)
-            except Changed:
-                continue
-            return _Opened(first.etag, read_index(deflated, span.end), first.content)
-        raise busy()
-
-    async def _bytes(self, name: str, etag: str, span: Span, head: bytes) -> bytes:
-        """The bytes of a span, which starts in the `head` or after it."""
+    async def _bytes(self, name: str, first: Part, span: Span) -> bytes:
+        """The bytes of a span of the version of which the first bytes are known."""
+        head = first.content
         if span.end <= len(head):
             return head[span.start : span.end]
         start = max(span.start, len(head))
-        rest = [block async for block in self._blobs.read_from(name, etag, start, span.end)]
+        rest = [block async for block in self._blobs.read_from(name, first.etag, start, span.end)]
         return b"".join([head[span.start :], *rest])
 
 
