@@ -17,7 +17,6 @@ from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeVar
 
 from orc_core.documents.passages import split_pages
@@ -92,7 +91,6 @@ rounded down: three if eight are requested."""
 EXAMINED = 8
 """Lexical hits compared with the thresholds: the best page is nearly always among them."""
 QUERY_SECONDS = 5.0
-REMEMBERED_PAGES = 128
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -249,18 +247,11 @@ def cover(query: str, hits: Sequence[Hit]) -> list[float]:
     asked = question_words(query)
     shares: dict[tuple[str, int], float] = {}
     for page, texts in pages.items():
-        language, found = _stems_of(*texts)
+        found = [word for text in texts for word in words(text)]
+        language = detect_language(found)
         wanted = set(stems(asked, language)) - {""}
-        shares[page] = len(wanted & found) / max(1, len(wanted))
+        shares[page] = len(wanted.intersection(stems(list(set(found)), language))) / max(1, len(wanted))
     return [shares[_page(hit.passage)] for hit in hits]
-
-
-@lru_cache(REMEMBERED_PAGES)
-def _stems_of(*texts: str) -> tuple[str, frozenset[str]]:
-    """The language of a page and the stems of its words. Questions about one document find the same pages."""
-    found = [word for text in texts for word in words(text)]
-    language = detect_language(found)
-    return language, frozenset(stems(list(set(found)), language))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain, takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from orc_core.models import Passage
@@ -72,27 +72,6 @@ class InMemoryIndex(DocumentIndex):
     def terms_with_prefix(self, prefix: str) -> Iterator[str]:
         terms = list(self.postings)
         return takewhile(lambda term: term.startswith(prefix), terms[bisect_left(terms, prefix) :])
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Pickled as a few arrays, which takes less time than one array for each term."""
-        found = self.postings.values()
-        lengths = integers(len(numbers) for postings in found for numbers in postings)
-        together = b"".join(numbers for postings in found for numbers in postings)
-        return _unpickled, (
-            (self.name, self.language, self.period, self.layout),
-            list(self.postings),
-            lengths,
-            together,
-        )
-
-
-def _unpickled(
-    facts: tuple[str, str, Period | None, Layout], terms: list[str], lengths: "array[int]", together: bytes
-) -> InMemoryIndex:
-    numbers, ends = integers(together), list(accumulate(lengths))
-    parts = [numbers[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    postings = map(TermPostings, parts[::2], parts[1::2])
-    return InMemoryIndex(*facts, dict(zip(terms, postings, strict=True)))
 
 
 def index_passages(name: str, passages: Sequence[Passage]) -> InMemoryIndex:

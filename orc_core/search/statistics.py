@@ -3,52 +3,13 @@
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 from itertools import islice, pairwise
-from typing import NamedTuple
 
 from orc_core.search.bm25 import Counts
-from orc_core.search.postings import DocumentTerms, Layout, integers
+from orc_core.search.postings import DocumentTerms, Layout
 from orc_core.search.vocabulary import Phrase
 
 OPENING_TERMS = 60
-REMEMBERED_LAYOUTS = 32
-MOST_REMEMBERED = 2000
-"""The most passages of a layout that is cached; larger ones would take too much memory."""
-
-
-class _Pages(NamedTuple):
-    """The layout of a document by passage and by page; pages are counted from 0."""
-
-    passage_starts: list[int]
-    passage_lengths: list[int]
-    page_of: list[int]
-    numbers: list[int]
-    starts: list[int]
-    ends: list[int]
-    lengths: list[int]
-    digits: list[int]
-
-
-@lru_cache(maxsize=REMEMBERED_LAYOUTS)
-def _pages_of(*layout: bytes) -> _Pages:
-    """The pages of a layout, given by its stored numbers. The lists are not changed.
-
-    It is cached, because the same few documents are asked about repeatedly.
-    """
-    pages, starts, digits = map(integers, layout)
-    first_of_pages = [at for at, (before, page) in enumerate(pairwise((0, *pages))) if page != before]
-    spans = list(pairwise([*first_of_pages, len(pages)]))
-    return _Pages(
-        passage_starts=list(starts),
-        passage_lengths=[end - start - 1 for start, end in pairwise(starts)],
-        page_of=[page for page, (first, end) in enumerate(spans) for _ in range(first, end)],
-        numbers=[pages[first] for first, _ in spans],
-        starts=[starts[first] for first, _ in spans],
-        ends=[starts[end] for _, end in spans],
-        lengths=[starts[end] - starts[first] - (end - first) for first, end in spans],
-        digits=[sum(digits[first:end]) for first, end in spans],
-    )
 
 
 class ScopeStatistics:
@@ -58,7 +19,7 @@ class ScopeStatistics:
         self.scope = scope
         self._first_passages: list[int] = []
         self._first_pages: list[int] = []
-        self._passage_starts: list[list[int]] = []
+        self._passage_starts: list[Sequence[int]] = []
         self.page_of: list[int] = []
         self.page_numbers: list[int] = []
         self.page_starts: list[int] = []
@@ -71,18 +32,19 @@ class ScopeStatistics:
             self._add(terms.document.layout)
 
     def _add(self, layout: Layout) -> None:
-        read = _pages_of if len(layout.pages) <= MOST_REMEMBERED else _pages_of.__wrapped__
-        pages, before = read(*(numbers.tobytes() for numbers in layout)), len(self.page_lengths)
-        self._first_passages.append(len(self.page_of))
-        self._first_pages.append(before)
-        self._passage_starts.append(pages.passage_starts)
-        self.passage_lengths += pages.passage_lengths
-        self.page_of += [before + page for page in pages.page_of] if before else pages.page_of
-        self.page_numbers += pages.numbers
-        self.page_starts += pages.starts
-        self.page_ends += pages.ends
-        self.page_lengths += pages.lengths
-        self.page_digits += pages.digits
+        starts, passage, page = layout.starts, len(self.page_of), len(self.page_lengths)
+        self._first_passages.append(passage)
+        self._first_pages.append(page)
+        self._passage_starts.append(starts)
+        self.passage_lengths += [end - start - 1 for start, end in pairwise(starts)]
+        first_of_pages = [at for at, (one, other) in enumerate(pairwise((0, *layout.pages))) if one != other]
+        for number, (first, end) in enumerate(pairwise([*first_of_pages, len(layout.pages)]), page):
+            self.page_of += [number] * (end - first)
+            self.page_numbers.append(layout.pages[first])
+            self.page_starts.append(starts[first])
+            self.page_ends.append(starts[end])
+            self.page_lengths.append(starts[end] - starts[first] - (end - first))
+            self.page_digits.append(sum(layout.digits[first:end]))
 
     def locate(self, passage: int) -> tuple[int, int]:
         """The document's index in the scope and the passage's in the document."""
@@ -201,7 +163,7 @@ class ScopeStatistics:
         return [terms for document, terms in enumerate(every) if documents is None or document in documents]
 
 
-_Terms = tuple[int, DocumentTerms, list[int]]
+_Terms = tuple[int, DocumentTerms, Sequence[int]]
 """The number of a document's first passage, its terms, and where its passages start."""
 
 

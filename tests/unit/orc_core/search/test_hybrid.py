@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -415,16 +414,6 @@ async def test_lexical_hits_keep_the_order_of_the_index(index: WordIndex, top_k:
 def hit(text: str, page: int = 1, score: float = 1.0, document_id: str = "d1", heading: str = "") -> Hit:
     passage = Passage(document_id=document_id, page=page, start=0, end=len(text), text=text, heading=heading)
     return Hit(passage=passage, score=score)
-
-
-def test_pages_that_another_question_found_are_not_read_again() -> None:
-    hits = [hit(" ".join(f"ship{number}" for number in range(50_000)))]
-    seconds = []
-    for question in ("Which ship7 sails?", "Which ship8 sails?"):
-        begun = time.process_time()
-        assert cover(question, hits) == [0.5]
-        seconds.append(time.process_time() - begun)
-    assert seconds[1] < seconds[0] / 4
 
 
 def test_coverage_counts_a_whole_page_and_its_headings() -> None:

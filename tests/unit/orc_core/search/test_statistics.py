@@ -1,10 +1,7 @@
 """Counts over the documents of a search."""
 
-import pytest
-
 from orc_core.documents.passages import split_pages
 from orc_core.models import Page
-from orc_core.search import statistics
 from orc_core.search.postings import collect_terms, index_passages
 from orc_core.search.query import parse_question
 from orc_core.search.statistics import ScopeStatistics
@@ -41,14 +38,6 @@ def test_a_document_has_the_same_pages_in_every_scope() -> None:
     assert scope("crane", crane).page_of == [0, 1]
     assert first.page_digits == [0, 0, 1, 0]
     assert again.page_digits == [1, 0, 0, 0]
-
-
-def test_large_layouts_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "MOST_REMEMBERED", 1)
-    statistics._pages_of.cache_clear()
-    read = scope("boat", {1: "A boat.", 2: "A quay."}, {1: "A boat."})
-    assert read.page_numbers == [1, 2, 1]
-    assert statistics._pages_of.cache_info().currsize == 1
 
 
 def test_a_page_is_as_long_as_its_passages() -> None:
