@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field, JsonValue, ValidationError
 
-from orc.conversations.models import Head, Turn
+from orc.conversations.models import Head
 from orc.conversations.session_contexts import Range
 from orc_core.errors import NotFound
 from orc_core.models import Record
@@ -193,19 +193,10 @@ class ConversationMemory:
         """The part of the memory that is relevant to the question, within the limits of the settings."""
         return Recalled()
 
-    async def update(
-        self,
-        head: Head,
-        blocked: Sequence[Range] = (),
-        *,
-        answered: Turn | None = None,
-        known: Memory | None = None,
-    ) -> None:
+    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
         """Add the turns committed since. Called in the background after a turn, maybe late or twice.
 
         No model is shown `blocked` turns: the points of older turns stay as they are while one is among them.
-        `answered` is the turn that was just stored, and `known` the memory that it has read: with both, an
-        update that has nothing to write yet reads nothing.
         """
 
     async def notes(self, head: Head) -> list[Note]:  # noqa: ARG002

@@ -26,7 +26,7 @@ from orc.memory.models import (
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
 from orc.memory.store import MemoryStore
-from orc.memory.summary import POINT_TOKENS, Condensed, Summarizer, bounded, point_of
+from orc.memory.summary import Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 from orc_core.errors import NotFound, OrcError, Unavailable
 from orc_core.llm.tokens import TokenCounter
@@ -149,15 +149,7 @@ class MemoryService(ConversationMemory):
     async def recall(self, question: str, memory: Memory) -> Recalled:
         return await self.selection.choose(question, memory)
 
-    async def update(
-        self,
-        head: Head,
-        blocked: Sequence[Range] = (),
-        answered: Turn | None = None,
-        known: Memory | None = None,
-    ) -> None:
-        if answered and known and self._can_wait(head, answered, known):
-            return
+    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
         try:
             memory = await self._add_new_turns(head)
             if self.summarizer is not None and memory is not None:
@@ -189,20 +181,6 @@ class MemoryService(ConversationMemory):
     async def forget(self, owner: Owner) -> None:
         await self.store.delete(owner)
         self.selection.forget_texts()
-
-    def _can_wait(self, head: Head, answered: Turn, known: Memory) -> bool:
-        """Whether an update would write nothing, as far as the turn itself can know. Then no store is asked.
-
-        Nothing is stored yet, all turns are in the history, and the user said nothing to note in this one.
-        """
-        is_plain = not (head.retried or head.replaced or known.unread or known.notes or known.noted_seq)
-        fits = head.turn_count * POINT_TOKENS <= self.limits.history_tokens // 2
-        return (
-            is_plain
-            and fits
-            and head.turn_count < self._unwritten_turns
-            and not add_notes_of(known.notes, answered)
-        )
 
     @property
     def _unwritten_turns(self) -> int:

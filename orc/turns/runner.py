@@ -116,7 +116,8 @@ class TurnRunner:
             running.recorder.emit(ending)
             self._changed(running.owner)
             # Concurrently, so that neither store delays the other.
-            remembered = [self._remember(running)] if isinstance(ending, Done) else []
+            head, memory = running.begun.head, self._parts.memory
+            remembered = [memory.update(head, running.blocked)] if isinstance(ending, Done) else []
             await asyncio.gather(self._keep_trace(running), *remembered)
 
     async def _interrupted(self, running: RunningTurn) -> Event:
@@ -139,10 +140,6 @@ class TurnRunner:
                 found = await suggestions.after(running.owner, running.request.question, citations, places)
             running.log.publish(Suggested(suggestions=found))
 
-    async def _remember(self, running: RunningTurn) -> None:
-        head, answered, known = running.begun.head, running.answered, running.memory
-        await self._parts.memory.update(head, running.blocked, answered=answered, known=known)
-
     async def _keep_trace(self, running: RunningTurn) -> None:
         """Store the trace. An error here does not change the end of the turn, which the caller has."""
         try:
@@ -163,7 +160,7 @@ class TurnRunner:
         try:
             async with held(renew, seconds=lease):
                 result, outcome = await self._answer_until_stopped(running, deadline)
-                stored = running.answered = await self._commit(running, outcome)
+                stored = await self._commit(running, outcome)
             return await self._stored_end(running, stored) if outcome.stopped else end_of(result)
         except OrcError as exc:
             error = exc
@@ -287,7 +284,7 @@ class TurnInputs:
         self._longest_answer = max([REPLY, *filter(None, caps)])
 
     async def read(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
-        """The state in which the graph starts, and the values of its run. Sets the turn's `memory`."""
+        """The state in which the graph starts, and the values of its run."""
         await self._parts.catalogue.learn()
         if running.documents or running.is_in_new_conversation:
             accessible, memory = running.documents, await self._memory(running)
@@ -295,7 +292,6 @@ class TurnInputs:
             # Without names, the tools may read every document of the conversation.
             listing = self._parts.library.list_documents(running.owner)
             accessible, memory = await asyncio.gather(listing, self._memory(running))
-        running.memory = memory
         state = _initial_state(running, accessible, memory, self._parts.settings)
         owner, parts = running.owner, self._parts
         scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)

@@ -11,7 +11,6 @@ from orc.conversations.models import NewTurn, Started, Turn
 from orc.conversations.session_contexts import Range
 from orc.graphs.origins import Origins
 from orc.identity import Principal
-from orc.memory.models import Memory
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
@@ -40,7 +39,7 @@ class RunningTurn:
     """One turn that has begun: its request, owner, caller, documents, events, model usage and user's stop.
 
     `scope` are its contexts, if there are any, and `origins` where the material in its prompts came from.
-    `span` is the turn in the trace. `memory` is set once it is read, `answered` once the answer is stored.
+    `span` is the turn in the trace.
     """
 
     request: TurnRequest
@@ -55,8 +54,6 @@ class RunningTurn:
     span: Span
     stop: Stop = field(default_factory=Stop)
     origins: Origins = field(default_factory=Origins)
-    memory: Memory | None = None
-    answered: Turn | None = None
 
     @property
     def turn(self) -> Turn:

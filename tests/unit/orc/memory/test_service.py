@@ -537,19 +537,7 @@ async def test_the_first_turn_of_a_conversation_reads_no_memory(
 
 
 async def update_after(log: TurnLog, memory_service: MemoryService, question: str) -> None:
-    """Ask, and update the memory as a turn does that has read it."""
-    begun = await begin(log, question)
-    known = await memory_service.read(begun.head)
-    answered = await commit(log, begun, CITED)
-    await memory_service.update(begun.head, answered=answered, known=known)
-
-
-async def test_an_update_with_nothing_to_write_yet_reads_nothing(
-    log: TurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
-) -> None:
-    store.error = DependencyDown("The store is down.", dependency="store")
-    await update_after(log, memory_service, "What does section 1 say?")
-    assert not caplog.records
+    await memory_service.update(await ask(log, question, CITED))
 
 
 async def test_turns_that_needed_no_update_are_remembered_with_later_ones(

@@ -59,7 +59,7 @@ class SignallingMemory(ConversationMemory):
     def __init__(self) -> None:
         self.updated = asyncio.Event()
 
-    async def update(self, head: Head, blocked: Sequence[Range] = (), **known: Any) -> None:
+    async def update(self, head: Head, blocked: Sequence[Range] = ()) -> None:
         self.updated.set()
 
 
