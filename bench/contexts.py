@@ -50,7 +50,7 @@ from orc_core.documents.scope import Scope
 from orc_core.infra.items import upsert
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import Database
-from orc_core.models import Document, DocumentStatus, Page
+from orc_core.models import Document, DocumentStatus, Page, Passage
 from orc_core.names import BlobPath, Owner
 from orc_core.storage.sqlite.tables import TABLES
 
@@ -286,17 +286,16 @@ async def _fill(
 ) -> None:
     """Indexed documents, as many in each use case."""
     index, pages = documents.stores.index, documents.stores.pages
-    source = ""
+    shared: list[Passage] = []
     for number in range(count):
         owner = Owner.of_context(TENANT, usecases[number % len(usecases)])
         path = BlobPath(owner, f"report-{number}.pdf")
         target = path.document_id
         if number % COPIES == 0:
-            source, passages = target, texts.passages(target, PASSAGES)
-            await index.save(target, path.file, passages, owner)
-            await pages.save(target, [Page(number=1, text=passages[0].text)])
-        else:
-            await index.copy(source, target, path.file, owner)
+            shared = texts.passages(target, PASSAGES)
+            await pages.save(target, [Page(number=1, text=shared[0].text)])
+        passages = [passage.model_copy(update={"document_id": target}) for passage in shared]
+        await index.save(target, path.file, passages, owner)
         await documents.stores.catalog.save(_record(path))
         advance()
 

@@ -98,10 +98,6 @@ class FakeIndex:
         self.saves.append(name)
         self.passages[document_id] = list(passages)
 
-    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
-        copied = [p.model_copy(update={"document_id": target_id}) for p in self.passages.get(source_id, [])]
-        self.passages[target_id] = copied
-
     async def get(self, document_id: str, ordinals: Sequence[int] | None = None) -> list[Passage]:
         passages = self.passages.get(document_id, [])
         return [p for number, p in enumerate(passages) if ordinals is None or number in ordinals]

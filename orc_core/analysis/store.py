@@ -9,13 +9,11 @@ from functools import partial
 from orc_core.analysis.models import DocumentAnalysis, PageAnalysis
 from orc_core.infra.items import (
     MOST_CHANGES,
-    VERSION,
     Change,
     Item,
     Items,
     Raced,
     Where,
-    create,
     delete,
     equal,
     over,
@@ -94,10 +92,9 @@ class AnalysisStore:
             await self.save(target)
             return
         found = await self._items.query([source_id], _PAGES)
-        head, *others = _items(target)
-        others += [{**_without_system_fields(item), "document_id": document_id} for item in found]
-
-        await self._take_place(head, others)
+        await self.delete(document_id)
+        pages = [{**_without_system_fields(item), "document_id": document_id} for item in found]
+        await self._store(target, pages, None)
 
     async def delete(self, document_id: str) -> None:
         """Remove the analysis of a document and of its pages."""
@@ -170,27 +167,6 @@ class AnalysisStore:
             # A process that is killed before leaves pieces that nothing refers to.
             await remove(self._items, [document_id], left)
         return is_written
-
-    async def _take_place(self, head: Item, others: Sequence[Item]) -> None:
-        """Have these items instead of all that there are, unless this very write has been made."""
-        document_id = head["document_id"]
-
-        async def work() -> None:
-            stored = await self._head(document_id)
-            if stored is not None and stored[_BATCH] == head[_BATCH]:
-                return
-            kept = {ANALYSIS, *(item["id"] for item in others)}
-            surplus = [delete(each) for each in await self._ids(document_id) if each not in kept]
-            batches = _batches([*surplus, *map(upsert, others)])
-            if len(batches) == 1:
-                batches = [[*_over(stored, head, head[_BATCH]), *batches[0]]]
-            else:
-                removal = [] if stored is None else [[delete(ANALYSIS, stored[VERSION])]]
-                batches = [*removal, *batches, [create(head)]]
-            for operations in batches:
-                await self._items.write([document_id], *operations)
-
-        await unraced(work)
 
     async def _head(self, document_id: str) -> Item | None:
         return await self._items.read([document_id], ANALYSIS)

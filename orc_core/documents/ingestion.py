@@ -211,12 +211,10 @@ class Ingestion:
         if not self._reader.is_text_of(document, pages):
             log.warning("pages are not those of the record document_id=%s", document_id)
             await self._restart(document.path)
-        duplicate = await self._find_processed_duplicate(document)
-        if duplicate is not None and await self._copy(duplicate, document):
-            return
         progress(0, len(pages), "Making the text searchable")
         passages = await asyncio.to_thread(split_pages, document_id, pages)
-        await self._embed_or_defer(document, passages, progress)
+        if not await self._copy_vectors(document):
+            await self._embed_or_defer(document, passages, progress)
         async with stores.write_lock(document_id):
             await stores.index.save(document_id, document.blob_name, passages, document.owner)
         progress(len(pages), len(pages), "Making the text searchable")
@@ -235,14 +233,15 @@ class Ingestion:
         if self._embedder is not None:
             await self._embedder.index(document.document_id, passages, progress)
 
-    async def _copy(self, duplicate: Document, document: Document) -> bool:
-        """Copy the index data of a duplicate; returns False if it has changed in the meantime."""
-        stores, document_id = self._stores, document.document_id
-        async with stores.write_lock(document_id):
-            await stores.index.copy(duplicate.document_id, document_id, document.blob_name, document.owner)
-            if stores.vectors is not None:
-                await stores.vectors.copy(duplicate.document_id, document_id)
-        return await stores.is_current(duplicate) and bool(await stores.index.get(document_id, [0]))
+    async def _copy_vectors(self, document: Document) -> bool:
+        """Copy the vectors of a duplicate; returns False if there is none, or it changes meanwhile."""
+        vectors = self._stores.vectors
+        duplicate = await self._find_processed_duplicate(document) if vectors is not None else None
+        if vectors is None or duplicate is None:
+            return False
+        async with self._stores.write_lock(document.document_id):
+            await vectors.copy(duplicate.document_id, document.document_id)
+        return await self._stores.is_current(duplicate)
 
     async def _analyse(self, document: Document, progress: Progress) -> None:
         if self._analyser is None or document.status is not DocumentStatus.COMPLETED:

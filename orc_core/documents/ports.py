@@ -115,9 +115,6 @@ class PassageIndex(Protocol):
         With its owner the document is also found by places.
         """
 
-    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
-        """Replace the target's passages by those of a document with the same bytes."""
-
     async def unplaced(self) -> list[str]:
         """The documents that are not found by places, because an earlier version saved them."""
 

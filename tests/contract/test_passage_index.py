@@ -217,42 +217,6 @@ async def test_a_date_is_found_however_it_is_written(index: PassageIndex, asked:
     assert rank_pages(await index.search(asked, ["log"], 5))[0] == ("log", 2)
 
 
-async def test_a_copy_is_searched_like_its_source_and_outlives_it(index: PassageIndex) -> None:
-    await save(index, "plan", PLAN, "Northwind")
-    await save(index, "copied", [*OTHER, *OTHER])
-    await index.copy("plan", "copied", "copied.pdf")
-    await index.delete("plan")
-    assert places(await index.search("deductible", ["copied"], 5)) == [("copied", 2)]
-    assert await index.get("copied") == passages("copied", PLAN, "Northwind")
-    assert await index.search("garage", ["copied"], 5) == []
-
-
-async def test_a_copy_is_found_by_its_own_name(index: PassageIndex) -> None:
-    await save(index, "a", PLAN)
-    for name in ("Adatum", "Wingtip"):
-        await index.copy("a", name, f"{name}-plan.pdf")
-    both = ["Adatum", "Wingtip"]
-    assert rank_pages(await index.search("deductible at Wingtip", both, 5))[0] == ("Wingtip", 2)
-    assert rank_pages(await index.search("deductible at Adatum", both, 5))[0] == ("Adatum", 2)
-
-
-async def test_a_copy_of_a_missing_document_empties_the_target(
-    index: PassageIndex,
-) -> None:
-    await save(index, "plan", PLAN)
-    await index.copy("plan", "plan", "plan.pdf")
-    assert places(await index.search("deductible", ["plan"], 5)) == [("plan", 2)]
-    await index.copy("never-there", "plan", "plan.pdf")
-    assert await index.indexed(["plan"]) == set()
-    assert await index.get("plan") == []
-
-
-async def test_a_copy_of_a_document_without_text_is_indexed(index: PassageIndex) -> None:
-    await index.save("empty", "empty", [])
-    await index.copy("empty", "copied", "copied.pdf")
-    assert await index.indexed(["copied"]) == {"copied"}
-
-
 async def test_passages_are_read_by_their_place(index: PassageIndex) -> None:
     saved = passages("plan", PLAN)
     await save(index, "plan", PLAN)

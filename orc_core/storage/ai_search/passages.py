@@ -69,16 +69,6 @@ class AzurePassageIndex:
         )
         await index.set_mark(self._search, document_id, index.PASSAGES, mark, more["places"])
 
-    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
-        if source_id == target_id:
-            return
-        if not await self.indexed([source_id]):
-            await self.delete(target_id)
-            return
-        of_target = {"document_id": target_id}
-        passages = [passage.model_copy(update=of_target) for passage in await self.get(source_id)]
-        await self.save(target_id, name, passages, owner)
-
     async def unplaced(self) -> list[str]:
         within = both(equal("part", index.PASSAGES), "not places/any()")
         return [

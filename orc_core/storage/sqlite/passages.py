@@ -62,10 +62,6 @@ CREATE TABLE IF NOT EXISTS search_passages (
 """
     + places.SCHEMA
 )
-_COPIED_COLUMNS = {
-    "search_terms": "term, positions, headings",
-    "search_passages": "ordinal, page, start, end, text, heading",
-}
 _KEY_OF_DOCUMENT = "(SELECT document_key FROM search_documents WHERE document_id = ?)"
 _LAST_CHARACTER = "\U0010ffff"
 
@@ -100,9 +96,6 @@ class SqlitePassageIndex:
             places.place_document(connection, document_id, owner)
 
         await self._database.write(replace)
-
-    async def copy(self, source_id: str, target_id: str, name: str, owner: Owner | None = None) -> None:
-        await self._database.write(lambda connection: _copy(connection, source_id, target_id, name, owner))
 
     async def unplaced(self) -> list[str]:
         return await self._database.read(places.unplaced)
@@ -169,29 +162,6 @@ def _replace(
         "INSERT INTO search_passages VALUES (?, ?, ?, ?, ?, ?, ?)",
         ((key, i, p.page, p.start, p.end, p.text, p.heading) for i, p in enumerate(passages)),
     )
-
-
-def _copy(
-    connection: sqlite3.Connection, source_id: str, target_id: str, name: str, owner: Owner | None
-) -> None:
-    if source_id == target_id:
-        return
-    _delete(connection, target_id)
-    columns = "language, year, quarter, pages, starts, digits"
-    row = connection.execute(
-        f"INSERT INTO search_documents (document_id, name, {columns})"
-        f" SELECT ?, ?, {columns} FROM search_documents WHERE document_id = ? RETURNING document_key",
-        (target_id, name, source_id),
-    ).fetchone()
-    if row is None:
-        return
-    for table, columns in _COPIED_COLUMNS.items():
-        connection.execute(
-            f"INSERT INTO {table} (document_key, {columns}) SELECT ?, {columns} FROM {table}"
-            f" WHERE document_key = {_KEY_OF_DOCUMENT}",
-            (row["document_key"], source_id),
-        )
-    places.place_document(connection, target_id, owner)
 
 
 def _delete(connection: sqlite3.Connection, document_id: str) -> None:

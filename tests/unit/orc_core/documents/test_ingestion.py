@@ -336,7 +336,7 @@ async def test_identical_bytes_of_a_user_are_processed_once(side: DocumentSide) 
     await side.library.resolve(owner, ["copy.txt"])
     await side.worker.drain()
     [second] = await side.library.list_documents(owner)
-    assert (side.extractor.calls, side.index.saves) == (1, ["a.txt"])
+    assert (side.extractor.calls, side.index.saves) == (1, ["a.txt", "copy.txt"])
     assert (second.status, second.tokens, second.sha256) == (
         DocumentStatus.COMPLETED,
         first.tokens,
@@ -396,23 +396,6 @@ async def test_an_aborted_deletion_does_not_affect_duplicates(side: DocumentSide
         pages, passages = await side.texts(again)
         assert "harbour master" in pages
         assert "harbour master" in passages
-
-
-async def test_a_duplicate_deleted_while_it_is_copied_causes_no_gap(side: DocumentSide) -> None:
-    first = await ingested(side)
-    elsewhere = Owner("acme", "ann", "c9")
-    mine = await side.library.upload(elsewhere, "mine.txt", side.file(TEXT, "mine"))
-    copy = side.index.copy
-
-    async def copy_after_deletion(
-        source_id: str, target_id: str, name: str, owner: Owner | None = None
-    ) -> None:
-        await side.another_process()[0].delete(OWNER, first.document_id)
-        await copy(source_id, target_id, name, owner)
-
-    side.index.copy = copy_after_deletion  # type: ignore[method-assign]
-    await side.worker.drain()
-    assert "harbour master" in (await side.texts(mine))[1]
 
 
 async def test_uploading_the_same_bytes_again_keeps_queued_work(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Vectors that are made again, after a change of the embedding model or for documents without any."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +69,32 @@ async def test_documents_without_vectors_and_those_of_an_earlier_model_get_new_o
         assert len(queued) == len(OWNERS)
         await worker_with(side, model).drain()
         assert await found(side, model) == {each.document_id for each in queued}
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_vectors_of_bytes_that_a_user_has_already_are_copied_unless_they_go_meanwhile(
+    side: DocumentSide, *, is_deleted: bool
+) -> None:
+    model, copied = Directions("first", [1.0, 0.0]), list[str]()
+    owner, other = OWNERS[0], Owner("acme", "ann", "c9")
+
+    class Vectors(SqliteVectorIndex):
+        async def copy(self, source_id: str, target_id: str) -> None:
+            if is_deleted:
+                await side.library.delete(owner, source_id)
+            await super().copy(source_id, target_id)
+            copied.append(target_id)
+
+    await queue_vectors(side.stores)
+    await worker_with(side, model).drain()
+    side.stores = replace(side.stores, vectors=Vectors(side.database, model.name))
+    await side.blobs.put(BlobPath(other, "b.txt"), side.file("The quay opens at seven."))
+    await side.library.resolve(other, ["b.txt"])
+    await worker_with(side, model).drain()
+    assert copied == [BlobPath(other, "b.txt").document_id]
+    assert len(model.texts) == len(OWNERS) + is_deleted
+    vectors = SqliteVectorIndex(side.database, model.name)
+    assert [each.document_id for each in await vectors.nearest(model.direction, copied, 5)] == copied
 
 
 async def test_only_one_conversation_can_be_asked_for(side: DocumentSide) -> None:

@@ -107,13 +107,10 @@ async def test_a_question_without_candidates_is_ranked_over_the_first_documents(
     assert len(await index.candidates("xylophne", EVERYTHING)) == MANY
 
 
-async def test_copies_and_deletions_keep_places_and_counts(
-    index: SqlitePassageIndex, database: Database
-) -> None:
+async def test_deletions_keep_places_and_counts(index: SqlitePassageIndex, database: Database) -> None:
     await save_many(index, 2 * MANY)
     source = await save(index, SESSION, "Wingtip.txt", "The canary sings at noon.")
-    target = BlobPath(FOLDER, "Adatum.txt").document_id
-    await index.copy(source, target, "Adatum.txt", FOLDER)
+    target = await save(index, FOLDER, "Adatum.txt", "The canary sings at noon.")
     others = EVERYTHING.narrowed("others")
     assert await index.candidates("canary noon", others) == [target]
     assert await index.candidates("Adatum", others) == [target]

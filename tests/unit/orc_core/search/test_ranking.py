@@ -148,16 +148,6 @@ async def test_the_document_whose_first_page_matches_comes_first(index: SqlitePa
     assert rank_pages(await index.search("deductible in Standard", ["a", "b"], 5))[0] == ("a", 2)
 
 
-async def test_a_copy_of_a_missing_document_empties_the_target(
-    index: SqlitePassageIndex, database: Database
-) -> None:
-    await save(index, "plan", PLAN)
-    await index.copy("plan", "plan", "plan.pdf")
-    assert places(await index.search("deductible", ["plan"], 5)) == [("plan", 2)]
-    await index.copy("never there", "plan", "plan.pdf")
-    assert set((await rows(database)).values()) == {0}
-
-
 async def test_a_database_of_the_first_version_is_emptied(tmp_path: Path) -> None:
     database = Database(tmp_path / "old.db")
     await database.migrate(

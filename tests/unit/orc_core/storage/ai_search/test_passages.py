@@ -206,7 +206,7 @@ async def test_the_accessible_documents_are_part_of_every_query(
     double: SearchDouble, index: AzurePassageIndex
 ) -> None:
     await save(index, "plan", PLAN)
-    await index.copy("plan", "duplicate", "duplicate.pdf")
+    await save(index, "duplicate", PLAN)
     for widened in (False, True):
         await index.search("deductible", ["plan", "duplicate"], 5, widened=widened)
     await index.get("plan")

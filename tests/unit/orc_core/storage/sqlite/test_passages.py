@@ -21,10 +21,11 @@ async def test_nothing_is_left_of_a_deleted_document(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
     await database.migrate(SCHEMA)
     index = SqlitePassageIndex(database)
-    passages = split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
-    await index.save("d-1", "plan.txt", passages, Owner.of_context("acme", "w" * 16))
-    await index.copy("d-1", "d-2", "plan.txt", Owner("acme", "ann", "c-1"))
-    for document_id in ("d-1", "d-2"):
+    owners = {"d-1": Owner.of_context("acme", "w" * 16), "d-2": Owner("acme", "ann", "c-1")}
+    for document_id, owner in owners.items():
+        passages = split_pages(document_id, [Page(number=1, text="The ferry leaves at noon.")])
+        await index.save(document_id, "plan.txt", passages, owner)
+    for document_id in owners:
         await index.delete(document_id)
     tables = await database.rows(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'search_*'"
