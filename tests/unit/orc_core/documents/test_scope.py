@@ -6,7 +6,6 @@ import os
 import stat
 import time
 import uuid
-import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -105,8 +104,8 @@ def test_a_scope_that_is_too_large_for_a_header_is_not_minted(tokens: ScopeToken
         tokens.mint(many(documents=400), seconds=90)
 
 
-@pytest.mark.parametrize("scope", ["", "not base64", "eJwrSczNSVUoTi0qyywBAB1ABOA=", "bm8gemxpYg=="])
-def test_a_signed_text_that_is_no_scope_is_refused(tokens: ScopeTokens, scope: str) -> None:
+@pytest.mark.parametrize("scope", ["", "acme", [], 5])
+def test_a_signed_value_that_is_no_scope_is_refused(tokens: ScopeTokens, scope: object) -> None:
     with pytest.raises(NotAuthenticated):
         tokens.verify(signed(scope=scope))
 
@@ -130,10 +129,8 @@ def test_a_message_switches_tools_but_not_against_a_context() -> None:
 
 @pytest.mark.parametrize("claim", [of_version_1(), of_version_1(role="viewer")])
 def test_a_token_of_the_release_before_is_valid(tokens: ScopeTokens, claim: dict[str, Any]) -> None:
-    """It had documents, or a compressed text of them, and at first a role that nothing read."""
+    """It had documents, and at first a role that nothing read."""
     assert tokens.verify(signed(scope=claim))[0] == scope()
-    compressed = base64.b64encode(zlib.compress(json.dumps(claim).encode())).decode()
-    assert tokens.verify(signed(scope=compressed))[0] == scope()
 
 
 @pytest.mark.parametrize(
