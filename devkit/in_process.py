@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,10 +30,14 @@ TOKEN_SECONDS = 600
 
 @dataclass(frozen=True)
 class Variant:
-    """One API: its settings beyond those of all, and what is put in the place of its parts."""
+    """One API: its settings beyond those of all, and what is put in the place of its parts.
+
+    `at` makes the settings that depend on the origin of its page.
+    """
 
     settings: Values = field(default_factory=dict)
     override: Override | None = None
+    at: Callable[[str], Values] = lambda _: {}
 
 
 @dataclass(frozen=True)
@@ -87,16 +91,19 @@ async def _opened(
         documents = await stack.enter_async_context(open_documents(settings, analyser=True))
         addresses = {}
         for name, variant in variants.items():
+            listener = listening()
+            origin = f"http://127.0.0.1:{_port_of(listener)}"
             values = {
                 "mcp_server_url": settings.mcp_url,
                 "auth_mode": AuthMode.EASYAUTH,
                 "azure_auth_enabled": True,
                 "messages_per_hour": 0,
                 **variant.settings,
+                **variant.at(origin),
             }
-            app, listener = create_app(Settings(**shared, **values), variant.override), listening()
+            app = create_app(Settings(**shared, **values), variant.override)
             await stack.enter_async_context(serving(app, listener))
-            addresses[name] = f"http://127.0.0.1:{_port_of(listener)}/api"
+            addresses[name] = f"{origin}/api"
         yield addresses, settings.mcp_url, documents
 
 

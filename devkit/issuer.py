@@ -1,4 +1,4 @@
-"""An issuer of tokens on loopback: publishes its keys, and can withdraw them, fail or fall silent."""
+"""An issuer of tokens on loopback: publishes its keys, and can withdraw them, fail, fall silent or lie."""
 
 import json
 import time
@@ -24,9 +24,16 @@ def private_key(key_id: str) -> rsa.RSAPrivateKey:
 
 @dataclass
 class Issuer:
-    """What is published at `url`, and how. `fetches` counts requests; each releases `arrivals` once."""
+    """What is published at `url`, and how. `fetches` counts requests; each releases `arrivals` once.
+
+    `tokens` is what it gives for any code, and `person` what it says of the user; None: it does not say.
+    """
 
     url: str = ""
+    name: str = NAME
+    tokens: object = None
+    person: object = None
+    says_issuer: bool = False
     published: list[str] = field(default_factory=lambda: ["k1"])
     status: int = 200
     fetches: int = 0
@@ -45,9 +52,34 @@ class Issuer:
         ]
         return json.dumps({"keys": [{**each, "use": "sig"} for each in keys]}).encode()
 
+    @property
+    def description(self) -> dict[str, Any]:
+        """What it says of itself at the well-known address."""
+        names = ("authorization", "token", "userinfo", "end_session")
+        addresses = {f"{name}_endpoint": f"{self.name}/{name}" for name in names}
+        says = {"authorization_response_iss_parameter_supported": self.says_issuer}
+        return {"issuer": self.name, "jwks_uri": self.url, **addresses, **says}
+
+    def answer(self, path: str) -> tuple[int, bytes]:
+        """Status and body for a path."""
+        if path == "/keys":
+            return self.status, self.key_set
+        found = {
+            "/.well-known/openid-configuration": self.description,
+            "/token": self.tokens,
+            "/userinfo": self.person,
+        }.get(path)
+        return (404, b"") if found is None else (self.status, json.dumps(found).encode())
+
     def token(self, key_id: str = "k1", *, signed_with: str = "k1", **claims: Any) -> str:
         """A token with this issuer's claims that names one key and is signed with that of `signed_with`."""
-        usual = {"iss": NAME, "aud": AUDIENCE, "exp": int(time.time()) + 3600, "tid": "contoso", "oid": "ada"}
+        usual = {
+            "iss": self.name,
+            "aud": AUDIENCE,
+            "exp": int(time.time()) + 3600,
+            "tid": "contoso",
+            "oid": "ada",
+        }
         return jwt.encode({**usual, **claims}, private_key(signed_with), "RS256", headers={"kid": key_id})
 
 
@@ -60,12 +92,17 @@ def issuing() -> Iterator[Issuer]:
         def do_GET(self) -> None:
             issuer.fetches += 1
             issuer.arrivals.release()
-            body = issuer.key_set
+            status, body = issuer.answer(self.path)
             issuer.answers.wait()
-            self.send_response(issuer.status)
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.do_GET()
 
         def handle(self) -> None:
             try:

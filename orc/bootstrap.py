@@ -15,6 +15,8 @@ from orc.contexts.store import ContextStore
 from orc.contexts.turn_scope import TurnScopes
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
+from orc.credentials import PURPOSE as SIGN_IN_KEY
+from orc.credentials import CredentialStore
 from orc.exports.service import Exporter, PdfRenderer
 from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
@@ -51,7 +53,6 @@ from orc_core.llm.factory import ChatModels, build_chat_models
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.tokens import TokenCounter
 from orc_core.search.hybrid import HybridRetriever
-from orc_core.storage.factory import StorageClients
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -85,6 +86,7 @@ class App:
     scopes: TurnScopes
     revoked: RevokedAnswers
     sessions: SessionIds
+    credentials: CredentialStore
     traces: TraceStore
     checks: list[Check]
     warm: Callable[[], Coroutine[Any, Any, None]]
@@ -131,7 +133,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         documents = await stack.enter_async_context(open_documents(settings))
         models = _build_models(settings, documents)
         gateway = _open_gateway(settings, stack)
-        limits, log, traces, memories = await _open_stores(settings, documents.clients)
+        limits, log, traces, memories, credentials = await _open_stores(settings, documents)
         memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         scopes = TurnScopes(contexts := ContextStore(shared := await documents.clients.items("contexts")))
         places = ContextService(contexts, everyone_creates=settings.everyone_creates_contexts)
@@ -156,7 +158,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         )
         parts = override(parts) if override else parts
         turn_service = TurnService(parts)
-        exports = Exporter(parts.log, PdfRenderer(documents.sandbox, settings.fonts_folder), revoked)
         stack.push_async_callback(turn_service.close)
         yield App(
             settings,
@@ -165,13 +166,14 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             RateLimit(limits, UPLOADS, _window(settings.most_upload_bytes, DAY)),
             documents.worker,
             parts.log,
-            exports,
+            Exporter(parts.log, PdfRenderer(documents.sandbox, settings.fonts_folder), revoked),
             parts.memory,
             places,
             Proposals(ProposalStore(shared), places, documents.library),
             scopes,
             revoked,
             SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
+            credentials,
             traces,
             build_checks(settings, documents, gateway, log, models.writer),
             partial(_warm, documents, parts.models),
@@ -242,9 +244,9 @@ def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
 
 
 async def _open_stores(
-    settings: Settings, clients: StorageClients
-) -> tuple[LimitStore, TurnLog, TraceStore, MemoryStore]:
-    seconds = settings.retention_seconds
+    settings: Settings, documents: Documents
+) -> tuple[LimitStore, TurnLog, TraceStore, MemoryStore, CredentialStore]:
+    clients, seconds = documents.clients, settings.retention_seconds
     # On this machine only traces expire.
     kept = None if clients.cosmos is None else seconds
     return (
@@ -252,6 +254,7 @@ async def _open_stores(
         TurnLog(await clients.items("conversations"), retention_seconds=kept),
         TraceStore(await clients.items("traces", ttl=seconds), retention_seconds=seconds),
         MemoryStore(await clients.items("memory"), retention_seconds=kept),
+        CredentialStore(await clients.items("credentials"), documents.tokens.sub_key(SIGN_IN_KEY)),
     )
 
 

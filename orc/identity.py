@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import math
 import re
 import uuid
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ class Principal:
     """A verified caller: an organization, a user in it, and the user's roles and groups.
 
     `groups_complete` is False if the user has more groups than the identity can name; `groups` is then empty.
-    `name` is for showing only.
+    `name` is for showing only. `until` is when the caller has to sign in again, in seconds since the epoch.
     """
 
     organization_id: str
@@ -28,6 +29,7 @@ class Principal:
     groups: frozenset[str] = frozenset()
     groups_complete: bool = True
     name: str | None = field(default=None, compare=False)
+    until: float = field(default=math.inf, compare=False)
 
     def owner_of(self, conversation_id: str) -> Owner:
         """The place of this caller's conversation."""

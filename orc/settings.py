@@ -22,6 +22,11 @@ class AuthMode(StrEnum):
     LOCAL = "local"
     EASYAUTH = "easyauth"
     JWT = "jwt"
+    OIDC = "oidc"
+
+
+ClaimOf = Literal["tenant", "user", "name", "roles", "groups"]
+"""What Orc reads of an identity."""
 
 
 class HistorySettings(Section):
@@ -143,7 +148,57 @@ class TurnSettings(HistorySettings, WindowSettings):
         return ImageLimits(most=self.most_page_images, tokens=self.page_image_tokens)
 
 
-class Settings(TurnSettings, MemorySettings, CoreSettings):
+class CallerSettings(Section):
+    """How callers are identified: where their tokens come from, and how a browser signs in."""
+
+    auth_mode: AuthMode = Field(
+        default=AuthMode.LOCAL,
+        description="how callers are identified; local: one user, on a loopback address only; easyauth: by"
+        " Azure App Service; jwt: by bearer tokens; oidc: by a sign-in on the page, and by bearer tokens",
+    )
+    public_url: str | None = Field(
+        default=None,
+        description="address at which browsers reach the page, for example `https://orc.example.com`; `oidc`"
+        " needs it to come back from the sign-in",
+    )
+    jwt_issuer: str | None = Field(
+        default=None,
+        description="issuer of tokens in `jwt` and `oidc` mode, as it names itself at"
+        " `/.well-known/openid-configuration` below this address",
+    )
+    jwt_audience: str | None = Field(
+        default=None,
+        description="audience of bearer tokens in `jwt` and `oidc` mode; without it `oidc` takes none",
+    )
+    jwt_jwks_url: str | None = Field(
+        default=None,
+        description="address of the issuer's public keys in `jwt` mode; default: what the issuer publishes",
+    )
+    jwt_tenant: str | None = Field(
+        default=None,
+        description="the one organization of all callers; if ORC_JWT_CLAIMS has `tenant`, callers whose claim"
+        " does not name it are refused",
+    )
+    jwt_claims: dict[ClaimOf, str] = Field(
+        default={},
+        description="names of the claims with `tenant`, `user`, `name`, `roles` and `groups` of a caller, as"
+        " a JSON object; a dot leads into an object; default: those of Entra, and `sub` if there is no `oid`",
+    )
+    oidc_client_id: str | None = Field(
+        default=None, description="id under which the identity provider knows Orc in `oidc` mode"
+    )
+    oidc_client_secret: SecretStr | None = Field(
+        default=None, description="secret of this client; default: a public client, which has none"
+    )
+    oidc_scope: str = Field(
+        default="openid profile email", description="what is asked for at the sign-in in `oidc` mode"
+    )
+    session_hours: float = Field(
+        default=8.0, gt=0, le=720, description="hours after which one has to sign in again in `oidc` mode"
+    )
+
+
+class Settings(TurnSettings, MemorySettings, CallerSettings, CoreSettings):
     """The API, its callers, the tools server and the limits of a turn."""
 
     host: str = Field(default="127.0.0.1", description="address on which the API of `orc serve` listens")
@@ -152,11 +207,6 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         ge=0,
         le=65535,
         description="port on which the API of `orc serve` listens; 0: a free one",
-    )
-    auth_mode: AuthMode = Field(
-        default=AuthMode.LOCAL,
-        description="how callers are identified; local: one user, on a loopback address only; easyauth: by"
-        " Azure App Service; jwt: by bearer tokens",
     )
     azure_instance_id: str | None = Field(
         default=None,
@@ -180,11 +230,6 @@ class Settings(TurnSettings, MemorySettings, CoreSettings):
         default=False,
         description="accept `easyauth` outside of Azure, behind a proxy that sets `x-ms-client-principal` and"
         " removes the header of callers",
-    )
-    jwt_issuer: str | None = Field(default=None, description="issuer of bearer tokens in `jwt` mode")
-    jwt_audience: str | None = Field(default=None, description="audience of bearer tokens in `jwt` mode")
-    jwt_jwks_url: str | None = Field(
-        default=None, description="address of the issuer's public keys in `jwt` mode"
     )
     admin_role: str = Field(default="orc.admin", description="role that may read the telemetry of turns")
     context_creators: Literal["auto", "everyone", "admins"] = Field(

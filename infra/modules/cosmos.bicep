@@ -14,6 +14,7 @@ var containers = [
   { name: 'memory', paths: owner, expires: true, indexed: ['/organization_id/?', '/user_id/?', '/conversation_id/?'], unindexed: ['/*', '/"_etag"/?'] }
   { name: 'contexts', paths: ['/organization_id'], expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
   { name: 'limits', paths: ['/organization_id', '/user_id'], expires: true, indexed: ['/organization_id/?', '/user_id/?'], unindexed: ['/*', '/"_etag"/?'] }
+  { name: 'credentials', paths: ['/credential_id'], expires: true, indexed: ['/credential_id/?', '/organization_id/?', '/user_id/?', '/kind/?'], unindexed: ['/*', '/"_etag"/?'] }
   { name: 'analyses', paths: ['/document_id'], expires: false, indexed: ['/document_id/?'], unindexed: ['/*', '/"_etag"/?'] }
   { name: 'traces', paths: ['/organization_id', '/day'], expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
 ]

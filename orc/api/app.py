@@ -30,6 +30,7 @@ from orc.api.routes import (
     openai,
     pages,
     proposals,
+    sign_in,
     turns,
     workspaces,
 )
@@ -40,7 +41,7 @@ from orc_core.infra.logs import RequestLog, keep_content_out
 from orc_core.infra.telemetry.setup import start_telemetry
 
 OPENAPI_PATH = f"{PREFIX}/openapi.json"
-OPEN_PATHS = frozenset({f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH, "/"})
+OPEN_PATHS = sign_in.PATHS | {f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH, "/"}
 """What answers callers who are not authenticated, with the files below `web.ASSETS`. Every other route
 asks who is calling."""
 MAX_QUESTION_BYTES = 1024 * 1024
@@ -116,7 +117,11 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
 @cache
 def _path_words() -> set[str]:
     """The parts of all paths that are the same in every request."""
-    own = [route for router in (*OWN_ROUTERS, web.router, openai.router) for route in router.routes]
+    own = [
+        route
+        for router in (*OWN_ROUTERS, web.router, sign_in.router, openai.router)
+        for route in router.routes
+    ]
     paths = [*OPENAI_PREFIXES, PREFIX, OPENAPI_PATH, *(getattr(route, "path", "") for route in own)]
     return {part for path in paths for part in path.split("/") if not part.startswith("{")}
 
@@ -128,6 +133,7 @@ def _routes() -> list[BaseRoute]:
     for router in OWN_ROUTERS:
         routes.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])
     routes.include_router(web.router)
+    routes.include_router(sign_in.router)
     for prefix in OPENAI_PREFIXES:
         routes.include_router(openai.router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])
     return routes.routes
@@ -144,15 +150,23 @@ TAGS = {
     "telemetry": "Telemetry of the organization, for admins.",
     "health": "Whether the server is alive and can answer.",
 }
+_BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "bearerFormat": "JWT",
+    "description": "a token of the issuer that the server is set up with",
+}
 _SCHEMES: dict[AuthMode, dict[str, Any]] = {
     AuthMode.LOCAL: {},
-    AuthMode.JWT: {
-        "bearer": {
-            "type": "http",
-            "scheme": "bearer",
-            "bearerFormat": "JWT",
-            "description": "a token of the issuer that the server is set up with",
-        }
+    AuthMode.JWT: {"bearer": _BEARER},
+    AuthMode.OIDC: {
+        "bearer": _BEARER,
+        "session": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "__Host-orc-session",
+            "description": "the session of a browser, which the sign-in on the page sets",
+        },
     },
     AuthMode.EASYAUTH: {
         "entra": {

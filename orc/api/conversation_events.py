@@ -1,6 +1,7 @@
 """What happens in a conversation, as one stream: documents, its title, and turns of any window or process."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
@@ -256,16 +257,25 @@ def snapshot_of(seen: Seen) -> Snapshot:
 
 
 async def follow_conversation(
-    reader: ConversationReader, present: Seen, woken: asyncio.Event, trace_id: str, *, goes_on: bool
+    reader: ConversationReader,
+    present: Seen,
+    woken: asyncio.Event,
+    trace_id: str,
+    *,
+    goes_on: bool,
+    until: float = math.inf,
 ) -> AsyncIterator[tuple[int, Event]]:
-    """The present state, its snapshot, and unless `goes_on` is false what changes, until it is quiet."""
+    """The present state, its snapshot, and unless `goes_on` is false what changes, until it is quiet.
+
+    It ends at `until` (epoch seconds) at the latest.
+    """
     number = 0
     for event in [*changes_between(Seen(), present), snapshot_of(present)]:
         number += 1
         yield number, event
     wait, news = FIRST_LOOK_SECONDS, time.monotonic()
     end = news + FOLLOWED_SECONDS
-    while goes_on and time.monotonic() < end:
+    while goes_on and time.monotonic() < end and time.time() < until:
         has_changed = await _rest(woken, wait)
         try:
             now = await reader.read(present, has_changed=has_changed)

@@ -1,4 +1,4 @@
-"""The public keys of an issuer of tokens, fetched once at a time and used for minutes after a withdrawal."""
+"""Verifies the tokens of an issuer with the keys that it publishes; withdrawn ones end within minutes."""
 
 import asyncio
 import json
@@ -6,12 +6,13 @@ import logging
 import ssl
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
 import jwt
 
+from orc.settings import Settings
 from orc_core.errors import DependencyDown, InvalidInput, NotAuthenticated
 
 RENEWAL_SECONDS = 240.0
@@ -26,23 +27,41 @@ PAUSE_SECONDS = 30.0
 RETRY_SECONDS = 5.0
 """Shortest time between two fetches, and from a fetch that failed to the next."""
 MAX_BYTES = 1024 * 1024
+DESCRIPTION_PATH = "/.well-known/openid-configuration"
+ADDRESSES = frozenset(
+    {"authorization_endpoint", "end_session_endpoint", "jwks_uri", "token_endpoint", "userinfo_endpoint"}
+)
+"""What of a description is followed."""
+ALGORITHMS = ["RS256", "ES256"]
+CLOCK_SKEW_SECONDS = 60
+"""How far the clock of an issuer may differ from this machine's."""
+_KINDS = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
+"""Types of tokens that say who is calling. An issuer signs others too, such as notices of sign-outs."""
+Description = dict[str, Any]
+Found = TypeVar("Found")
 
 logger = logging.getLogger(__name__)
 
 
 class IssuerKeys:
-    """The keys at `url`. A request whose key is known and fresh never waits for the issuer.
+    """The keys of an issuer. A request whose key is known and fresh never waits for the issuer.
 
     Whatever callers send, the issuer is asked at most every PAUSE_SECONDS, or RETRY_SECONDS while it fails.
+    Without an address of the keys it is the one that the issuer's description names.
     """
 
-    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, issuer: str, url: str | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """`clock` has the seconds since some moment."""
-        if urlsplit(url).scheme not in {"http", "https"}:
-            raise InvalidInput("ORC_JWT_JWKS_URL must be an http or https address.")
+        if not is_web_address(url or issuer):
+            name = "ORC_JWT_JWKS_URL" if url else "ORC_JWT_ISSUER"
+            raise InvalidInput(f"{name} must be an http or https address.")
+        self._issuer = issuer
         self._url = url
         self._clock = clock
         self._keys: dict[str, jwt.PyJWK] = {}
+        self._description: Description = {}
         self._fetched_at = self._attempted_at = float("-inf")
         self._is_failing = False
         self._fetch: asyncio.Task[None] | None = None
@@ -54,28 +73,38 @@ class IssuerKeys:
         Raises NotAuthenticated if the issuer does not publish it, DependencyDown if the issuer was asked
         and did not answer.
         """
-        key, age = self._known(key_id), self._age
-        if key is not None and (age < FRESH_SECONDS or self._is_failing):
+        if (key := await self._known(lambda: self._keys.get(key_id))) is None:
+            raise NotAuthenticated("The bearer token does not verify.")
+        return key
+
+    async def description(self) -> Description:
+        """What the issuer says of itself, such as the address of its sign-in. Raises DependencyDown."""
+        if (found := await self._known(lambda: self._description or None)) is None:
+            raise DependencyDown("The identity provider cannot be asked.", dependency="identity")
+        return found
+
+    async def _known(self, look: Callable[[], Found | None]) -> Found | None:
+        """What `look` finds in what was fetched, which is fetched again if it is old or has none."""
+        found, age = self._look(look), self._age
+        if found is not None and (age < FRESH_SECONDS or self._is_failing):
             if age >= RENEWAL_SECONDS:
                 self._begin_fetch()
-            return key
+            return found
         if (fetch := self._begin_fetch()) is not None:
             # Others wait for the same fetch: it goes on if this caller disconnects.
             await asyncio.shield(fetch)
-        if (key := self._known(key_id)) is not None:
-            return key
-        if self._is_failing:
+        if (found := self._look(look)) is None and self._is_failing:
             raise DependencyDown(
                 "The keys that bearer tokens are verified with cannot be fetched.", dependency="identity"
             )
-        raise NotAuthenticated("The bearer token does not verify.")
+        return found
 
     @property
     def _age(self) -> float:
         return self._clock() - self._fetched_at
 
-    def _known(self, key_id: str) -> jwt.PyJWK | None:
-        return self._keys.get(key_id) if self._age < LONGEST_SECONDS else None
+    def _look(self, look: Callable[[], Found | None]) -> Found | None:
+        return look() if self._age < LONGEST_SECONDS else None
 
     def _begin_fetch(self) -> "asyncio.Task[None] | None":
         """The fetch under way, or a new one; None if the last one was too short a time ago."""
@@ -89,30 +118,60 @@ class IssuerKeys:
     async def _renew(self) -> None:
         try:
             async with asyncio.timeout(FETCH_SECONDS):
-                self._keys = _signing_keys(json.loads(await self._download()))
+                if self._url is None:
+                    self._description = await self._describe()
+                url = self._url or self._description["jwks_uri"]
+                self._keys = _signing_keys(await self._download(url))
             self._fetched_at, self._is_failing = self._clock(), False
         # TimeoutError is an OSError; the others are an answer cut short, or no JSON.
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError) as exc:
-            logger.warning("the issuer's keys cannot be fetched: %s", type(exc).__name__)
+            logger.warning(
+                "the issuer's keys cannot be fetched: %s",
+                exc if type(exc) is ValueError else type(exc).__name__,
+            )
             self._is_failing = True
         finally:
             self._attempted_at, self._fetch = self._clock(), None
 
-    async def _download(self) -> bytes:
+    async def _describe(self) -> Description:
+        """The issuer's description of itself. ValueError unless it is of this issuer."""
+        found = await self._download(self._issuer.rstrip("/") + DESCRIPTION_PATH)
+        if not isinstance(found, dict) or found.get("issuer") != self._issuer:
+            named = found.get("issuer") if isinstance(found, dict) else None
+            raise ValueError(f"ORC_JWT_ISSUER is not how the issuer names itself: {named!r}")
+        description = {
+            name: value
+            for name, value in found.items()
+            if name not in ADDRESSES or (isinstance(value, str) and is_web_address(value))
+        }
+        if "jwks_uri" not in description:
+            raise ValueError("the issuer names no address of its keys")
+        return description
+
+    async def tls(self) -> ssl.SSLContext:
+        """The certificates of the authorities that this machine trusts."""
         if self._tls is None:
-            # Reading the certificates of all authorities takes tens of milliseconds.
+            # To read them takes tens of milliseconds.
             self._tls = await asyncio.to_thread(ssl.create_default_context)
+        return self._tls
+
+    async def _download(self, url: str) -> Any:
         body = b""
         async with (
-            httpx2.AsyncClient(verify=self._tls, timeout=FETCH_SECONDS) as client,
-            client.stream("GET", self._url) as response,
+            httpx2.AsyncClient(verify=await self.tls(), timeout=FETCH_SECONDS) as client,
+            client.stream("GET", url) as response,
         ):
             response.raise_for_status()
             async for part in response.aiter_bytes():
                 body += part
                 if len(body) > MAX_BYTES:
                     raise ValueError("more bytes than any set of keys has")
-        return body
+        return json.loads(body)
+
+
+def is_web_address(url: str) -> bool:
+    """Whether it is an address that can be fetched."""
+    return urlsplit(url).scheme in {"http", "https"}
 
 
 def _signing_keys(published: Any) -> dict[str, jwt.PyJWK]:
@@ -128,3 +187,41 @@ def _signing_keys(published: Any) -> dict[str, jwt.PyJWK]:
         if isinstance(key.key_id, str) and key.public_key_use in ("sig", None):
             found.setdefault(key.key_id, key)
     return found
+
+
+class Issuer:
+    """The issuer of tokens, with its keys. `clock` measures how old those are."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+        if not settings.jwt_issuer:
+            raise InvalidInput(f"ORC_AUTH_MODE={settings.auth_mode} needs ORC_JWT_ISSUER.")
+        self.name = settings.jwt_issuer
+        self.keys = IssuerKeys(self.name, settings.jwt_jwks_url, clock)
+
+    async def verify(self, token: str, audience: str, *required: str) -> dict[str, Any]:
+        """The claims of a token for this audience. Raises NotAuthenticated for any other, or an expired one.
+
+        It has to have the `required` claims. Raises DependencyDown if its key has to be asked for in vain.
+        """
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                await self.keys.find(_key_id(token)),
+                algorithms=ALGORITHMS,
+                audience=audience,
+                issuer=self.name,
+                leeway=CLOCK_SKEW_SECONDS,
+                options={"require": ["exp", "iss", "aud", *required]},
+            )
+        except jwt.PyJWTError as exc:
+            raise NotAuthenticated("The bearer token does not verify.") from exc
+        return claims
+
+
+def _key_id(token: str) -> str:
+    """The id of the key that a token names. Raises PyJWTError for what cannot be a token of the issuer."""
+    header = jwt.get_unverified_header(token)
+    kind = str(header.get("typ") or "").lower()
+    if header.get("alg") not in ALGORITHMS or not header.get("kid") or kind not in _KINDS:
+        raise jwt.InvalidTokenError("no key of an issuer")
+    return str(header["kid"])

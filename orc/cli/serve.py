@@ -75,7 +75,7 @@ async def _check(settings: Settings) -> None:
     if settings.auth_mode is AuthMode.LOCAL and settings.host not in LOOPBACK:
         raise InvalidInput(
             f"Without authentication Orc listens on a loopback address only, not on {settings.host}. "
-            "Set ORC_AUTH_MODE to easyauth or jwt."
+            "Set ORC_AUTH_MODE to easyauth, jwt or oidc."
         )
     if settings.auth_mode is not AuthMode.LOCAL:
         from orc.api.auth import build_authenticator

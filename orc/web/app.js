@@ -35,6 +35,7 @@ function Welcome() {
   return h("main", { class: "welcome" },
     h("img", { src: `${document.documentElement.dataset.base}logo.svg`, alt: "", width: 56, height: 56 }),
     h("h1", null, t("empty")),
+    location.search === "?sign-in=failed" && h("p", { role: "alert" }, t("welcome.failed")),
     signedOut.value && [h("p", { class: "soft" }, why), h(SignIn, { words: t("welcome.sign_in"), class: "button" })],
     !signedOut.value && (online.value ? h("button", { type: "button", onClick: () => { loadMe(); } }, t("try_again"))
       : h("p", { class: "soft", role: "status" }, t("welcome.offline"))));

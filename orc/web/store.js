@@ -244,7 +244,7 @@ const { auth = "", signIn = "" } = document.documentElement.dataset;
 const RETURN = "orc.return";
 const LEFT = "orc.left";
 
-/** How callers are identified here: local, easyauth or jwt. */
+/** How callers are identified here: local, easyauth, jwt or oidc. */
 export const authMode = auth;
 /** Where a browser signs in and comes back from; "" if unknown. */
 export const signInAddress = () =>

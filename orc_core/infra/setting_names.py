@@ -30,9 +30,9 @@ _ADVANCED = """
     context_creators
     critic_model critic_seconds fonts_folder history_tokens
     history_turns ingestion_lease_seconds lazy_retrieval max_model_calls memory_tokens model_retries
-    model_timeout_seconds most_page_images page_image_tokens page_images
+    model_timeout_seconds most_page_images oidc_scope page_image_tokens page_images
     planner_model planner_seconds planner_tokens retrieval_tokens revoked_answers
-    streams_per_user summary_model summary_threshold_tokens title_model tool_timeout_seconds
+    session_hours streams_per_user summary_model summary_threshold_tokens title_model tool_timeout_seconds
     trust_principal_header turn_deadline_seconds turn_lease_seconds turns_per_user upload_bytes_per_day
     uploads_per_user worker_concurrency
 """

@@ -128,6 +128,7 @@ async def get_conversation(
 )
 async def conversation_events(
     owner: OwnerDep,
+    caller: PrincipalDep,
     app: AppDep,
     trace: TraceIdDep,
     follow: Annotated[bool, Query(description="false: the stream ends after the present state")] = True,
@@ -146,7 +147,9 @@ async def conversation_events(
 
     async def events() -> AsyncIterator[tuple[int, Event]]:
         with changed as woken:
-            async for each in follow_conversation(reader, present, woken, trace, goes_on=follow):
+            async for each in follow_conversation(
+                reader, present, woken, trace, goes_on=follow, until=caller.until
+            ):
                 yield each
 
     return stream(events(), trace)

@@ -13,6 +13,7 @@ from orc.api.dependencies import AppDep, CallerDep
 from orc.api.responses import responses
 from orc.api.routes.documents import MAX_FILES_PER_UPLOAD
 from orc.api.schemas import example
+from orc.api.sign_in import SIGN_IN, SIGN_OUT
 from orc.bootstrap import App
 from orc.contexts.models import ContextType
 from orc.limits.window import Window
@@ -21,7 +22,7 @@ from orc.tools.catalogue import OfferedTool
 from orc_core.extraction.formats import EXTENSIONS
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
 
-SIGN_IN, SIGN_OUT = "/.auth/login/aad", "/.auth/logout"
+OF_AZURE = ("/.auth/login/aad", "/.auth/logout")
 """Where Azure's authentication signs a browser in and out."""
 
 
@@ -45,7 +46,8 @@ class SignIn(BaseModel):
     def of(cls, settings: Settings) -> "SignIn":
         """What these settings say. A proxy of the operator's has addresses that are not known here."""
         is_azure = settings.auth_mode is AuthMode.EASYAUTH and settings.azure_auth_enabled
-        urls = (SIGN_IN, SIGN_OUT) if is_azure else (None, None)
+        own = (SIGN_IN, SIGN_OUT) if settings.auth_mode is AuthMode.OIDC else (None, None)
+        urls = OF_AZURE if is_azure else own
         return cls(mode=settings.auth_mode, sign_in_url=urls[0], sign_out_url=urls[1])
 
 

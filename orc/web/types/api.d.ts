@@ -28,7 +28,7 @@ export interface Schemas {
     document_id: string | null;
     trace_id: string;
   };
-  AuthMode: "local" | "easyauth" | "jwt";
+  AuthMode: "local" | "easyauth" | "jwt" | "oidc";
   BlobName: {
     blob_name: string;
     context: Schemas["DocumentContext"] | null;

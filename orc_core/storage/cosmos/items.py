@@ -195,6 +195,13 @@ CONTAINERS = (
         indexed=("/organization_id/?", "/user_id/?"),
         unindexed=ALL_ELSE,
     ),
+    ContainerDefinition(
+        "credentials",
+        ("/credential_id",),
+        default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
+        indexed=("/credential_id/?", "/organization_id/?", "/user_id/?", "/kind/?"),
+        unindexed=ALL_ELSE,
+    ),
     ContainerDefinition("analyses", ("/document_id",), indexed=("/document_id/?",), unindexed=ALL_ELSE),
     # A partition holds one day of one organization, so the totals of a day are computed in one partition.
     ContainerDefinition(

@@ -173,6 +173,9 @@ ANALYSES = _table(
     },
 )
 
+CREDENTIALS = _table("credentials", ("credential_id",), ("organization_id", "user_id", "kind"))
+
 TABLES = {
-    table.name: table for table in (CONVERSATIONS, MEMORY, LIMITS, TRACES, CONTEXTS, DOCUMENTS, ANALYSES)
+    table.name: table
+    for table in (CONVERSATIONS, MEMORY, LIMITS, TRACES, CONTEXTS, DOCUMENTS, ANALYSES, CREDENTIALS)
 }

@@ -448,13 +448,18 @@ async def test_an_unreadable_token_is_not_authenticated_even_if_the_keys_are_una
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "named"),
     [
-        {"jwt_issuer": ISSUER, "jwt_audience": AUDIENCE},
-        {"jwt_issuer": ISSUER, "jwt_audience": AUDIENCE, "jwt_jwks_url": "file:///etc/keys"},
+        ({"jwt_issuer": ISSUER}, "ORC_JWT_AUDIENCE"),
+        ({"jwt_audience": AUDIENCE}, "ORC_JWT_ISSUER"),
+        ({"jwt_issuer": "login.example.com", "jwt_audience": AUDIENCE}, "ORC_JWT_ISSUER"),
+        (
+            {"jwt_issuer": ISSUER, "jwt_audience": AUDIENCE, "jwt_jwks_url": "file:///etc/keys"},
+            "ORC_JWT_JWKS_URL",
+        ),
     ],
-    ids=["no address of keys", "address that is not of the web"],
+    ids=["no audience", "no issuer", "issuer without an address", "address that is not of the web"],
 )
-def test_settings_that_cannot_verify_any_token_are_named(settings: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match="ORC_JWT_JWKS_URL"):
+def test_settings_that_cannot_verify_any_token_are_named(settings: dict[str, str], named: str) -> None:
+    with pytest.raises(InvalidInput, match=named):
         build_authenticator(Settings(auth_mode=AuthMode.JWT).model_copy(update=settings))

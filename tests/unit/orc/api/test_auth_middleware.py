@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 
 from devkit.system import principal_headers
 from orc.api.app import MAX_QUESTION_BYTES, create_app
+from orc.api.routes import sign_in
 from orc.settings import AuthMode, Settings
 
 pytestmark = pytest.mark.slow
@@ -52,7 +53,7 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         yield opened
 
 
-async def test_every_route_but_the_page_and_four_authenticates(
+async def test_every_route_but_the_page_its_sign_in_and_four_authenticates(
     app: FastAPI, client: httpx.AsyncClient
 ) -> None:
     answered = set()
@@ -60,7 +61,7 @@ async def test_every_route_but_the_page_and_four_authenticates(
         url = "http://127.0.0.1" + re.sub("{.*?}", CONVERSATION.rpartition("/")[2], path)
         if (await client.request(method, url)).status_code != 401:
             answered.add(path)
-    page = {"/", "/assets/{digest}/{name:path}"}
+    page = {"/", "/assets/{digest}/{name:path}", *sign_in.PATHS}
     assert answered == {"/api/health", "/api/ready", "/api/docs", "/api/openapi.json"} | page
 
 

@@ -23,8 +23,19 @@ SETTINGS = {
         jwt_audience="orc",
         jwt_jwks_url="https://issuer.example/keys",
     ),
+    AuthMode.OIDC: Settings(
+        auth_mode=AuthMode.OIDC,
+        jwt_issuer="https://issuer.example",
+        oidc_client_id="orc",
+        public_url="https://orc.example.com",
+    ),
 }
-SCHEMES = {AuthMode.LOCAL: set[str](), AuthMode.EASYAUTH: {"entra", "session"}, AuthMode.JWT: {"bearer"}}
+SCHEMES = {
+    AuthMode.LOCAL: set[str](),
+    AuthMode.EASYAUTH: {"entra", "session"},
+    AuthMode.JWT: {"bearer"},
+    AuthMode.OIDC: {"bearer", "session"},
+}
 each_mode = pytest.mark.parametrize("mode", AuthMode)
 
 

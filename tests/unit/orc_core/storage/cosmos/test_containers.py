@@ -25,6 +25,7 @@ def test_user_data_is_partitioned_by_owner_analyses_by_document_and_traces_by_da
     others = {
         "analyses": ("/document_id",),
         "contexts": ("/organization_id",),
+        "credentials": ("/credential_id",),
         "limits": ("/organization_id", "/user_id"),
         "traces": ("/organization_id", "/day"),
     }

@@ -1,0 +1,163 @@
+"""The page at a real OpenID provider: two organizations, sign-out, and a session that ends in an answer."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from typing import Any
+
+import pytest
+
+from devkit.browser import Program
+from devkit.doubles import openid_provider
+from devkit.doubles.openai_double import OpenAIDouble, Script
+from devkit.in_process import InProcess, Variant
+from devkit.visits import ANSWERED, Visit, page_running, visiting
+from orc.credentials import CredentialStore
+
+Running = tuple[InProcess, OpenAIDouble]
+SIGN_IN = "document.querySelector('a[href^=\"/api/sign-in?\"]')"
+SIGN_OUT = "document.querySelector('a[href^=\"/api/sign-out?\"]')"
+ASKING = "document.querySelector('input[name=login]')"
+LEAVING = "document.querySelector('button[value=yes]')"
+AT_HOME = "document.getElementById('question')"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with ExitStack() as stack:
+
+        def settings(origin: str) -> dict[str, Any]:
+            provider = stack.enter_context(openid_provider.running(origin))
+            return {"context_creators": "everyone", **provider.settings(origin)}
+
+        folder = tmp_path_factory.mktemp("signed-in")
+        variants = {"oidc": Variant({}, at=settings)}
+        yield stack.enter_context(page_running(folder, variants))
+
+
+@pytest.fixture
+async def meet(program: Program, running: Running) -> AsyncIterator[Callable[[], Any]]:
+    """Makes a person with a new browser at the page, who is not signed in."""
+    async with AsyncExitStack() as stack:
+
+        async def made() -> Visit:
+            visit = await stack.enter_async_context(visiting(program, *running))
+            visit.variant = "oidc"
+            await visit.be("")
+            await visit.page.open(visit.address)
+            await visit.page.until(SIGN_IN)
+            return visit
+
+        yield made
+
+
+async def reached(visit: Visit, condition: str) -> None:
+    """Wait for a condition on whatever page the browser comes to; a page that is left loses its promises."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                if await visit.page.value(f"Boolean({condition})"):
+                    return
+            except AssertionError:
+                pass
+            await asyncio.sleep(0.05)
+
+
+async def sign_in(visit: Visit, name: str) -> None:
+    """Follow the link, and give name and password at the provider."""
+    await visit.page.value(f"{SIGN_IN}.click()")
+    await reached(visit, ASKING)
+    await visit.page.value(f"{ASKING}.value = '{name}'")
+    await visit.page.value("document.querySelector('input[name=password]').value = 'any'")
+    await visit.page.value("document.querySelector('form').requestSubmit()")
+    await reached(visit, AT_HOME)
+
+
+FETCH = """
+(async (method, path, body) => {
+  const headers = { "content-type": "application/json" };
+  const answer = await fetch("/api" + path, { method, headers, body: body && JSON.stringify(body) });
+  return [answer.status, await answer.json().catch(() => null)];
+})
+"""
+
+
+async def fetched(visit: Visit, method: str, path: str, body: str = "null") -> Any:
+    """Status and answer of a request that the page makes."""
+    return await visit.page.value(f"{FETCH}({method!r}, {path!r}, {body})")
+
+
+async def test_people_share_a_context_in_their_organization_and_not_with_another(
+    meet: Callable[[], Any],
+) -> None:
+    ada, bob, eve = [await meet() for _ in range(3)]
+    for visit, name in ((ada, "ada@acme"), (bob, "bob@acme"), (eve, "eve@globex")):
+        await sign_in(visit, name)
+    assert await ada.texts("a[href^='/api/sign-out']") == ["Sign out Ada"]
+    status, made = await fetched(ada, "POST", "/contexts", '{ type: "workspace", name: "Quay" }')
+    assert status == 201, made
+    path = f"/contexts/{made['context_id']}"
+    shared = await fetched(ada, "PUT", f"{path}/members/user/bob@acme", '{ role: "viewer" }')
+    assert shared == [204, None]
+    assert [(await fetched(each, "GET", path))[0] for each in (ada, bob, eve)] == [200, 200, 404]
+    await bob.page.open("about:blank")
+    await bob.page.open(f"{bob.address}#/contexts")
+    await bob.page.until("document.body.textContent.includes('Quay')")
+    await ada.ask("Hello there")
+    address = await ada.page.value("location.hash")
+    for other in (bob, eve):
+        status, _ = await fetched(other, "GET", f"/conversations/{address[4:40]}")
+        assert status == 404
+
+
+async def test_who_signs_out_is_signed_out_here_and_at_the_provider(meet: Callable[[], Any]) -> None:
+    visit = await meet()
+    await sign_in(visit, "ada@acme")
+    await visit.page.value(f"{SIGN_OUT}.click()")
+    await reached(visit, LEAVING)
+    await visit.page.value(f"{LEAVING}.click()")
+    await reached(visit, SIGN_IN)
+    assert (await fetched(visit, "GET", "/me"))[0] == 401
+    # The provider asks again who it is.
+    await visit.page.value(f"{SIGN_IN}.click()")
+    await reached(visit, ASKING)
+
+
+async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
+    meet: Callable[[], Any], running: Running
+) -> None:
+    here, model = running
+    visit = await meet()
+    page = visit.page
+    await sign_in(visit, "ada@acme")
+    model.script = Script(
+        text="The quay opens at seven in the morning, every day of the year.", tokens=14, delay_ms=250
+    )
+    await visit.write("When does the quay open?")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn .text')?.textContent.includes('quay')")
+    address = await page.value("location.hash")
+    cookies = (await page.call("Network.getCookies"))["cookies"]
+    [session] = [each["value"] for each in cookies if each["name"] == "orc-session"]
+    store = CredentialStore(here.portal.call(here.documents.clients.items, "credentials"), b"")
+    here.portal.call(store.end_session, session)
+    await visit.write("A draft about submarines")
+    # The connection of the answer breaks, and is not taken up again without a session.
+    await page.connected(False)
+    await page.connected(True)
+    await page.until("document.querySelector('.banner.is-bad')")
+    assert "signed out" in (await visit.texts(".banner.is-bad"))[0]
+    await page.value(f"{SIGN_IN}.click()")
+    await reached(visit, f"{AT_HOME} && {ANSWERED.format(1)}")
+    assert await page.value("location.hash") == address
+    assert "every day of the year" in (await visit.texts(".turn .text"))[0]
+    assert await page.value("document.getElementById('question').value") == "A draft about submarines"
+
+
+async def test_a_sign_in_that_is_refused_is_said_in_the_language_of_the_page(meet: Callable[[], Any]) -> None:
+    visit = await meet()
+    for language, words in (("de", "nicht gelungen"), ("fr", "n'a pas abouti"), ("en", "did not succeed")):
+        await visit.page.call("Network.setExtraHTTPHeaders", headers={"accept-language": language})
+        await visit.page.open(f"{visit.address}api/sign-in/callback?state=x&error=access_denied")
+        await reached(visit, SIGN_IN)
+        assert words in (await visit.texts("main [role=alert]"))[0]
