@@ -111,8 +111,8 @@ def greet(settings: Settings, console: Console, looking: asyncio.Task[list[str]]
     from orc.api import PREFIX
     from orc_core.llm.factory import describe
 
-    page = f"http://{settings.host}:{settings.port}/"
-    base = f"{page.rstrip('/')}{PREFIX}"
+    here = f"http://{settings.host}:{settings.port}"
+    page, base = f"{(settings.public_url or here).rstrip('/')}/", f"{here}{PREFIX}"
     say = partial(console.print, soft_wrap=True, highlight=False)
     say(f"\nOpen [bold]{page}[/] in a browser to ask your documents.")
     say(f"[bold]Orc[/] serves {base}  (docs: {base}/docs, tools: {settings.mcp_server_url})")

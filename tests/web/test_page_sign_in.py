@@ -1,17 +1,22 @@
 """The page at a real OpenID provider: two organizations, sign-out, and a session that ends in an answer."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devkit.browser import Program
+from devkit.browser import Page, Program, browsing
 from devkit.doubles import openid_provider
 from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.in_process import InProcess, Variant
+from devkit.system import System
+from devkit.tls_proxy import ending_tls
 from devkit.visits import ANSWERED, Visit, page_running, visiting
+from orc.cli.ports import free_port
 from orc.credentials import CredentialStore
 
 Running = tuple[InProcess, OpenAIDouble]
@@ -19,7 +24,7 @@ SIGN_IN = "document.querySelector('a[href^=\"/api/sign-in?\"]')"
 SIGN_OUT = "document.querySelector('a[href^=\"/api/sign-out?\"]')"
 ASKING = "document.querySelector('input[name=login]')"
 LEAVING = "document.querySelector('button[value=yes]')"
-AT_HOME = "document.getElementById('question')"
+AT_HOME = "document.querySelector('main:not(.welcome)')"
 
 
 @pytest.fixture(scope="module")
@@ -51,26 +56,26 @@ async def meet(program: Program, running: Running) -> AsyncIterator[Callable[[],
         yield made
 
 
-async def reached(visit: Visit, condition: str) -> None:
+async def reached(page: Page, condition: str) -> None:
     """Wait for a condition on whatever page the browser comes to; a page that is left loses its promises."""
     async with asyncio.timeout(60):
         while True:
             try:
-                if await visit.page.value(f"Boolean({condition})"):
+                if await page.value(f"Boolean({condition})"):
                     return
             except AssertionError:
                 pass
             await asyncio.sleep(0.05)
 
 
-async def sign_in(visit: Visit, name: str) -> None:
+async def sign_in(page: Page, name: str) -> None:
     """Follow the link, and give name and password at the provider."""
-    await visit.page.value(f"{SIGN_IN}.click()")
-    await reached(visit, ASKING)
-    await visit.page.value(f"{ASKING}.value = '{name}'")
-    await visit.page.value("document.querySelector('input[name=password]').value = 'any'")
-    await visit.page.value("document.querySelector('form').requestSubmit()")
-    await reached(visit, AT_HOME)
+    await page.value(f"{SIGN_IN}.click()")
+    await reached(page, ASKING)
+    await page.value(f"{ASKING}.value = '{name}'")
+    await page.value("document.querySelector('input[name=password]').value = 'any'")
+    await page.value("document.querySelector('form').requestSubmit()")
+    await reached(page, AT_HOME)
 
 
 FETCH = """
@@ -82,9 +87,9 @@ FETCH = """
 """
 
 
-async def fetched(visit: Visit, method: str, path: str, body: str = "null") -> Any:
+async def fetched(page: Page, method: str, path: str, body: str = "null") -> Any:
     """Status and answer of a request that the page makes."""
-    return await visit.page.value(f"{FETCH}({method!r}, {path!r}, {body})")
+    return await page.value(f"{FETCH}({method!r}, {path!r}, {body})")
 
 
 async def test_people_share_a_context_in_their_organization_and_not_with_another(
@@ -92,35 +97,35 @@ async def test_people_share_a_context_in_their_organization_and_not_with_another
 ) -> None:
     ada, bob, eve = [await meet() for _ in range(3)]
     for visit, name in ((ada, "ada@acme"), (bob, "bob@acme"), (eve, "eve@globex")):
-        await sign_in(visit, name)
+        await sign_in(visit.page, name)
     assert await ada.texts("a[href^='/api/sign-out']") == ["Sign out Ada"]
-    status, made = await fetched(ada, "POST", "/contexts", '{ type: "workspace", name: "Quay" }')
+    status, made = await fetched(ada.page, "POST", "/contexts", '{ type: "workspace", name: "Quay" }')
     assert status == 201, made
     path = f"/contexts/{made['context_id']}"
-    shared = await fetched(ada, "PUT", f"{path}/members/user/bob@acme", '{ role: "viewer" }')
+    shared = await fetched(ada.page, "PUT", f"{path}/members/user/bob@acme", '{ role: "viewer" }')
     assert shared == [204, None]
-    assert [(await fetched(each, "GET", path))[0] for each in (ada, bob, eve)] == [200, 200, 404]
+    assert [(await fetched(each.page, "GET", path))[0] for each in (ada, bob, eve)] == [200, 200, 404]
     await bob.page.open("about:blank")
     await bob.page.open(f"{bob.address}#/contexts")
     await bob.page.until("document.body.textContent.includes('Quay')")
     await ada.ask("Hello there")
     address = await ada.page.value("location.hash")
     for other in (bob, eve):
-        status, _ = await fetched(other, "GET", f"/conversations/{address[4:40]}")
+        status, _ = await fetched(other.page, "GET", f"/conversations/{address[4:40]}")
         assert status == 404
 
 
 async def test_who_signs_out_is_signed_out_here_and_at_the_provider(meet: Callable[[], Any]) -> None:
     visit = await meet()
-    await sign_in(visit, "ada@acme")
+    await sign_in(visit.page, "ada@acme")
     await visit.page.value(f"{SIGN_OUT}.click()")
-    await reached(visit, LEAVING)
+    await reached(visit.page, LEAVING)
     await visit.page.value(f"{LEAVING}.click()")
-    await reached(visit, SIGN_IN)
-    assert (await fetched(visit, "GET", "/me"))[0] == 401
+    await reached(visit.page, SIGN_IN)
+    assert (await fetched(visit.page, "GET", "/me"))[0] == 401
     # The provider asks again who it is.
     await visit.page.value(f"{SIGN_IN}.click()")
-    await reached(visit, ASKING)
+    await reached(visit.page, ASKING)
 
 
 async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
@@ -129,7 +134,7 @@ async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
     here, model = running
     visit = await meet()
     page = visit.page
-    await sign_in(visit, "ada@acme")
+    await sign_in(visit.page, "ada@acme")
     model.script = Script(
         text="The quay opens at seven in the morning, every day of the year.", tokens=14, delay_ms=250
     )
@@ -148,7 +153,7 @@ async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
     await page.until("document.querySelector('.banner.is-bad')")
     assert "signed out" in (await visit.texts(".banner.is-bad"))[0]
     await page.value(f"{SIGN_IN}.click()")
-    await reached(visit, f"{AT_HOME} && {ANSWERED.format(1)}")
+    await reached(visit.page, f"{AT_HOME} && {ANSWERED.format(1)}")
     assert await page.value("location.hash") == address
     assert "every day of the year" in (await visit.texts(".turn .text"))[0]
     assert await page.value("document.getElementById('question').value") == "A draft about submarines"
@@ -159,5 +164,38 @@ async def test_a_sign_in_that_is_refused_is_said_in_the_language_of_the_page(mee
     for language, words in (("de", "nicht gelungen"), ("fr", "n'a pas abouti"), ("en", "did not succeed")):
         await visit.page.call("Network.setExtraHTTPHeaders", headers={"accept-language": language})
         await visit.page.open(f"{visit.address}api/sign-in/callback?state=x&error=access_denied")
-        await reached(visit, SIGN_IN)
+        await reached(visit.page, SIGN_IN)
         assert words in (await visit.texts("main [role=alert]"))[0]
+
+
+async def test_orc_serve_signs_in_behind_a_proxy_that_ends_tls(program: Program, tmp_path: Path) -> None:
+    """No header says that the page is reached by https: a setting does, and the browser keeps the cookies."""
+    port = free_port()
+    origin = f"https://127.0.0.1:{port}"
+    with openid_provider.running(origin) as provider:
+        system = System(tmp_path / "data", environment(provider.settings(origin)))
+        await asyncio.to_thread(system.start)
+        try:
+            async with ending_tls(port, system.api_port) as address, browsing(program) as page:
+                assert f"Open {address}/ in a browser" in system.log
+                await page.call("Security.setIgnoreCertificateErrors", ignore=True)
+                await page.open(f"{address}/#/contexts")
+                await page.until(SIGN_IN)
+                await sign_in(page, "ada@acme")
+                assert await page.value("location.href") == f"{address}/#/contexts"
+                # The provider has cookies of this host too.
+                cookies = (await page.call("Network.getCookies"))["cookies"]
+                [own] = [each for each in cookies if "orc" in each["name"]]
+                assert (own["name"], own["secure"], own["httpOnly"]) == ("__Host-orc-session", True, True)
+                asked = await fetched(page, "POST", "/orc", '{ question: "Hello" }')
+                assert asked[0] == 200, asked
+                await page.value(f"{SIGN_OUT}.click()")
+                await reached(page, LEAVING)
+        finally:
+            await asyncio.to_thread(system.stop)
+
+
+def environment(settings: dict[str, Any]) -> dict[str, str]:
+    """Settings as variables of the environment."""
+    texts = {name: each if isinstance(each, str) else json.dumps(each) for name, each in settings.items()}
+    return {f"ORC_{name.upper()}": text for name, text in texts.items()}
