@@ -4,10 +4,8 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from dataclasses import replace as replaced
-from enum import StrEnum
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jwt
 from pydantic import TypeAdapter
@@ -18,18 +16,12 @@ from orc_core.infra.items import Item, Items, Raced, create, delete, unraced
 
 SECRET_BYTES = 32
 PURPOSE, ALGORITHM = "sign-in", "HS256"
+SESSION, USED = "session", "used"
+"""What a secret is for. One of one kind is not accepted as one of another."""
 _PRINCIPAL = TypeAdapter(Principal)
 
 
-class Kind(StrEnum):
-    """What a secret is for. One of one kind is not accepted as one of another."""
-
-    SESSION = "session"
-    USED = "used"
-
-
-@dataclass(frozen=True)
-class Session:
+class Session(NamedTuple):
     """Whose session it is, and the ID token that it began with."""
 
     principal: Principal
@@ -62,13 +54,13 @@ class CredentialStore:
     async def begin_session(self, principal: Principal, *, seconds: float, id_token: str = "") -> str:
         """The secret of a new session."""
         secret = secrets.token_urlsafe(SECRET_BYTES)
-        item = self._item(secret, Kind.SESSION, seconds) | _owner(principal) | {"id_token": id_token}
+        item = self._item(secret, SESSION, seconds) | _owner(principal) | {"id_token": id_token}
         await self._create(item)
         return secret
 
     async def session(self, secret: str) -> Session | None:
         """The session of a secret; None if there is none, or none any more."""
-        if (item := await self._find(secret, Kind.SESSION)) is None:
+        if (item := await self._find(secret, SESSION)) is None:
             return None
         return Session(_principal(item), item["id_token"])
 
@@ -76,18 +68,18 @@ class CredentialStore:
         """End the session of a secret, if there is one, for all processes at once."""
 
         async def work() -> None:
-            if await self._find(secret, Kind.SESSION) is not None:
+            if await self._find(secret, SESSION) is not None:
                 await self._items.write([digest := _hash(secret)], delete(digest))
 
         await unraced(work)
 
     async def use_once(self, mark: str, *, seconds: float) -> bool:
         """Whether nothing has used this mark in the last `seconds`."""
-        return await self._create(self._item(mark, Kind.USED, seconds))
+        return await self._create(self._item(mark, USED, seconds))
 
-    def _item(self, secret: str, kind: Kind, seconds: float) -> Item:
+    def _item(self, secret: str, kind: str, seconds: float) -> Item:
         now, digest = self._clock(), _hash(secret)
-        stored = {"id": digest, "kind": kind.value, "began_at": now, "ends_at": now + seconds}
+        stored = {"id": digest, "kind": kind, "began_at": now, "ends_at": now + seconds}
         return stored | {"ttl": max(1, int(seconds))}
 
     async def _create(self, item: Item) -> bool:
@@ -98,7 +90,7 @@ class CredentialStore:
             return False
         return True
 
-    async def _find(self, secret: str, kind: Kind) -> Item | None:
+    async def _find(self, secret: str, kind: str) -> Item | None:
         item = await self._items.read([(digest := _hash(secret))], digest)
         # Databases remove what has expired in their own time.
         return item if item and item["kind"] == kind and self._clock() < item["ends_at"] else None
@@ -119,4 +111,4 @@ def _owner(principal: Principal) -> Item:
 
 
 def _principal(item: Item) -> Principal:
-    return replaced(_PRINCIPAL.validate_python(item["principal"]), until=item["ends_at"])
+    return replace(_PRINCIPAL.validate_python(item["principal"]), until=item["ends_at"])

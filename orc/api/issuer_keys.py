@@ -63,7 +63,7 @@ class IssuerKeys:
         self._keys: dict[str, jwt.PyJWK] = {}
         self._description: Description = {}
         self._fetched_at = self._attempted_at = float("-inf")
-        self._is_failing = False
+        self._failure = ""
         self._fetch: asyncio.Task[None] | None = None
         self._tls: ssl.SSLContext | None = None
 
@@ -83,17 +83,24 @@ class IssuerKeys:
             raise DependencyDown("The identity provider cannot be asked.", dependency="identity")
         return found
 
+    async def ping(self) -> None:
+        """Raise DependencyDown, with the reason, unless the issuer publishes keys. For operators only."""
+        try:
+            await self._known(lambda: self._keys or None)
+        except DependencyDown as exc:
+            raise DependencyDown(f"{exc.message} {self._failure}", dependency="identity") from exc
+
     async def _known(self, look: Callable[[], Found | None]) -> Found | None:
         """What `look` finds in what was fetched, which is fetched again if it is old or has none."""
         found, age = self._look(look), self._age
-        if found is not None and (age < FRESH_SECONDS or self._is_failing):
+        if found is not None and (age < FRESH_SECONDS or self._failure):
             if age >= RENEWAL_SECONDS:
                 self._begin_fetch()
             return found
         if (fetch := self._begin_fetch()) is not None:
             # Others wait for the same fetch: it goes on if this caller disconnects.
             await asyncio.shield(fetch)
-        if (found := self._look(look)) is None and self._is_failing:
+        if (found := self._look(look)) is None and self._failure:
             raise DependencyDown(
                 "The keys that bearer tokens are verified with cannot be fetched.", dependency="identity"
             )
@@ -109,7 +116,7 @@ class IssuerKeys:
     def _begin_fetch(self) -> "asyncio.Task[None] | None":
         """The fetch under way, or a new one; None if the last one was too short a time ago."""
         if self._fetch is None:
-            pause = RETRY_SECONDS if self._is_failing else PAUSE_SECONDS
+            pause = RETRY_SECONDS if self._failure else PAUSE_SECONDS
             if self._clock() < self._attempted_at + pause:
                 return None
             self._fetch = asyncio.create_task(self._renew())
@@ -122,14 +129,11 @@ class IssuerKeys:
                     self._description = await self._describe()
                 url = self._url or self._description["jwks_uri"]
                 self._keys = _signing_keys(await self._download(url))
-            self._fetched_at, self._is_failing = self._clock(), False
+            self._fetched_at, self._failure = self._clock(), ""
         # TimeoutError is an OSError; the others are an answer cut short, or no JSON.
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError, RecursionError) as exc:
-            logger.warning(
-                "the issuer's keys cannot be fetched: %s",
-                exc if type(exc) is ValueError else type(exc).__name__,
-            )
-            self._is_failing = True
+            self._failure = str(exc) if type(exc) is ValueError else type(exc).__name__
+            logger.warning("the issuer's keys cannot be fetched: %s", self._failure)
         finally:
             self._attempted_at, self._fetch = self._clock(), None
 

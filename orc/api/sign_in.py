@@ -60,16 +60,10 @@ class SignInFlow:
         # The issuer describes itself: its sign-in has more addresses than that of its keys.
         self._issuer = Issuer(settings.model_copy(update={"jwt_jwks_url": None}))
         self._names = ClaimNames.of(settings)
+        # Browsers send cookies of this prefix, which are secure, to no other host.
+        self.is_secure = self.origin.startswith("https:")
         self._prefix = "__Host-orc-" if self.is_secure else "orc-"
-
-    @property
-    def is_secure(self) -> bool:
-        """Whether browsers reach the page by https, and its cookies go nowhere else."""
-        return self.origin.startswith("https:")
-
-    @property
-    def session_cookie(self) -> str:
-        return f"{self._prefix}session"
+        self.session_cookie = f"{self._prefix}session"
 
     def attempt_cookie(self, state: str) -> str:
         """The cookie of an attempt; each has its own, so that two tabs can sign in at the same time."""

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from orc import __version__
-from orc.settings import Settings
+from orc.settings import AuthMode, Settings
 from orc_core.infra.data_directory import announced_tools
 from orc_core.infra.settings import MIB, doubtful_settings
 from orc_core.storage.folder import FolderBlobStore
@@ -120,5 +120,8 @@ def _report(findings: Sequence[Finding], console: Console) -> None:
 
 async def _identify(settings: Settings) -> None:
     from orc.api.auth import build_authenticator
+    from orc.api.issuer_keys import Issuer
 
     build_authenticator(settings)
+    if settings.auth_mode in (AuthMode.JWT, AuthMode.OIDC):
+        await Issuer(settings).keys.ping()

@@ -19,6 +19,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
+from devkit.issuer import issuing
 from orc import __version__
 from orc.cli.app import app
 from orc.cli.ports import free_port, port_is_free
@@ -394,6 +395,21 @@ def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
     assert lines[at + 1].endswith(
         " If it runs, set MCP_SERVER_URL, ORC_DATA_DIR and ORC_SCOPE_SIGNING_KEY here as for that server."
     )
+
+
+def test_the_doctor_asks_the_issuer_of_tokens_and_says_what_is_wrong_with_it(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORC_AUTH_MODE", "jwt")
+    monkeypatch.setenv("ORC_JWT_AUDIENCE", "api://orc")
+    with issuing() as issuer:
+        issuer.name = issuer.url.removesuffix("/keys")
+        monkeypatch.setenv("ORC_JWT_ISSUER", issuer.name)
+        assert "ok  callers: jwt authentication, " in orc("doctor").stdout
+        monkeypatch.setenv("ORC_JWT_ISSUER", f"{issuer.name}/")
+        shown = orc("doctor").stdout
+    assert "no  callers: jwt authentication, " in shown
+    assert f"ORC_JWT_ISSUER is not how the issuer names itself: '{issuer.name}'" in shown
 
 
 def test_the_doctor_gives_advice_as_advice(data_dir: Path) -> None:
