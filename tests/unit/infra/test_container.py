@@ -1,0 +1,82 @@
+"""The image has all that the product needs, and compose.yaml names nothing that does not exist."""
+
+import re
+import shlex
+import tomllib
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+import yaml
+
+from devkit.shared_data import ROOT
+from orc.settings import Settings
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+ALLOWED = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+
+
+def copied(dockerfile: str) -> set[str]:
+    """What an image takes from the checkout."""
+    copies = [shlex.split(line)[1:-1] for line in dockerfile.splitlines() if line.startswith("COPY ")]
+    return {source for sources in copies if not sources[0].startswith("--from") for source in sources}
+
+
+def variables(text: str) -> set[str]:
+    return set(re.findall(r"^#? ?([A-Z][A-Z_]+)=", text, re.M))
+
+
+def test_the_image_has_every_package_of_the_wheel() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = {name.rstrip("*") for name in project["tool"]["setuptools"]["packages"]["find"]["include"]}
+    files = {
+        "pyproject.toml",
+        "requirements.txt",
+        project["project"]["readme"],
+        *project["project"]["license-files"],
+    }
+    assert copied(DOCKERFILE) == packages | files
+
+
+@pytest.mark.parametrize("path", ["Dockerfile", "mcp_server/Dockerfile"])
+def test_docker_may_read_what_an_image_copies(path: str) -> None:
+    sources = copied((ROOT / path).read_text())
+    assert sources <= ALLOWED
+    assert all((ROOT / source).exists() for source in sources)
+
+
+def test_the_variables_of_the_image_and_of_the_example_are_settings() -> None:
+    known = {f"ORC_{name.upper()}" for name in Settings.model_fields}
+    for field in Settings.model_fields.values():
+        known.update(map(str, getattr(field.validation_alias, "choices", [])))
+    named = variables((ROOT / "compose.env.example").read_text()) | set(
+        re.findall(r"\b(ORC_\w+)=", DOCKERFILE)
+    )
+    assert named - known == set()
+
+
+def test_only_volumes_can_be_written_and_each_is_declared() -> None:
+    used = {mount.split(":")[0] for service in COMPOSE["services"].values() for mount in service["volumes"]}
+    assert used == set(COMPOSE["volumes"])
+    for name in ("orc", "backup"):
+        service = COMPOSE["services"][name]
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+        places = {mount.split(":")[1] for mount in service["volumes"]}
+        assert {"/data", "/tmp"} <= places
+
+
+def test_the_proxy_and_the_health_check_ask_where_orc_listens() -> None:
+    [port] = re.findall(r"ORC_PORT=(\d+)", DOCKERFILE)
+    assert f"--to orc:{port}" in COMPOSE["services"]["proxy"]["command"]
+    assert f"EXPOSE {port}" in DOCKERFILE
+    [address] = re.findall(r"urlopen\('http://127\.0\.0\.1:(\d+/[^']+)'", DOCKERFILE)
+    assert address == f"{port}/api/health"
+
+
+def test_the_image_is_run_by_a_user_without_rights_whose_data_is_a_volume() -> None:
+    [user] = re.findall(r"^USER (\d+)$", DOCKERFILE, re.M)
+    assert int(user) > 0
+    assert f"useradd --uid {user}" in DOCKERFILE
+    [data] = re.findall(r"ORC_DATA_DIR=(\S+)", DOCKERFILE)
+    assert PurePosixPath(data) in {PurePosixPath(p) for p in re.findall(r'"(/\w+)"', DOCKERFILE)}
