@@ -17,7 +17,7 @@ from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
 from orc.credentials import PURPOSE as SIGN_IN_KEY
 from orc.credentials import CredentialStore
-from orc.exports.service import Exporter, PdfRenderer
+from orc.exports.service import Exporter, Renderer
 from orc.graphs.models import Prompts
 from orc.graphs.plan_rules import check_intents
 from orc.identity import PURPOSE as SESSIONS_KEY
@@ -166,7 +166,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             RateLimit(limits, UPLOADS, _window(settings.most_upload_bytes, DAY)),
             documents.worker,
             parts.log,
-            Exporter(parts.log, PdfRenderer(documents.sandbox, settings.fonts_folder), revoked),
+            Exporter(parts.log, Renderer(documents.sandbox, settings.fonts_folder), revoked),
             parts.memory,
             places,
             Proposals(ProposalStore(shared), places, documents.library),

@@ -23,7 +23,7 @@ from orc_core.errors import Conflict, NotFound, OrcError, Unavailable
 from orc_core.infra.sandbox import Ended, Limits, Reason, Sandbox
 from orc_core.names import Owner
 
-MOST_PDF_TURNS = 500
+MOST_SET_TURNS = 500
 MOST_TURNS = 2000
 PAGE = 50
 """Turns that are read at a time, so that no other request waits long."""
@@ -34,8 +34,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _TAB = 4
 LIMITS = Limits(512 * 1024 * 1024, step=60.0, most=60.0, wall=600.0)
 PROCESSES = 2
-"""PDF files that one process of the API writes at the same time."""
-WRITE = "orc.exports.pdf:write_pdf"
+"""PDF and Word files that one process of the API writes at the same time."""
+WRITE_PDF, WRITE_WORD = "orc.exports.pdf:write_pdf", "orc.exports.word:write_word"
 _OWN_FONT = Path(__file__).parent
 
 log = logging.getLogger(__name__)
@@ -46,10 +46,15 @@ class ExportFormat(StrEnum):
 
     MARKDOWN = "markdown"
     PDF = "pdf"
+    WORD = "docx"
 
 
-MEDIA_TYPES = {ExportFormat.MARKDOWN: "text/markdown", ExportFormat.PDF: "application/pdf"}
-_EXTENSIONS = {ExportFormat.MARKDOWN: ".md", ExportFormat.PDF: ".pdf"}
+MEDIA_TYPES = {
+    ExportFormat.MARKDOWN: "text/markdown",
+    ExportFormat.PDF: "application/pdf",
+    ExportFormat.WORD: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+}
+_EXTENSIONS = {ExportFormat.MARKDOWN: ".md", ExportFormat.PDF: ".pdf", ExportFormat.WORD: ".docx"}
 
 
 class ExportedFile(NamedTuple):
@@ -60,31 +65,39 @@ class ExportedFile(NamedTuple):
     content: bytes
 
 
-class PdfRenderer:
-    """Writes PDF files, each in a separate child."""
+class Renderer:
+    """Writes PDF and Word files, each in a separate child."""
 
-    def __init__(self, sandbox: Sandbox, fonts_folder: str, *, function: str = WRITE) -> None:
-        """`function` is replaced in tests only."""
+    def __init__(self, sandbox: Sandbox, fonts_folder: str) -> None:
         self._sandbox = sandbox
         self._fonts_folder = fonts_folder
-        self._function = function
         self._slots = asyncio.Semaphore(PROCESSES)
 
-    async def render(self, heading: Heading, entries: AsyncIterator[Entry]) -> bytes:
-        """The file. Raises TooMuch."""
-        arguments = {
-            "heading": asdict(heading),
-            "entries": [to_json(asdict(entry)) async for entry in entries],
-            "fonts_folder": self._fonts_folder,
-        }
+    async def pdf(self, heading: Heading, entries: AsyncIterator[Entry], function: str = WRITE_PDF) -> bytes:
+        """A PDF file. Raises TooMuch. `function` is replaced in tests only."""
         # Damaged fonts may harm libraries, so their process reads nothing else.
         reads = [_OWN_FONT, *([Path(self._fonts_folder)] if self._fonts_folder else [])]
+        return await self._written(function, reads, heading, entries, fonts_folder=self._fonts_folder)
+
+    async def word(self, heading: Heading, entries: AsyncIterator[Entry]) -> bytes:
+        """A Word file. Raises TooMuch."""
+        return await self._written(WRITE_WORD, [], heading, entries)
+
+    async def _written(
+        self,
+        function: str,
+        reads: list[Path],
+        heading: Heading,
+        entries: AsyncIterator[Entry],
+        **options: str,
+    ) -> bytes:
+        given = {"heading": asdict(heading), "entries": [to_json(asdict(entry)) async for entry in entries]}
         try:
-            async with self._slots, self._sandbox.run(self._function, LIMITS, reads, **arguments) as run:
+            async with self._slots, self._sandbox.run(function, LIMITS, reads, **given, **options) as run:
                 written = await anext(run)
         except Ended as ended:
             raise _failure(ended.reason) from ended
-        log.info("export.pdf bytes=%d boxes=%s", len(written.content), written.fields.get("boxes"))
+        log.info("export bytes=%d by=%s %s", len(written.content), function, written.fields)
         return written.content
 
 
@@ -94,7 +107,7 @@ class Exporter:
     def __init__(
         self,
         turns: TurnLog,
-        renderer: PdfRenderer,
+        renderer: Renderer,
         revoked: RevokedAnswers,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
@@ -113,26 +126,22 @@ class Exporter:
             head = await self._turns.head(owner)
             if head is None:
                 raise NotFound("There is no such conversation.")
-            is_pdf = wanted is ExportFormat.PDF
             _check_length(head, wanted)
             blocked = await self._revoked.ranges(caller, head)
-            content = await (self._pdf(head, blocked) if is_pdf else self._markdown(head, blocked))
-        name = f"{heading_of(head, self._clock()).title}{_EXTENSIONS[wanted]}"
+            heading, entries = heading_of(head, self._clock()), self._entries(head, blocked)
+            content = await self._written(wanted, heading, entries)
+        name = f"{heading.title}{_EXTENSIONS[wanted]}"
         return ExportedFile(name, MEDIA_TYPES[wanted], content)
 
-    async def _markdown(self, head: Head, blocked: Sequence[Range]) -> bytes:
-        heading = write_heading(heading_of(head, self._clock()))
-        entries = [write_entry(entry) async for entry in self._entries(head, blocked)]
-        return "".join([heading, *entries]).encode("utf-8", "replace")
-
-    async def _pdf(self, head: Head, blocked: Sequence[Range]) -> bytes:
-        heading = heading_of(head, self._clock())
+    async def _written(self, wanted: ExportFormat, heading: Heading, entries: AsyncIterator[Entry]) -> bytes:
+        if wanted is ExportFormat.MARKDOWN:
+            shown = [write_heading(heading), *[write_entry(entry) async for entry in entries]]
+            return "".join(shown).encode("utf-8", "replace")
+        render = self._renderer.pdf if wanted is ExportFormat.PDF else self._renderer.word
         try:
-            return await self._renderer.render(heading, self._entries(head, blocked))
+            return await render(heading, entries)
         except TooMuch:
-            raise too_long(
-                "A PDF file of this conversation would be too large. Export it as markdown."
-            ) from None
+            raise too_long("This file would be too large. Export the conversation as markdown.") from None
 
     async def _entries(self, head: Head, blocked: Sequence[Range]) -> AsyncIterator[Entry]:
         transcript, after = Transcript(), 0
@@ -150,8 +159,8 @@ def too_long(message: str) -> Conflict:
 def _check_length(head: Head, wanted: ExportFormat) -> None:
     if head.turn_count > MOST_TURNS:
         raise too_long(f"Conversations of more than {MOST_TURNS:,} turns cannot be exported.")
-    if wanted is ExportFormat.PDF and head.turn_count > MOST_PDF_TURNS:
-        message = f"A PDF file can have {MOST_PDF_TURNS} turns, and there are {head.turn_count:,}."
+    if wanted is not ExportFormat.MARKDOWN and head.turn_count > MOST_SET_TURNS:
+        message = f"A PDF or Word file can have {MOST_SET_TURNS} turns, and there are {head.turn_count:,}."
         raise too_long(f"{message} Export the conversation as markdown.")
 
 

@@ -97,30 +97,31 @@ def verdict_of(citation: Citation) -> str:
 
 
 def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int]) -> str:
-    """The answer with the number of each citation behind its markers, as in `[Page 2 of ...] [7]`."""
+    """The answer with the numbers of its citations in the places of their markers, as in `28 days [7].`"""
     cited = list(zip(citations, numbers, strict=True))
-    behind = [(mark.end, number) for citation, number in cited for mark in citation.marks]
-    behind += _without_marks(answer, [(citation, number) for citation, number in cited if not citation.marks])
+    places = [((mark.start, mark.end), number) for citation, number in cited for mark in citation.marks]
+    places += _without_marks(answer, [(citation, number) for citation, number in cited if not citation.marks])
     shown, begun = list[str](), 0
-    for end, number in sorted(behind):
-        shown += [answer[begun:end], "" if end == begun and shown else " ", f"[{number}]"]
+    for (start, end), number in sorted(places):
+        # Several citations may have one marker.
+        shown += [answer[begun:start] if start >= begun else "", f"[{number}]"]
         begun = end
     return "".join([*shown, answer[begun:]])
 
 
-def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[tuple[int, int]]:
-    """Where markers of citations end that were stored before marks were, with the numbers of the citations.
+def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[tuple[tuple[int, int], int]]:
+    """The places of the markers of citations that were stored before marks were, with their numbers.
 
-    Citations of one page have equal markers, which are followed by all their numbers.
+    Citations of one page have equal markers, in whose place all their numbers are.
     """
-    behind: dict[str, list[int]] = defaultdict(list)
+    numbers: dict[str, list[int]] = defaultdict(list)
     for citation, number in cited:
         for text in _marker_texts(citation):
-            behind[text].append(number)
-    if not behind:
+            numbers[text].append(number)
+    if not numbers:
         return []
-    found = re.compile("|".join(map(re.escape, behind))).finditer(answer)
-    return [(marker.end(), number) for marker in found for number in behind[marker[0]]]
+    found = re.compile("|".join(map(re.escape, numbers))).finditer(answer)
+    return [(marker.span(), number) for marker in found for number in numbers[marker[0]]]
 
 
 def _marker_texts(citation: Citation) -> list[str]:

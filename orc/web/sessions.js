@@ -179,7 +179,7 @@ function Menu({ session }) {
     act();
   };
   const save = (/** @type {string} */ format) => choose(() => {
-    download(`/conversations/${id}/export?format=${format}`, `${titleOf(session)}.${format === "pdf" ? "pdf" : "md"}`).catch(report);
+    download(`/conversations/${id}/export?format=${format}`, `${titleOf(session)}.${format === "markdown" ? "md" : format}`).catch(report);
   });
   return h("div", {
     class: "menu is-small", popover: "auto", ref: list, role: "group", "aria-label": t("sessions.menu", { title: titleOf(session) }),
@@ -188,6 +188,7 @@ function Menu({ session }) {
   h("button", { type: "button", class: "toggle", onClick: choose(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
   h("button", { type: "button", class: "toggle", onClick: save("markdown") }, h(Icon, { name: "download" }), t("sessions.export.markdown")),
   h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
+  h("button", { type: "button", class: "toggle", onClick: save("docx") }, h(Icon, { name: "download" }), t("sessions.export.docx")),
   h("button", { type: "button", class: "toggle is-bad", onClick: choose(() => { remove(id, titleOf(session)); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
 }
 

@@ -8,7 +8,7 @@ import psutil
 import pypdfium2
 import pytest
 
-from orc.exports.service import MOST_PDF_TURNS, PdfRenderer
+from orc.exports.service import MOST_SET_TURNS, Renderer
 from orc.exports.tree import CitedSource, Entry, Heading
 from orc_core.infra.sandbox import Sandbox
 
@@ -44,12 +44,12 @@ async def longest_pause(until: asyncio.Event) -> float:
 
 @pytest.mark.slow
 async def test_a_long_export_takes_little_time_and_holds_every_citation(full_size: bool) -> None:
-    turns = MOST_PDF_TURNS if full_size else SMALL
+    turns = MOST_SET_TURNS if full_size else SMALL
     used, ended = _children_seconds(), asyncio.Event()
     watching = asyncio.create_task(longest_pause(ended))
     heading = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", turns)
     sandbox = Sandbox()
-    content = await PdfRenderer(sandbox, "").render(heading, entries(turns))
+    content = await Renderer(sandbox, "").pdf(heading, entries(turns))
     ended.set()
     await sandbox.close()
     assert _children_seconds() - used <= SECONDS

@@ -41,6 +41,10 @@ EXPORTED = {
             "schema": {"type": "string", "format": "binary"},
             "example": "%PDF-1.3 ...",
         },
+        MEDIA_TYPES[ExportFormat.WORD]: {
+            "schema": {"type": "string", "format": "binary"},
+            "example": "PK...",
+        },
     },
 }
 FormatParameter = Annotated[ExportFormat, Query(alias="format", description="of the file")]

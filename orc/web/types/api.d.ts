@@ -264,7 +264,7 @@ export interface Schemas {
     conversation_id: string;
     documents: Array<Schemas["DocumentView"]>;
   };
-  ExportFormat: "markdown" | "pdf";
+  ExportFormat: "markdown" | "pdf" | "docx";
   FailedView: {
     documents: number;
   };

@@ -44,10 +44,14 @@ async def test_a_conversation_is_saved_as_a_file(ann: httpx.AsyncClient) -> None
     pdf = await ann.get(PATH, params={"format": "pdf"})
     assert pdf.headers["content-type"] == "application/pdf"
     assert pdf.content.startswith(b"%PDF-")
+    word = await ann.get(PATH, params={"format": "docx"})
+    assert word.headers["content-type"].endswith("wordprocessingml.document")
+    assert word.headers["content-disposition"].endswith(".docx")
+    assert word.content.startswith(b"PK")
 
 
-async def test_only_two_formats_exist(ann: httpx.AsyncClient) -> None:
-    refused = await ann.get(PATH, params={"format": "docx"})
+async def test_only_three_formats_exist(ann: httpx.AsyncClient) -> None:
+    refused = await ann.get(PATH, params={"format": "odt"})
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == "format"
 

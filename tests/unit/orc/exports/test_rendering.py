@@ -8,7 +8,7 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
-from orc.exports.service import WRITE, PdfRenderer, TooMuch, to_json
+from orc.exports.service import WRITE_PDF, Renderer, TooMuch, to_json
 from orc.exports.tree import CitedSource, Entry, Heading
 from orc_core.errors import OrcError, Unavailable
 from orc_core.infra.sandbox import Sandbox
@@ -26,9 +26,8 @@ async def entries(count: int = 1) -> AsyncIterator[Entry]:
         yield Entry(number + 1, "2026-11-23 09:12 UTC", "How long?", [], "28 days. \ud800", "", [SOURCE])
 
 
-async def rendered(box: Sandbox, title: str, function: str = WRITE, fonts: str = "") -> bytes:
-    renderer = PdfRenderer(box, fonts, function=function)
-    return await renderer.render(replace(HEADING, title=title), entries())
+async def rendered(box: Sandbox, title: str, function: str = WRITE_PDF, fonts: str = "") -> bytes:
+    return await Renderer(box, fonts).pdf(replace(HEADING, title=title), entries(), function)
 
 
 async def test_a_file_is_written_in_a_child(box: Sandbox, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from devkit.remembered_turns import CITED, OWNER, ask, begin
 from devkit.store_pairs import items_here
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
-from orc.exports.service import MOST_PDF_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat, PdfRenderer, TooMuch
+from orc.exports.service import MOST_SET_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat, Renderer, TooMuch
 from orc.exports.tree import Entry, Heading
 from orc.identity import Principal
 from orc_core.errors import Conflict, NotFound, TooMany
@@ -21,10 +21,10 @@ from orc_core.storage.sqlite.tables import TABLES
 from tests.unit.orc.exports.read_markdown import read_turns
 
 ADA = Principal(OWNER.organization_id, OWNER.user_id)
-MARKDOWN, PDF = ExportFormat
+MARKDOWN, PDF, WORD = ExportFormat
 
 
-class Renderer(PdfRenderer):
+class Waiting(Renderer):
     """Keeps what it is to write, once it is let go."""
 
     def __init__(self) -> None:
@@ -35,7 +35,14 @@ class Renderer(PdfRenderer):
         self.go_on = asyncio.Event()
         self.go_on.set()
 
-    async def render(self, heading: Heading, entries: AsyncIterator[Entry]) -> bytes:
+    async def _written(
+        self,
+        function: str,
+        reads: list[Path],
+        heading: Heading,
+        entries: AsyncIterator[Entry],
+        **options: str,
+    ) -> bytes:
         self.entries = [entry async for entry in entries]
         self.begun.set()
         await self.go_on.wait()
@@ -53,16 +60,16 @@ async def log(tmp_path: Path) -> AsyncIterator[TurnLog]:
 
 
 @pytest.fixture
-def renderer() -> Renderer:
-    return Renderer()
+def renderer() -> Waiting:
+    return Waiting()
 
 
 @pytest.fixture
-def exporter(log: TurnLog, renderer: Renderer) -> Exporter:
+def exporter(log: TurnLog, renderer: Waiting) -> Exporter:
     return Exporter(log, renderer, RevokedAnswers(), lambda: datetime(2026, 11, 23, tzinfo=UTC))
 
 
-async def test_an_export_has_all_turns_in_order(log: TurnLog, exporter: Exporter, renderer: Renderer) -> None:
+async def test_an_export_has_all_turns_in_order(log: TurnLog, exporter: Exporter, renderer: Waiting) -> None:
     for number in range(PAGE + 2):
         await ask(log, f"Question {number}?", CITED)
     await begin(log, "The last?")
@@ -81,9 +88,7 @@ async def test_there_is_no_export_of_an_unknown_conversation(exporter: Exporter)
         await exporter.export(OWNER, ADA, MARKDOWN)
 
 
-async def test_a_user_makes_one_export_at_a_time(
-    log: TurnLog, exporter: Exporter, renderer: Renderer
-) -> None:
+async def test_a_user_makes_one_export_at_a_time(log: TurnLog, exporter: Exporter, renderer: Waiting) -> None:
     await ask(log, "How long?")
     renderer.go_on.clear()
     first = asyncio.create_task(exporter.export(OWNER, ADA, PDF))
@@ -99,7 +104,11 @@ async def test_a_user_makes_one_export_at_a_time(
 
 @pytest.mark.parametrize(
     ("turns", "wanted", "named"),
-    [(MOST_PDF_TURNS + 1, PDF, "markdown"), (MOST_TURNS + 1, MARKDOWN, "2,000")],
+    [
+        (MOST_SET_TURNS + 1, PDF, "markdown"),
+        (MOST_SET_TURNS + 1, WORD, "markdown"),
+        (MOST_TURNS + 1, MARKDOWN, "2,000"),
+    ],
 )
 async def test_a_conversation_that_is_too_long_is_refused_before_it_is_read(
     log: TurnLog, exporter: Exporter, turns: int, wanted: ExportFormat, named: str
@@ -113,7 +122,7 @@ async def test_a_conversation_that_is_too_long_is_refused_before_it_is_read(
 
 
 async def test_a_pdf_file_beyond_its_limits_is_refused_with_the_other_format(
-    log: TurnLog, exporter: Exporter, renderer: Renderer
+    log: TurnLog, exporter: Exporter, renderer: Waiting
 ) -> None:
     await ask(log, "How long?")
     renderer.error = TooMuch()

@@ -15,12 +15,10 @@ PAGE_6 = '[Page 6 of Document "handbook.pdf", not verified]'
 PAGE_7 = '[Page 7 of Document "handbook.pdf", not checked]'
 
 
-def test_the_number_of_a_citation_follows_its_markers() -> None:
+def test_the_number_of_a_citation_is_in_the_place_of_its_markers() -> None:
     citations = [citation(5), citation(6, verified=False), citation(7, verified=False)]
     answer = f"One. {PAGE_5} Two. {PAGE_6} Three. {PAGE_7} Again. {PAGE_5}"
-    assert numbered(answer, citations, [4, 5, 6]) == (
-        f"One. {PAGE_5} [4] Two. {PAGE_6} [5] Three. {PAGE_7} [6] Again. {PAGE_5} [4]"
-    )
+    assert numbered(answer, citations, [4, 5, 6]) == "One. [4] Two. [5] Three. [6] Again. [4]"
 
 
 def test_marks_tell_citations_of_one_page_apart() -> None:
@@ -34,13 +32,13 @@ def test_marks_tell_citations_of_one_page_apart() -> None:
         second.model_copy(update={"marks": marks[1]}),
         citation(5).model_copy(update={"marks": [Mark(start=ends[1], end=len(answer))]}),
     ]
-    assert numbered(answer, cited, [7, 8, 9]) == (
-        f"😀 One. {PAGE_6} [7] Two. {PAGE_6.replace('verified', 'checked')} [8]{PAGE_5} [9]"
-    )
+    assert numbered(answer, cited, [7, 8, 9]) == "😀 One. [7] Two. [8][9]"
+    same = [first.model_copy(update={"marks": marks[0]}), second.model_copy(update={"marks": marks[0]})]
+    assert numbered(answer[: ends[0]] + ".", same, [7, 8]) == "😀 One. [7][8]."
 
 
 def test_citations_of_one_page_without_marks_share_their_numbers() -> None:
-    assert numbered(f"One. {PAGE_5}", [citation(5), citation(5)], [1, 2]) == f"One. {PAGE_5} [1][2]"
+    assert numbered(f"One. {PAGE_5}", [citation(5), citation(5)], [1, 2]) == "One. [1][2]"
 
 
 def test_a_source_has_the_label_of_its_page() -> None:
@@ -78,7 +76,7 @@ def test_citations_are_numbered_through() -> None:
     turns = [answered(1, "How long?", f"Long. {PAGE_5}"), answered(2, "Really?", f"Yes. {PAGE_5}")]
     entries = [transcript.entry_of(turn) for turn in turns]
     assert [[source.number for source in entry.sources] for entry in entries] == [[1], [2]]
-    assert entries[1].answer == f"Yes. {PAGE_5} [2]"
+    assert entries[1].answer == "Yes. [2]"
     assert entries[0].sources[0].place == "page 5"
 
 

@@ -1,0 +1,139 @@
+"""Writes an export as a Word file, in a child process: answers keep their headings, lists and tables."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from docx import Document
+from docx.shared import Pt
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+
+from orc.exports.tree import CitedSource, Entry, Heading
+from orc_core.infra.sandbox_child import ChildMessage
+
+if TYPE_CHECKING:
+    from docx.text.paragraph import Paragraph
+
+INDENT = 18.0
+"""Points that each level of a list is further in."""
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_LINE_BREAK = re.compile("<br ?/?>", re.I)
+
+
+def write_word(heading: dict[str, str], entries: Sequence[str]) -> Iterator[ChildMessage]:
+    """The file. The entries are JSON."""
+    writer = WordWriter(Heading(**heading))  # type: ignore[arg-type]
+    for entry in entries:
+        writer.write(Entry.read(json.loads(entry)))
+    yield ChildMessage({}, writer.finish())
+
+
+class WordWriter:
+    """Sets an export in the styles of Word, so that a template can change them."""
+
+    def __init__(self, heading: Heading) -> None:
+        self._document = Document()
+        self._document.core_properties.title = _clean(heading.title)
+        self._document.core_properties.author = "Orc"
+        self._document.add_heading(_clean(heading.title), level=0)
+        self._document.add_paragraph(_clean(heading.line), style="Subtitle")
+        self._markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+    def write(self, entry: Entry) -> None:
+        """Add one turn."""
+        self._document.add_heading(_clean(entry.question), level=1)
+        about = f", about {', '.join(entry.documents)}" if entry.documents else ""
+        self._document.add_paragraph(_clean(f"{entry.number}. {entry.asked_at}{about}"), style="Caption")
+        for node in SyntaxTreeNode(self._markdown.parse(_clean(entry.answer or ""))).children:
+            self._block(node)
+        if entry.note:
+            self._document.add_paragraph(_clean(entry.note), style="Intense Quote")
+        for source in entry.sources:
+            self._source(source)
+
+    def finish(self) -> bytes:
+        """The file."""
+        file = BytesIO()
+        self._document.save(file)
+        return file.getvalue()
+
+    def _source(self, source: CitedSource) -> None:
+        named = self._document.add_paragraph(_clean(f"[{source.number}] "), style="List Paragraph")
+        named.add_run(_clean(source.document)).bold = True
+        named.add_run(_clean(f", {source.place}: {source.verdict}"))
+        if source.quote:
+            self._document.add_paragraph(_clean(" ".join(source.quote.split())), style="Quote")
+
+    def _block(self, node: SyntaxTreeNode, style: str = "Normal", level: int = 0, label: str = "") -> None:
+        match node.type:
+            case "heading":
+                # Below the question, which is the first level.
+                self._inline(self._document.add_heading(level=min(int(node.tag[1]) + 1, 9)), node)
+            case "bullet_list" | "ordered_list":
+                first = int(node.attrs.get("start", 1))
+                for number, item in enumerate(node.children, start=first):
+                    mark = "•" if node.type == "bullet_list" else f"{number}."
+                    for place, each in enumerate(item.children):
+                        self._block(each, "List Paragraph", level + 1, "" if place else f"{mark} ")
+            case "blockquote":
+                for each in node.children:
+                    self._block(each, "Quote", level)
+            case "table":
+                self._table(node)
+            case "fence" | "code_block":
+                self._paragraph(style, level).add_run(node.content.rstrip("\n")).font.name = "Consolas"
+            case "hr":
+                pass
+            case _:
+                paragraph = self._paragraph(style, level)
+                paragraph.add_run(label)
+                self._inline(paragraph, node)
+
+    def _paragraph(self, style: str, level: int) -> "Paragraph":
+        paragraph = self._document.add_paragraph(style=style)
+        if level:
+            paragraph.paragraph_format.left_indent = Pt(INDENT * level)
+        return paragraph
+
+    def _table(self, node: SyntaxTreeNode) -> None:
+        rows = [row.children for part in node.children for row in part.children]
+        table = self._document.add_table(len(rows), len(rows[0]), style="Table Grid")
+        for row, cells in zip(table.rows, rows, strict=True):
+            for cell, source in zip(row.cells, cells, strict=True):
+                self._inline(cell.paragraphs[0], source, bold=source.type == "th")
+
+    def _inline(self, paragraph: "Paragraph", node: SyntaxTreeNode, *, bold: bool = False) -> None:
+        """The text of a block with its emphasis. The address of a link is shown, and leads nowhere."""
+        for each in node.children:
+            if each.type in {"text", "code_inline", "image"}:
+                for place, text in enumerate(_LINE_BREAK.split(each.content)):
+                    if place:
+                        paragraph.add_run().add_break()
+                    run = paragraph.add_run(text)
+                    run.bold = bold or _is_inside(each, "strong") or None
+                    run.italic = _is_inside(each, "em") or None
+                    if each.type == "code_inline":
+                        run.font.name = "Consolas"
+            elif each.type in {"softbreak", "hardbreak"}:
+                paragraph.add_run().add_break()
+            else:
+                self._inline(paragraph, each, bold=bold)
+                if each.type == "link":
+                    paragraph.add_run(f" ({each.attrs['href']})")
+
+
+def _is_inside(node: SyntaxTreeNode, kind: str) -> bool:
+    above = node.parent
+    while above is not None:
+        if above.type == kind:
+            return True
+        above = above.parent
+    return False
+
+
+def _clean(text: str) -> str:
+    """The text without what XML cannot hold."""
+    return _NO_XML.sub("\ufffd", text)
