@@ -39,7 +39,7 @@ class SeedData:
 
     def create(self) -> None:
         """Make a conversation to read, with two turns and a document, and one to go on with."""
-        self._ids = self._new_conversation()
+        self._ids = {**self._new_conversation(), "model": "orc"}
         question = {"question": "When does the quay open?", "conversation_id": self._ids["conversation_id"]}
         for names in ([FILE], []):
             answer = self.http.post("/orc", json={**question, "blob_names": names}).raise_for_status()

@@ -60,7 +60,8 @@ SECRET_SETTINGS = (
 
 def new_canaries(given: Mapping[str, str]) -> Canaries:
     """Secrets and texts that exist nowhere else; secrets that are given take the place of made-up ones."""
-    return Canaries({name: f"canary-{token_hex(24)}" for name in SECRET_SETTINGS} | dict(given))
+    # Base64, as the keys of Azure are.
+    return Canaries({name: f"canary{token_hex(25)}" for name in SECRET_SETTINGS} | dict(given))
 
 
 class Play:

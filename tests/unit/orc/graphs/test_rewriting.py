@@ -196,13 +196,14 @@ async def test_a_page_that_has_changed_since_corrects_nothing() -> None:
     assert turn.of(Critique)[-1].failure
 
 
+@pytest.mark.slow
 async def test_a_correction_ends_at_the_deadline() -> None:
     async def page_text(document_id: str, number: int) -> str:
         await asyncio.Event().wait()
         raise AssertionError
 
     turn = Turn(by_documents(FIRST), Writer("1. The fee is 10. [S1]"))
-    turn.change(page_text=page_text, ends_at=asyncio.get_running_loop().time() + 0.2)
+    turn.change(page_text=page_text, ends_at=asyncio.get_running_loop().time() + 2)
     state = await turn.run(blob_names=["a.pdf"])
     assert "no more time" in turn.of(Critique)[-1].failure
     assert "12 is not there" in (state.answer or "")
