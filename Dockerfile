@@ -20,8 +20,8 @@ RUN apt-get update \
     && useradd --uid 10001 --home-dir /data orc \
     && install --directory --owner=orc --group=orc /data /backups
 COPY --from=build /opt/orc /opt/orc
-# /data is all that Orc keeps; it also writes to /tmp. Both are volumes if the root is read-only.
-ENV PATH=/opt/orc/bin:$PATH PYTHONUNBUFFERED=1 ORC_DATA_DIR=/data ORC_HOST=0.0.0.0 ORC_PORT=7071
+# /data is all that Orc keeps, in a folder of it that a restore can replace; it also writes to /tmp.
+ENV PATH=/opt/orc/bin:$PATH PYTHONUNBUFFERED=1 ORC_DATA_DIR=/data/orc ORC_HOST=0.0.0.0 ORC_PORT=7071
 USER 10001
 VOLUME ["/data", "/backups"]
 EXPOSE 7071

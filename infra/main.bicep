@@ -47,8 +47,13 @@ param maximumInstances int = 40
 @minValue(0)
 param alwaysReadyInstances int = 0
 
+@secure()
 @description('Further settings of both apps: a JSON object of names and texts, in base64.')
 param appSettings string = base64('{}')
+
+@description('Who signs people in: Azure in front of the app (easyauth), or the page itself (oidc).')
+@allowed(['easyauth', 'oidc'])
+param authMode string = 'easyauth'
 
 @description('Web pages that may upload to the signed addresses that the API hands out, with commas in between.')
 param uploadOrigins string = ''
@@ -172,10 +177,11 @@ var own = {
   ORC_TELEMETRY_EXPORTERS: 'azure'
   // Where to, and no secret: only identities may write there.
   APPLICATIONINSIGHTS_CONNECTION_STRING: monitoring.outputs.connectionString
-  // A message per lease comes up while a long job goes on: fewer of them, for a longer wait after a crash.
-  ORC_ADVANCED: '{"ingestion_lease_seconds": 30}'
 }
-var shared = union(own, json(base64ToString(appSettings)))
+var theirs = json(base64ToString(appSettings))
+// A message per lease comes up while a long job goes on: fewer of them, for a longer wait after a crash.
+var advanced = union({ ingestion_lease_seconds: 30 }, json(theirs.?ORC_ADVANCED ?? '{}'))
+var shared = union(own, theirs, { ORC_ADVANCED: string(advanced) })
 var retention = retentionDays == 0 ? {} : { ORC_RETENTION_DAYS: string(retentionDays) }
 
 module present 'modules/present-image.bicep' = if (toolsExist) {
@@ -215,6 +221,7 @@ module api 'modules/api.bicep' = {
     queueEndpoint: storage.outputs.queueEndpoint
     scopeKeyUri: vault.outputs.scopeKeyUri
     authClientId: authClientId
+    authMode: authMode
     concurrencyPerInstance: concurrencyPerInstance
     maximumInstances: maximumInstances
     alwaysReadyInstances: alwaysReadyInstances

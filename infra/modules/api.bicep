@@ -9,9 +9,11 @@ param packageContainer string
 param queueEndpoint string
 param scopeKeyUri string
 param authClientId string
+param authMode string
 param concurrencyPerInstance int
 param maximumInstances int
 param alwaysReadyInstances int
+@secure()
 param settings object
 
 var identitySettings = {
@@ -25,9 +27,9 @@ var identitySettings = {
   APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
 }
 var ownSettings = {
-  ORC_AUTH_MODE: 'easyauth'
+  ORC_AUTH_MODE: authMode
   // The sign-in below sets the header, and removes that of callers, whether or not this plan reports it.
-  ORC_ADVANCED: string(union(json(settings.ORC_ADVANCED), { trust_principal_header: true }))
+  ORC_ADVANCED: string(union(json(settings.ORC_ADVANCED), { trust_principal_header: authMode == 'easyauth' }))
   ORC_DATA_DIR: '/tmp/orc'
   // The web page is served at the root, where the host would show its own page.
   AzureWebJobsDisableHomepage: 'true'
@@ -97,7 +99,7 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
   resource auth 'config' = {
     name: 'authsettingsV2'
     properties: {
-      platform: { enabled: true }
+      platform: { enabled: authMode == 'easyauth' }
       globalValidation: {
         requireAuthentication: true
         unauthenticatedClientAction: 'Return401'

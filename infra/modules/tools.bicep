@@ -7,6 +7,7 @@ param identityClientId string
 param identityPrincipalId string
 param logAnalyticsName string
 param scopeKeyUri string
+@secure()
 param settings object
 param googleSearchEngine string
 

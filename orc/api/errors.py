@@ -111,7 +111,13 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
     if (ours := exhausted(exc, *TEMPORARY)) is not None:
         ours.__cause__ = exc.__cause__
         return await _ours(request, ours)
-    response = render(problem(exc.status_code, str(exc.detail), _trace_id(request)))
+    detail, (_, openais, path) = str(exc.detail), request.url.path.partition("/v1/")
+    if exc.status_code == HTTPStatus.NOT_FOUND and openais:
+        # SDKs of today prefer /v1/responses, and have a setting for what is here.
+        detail = (
+            f"Orc has no /v1/{path}. Use /v1/chat/completions; files go to /api/conversations/ID/documents."
+        )
+    response = render(problem(exc.status_code, detail, _trace_id(request)))
     response.headers.update(exc.headers or {})
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         response.headers["allow"] = ", ".join(_allowed_methods(request))

@@ -86,9 +86,11 @@ class IssuerKeys:
     async def ping(self) -> None:
         """Raise DependencyDown, with the reason, unless the issuer publishes keys. For operators only."""
         try:
-            await self._known(lambda: self._keys or None)
+            keys = await self._known(lambda: self._keys or None)
         except DependencyDown as exc:
             raise DependencyDown(f"{exc.message} {self._failure}", dependency="identity") from exc
+        if keys is None:
+            raise DependencyDown("The issuer of tokens publishes no keys.", dependency="identity")
 
     async def _known(self, look: Callable[[], Found | None]) -> Found | None:
         """What `look` finds in what was fetched, which is fetched again if it is old or has none."""

@@ -99,7 +99,9 @@ def _report_states(states: Sequence["DependencyState"], say: Callable[..., None]
 
 def _full_disks(settings: Settings) -> list[str]:
     """What is to be said of a disk that cannot take two uploads of the largest size."""
-    folders = {"documents": settings.data_dir, "temporary folder (TMPDIR)": Path(tempfile.gettempdir())}
+    folders = {"temporary folder (TMPDIR)": Path(tempfile.gettempdir())}
+    if not settings.azure_services:
+        folders = {"documents": settings.data_dir, **folders}
     free = {name: shutil.disk_usage(folder).free for name, folder in folders.items()}
     return [
         f"{size // MIB} MB are left for the {name}. An upload that does not fit is refused."
@@ -123,5 +125,8 @@ async def _identify(settings: Settings) -> None:
     from orc.api.issuer_keys import Issuer
 
     build_authenticator(settings)
-    if settings.auth_mode in (AuthMode.JWT, AuthMode.OIDC):
+    if settings.auth_mode is AuthMode.OIDC:
+        # The sign-in asks the issuer itself, wherever the keys of bearer tokens are from.
+        await Issuer(settings.model_copy(update={"jwt_jwks_url": None})).keys.ping()
+    if settings.auth_mode is AuthMode.JWT or settings.jwt_jwks_url:
         await Issuer(settings).keys.ping()

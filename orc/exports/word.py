@@ -75,9 +75,12 @@ class WordWriter:
             case "bullet_list" | "ordered_list":
                 first = int(node.attrs.get("start", 1))
                 for number, item in enumerate(node.children, start=first):
-                    mark = "•" if node.type == "bullet_list" else f"{number}."
+                    mark = "• " if node.type == "bullet_list" else f"{number}. "
+                    if not item.children or item.children[0].type != "paragraph":
+                        self._paragraph("List Paragraph", level + 1).add_run(mark)
+                        mark = ""
                     for place, each in enumerate(item.children):
-                        self._block(each, "List Paragraph", level + 1, "" if place else f"{mark} ")
+                        self._block(each, "List Paragraph", level + 1, "" if place else mark)
             case "blockquote":
                 for each in node.children:
                     self._block(each, "Quote", level)
@@ -121,7 +124,10 @@ class WordWriter:
                 paragraph.add_run().add_break()
             else:
                 self._inline(paragraph, each, bold=bold)
-                if each.type == "link":
+                if (
+                    each.type == "link"
+                    and "".join(part.content for part in each.children) != each.attrs["href"]
+                ):
                     paragraph.add_run(f" ({each.attrs['href']})")
 
 

@@ -116,11 +116,12 @@ class StorageSettings(Section):
     @classmethod
     def _is_base64(cls, key: SecretStr | None) -> SecretStr | None:
         # Azure's libraries decode it with each request, and then fail with a traceback.
+        bare = key and SecretStr(key.get_secret_value().strip())
         try:
-            b64decode(key.get_secret_value() if key else "", validate=True)
+            b64decode(bare.get_secret_value() if bare else "", validate=True)
         except ValueError as exc:
             raise ValueError("this is no key: copy it whole, with the = at its end") from exc
-        return key
+        return bare
 
     @field_validator("scope_signing_key", mode="after")
     @classmethod
@@ -255,8 +256,9 @@ class CoreSettings(
     """The settings of every process."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", extra="ignore", populate_by_name=True, frozen=True
-    )
+        env_prefix=PREFIX, env_file=".env", extra="ignore", populate_by_name=True, frozen=True,
+        hide_input_in_errors=True,  # it may be a secret, and errors are logged
+    )  # fmt: skip
 
     @classmethod
     def settings_customise_sources(

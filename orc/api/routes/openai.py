@@ -110,7 +110,9 @@ async def models(app: AppDep, _caller: PrincipalDep) -> Json:
 
 @router.get("/models/{model:path}", responses={**_failures(404), 200: _LISTED_ONE})
 async def model_of_name(model: str, app: AppDep, _caller: PrincipalDep) -> Json:
-    """One of the models."""
+    """One of the models; all of them for an address that ends in a slash."""
+    if not model:
+        return {"object": "list", "data": list(_models(app))}
     for known in _models(app):
         if known["id"] == model:
             return known
@@ -156,16 +158,6 @@ async def chat_completions(
             return response
         case ending:
             return JSONResponse(writing.whole(writing.completion(ending)), headers=headers)
-
-
-@router.get("/{other:path}", include_in_schema=False)
-@router.post("/{other:path}", include_in_schema=False)
-async def not_offered(other: str, request: Request) -> None:
-    """Says what to use instead of a part of OpenAI's interface that is not here."""
-    raise NotFound(
-        f"Orc has no {request.method} /v1/{other}. Use /v1/chat/completions: SDKs that prefer /v1/responses"
-        " have a setting for it. Files go to /api/conversations/{id}/documents."
-    )
 
 
 def _chat_request(body: CompletionRequest, session: str | None) -> ChatRequest:

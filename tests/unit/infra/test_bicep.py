@@ -219,12 +219,22 @@ def test_settings_of_operators_reach_both_apps_with_every_provision() -> None:
     assert json.loads(base64.b64decode(default)) == {}
     main = MAIN.read_text()
     assert "param appSettings string = base64('{}')" in main
-    # Theirs come last: they change ours too.
-    assert "var shared = union(own, json(base64ToString(appSettings)))" in main
+    # They may be secrets, and change ours too.
+    assert "@secure()\n@description('Further settings" in main
+    assert all("@secure()\nparam settings object" in source(half) for half in ("api", "tools"))
+    assert "var theirs = json(base64ToString(appSettings))" in main
+    assert "var shared = union(own, theirs, { ORC_ADVANCED: string(advanced) })" in main
     assert re.findall(r"^    settings: (.*)$", main, re.M) == [
         "shared",
         "union(shared, retention, { MCP_SERVER_URL: '${tools.outputs.url}/mcp' })",
     ]
+
+
+def test_azure_signs_people_in_only_if_the_page_does_not() -> None:
+    api = source("api")
+    assert "platform: { enabled: authMode == 'easyauth' }" in api
+    assert "trust_principal_header: authMode == 'easyauth'" in api
+    assert "ORC_AUTH_MODE: authMode" in api
 
 
 def test_hooks_need_what_the_documentation_asks_for() -> None:

@@ -43,6 +43,7 @@ def kind_of(response: httpx.Response) -> str:
         ("GET", "/embeddings", {}, 404, "not_found_error"),
         ("POST", "/responses", {"json": {"model": "orc", "input": "Hello"}}, 404, "not_found_error"),
         ("DELETE", "/models", {}, 405, "invalid_request_error"),
+        ("GET", "/chat/completions", {}, 405, "invalid_request_error"),
         ("POST", "/chat/completions", {"content": "{", "headers": JSON}, 400, "invalid_request_error"),
         (
             "POST",
@@ -74,13 +75,14 @@ async def test_errors_have_the_form_of_openai(
 async def test_what_is_not_offered_says_what_to_use(client: httpx.AsyncClient, path: str) -> None:
     response = await client.post(f"/v1/{path}", json={"model": "orc", "input": "Hello"})
     assert response.status_code == 404
-    assert f"no POST /v1/{path}. Use /v1/chat/completions" in response.json()["error"]["message"]
+    assert f"no /v1/{path}. Use /v1/chat/completions" in response.json()["error"]["message"]
 
 
 async def test_each_listed_model_is_found_by_its_name_and_no_other(client: httpx.AsyncClient) -> None:
     listed = (await client.get("/v1/models")).json()["data"]
     assert len(listed) > 2
     assert [(await client.get(f"/v1/models/{each['id']}")).json() for each in listed] == listed
+    assert (await client.get("/v1/models/")).json()["data"] == listed
     unknown = await client.get("/v1/models/orc/gpt-9")
     assert (unknown.status_code, kind_of(unknown)) == (404, "not_found_error")
 

@@ -28,9 +28,10 @@ from orc.contexts.models import ContextType
 from orc.contexts.service import Caller, ContextService
 from orc.contexts.store import ContextStore
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
-from orc.settings import Settings
+from orc.settings import Settings, load
 from orc_core.bootstrap import open_documents
 from orc_core.documents.scope import ScopeTokens, load_or_create_key
+from orc_core.errors import InvalidInput
 from orc_core.infra.data_directory import announced
 from orc_core.infra.sqlite import SCHEMA_VERSION
 from orc_core.names import Owner
@@ -448,6 +449,11 @@ def test_a_key_of_azure_that_was_not_copied_whole_is_named(
     assert result.exit_code == 2
     assert f"{name}: Value error, this is no key" in result.stderr
     assert "bm90" not in result.stderr
+    with pytest.raises(InvalidInput) as refused:
+        load()
+    assert "bm90" not in str(refused.value.__cause__)
+    monkeypatch.setenv(name, "a2V5IHdpdGggYSBsaW5lIGVuZA==\n")
+    assert load()
 
 
 def test_the_doctor_says_which_settings_lead_to_a_model_that_is_away(

@@ -77,6 +77,18 @@ def test_an_answer_keeps_its_form() -> None:
     assert indents[0] == indents[2] and indents[1] == 2 * indents[0]
 
 
+def test_each_item_of_a_list_has_its_mark_whatever_it_begins_with() -> None:
+    answer = "1. ```\n   make\n   ```\n2. > quoted\n3.\n4. <https://a.example>\n"
+    assert lines(written(answer=answer))[4:] == [
+        ("List Paragraph", "1. "),
+        ("List Paragraph", "make"),
+        ("List Paragraph", "2. "),
+        ("Quote", "quoted"),
+        ("List Paragraph", "3. "),
+        ("List Paragraph", "4. https://a.example"),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     ["\x00\x0b", "\ud800", "\ufffe", "# " * 500, "> " * 3000 + "x", "| a |\n|---|\n| b | c |", "[x](<\ty>)"],
