@@ -1,0 +1,88 @@
+"""The contract of the store of sessions, run over every adapter."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from devkit.store_pairs import ADAPTERS, opened_items
+from orc.credentials import CredentialStore
+from orc.identity import Principal
+from orc_core.errors import NotAuthenticated
+
+pytestmark = pytest.mark.contract("credential store")
+
+ADA = Principal(
+    "acme", "ada", frozenset({"reader"}), frozenset(f"group-{n}" for n in range(250)), name="Ada Lovelace"
+)
+
+
+class Clock:
+    """Seconds since the epoch, as a test sets them."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture(params=ADAPTERS)
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def stores(
+    adapter: str, clock: Clock, request: pytest.FixtureRequest, tmp_path: Path
+) -> AsyncIterator[list[CredentialStore]]:
+    """The stores of two processes over the same data, with one key."""
+    async with opened_items(adapter, request, tmp_path, "credentials") as open_items:
+        yield [CredentialStore(await open_items(), b"k" * 32, clock) for _ in range(2)]
+
+
+async def test_a_session_has_all_that_is_known_of_its_user(
+    stores: list[CredentialStore], clock: Clock
+) -> None:
+    one, other = stores
+    secret = await one.begin_session(ADA, seconds=600, id_token="an id token")
+    found = await other.session(secret)
+    assert found is not None
+    assert (found.principal, found.principal.name) == (ADA, "Ada Lovelace")
+    assert (found.principal.until, found.id_token) == (clock.now + 600, "an id token")
+    assert await other.session(secret + "x") is None
+    assert await other.session("") is None
+
+
+async def test_a_session_ends_at_its_time_and_with_the_sign_out_everywhere(
+    stores: list[CredentialStore], clock: Clock
+) -> None:
+    one, other = stores
+    first, second = [await one.begin_session(ADA, seconds=600) for _ in range(2)]
+    await other.end_session(first)
+    await one.end_session(first)
+    assert (await one.session(first), (await one.session(second)) is None) == (None, False)
+    clock.now += 600
+    assert await other.session(second) is None
+
+
+async def test_a_mark_is_used_once_by_all_processes(stores: list[CredentialStore]) -> None:
+    uses = await asyncio.gather(*(stores[n % 2].use_once("state", seconds=600) for n in range(8)))
+    assert sum(uses) == 1
+    assert await stores[0].use_once("another state", seconds=600)
+    assert await stores[0].session("state") is None
+
+
+async def test_what_one_process_sealed_another_one_opens_until_its_time(
+    stores: list[CredentialStore],
+) -> None:
+    one, other = stores
+    assert other.unseal(one.seal({"place": "/"}, seconds=1e9), ["place"])["place"] == "/"
+    with pytest.raises(NotAuthenticated):
+        other.unseal(one.seal({"place": "/"}, seconds=-1e9), ["place"])
