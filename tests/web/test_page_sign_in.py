@@ -102,7 +102,7 @@ async def test_people_share_a_context_in_their_organization_and_not_with_another
     status, made = await fetched(ada.page, "POST", "/contexts", '{ type: "workspace", name: "Quay" }')
     assert status == 201, made
     path = f"/contexts/{made['context_id']}"
-    shared = await fetched(ada.page, "PUT", f"{path}/members/user/bob@acme", '{ role: "viewer" }')
+    shared = await fetched(ada.page, "PUT", f"{path}/members/everyone/-", '{ role: "viewer" }')
     assert shared == [204, None]
     assert [(await fetched(each.page, "GET", path))[0] for each in (ada, bob, eve)] == [200, 200, 404]
     await bob.page.open("about:blank")

@@ -61,8 +61,9 @@ async def test_people_of_one_organization_share_a_context_and_others_are_refused
     assert made.status_code == 201, made.text
     address = f"/api/contexts/{made.json()['context_id']}"
     assert (await bob.orc.get(address)).status_code == 404
-    added = await ada.orc.put(f"{address}/members/user/bob@acme", json={"role": "viewer"})
-    assert added.status_code == 204, added.text
+    for members in ("user/bob@acme", "everyone/-"):
+        added = await ada.orc.put(f"{address}/members/{members}", json={"role": "viewer"})
+        assert added.status_code == 204, added.text
     assert (await bob.orc.get(address)).json()["name"] == "Quay"
     assert (await eve.orc.get(address)).status_code == 404
 
