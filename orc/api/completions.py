@@ -163,6 +163,8 @@ class Completion:
     result: TurnResult
     text: str
     sources: list[NumberedSource]
+    marks: dict[int, list[tuple[int, int]]]
+    """Where the numbers of a citation are in the text, by the citation's place in the list."""
 
     @property
     def annotations(self) -> list[Json]:
@@ -184,7 +186,11 @@ class Completion:
     @property
     def details(self) -> Json:
         """What OpenAI's form has no place for."""
-        citations = [citation.model_dump(mode="json") for citation in self.result.citations]
+        citations = [
+            citation.model_dump(mode="json")
+            | {"marks": [{"start": start, "end": end} for start, end in self.marks.get(index, ())]}
+            for index, citation in enumerate(self.result.citations)
+        ]
         return {
             "conversation_id": self.result.conversation_id,
             "turn_id": self.result.turn_id,
@@ -208,6 +214,7 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
     for citation in result.citations:
         by_target[_target(citation)].append(citation)
     sources: dict[_Target, NumberedSource] = {}
+    marks = defaultdict[int, list[tuple[int, int]]](list)
     text, end = "", 0
     for written in written_marks(result.citations):
         citations = by_target[target := _target(written.citation)]
@@ -217,11 +224,13 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
         )
         text += answer[end : written.mark.start]
         end = written.mark.end
-        source.places.append((len(text), len(text) + len(shown := f"[{source.number}]")))
+        place = (len(text), len(text) + len(shown := f"[{source.number}]"))
+        source.places.append(place)
+        marks[written.index].append(place)
         text += shown + _in_brackets(_doubt(written.citation))
     text += answer[end:]
     listed = list(sources.values())
-    return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed)
+    return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed, marks)
 
 
 def _with_numbers_of_markers_only(answer: str) -> str:

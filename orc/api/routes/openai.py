@@ -97,9 +97,9 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _models(app: App) -> Iterator[Json]:
-    for family in (MODEL, WITH_SOURCES):
-        for name in (family, *(f"{family}/{name}" for name in app.models.names)):
-            yield {"id": name, "object": "model", "created": _CREATED, "owned_by": "orc", "name": name}
+    families = (MODEL, WITH_SOURCES)
+    for name in (*families, *(f"{family}/{name}" for family in families for name in app.models.names)):
+        yield {"id": name, "object": "model", "created": _CREATED, "owned_by": "orc", "name": name}
 
 
 @router.get("/models", responses={**_failures(), 200: _LISTED})

@@ -46,6 +46,17 @@ def completion(*parts: str | Citation, lists_sources: bool = False) -> Completio
     return numbered(result, BASE, lists_sources=lists_sources)
 
 
+def test_the_marks_of_a_citation_are_places_in_this_text() -> None:
+    first, second = citation(), citation(page=2, check="differs", missing=["1,084"])
+    shown = completion("Ten days ", first, ". Twenty ", second, ". Ten again ", first, ".")
+    read = [
+        [shown.text[mark["start"] : mark["end"]] for mark in each["marks"]]
+        for each in shown.details["citations"]
+    ]
+    assert read == [["[1]", "[1]"], ["[2]"]]
+    assert "(differs" in shown.text
+
+
 @pytest.mark.parametrize(
     "forged",
     ["[1]", "[ 1 ]", "[1, 2]", "[^1]", "[**1**]", "\u30101\u3011", "\uff3b1\uff3d", "[\u00b9]", "[1\u2060]"],
