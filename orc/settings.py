@@ -1,15 +1,17 @@
 """Settings of the orchestrator, read from the environment and from `.env`. See docs/decisions/settings.md."""
 
 import os
+import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, field_validator
+from pydantic_settings import NoDecode
 
 from orc.intents import Intent
 from orc_core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
 from orc_core.infra.model_settings import WindowSettings
-from orc_core.infra.setting_section import Section
+from orc_core.infra.setting_section import Section, split_commas
 from orc_core.infra.settings import CoreSettings, load_settings, tools_url
 
 MESSAGES_PER_HOUR = 20
@@ -161,6 +163,11 @@ class CallerSettings(Section):
         description="address at which browsers reach the page, for example `https://orc.example.com`; `oidc`"
         " needs it to come back from the sign-in",
     )
+    allowed_origins: Annotated[list[str], NoDecode] = Field(
+        default=[],
+        description="origins of other pages whose scripts may call the API, separated by commas, for example"
+        " `http://localhost:3000`; in `local` mode they act as its user, in others they need a bearer token",
+    )
     jwt_issuer: str | None = Field(
         default=None,
         description="issuer of tokens in `jwt` and `oidc` mode, as it names itself at"
@@ -196,6 +203,18 @@ class CallerSettings(Section):
     session_hours: float = Field(
         default=8.0, gt=0, le=720, description="hours after which one has to sign in again in `oidc` mode"
     )
+
+    @field_validator("allowed_origins", mode="before")
+    @classmethod
+    def _separated_origins(cls, value: object) -> object:
+        return split_commas(value)
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _are_origins(cls, value: list[str]) -> list[str]:
+        if not all(re.fullmatch(r"https?://[^/*\s]+", each) for each in value):
+            raise ValueError("an origin has a scheme, a host and perhaps a port, and no slash at the end")
+        return value
 
 
 class Settings(TurnSettings, MemorySettings, CallerSettings, CoreSettings):

@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.routing import APIRoute
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
@@ -15,7 +16,7 @@ from orc import __version__
 from orc.api import PREFIX, web
 from orc.api.auth import AuthMiddleware, build_authenticator
 from orc.api.dependencies import given_once
-from orc.api.errors import add_error_handlers
+from orc.api.errors import EXPOSED_HEADERS, METHODS, add_error_handlers
 from orc.api.middleware import OpenAIErrors, TraceIds, UserLimits, compressed
 from orc.api.responses import REFERENCES
 from orc.api.routes import (
@@ -110,6 +111,15 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
     )
     app.add_middleware(RequestLog, words=_path_words())
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
+    if settings.allowed_origins:
+        # Without cookies: such a page has no session here.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.allowed_origins,
+            allow_methods=METHODS,
+            allow_headers=["*"],
+            expose_headers=EXPOSED_HEADERS,
+        )
     add_error_handlers(app)
     return app
 

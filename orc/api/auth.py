@@ -58,12 +58,14 @@ class LocalUser:
     """The one user of a laptop; only for requests that never left the machine.
 
     A page of some other site, or of another server of this machine, can have the browser send requests from
-    this machine too; the browser then names that page as their origin, which is Forbidden. Such a page may
-    link to a file that was uploaded: the browser shows it in a tab that the page cannot read.
+    this machine too; the browser then names that page as their origin, which is Forbidden unless the settings
+    name it. Such a page may link to a file that was uploaded: the browser shows it in a tab that the page
+    cannot read.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._on_azure = settings.azure_instance_id is not None
+        self._origins = frozenset(settings.allowed_origins)
         self._principal = Principal(LOCAL_ORGANIZATION, LOCAL_USER, frozenset({settings.admin_role}))
 
     async def identify(self, request: Request) -> Principal:
@@ -72,7 +74,8 @@ class LocalUser:
             raise NotAuthenticated(
                 "This server answers local callers only. Others need ORC_AUTH_MODE oidc, easyauth or jwt."
             )
-        if not is_of_local_page(request) and not opens_file(request):
+        is_allowed = request.headers.get("origin") in self._origins
+        if not (is_allowed or is_of_local_page(request) or opens_file(request)):
             raise Forbidden(OTHER_SITE)
         return self._principal
 

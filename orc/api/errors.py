@@ -25,6 +25,11 @@ SESSION_HEADER = "x-session-id"
 TRACE_HEADER = "x-trace-id"
 CONVERSATION_HEADER = "x-conversation-id"
 TURN_HEADER = "x-turn-id"
+EXPOSED_HEADERS = (
+    *(SESSION_HEADER, TRACE_HEADER, CONVERSATION_HEADER, TURN_HEADER),
+    *("retry-after", "ratelimit", "ratelimit-policy", "content-disposition"),
+)
+"""What a page of an allowed origin may read of a response, besides what each may."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
