@@ -1,22 +1,30 @@
-"""Sessions of browsers: random secrets, of which only hashes are stored, and what a browser cannot change."""
+"""Sessions of browsers and keys of users, of whose secrets only hashes are stored; and sealed facts."""
 
 import hashlib
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import jwt
 from pydantic import TypeAdapter
 
 from orc.identity import Principal
-from orc_core.errors import NotAuthenticated
-from orc_core.infra.items import Item, Items, Raced, create, delete, unraced
+from orc_core.errors import Conflict, NotAuthenticated
+from orc_core.infra.items import Item, Items, Raced, create, delete, equal, over, unraced
 
 SECRET_BYTES = 32
+KEY_PREFIX = "orc_"
+"""Programs that look for secrets in published files find keys by it."""
+KEY_SECONDS = 90 * 24 * 60 * 60
+"""How long a key is valid after the latest sign-in of its user."""
+MOST_KEYS = 20
 PURPOSE, ALGORITHM = "sign-in", "HS256"
-SESSION, USED = "session", "used"
+SESSION, KEY, USED = "session", "key", "used"
 """What a secret is for. One of one kind is not accepted as one of another."""
 _PRINCIPAL = TypeAdapter(Principal)
 
@@ -26,6 +34,16 @@ class Session(NamedTuple):
 
     principal: Principal
     id_token: str
+
+
+class Key(NamedTuple):
+    """A key of a user without its secret. `last_used` is a day; None: it never was."""
+
+    key_id: str
+    name: str
+    created_at: datetime
+    ends_at: datetime
+    last_used: str | None
 
 
 # Why they are stored, and by hash: docs/decisions/sign-in.md.
@@ -77,6 +95,56 @@ class CredentialStore:
         """Whether nothing has used this mark in the last `seconds`."""
         return await self._create(self._item(mark, USED, seconds))
 
+    async def create_key(self, principal: Principal, name: str) -> tuple[Key, str]:
+        """A new key of this user, with the roles and groups of now, and its secret. Raises Conflict."""
+        if len(await self._items_of(principal)) >= MOST_KEYS:
+            raise Conflict(f"You have {MOST_KEYS} keys. Revoke one first.", code="too_many_keys")
+        secret = KEY_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+        item = self._item(secret, KEY, KEY_SECONDS) | _owner(principal) | {"name": name, "last_used": None}
+        await self._create(item)
+        return _key(item), secret
+
+    async def keys_of(self, principal: Principal) -> list[Key]:
+        """The valid keys of this user, the latest first."""
+        found = map(_key, await self._items_of(principal))
+        return sorted(found, key=lambda key: key.created_at, reverse=True)
+
+    async def revoke_key(self, principal: Principal, key_id: str) -> bool:
+        """End a key of this user for all processes at once; whether there was one."""
+
+        async def work() -> bool:
+            if key_id not in (item["id"] for item in await self._items_of(principal)):
+                return False
+            await self._items.write([key_id], delete(key_id))
+            return True
+
+        return await unraced(work)
+
+    async def renew_keys(self, principal: Principal) -> None:
+        """Give the keys of this user the roles and groups of now, and their whole time again."""
+        for item in await self._items_of(principal):
+            await self._change(item, **_owner(principal), ends_at=self._clock() + KEY_SECONDS)
+
+    async def key_owner(self, secret: str) -> Principal | None:
+        """Whose key it is; None if it is none, or none any more. The day of its last use is noted."""
+        if (item := await self._find(secret, KEY)) is None:
+            return None
+        if item["last_used"] != (today := _time(self._clock()).date().isoformat()):
+            await self._change(item, last_used=today)
+        return replace(_principal(item), until=math.inf)
+
+    async def _items_of(self, principal: Principal) -> list[Item]:
+        owner = {"organization_id": principal.organization_id, "user_id": principal.user_id}
+        found = await self._items.query([], equal(kind=KEY, **owner))
+        return [item for item in found if self._clock() < item["ends_at"]]
+
+    async def _change(self, item: Item, **changes: object) -> None:
+        """Write an item over what was read, unless another process has changed or removed it since."""
+        changed = {**item, **changes}
+        changed["ttl"] = max(1, int(changed["ends_at"] - self._clock()))
+        with suppress(Raced):
+            await self._items.write([item["id"]], over(item, changed))
+
     def _item(self, secret: str, kind: str, seconds: float) -> Item:
         now, digest = self._clock(), _hash(secret)
         stored = {"id": digest, "kind": kind, "began_at": now, "ends_at": now + seconds}
@@ -99,6 +167,14 @@ class CredentialStore:
 def _hash(secret: str) -> str:
     # A plain hash: 32 random bytes cannot be guessed.
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _key(item: Item) -> Key:
+    return Key(item["id"], item["name"], _time(item["began_at"]), _time(item["ends_at"]), item["last_used"])
 
 
 def _owner(principal: Principal) -> Item:

@@ -27,6 +27,7 @@ from orc.api.routes import (
     conversations,
     documents,
     health,
+    keys,
     me,
     openai,
     pages,
@@ -55,7 +56,7 @@ DESCRIPTION = "Ask documents, get answers whose citations were checked against t
 
 OWN_ROUTERS = (
     *(each.router for each in (turns, chat, documents, conversations, proposals, contexts)),
-    *(each.router for each in (context_documents, workspaces, me, admin, health)),
+    *(each.router for each in (context_documents, workspaces, me, keys, admin, health)),
     pages.of_conversations,
     pages.of_contexts,
 )
@@ -157,6 +158,7 @@ TAGS = {
     "conversations": "List, read and delete conversations.",
     "contexts": "Places for shared documents, and who may use them.",
     "workspaces": "Chat in a workspace, and the sessions that were opened in it.",
+    "keys": "Keys of a user for programs.",
     "telemetry": "Telemetry of the organization, for admins.",
     "health": "Whether the server is alive and can answer.",
 }
@@ -171,6 +173,7 @@ _SCHEMES: dict[AuthMode, dict[str, Any]] = {
     AuthMode.JWT: {"bearer": _BEARER},
     AuthMode.OIDC: {
         "bearer": _BEARER,
+        "key": {"type": "http", "scheme": "bearer", "description": "a key of a user, made on the page"},
         "session": {
             "type": "apiKey",
             "in": "cookie",

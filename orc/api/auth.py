@@ -25,6 +25,7 @@ from orc.api.origins import (
 )
 from orc.api.sign_in import SignInFlow
 from orc.bootstrap import AppProvider
+from orc.credentials import KEY_PREFIX
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.problems import problem_of
 from orc.settings import AuthMode, Settings
@@ -131,7 +132,7 @@ class BearerTokens:
 
 
 class SignedIn:
-    """The session of a browser by its cookie, and programs by a bearer token of the issuer.
+    """The session of a browser by its cookie, and programs by a key of a user or a token of the issuer.
 
     The browser adds the cookie by itself, so what is to change something has to come from the page of this
     server, and has to say so; else it is Forbidden.
@@ -142,15 +143,19 @@ class SignedIn:
         self._tokens = BearerTokens(settings) if settings.jwt_audience else None
 
     async def identify(self, request: Request) -> Principal:
+        provider: AppProvider = request.app.state.provider
+        if (token := bearer_token(request) or "").startswith(KEY_PREFIX):
+            if (owner := await (await provider.get()).credentials.key_owner(token)) is None:
+                raise NotAuthenticated("The key is not valid, or not any more.")
+            return owner
         if "authorization" in request.headers:
             if self._tokens is None:
                 raise NotAuthenticated("This server takes no tokens: ORC_JWT_AUDIENCE is not set.")
             return await self._tokens.identify(request)
         secret = request.cookies.get(self.flow.session_cookie, "")
-        provider: AppProvider = request.app.state.provider
         session = await (await provider.get()).credentials.session(secret) if secret else None
         if session is None:
-            raise NotAuthenticated("Sign in on the page, or send a bearer token.")
+            raise NotAuthenticated("Sign in on the page, or send a key or a bearer token.")
         if request.method not in SAFE_METHODS and not self.flow.is_of_own_page(request):
             raise Forbidden(OTHER_SITE)
         return session.principal

@@ -95,3 +95,8 @@ export function clock(moment) {
 export function when(moment) {
   return new Intl.DateTimeFormat(language.value, { dateStyle: "medium", timeStyle: "short" }).format(new Date(moment));
 }
+
+/** @param {string} moment in ISO form */
+export function dateOf(moment) {
+  return new Intl.DateTimeFormat(language.value, { dateStyle: "medium" }).format(new Date(moment));
+}

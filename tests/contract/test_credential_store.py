@@ -1,4 +1,4 @@
-"""The contract of the store of sessions, run over every adapter."""
+"""The contract of the store of sessions and keys, run over every adapter."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -86,3 +86,22 @@ async def test_what_one_process_sealed_another_one_opens_until_its_time(
     assert other.unseal(one.seal({"place": "/"}, seconds=1e9), ["place"])["place"] == "/"
     with pytest.raises(NotAuthenticated):
         other.unseal(one.seal({"place": "/"}, seconds=-1e9), ["place"])
+
+
+async def test_keys_are_known_used_renewed_and_revoked_by_all_processes(
+    stores: list[CredentialStore], clock: Clock
+) -> None:
+    one, other = stores
+    first, secret = await one.create_key(ADA, "laptop")
+    clock.now += 1
+    second, _ = await other.create_key(ADA, "server")
+    await one.create_key(Principal("acme", "bob"), "another user's")
+    assert [key.name for key in await one.keys_of(ADA)] == ["server", "laptop"]
+    assert await other.key_owner(secret) == ADA
+    assert (await one.keys_of(ADA))[1].last_used == "2027-01-15"
+    await one.renew_keys(Principal("acme", "ada"))
+    renewed = await other.key_owner(secret)
+    assert renewed is not None and renewed.groups == frozenset()
+    assert not await one.revoke_key(Principal("acme", "bob"), second.key_id)
+    assert await other.revoke_key(ADA, first.key_id)
+    assert (await one.key_owner(secret), [key.name for key in await one.keys_of(ADA)]) == (None, ["server"])

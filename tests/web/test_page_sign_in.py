@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from devkit.browser import Page, Program, browsing
@@ -126,6 +127,31 @@ async def test_who_signs_out_is_signed_out_here_and_at_the_provider(meet: Callab
     # The provider asks again who it is.
     await visit.page.value(f"{SIGN_IN}.click()")
     await reached(visit.page, ASKING)
+
+
+async def test_a_key_for_a_program_is_made_shown_once_and_revoked(meet: Callable[[], Any]) -> None:
+    visit = await meet()
+    page = visit.page
+    await sign_in(page, "ada@acme")
+    await page.until("document.querySelector('.sessions-foot button')")
+    await page.value("document.querySelector('.sessions-foot button').click()")
+    await page.until("document.querySelector('dialog[open] .api-keys form input')")
+    await page.value("document.querySelector('.api-keys form input').focus()")
+    await page.type_line("report script")
+    await page.until("document.querySelector('.api-key') && document.querySelector('.api-keys li')")
+    key = await page.value("document.querySelector('.api-key').value")
+    assert "last used: never" in (await visit.texts(".api-keys li"))[0]
+    async with httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}) as program:
+        assert (await program.get(f"{visit.address}api/me")).json()["user_id"] == "ada@acme"
+        await page.press("Escape")
+        await page.until("!document.querySelector('dialog')")
+        await page.value("document.querySelector('.sessions-foot button').click()")
+        await page.until("document.querySelector('.api-keys li')")
+        assert await page.value("document.querySelector('.api-key')") is None
+        assert "never" not in (await visit.texts(".api-keys li"))[0]
+        await page.value("document.querySelector('.api-keys li button').click()")
+        await page.until("!document.querySelector('.api-keys li')")
+        assert (await program.get(f"{visit.address}api/me")).status_code == 401
 
 
 async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(

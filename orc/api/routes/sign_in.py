@@ -51,6 +51,7 @@ async def finish_sign_in(request: Request, app: AppDep) -> RedirectResponse:
         return _failed(flow, exc)
     if earlier := request.cookies.get(flow.session_cookie):
         await app.credentials.end_session(earlier)
+    await app.credentials.renew_keys(principal)
     seconds = flow.session_seconds
     secret = await app.credentials.begin_session(principal, seconds=seconds, id_token=id_token)
     response = RedirectResponse(flow.address(attempt.place), HTTPStatus.SEE_OTHER)

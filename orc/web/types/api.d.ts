@@ -334,6 +334,19 @@ export interface Schemas {
     tokens: number;
   };
   JsonValue: unknown;
+  KeyRequest: {
+    name: string;
+  };
+  KeyView: {
+    key_id: string;
+    name: string;
+    created_at: string;
+    ends_at: string;
+    last_used: string | null;
+  };
+  KeysResponse: {
+    keys: Array<Schemas["KeyView"]>;
+  };
   LazyCounts: {
     pages: number;
     summary_tokens: number;
@@ -414,6 +427,14 @@ export interface Schemas {
     name: string;
     description: string;
     parent_id: string | null;
+  };
+  NewKey: {
+    key_id: string;
+    name: string;
+    created_at: string;
+    ends_at: string;
+    last_used: string | null;
+    key: string;
   };
   NotSearched: {
     documents: Array<Schemas["UnsearchedDocument"]>;

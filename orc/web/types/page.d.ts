@@ -27,6 +27,7 @@ export type Heads = Schemas["ConversationsResponse"];
 export type ContextsPage = Schemas["ContextsResponse"];
 export type Member = Schemas["MemberView"];
 export type Role = Schemas["Role"];
+export type ApiKey = Schemas["KeyView"];
 
 // --- Turns
 

@@ -57,6 +57,10 @@ TABLE: dict[str, Entry] = {
     "GET /api/health": Entry(Of.EVERYBODY, 200),
     "GET /api/ready": Entry(Of.EVERYBODY, 503),  # there is no tools server here
     "GET /api/me": Entry(Of.CALLERS, 200),
+    # There are keys in `oidc` mode only, which is not the mode here.
+    "GET /api/keys": Entry(Of.CALLERS, 404),
+    "POST /api/keys": Entry(Of.CALLERS, 404, options={"json": {"name": "laptop"}}),
+    "DELETE /api/keys/{key_id}": Entry(Of.CALLERS, 404, "/api/keys/k"),
     "GET /v1/models": Entry(Of.CALLERS, 200),
     "GET /v1/models/{model}": Entry(Of.CALLERS, 200, "/v1/models/orc"),
     "POST /v1/chat/completions": Entry(Of.CALLERS, 200, options=COMPLETION),

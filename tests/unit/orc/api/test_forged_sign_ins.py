@@ -106,7 +106,12 @@ async def test_no_secret_is_accepted_for_what_it_is_not(
 ) -> None:
     store = opened.credentials
     session = await store.begin_session(ANN, seconds=600, id_token="")
-    assert await with_cookie(client, session) == 200
+    _, key = await store.create_key(ANN, "laptop")
+    assert (await with_cookie(client, session), await bearing(client, key)) == (200, 200)
+    lost, revoked = await store.create_key(ANN, "lost")
+    assert not await store.revoke_key(Principal("globex", "ann"), lost.key_id)
+    assert not await store.revoke_key(Principal("acme", "bob"), lost.key_id)
+    assert await store.revoke_key(ANN, lost.key_id)
     over = await store.begin_session(ANN, seconds=-1)
     ended = await store.begin_session(ANN, seconds=600)
     await store.end_session(ended)
@@ -127,7 +132,9 @@ async def test_no_secret_is_accepted_for_what_it_is_not(
     ]
     cookies += ["a" * 5000, session[::-1], "é" * 20]
     assert [each for each in cookies if await with_cookie(client, each) != 401] == []
-    assert [each for each in (session, sealed, "mark", digest) if await bearing(client, each) != 401] == []
+    tokens = [session, sealed, "mark", digest, revoked, f"orc_{session}", key[:-1], key.swapcase(), key[4:]]
+    tokens += [f"{key}A", key.upper(), lost.key_id, f"orc_{lost.key_id}", "orc_", "orc_mark", f"orc_{sealed}"]
+    assert [each for each in tokens if await bearing(client, each) != 401] == []
     # A browser that sends a token of no value besides its session is not taken for the session's user.
     for header in ("Bearer", "Bearer x", "Basic YTpi", f"bearer {session}", f"Cookie {session}", ""):
         assert await with_cookie(client, session, authorization=header) == 401, header

@@ -34,7 +34,7 @@ SCHEMES = {
     AuthMode.LOCAL: set[str](),
     AuthMode.EASYAUTH: {"entra", "session"},
     AuthMode.JWT: {"bearer"},
-    AuthMode.OIDC: {"bearer", "session"},
+    AuthMode.OIDC: {"bearer", "key", "session"},
 }
 each_mode = pytest.mark.parametrize("mode", AuthMode)
 
