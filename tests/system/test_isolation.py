@@ -95,6 +95,7 @@ class Ids:
             "session_id": self.owner.conversation_id,
             "kind": "user",
             "principal": "ann",
+            "model": "none",  # the models of Orc are the same for all callers
             "number": "1",
         }
 

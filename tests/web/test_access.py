@@ -252,7 +252,7 @@ async def change_the_session(visit: Visit) -> None:
     await tab_to(visit, "Options for Fair hotels")
     await keys(visit, "Enter")
     await page.until("document.activeElement.textContent === 'Rename'")
-    await keys(visit, "Tab", "Tab", "Tab", "Enter")
+    await keys(visit, "Tab", "Tab", "Tab", "Tab", "Enter")
     await page.until("document.activeElement.textContent === 'Undo'")
     await keys(visit, "Enter")
     await page.until("document.querySelector('.session a')?.textContent === 'Fair hotels'")
