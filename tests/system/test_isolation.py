@@ -95,7 +95,8 @@ class Ids:
             "session_id": self.owner.conversation_id,
             "kind": "user",
             "principal": "ann",
-            "model": "none",  # the models of Orc are the same for all callers
+            "model": "none",  # the same for all callers
+            "key_id": "none",  # of users who sign in on the page: see test_keys.py
             "number": "1",
         }
 

@@ -69,7 +69,7 @@ async def list_keys(request: Request, caller: PrincipalDep, app: AppDep) -> Keys
     return KeysResponse(keys=[KeyView(**each._asdict()) for each in await app.credentials.keys_of(caller)])
 
 
-@router.post("", status_code=201, response_model=NewKey, responses=responses(403, 404, 409))
+@router.post("", status_code=201, response_model=NewKey, responses=responses(400, 403, 404, 409, 413, 415))
 async def create_key(request: Request, new: KeyRequest, caller: PrincipalDep, app: AppDep) -> NewKey:
     """Make a key with the caller's present roles and groups. It is valid for 90 days after a sign-in."""
     _require_sign_in(request)
