@@ -25,7 +25,6 @@ from orc_core.extraction.pdf_annotations import (
 )
 from orc_core.extraction.pdf_layout import laid_out
 from orc_core.extraction.pdf_struck import MOST_OBJECTS, drawn_lines
-from orc_core.extraction.pdf_word_boxes import text_inside
 from orc_core.extraction.properties import count_of, sentence_of
 
 ABSENT_PAGES = 100
@@ -160,7 +159,7 @@ def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequenc
         objects = objects_of(page)
         leave_out_hidden(page, objects)
         drawn = page.get_textpage()
-        text = text_inside(page, drawn)
+        text = str(drawn.get_text_bounded())
         hyphens.note(text)
         additions = read_additions(page)
         if not text.strip() or is_mapped_wrongly(text):

@@ -22,9 +22,6 @@ from orc_core.extraction.pdf_word_boxes import (
     Rectangles,
     find_rectangles,
     find_words,
-    four_numbers,
-    get_character_box,
-    handle_of,
     match,
     measure,
 )
@@ -257,13 +254,9 @@ def _has_glued_numbers(drawn: pypdfium2.PdfTextPage, characters: str, *, is_upri
 
     PDFium adds a blank between numbers only if the second one is drawn at a distance behind the first one.
     """
-    box, edges = four_numbers()
-    handle = handle_of(drawn)
     for found in _FROM_DIGIT.finditer(characters):
-        get_character_box(handle, found.start(), *edges)
-        end = box[1]
-        get_character_box(handle, found.end() - 1, *edges)
-        if (box[0] < end or not is_upright) and _cuts_of(drawn, characters, found.span()):
+        first, last = drawn.get_charbox(found.start()), drawn.get_charbox(found.end() - 1)
+        if (last[0] < first[2] or not is_upright) and _cuts_of(drawn, characters, found.span()):
             return True
     return False
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from ctypes import PYFUNCTYPE, Array, addressof, c_double, c_int, c_ushort, c_void_p, cast, sizeof
+from ctypes import c_ushort
 from typing import NamedTuple
 
 import numpy as np
@@ -54,29 +54,7 @@ HYPHENS = "\x02\ufffe"
 _SPACES = "\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _NO_LETTER = re.compile(rf"[\x00-\x1f\x7f-\x9f{_SPACES}\xad\ufeff\ufffe\uffff\ud800-\udfff]")
 """All but the blank, which most matches would be."""
-# The functions of pypdfium2.raw without its argument conversion, and without any: that takes longer than the
-# calls. Pointers have to be passed as pointer returns them.
-_RETURNS_INT = PYFUNCTYPE(c_int)
-_count_rectangles = _RETURNS_INT(cast(raw.FPDFText_CountRects, c_void_p).value or 0)
-_get_rectangle = _RETURNS_INT(cast(raw.FPDFText_GetRect, c_void_p).value or 0)
-get_character_box = _RETURNS_INT(cast(raw.FPDFText_GetCharBox, c_void_p).value or 0)
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-
-
-def text_inside(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage) -> str:
-    """The text inside the page box as PDFium orders it.
-
-    PDFium makes the text at each call, and pypdfium2 calls twice, first for the length.
-    """
-    length = 2 * drawn.count_chars() + 1
-    if length <= 1:
-        return ""
-    left, bottom, right, top = page.get_bbox()
-    buffer = (c_ushort * length)()
-    count = raw.FPDFText_GetBoundedText(drawn.raw, left, top, right, bottom, buffer, length)
-    if count >= length:
-        return str(drawn.get_text_bounded())
-    return bytes(buffer)[: 2 * count].decode("utf-16-le", "ignore").rstrip("\0")
 
 
 def find_words(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str) -> tuple[str, Places] | None:
@@ -173,14 +151,11 @@ def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
 def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, count: int) -> str:
     """The same with blanks for characters that PDFium leaves out: off the page, or without size."""
     left, bottom, right, top = page.get_bbox()
-    box, places = four_numbers()
-    handle = handle_of(drawn)
     seen = list(_characters(drawn, count))
     for index, character in enumerate(seen):
         if not character.isspace():
-            found = get_character_box(handle, index, *places)
-            start, end, low, high = box
-            if not (found and max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
+            start, low, end, high = drawn.get_charbox(index)
+            if not (max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
                 seen[index] = " "
     return "".join(seen)
 
@@ -212,40 +187,16 @@ def measure(page: pypdfium2.PdfPage, rectangles: Rectangles, places: Places) -> 
 
 def find_rectangles(drawn: pypdfium2.PdfTextPage, pieces: Sequence[Range]) -> Rectangles:
     """The rectangles of these pieces: PDFium has one for each part that is drawn separately."""
-    page = handle_of(drawn)
-    numbers, (left, top, right, bottom) = four_numbers()
-    found, edges = memoryview(numbers).cast("B"), bytearray()
+    points: list[tuple[float, float, float, float]] = []
     counts: dict[int, int] = {}
     for number, (start, end) in enumerate(pieces):
-        count = _count_rectangles(page, start, end - start)
+        count = drawn.count_rects(start, end - start)
         if count != 1:
             counts[number] = count
-        index = 0
-        while index < count:
-            if not _get_rectangle(page, index, left, top, right, bottom):
-                raise pypdfium2.PdfiumError("a counted rectangle is missing")
-            edges += found
-            index += 1
-    return Rectangles(np.frombuffer(edges).reshape(-1, 4), counts)
-
-
-def handle_of(drawn: pypdfium2.PdfTextPage) -> object:
-    """The text of a page as PDFium's functions take it."""
-    return pointer(cast(drawn.raw, c_void_p).value or 0)
-
-
-def four_numbers() -> tuple["Array[c_double]", list[object]]:
-    """A buffer for four numbers from PDFium, and the address of each."""
-    numbers = (c_double * 4)()
-    return numbers, [pointer(addressof(numbers) + sizeof(c_double) * place) for place in range(4)]
-
-
-def pointer(address: int) -> object:
-    """An address as an argument of a function.
-
-    A number would lose its upper half, and a c_void_p is converted at each call.
-    """
-    return c_void_p.from_param(address)
+        for index in range(count):
+            left, bottom, right, top = drawn.get_rect(index)
+            points.append((left, top, right, bottom))
+    return Rectangles(np.array(points, np.float64).reshape(-1, 4), counts)
 
 
 def as_shown(page: pypdfium2.PdfPage, points: _Points) -> Boxes:
