@@ -236,7 +236,7 @@ def is_mapped_wrongly(text: str) -> bool:
     # A look at the most frequent letter is enough for nearly all pages.
     if max(_LETTERS, key=folded.count) in _VOWELS:
         return False
-    words = {_plain(word) for word in _LONG_WORD.findall(folded)}
+    words = dict.fromkeys(map(_plain, _LONG_WORD.findall(folded)))
     latin = [word for word in words if word.isascii()]
     if len(latin) < max(LEAST_WORDS, len(words) / 2):
         return False

@@ -1,9 +1,14 @@
 """Text of fonts with a wrong character map is not taken for text."""
 
+import os
 import string
+import subprocess
+import sys
 
+import pypdfium2
 import pytest
 
+from devkit.long_report import long_report
 from orc_core.extraction.pdf import is_mapped_wrongly
 from tests.unit.orc_core.extraction.samples import Read, pdf
 
@@ -46,6 +51,26 @@ def test_codes_names_and_other_scripts_are_no_sign_of_a_wrong_map() -> None:
         "Найниматель платит за аренду склада каждый месяц и сообщает о повреждениях " * 9
     )
     assert not is_mapped_wrongly("")
+
+
+@pytest.mark.slow
+def test_a_page_is_judged_alike_by_every_process() -> None:
+    """Processes order sets differently; letters that are equally often next to others depended on that."""
+    page = pypdfium2.PdfDocument(long_report(125))[124]
+    code = "import sys; from orc_core.extraction.pdf import is_mapped_wrongly"
+    code += "; print(is_mapped_wrongly(sys.stdin.read()))"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            input=page.get_textpage().get_text_bounded(),
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "01"
+    }
+    assert len(found) == 1
 
 
 async def test_a_page_of_such_text_needs_ocr(read: Read) -> None:
