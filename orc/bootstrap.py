@@ -55,7 +55,7 @@ from orc_core.llm.tokens import TokenCounter
 from orc_core.search.hybrid import HybridRetriever
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+    pass
 from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL
 from orc.graphs.query_planner import PlanMessage, TurnPlan
 from orc_core.offline.model import Conversation, OfflineModel, recall, says_nothing_to_find
@@ -198,7 +198,7 @@ def _open_gateway(settings: Settings, stack: AsyncExitStack) -> McpToolGateway:
 def _build_models(settings: Settings, documents: Documents) -> ChatModels:
     """The models of all roles; InvalidInput for intents that name others."""
     counter, provider = documents.counter, documents.provider
-    models = build_chat_models(settings, counter, provider, offline=_build_offline_model)
+    models = build_chat_models(settings, counter, provider, offline=build_offline_model)
     check_intents(settings.intents, models)
     return models
 
@@ -236,11 +236,6 @@ def _build_tasks(
 def _window(limit: int, seconds: int) -> Window | None:
     """The window of a limit; 0 is no limit."""
     return Window(limit, seconds) if limit else None
-
-
-def _build_offline_model(counter: TokenCounter) -> "BaseChatModel":
-
-    return build_offline_model(counter)
 
 
 async def _open_stores(

@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from orc.api.schemas import DocumentView
@@ -144,11 +143,13 @@ class ConversationReader:
         known = dict(before.turns)
         if head is None:
             return {}
+        again = head.retried[-LATEST:]  # they may be earlier ones
         if has_changed or before.head is None or head.version != before.head.version:
             new = head.turn_count - before.head.turn_count if before.head else 0
             page = await self._log.page(self._owner, limit=min(max(LATEST, new), MOST_TURNS))
             read = [*page.turns] if page else []
-            read += await self._retried(before.head, head)
+            one = [self._log.turns(self._owner, after_seq=seq - 1, limit=1) for seq in again]
+            read += [turn for turns in await asyncio.gather(*one) for turn in turns]
         else:
             read = []
         named = {turn.turn_id for turn in read}
@@ -157,19 +158,8 @@ class ConversationReader:
         read += [turn for turn in found if turn is not None]
         known |= {turn.turn_id: _state_of(turn) for turn in read}
         latest = sorted(known.items(), key=lambda item: item[1].seq)[-MOST_TURNS:]
-        return dict(latest) | {turn_id: turn for turn_id, turn in known.items() if turn.is_running}
-
-    async def _retried(self, before: Head | None, head: Head) -> list[Turn]:
-        """The turns that were begun again since, among the latest of them; at the beginning, these."""
-        if before is not None and before.version == head.version:
-            return []
-        known = before.retried if before else head.retried
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(known, head.retried, strict=False))
-        # The latest may have been begun yet another time, which changes nothing in the list.
-        first = min(sum(1 for _ in same), max(len(head.retried) - LATEST, 0))
-        fresh = head.retried[first:][-MOST_TURNS:]
-        one = [self._log.turns(self._owner, after_seq=seq - 1, limit=1) for seq in fresh]
-        return [turn for turns in await asyncio.gather(*one) for turn in turns]
+        others = {each: turn for each, turn in known.items() if turn.is_running or turn.seq in again}
+        return dict(latest) | others
 
     async def _summarised(self, records: list[Document], before: Seen) -> set[str]:
         """The documents that have been analysed; of those that were, only changes are asked for."""

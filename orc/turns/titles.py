@@ -4,10 +4,9 @@ import asyncio
 import logging
 import re
 import unicodedata
-from collections.abc import Callable, Coroutine
-from contextlib import closing
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import escape
 
 from langchain_core.messages import HumanMessage, SystemMessage
@@ -54,30 +53,18 @@ def accepted(text: str) -> str | None:
     return None if _MARKED.search(title) or title.endswith(":") else title
 
 
+@dataclass(frozen=True)
 class PendingTitle:
     """The title of one turn's conversation, which is made while the turn is answered; it delays no text."""
 
-    def __init__(self) -> None:
-        self._is_due = asyncio.Event()
-        self._writing: asyncio.Task[None] | None = None
-
-    def start(self, write: Coroutine[Any, Any, None], *, at_once: bool) -> asyncio.Task[None]:
-        """Have the title written, at once or when the answer is there."""
-        if at_once:
-            self._is_due.set()
-        self._writing = asyncio.create_task(self._write(write))
-        return self._writing
+    is_due: asyncio.Event
+    writing: asyncio.Task[None] | None = None
 
     async def settle(self, seconds: float = WAIT_SECONDS) -> None:
         """Wait for the title for so long after the answer. A later one is stored without a reader."""
-        self._is_due.set()
-        if self._writing is not None:
-            await asyncio.wait([self._writing], timeout=seconds)
-
-    async def _write(self, write: Coroutine[Any, Any, None]) -> None:
-        with closing(write):
-            await self._is_due.wait()
-            await write
+        self.is_due.set()
+        if self.writing is not None:
+            await asyncio.wait([self.writing], timeout=seconds)
 
 
 class Titles:
@@ -100,16 +87,18 @@ class Titles:
 
     def begin(self, owner: Owner, begun: Started, emit: Callable[[Event], None]) -> PendingTitle:
         """Emit the title that the question has given, and have a better one made."""
-        head, turn, pending = begun.head, begun.turn, PendingTitle()
+        head, turn, is_due = begun.head, begun.turn, asyncio.Event()
         if (turn.seq == 1 or turn.replaces) and head.title_by is TitleBy.WORDS:
             emit(title_event(head))
         is_open = head.title_by in (None, TitleBy.FILE, TitleBy.WORDS) and turn.seq <= TITLED_TURNS
-        if self._model is not None and is_open:
-            write = self._title(owner, begun.turn, self._model, emit)
-            task = pending.start(write, at_once=not self._writes_answers)
-            self._writing.add(task)
-            task.add_done_callback(self._writing.discard)
-        return pending
+        if self._model is None or not is_open:
+            return PendingTitle(is_due)
+        if not self._writes_answers:
+            is_due.set()
+        task = asyncio.create_task(self._title(owner, turn, self._model, emit, is_due))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        return PendingTitle(is_due, task)
 
     async def close(self) -> None:
         """Give up the titles that are not there yet."""
@@ -117,7 +106,15 @@ class Titles:
             task.cancel()
         await asyncio.gather(*self._writing, return_exceptions=True)
 
-    async def _title(self, owner: Owner, turn: Turn, model: ChatModel, emit: Callable[[Event], None]) -> None:
+    async def _title(
+        self,
+        owner: Owner,
+        turn: Turn,
+        model: ChatModel,
+        emit: Callable[[Event], None],
+        is_due: asyncio.Event,
+    ) -> None:
+        await is_due.wait()
         try:
             async with asyncio.timeout(TITLE_SECONDS):
                 title = accepted(await self._reply(await self._first_question(owner, turn), model))

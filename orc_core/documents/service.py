@@ -131,8 +131,7 @@ class DocumentService:
 
     async def recorded(self, owner: Owner) -> list[Document]:
         """The records of the conversation's documents, oldest first. Blobs are not looked at."""
-        found = await self._stores.catalog.list_in(owner)
-        return sorted(found, key=lambda document: (document.created_at, document.blob_name))
+        return await self._stores.catalog.list_in(owner)
 
     async def page(
         self,

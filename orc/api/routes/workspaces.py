@@ -157,7 +157,9 @@ async def chat_in_workspace(
     """
     streams = body.stream or prefers_stream(request.headers.get("accept", ""))
     turn = turn.model_copy(update={"stream": streams})
-    return await answer(app.turn_service, turn, caller.principal, last_event_id, shown=_shown)
+    return await answer(
+        app.turn_service, turn, caller.principal, last_event_id, shown=WorkspaceAnswer.of_result
+    )
 
 
 @router.post("/chat/stream", response_class=Response, responses=STREAM_RESPONSES)
@@ -237,10 +239,6 @@ async def _session(session_id: str, context_id: str, caller: Caller, app: App) -
     if head is None or head.home != context_id:
         raise NotFound("There is no such session here.")
     return head
-
-
-def _shown(result: TurnResult) -> WorkspaceAnswer:
-    return WorkspaceAnswer.of_result(result)
 
 
 async def check_ready(library: DocumentService, owner: Owner, scope: TurnScope) -> None:
