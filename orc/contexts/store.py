@@ -193,10 +193,6 @@ class ContextStore:
         )
         return [AuditEntry.model_validate(item["item"]) for item in found]
 
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the store answers."""
-        await self._items.ping()
-
     async def _named(
         self, organization_id: str, among: Condition, words: Sequence[str], limit: int, after: str
     ) -> list[Context]:

@@ -60,10 +60,6 @@ class LimitStore:
 
         await unraced(work)
 
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the store answers."""
-        await self._items.ping()
-
 
 def _counts(item: Item | None) -> Counts:
     return {} if item is None else {int(slot): count for slot, count in item["counts"].items()}

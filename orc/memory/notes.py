@@ -190,11 +190,11 @@ def is_unproven(turn: Turn) -> bool:
     return _verdict(turn).get("action") == "label_unverified" and not is_grounded(turn)
 
 
-def shortened(text: str, characters: int = NOTE_CHARACTERS) -> str:
+def shortened(text: str) -> str:
     """The beginning of a text, cut between words, with an ellipsis if something is left out."""
-    if len(text) <= characters:
+    if len(text) <= NOTE_CHARACTERS:
         return text
-    return text[: characters - 2].rsplit(" ", 1)[0] + " …"
+    return text[: NOTE_CHARACTERS - 2].rsplit(" ", 1)[0] + " …"
 
 
 def is_question(sentence: str) -> bool:

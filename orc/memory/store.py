@@ -50,7 +50,3 @@ class MemoryStore:
                 await self._items.write(owner.key, delete(MEMORY))
 
         await unraced(work)
-
-    async def ping(self) -> None:
-        """Raise DependencyDown unless the store can be used now."""
-        await self._items.ping()

@@ -126,9 +126,6 @@ class OfflineModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "extractive"
 
-    def get_num_tokens(self, text: str) -> int:
-        return self.counter.count(text)
-
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[LanguageModelInput, AIMessage]:

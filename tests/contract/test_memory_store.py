@@ -86,10 +86,6 @@ async def test_a_deleted_memory_can_be_written_again(store: MemoryStore) -> None
     assert await store.write(OWNER, version(0))
 
 
-async def test_a_store_that_works_says_so(store: MemoryStore) -> None:
-    await store.ping()
-
-
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_a_write_whose_confirmation_was_lost_counts_as_written(
     cosmos_target: Target, is_first: bool

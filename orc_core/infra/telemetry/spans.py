@@ -96,13 +96,11 @@ def long_step(
             done.end()
 
 
-def begin_step(
-    name: str, *, kind: SpanKind = SpanKind.INTERNAL, attributes: Attributes | None = None
-) -> Span:
+def begin_step(name: str, *, kind: SpanKind) -> Span:
     """A step that is not made current, for generators: their callers' context changes. The caller ends it."""
     if not trace.get_current_span().is_recording():
         return INVALID_SPAN
-    return _TRACER.start_span(name, kind=kind, attributes=attributes)
+    return _TRACER.start_span(name, kind=kind)
 
 
 def traced(work: Callable[Arguments, Work[Result]]) -> Callable[Arguments, Work[Result]]:

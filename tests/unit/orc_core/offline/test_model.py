@@ -96,10 +96,6 @@ async def test_usage_is_counted_the_same_in_both_ways(model: ChatModel) -> None:
     assert one.usage.input_tokens > COUNTER.count(TEXT)
 
 
-async def test_the_model_counts_tokens_with_the_counter() -> None:
-    assert OfflineModel(counter=COUNTER, fill={Restated: restate}).get_num_tokens(TEXT) == COUNTER.count(TEXT)
-
-
 @pytest.mark.parametrize(
     "messages",
     [
