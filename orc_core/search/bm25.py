@@ -112,15 +112,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScore:
-    """How well a candidate matches. `covered` are the question's terms in it or its heading.
-
-    `terms` are all of the candidate's.
-    """
+    """How well a candidate matches. `covered` are the question's terms in it or its heading."""
 
     score: float
-    terms: Terms
     covered: Terms
-    document_terms: Terms
 
 
 class QuestionTerms:
@@ -209,7 +204,5 @@ class TextRanking:
         factor += DEFINITION_BONUS * is_defined
         return CandidateScore(
             score=score * (factor * FRAGMENT_FACTOR if candidate.is_fragment else factor),
-            terms=own_terms,
             covered=asked & (own_terms | heading),
-            document_terms=asked & name,
         )
