@@ -15,7 +15,7 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 
 ADMIN_ROLE = "orc.admin"
 SCHEMAS = [

@@ -18,9 +18,9 @@ from orc.identity import Principal
 from orc.limits.models import RateLimit
 from orc.memory.models import ConversationMemory, Memory
 from orc.settings import TurnSettings
-from orc.turns.dependencies import COMMIT_SECONDS, TurnDependencies
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
+from orc.turns.running_turn import COMMIT_SECONDS, TurnDependencies
 from orc.turns.service import TurnService
 from orc_core.documents.scope import ScopeTokens
 from orc_core.infra.sqlite import Database

@@ -17,7 +17,7 @@ from devkit.system import Event, principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 from orc_core.llm.chat_model import ChatModel
 
 Json = dict[str, Any]

@@ -14,7 +14,7 @@ from orc.api.app import create_app
 from orc.memory.models import ConversationMemory
 from orc.settings import Settings
 from orc.traces.models import NoTraces, TraceSink, TurnTrace
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 from orc_core.names import Owner
 
 

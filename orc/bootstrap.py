@@ -36,7 +36,7 @@ from orc.settings import Settings
 from orc.tools.catalogue import ToolCatalogue
 from orc.tools.mcp_client import McpToolGateway
 from orc.traces.models import NoTraces, TraceStore
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
 from orc.turns.tasks import PER_MESSAGE, Tasks

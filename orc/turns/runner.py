@@ -24,11 +24,10 @@ from orc.settings import TurnSettings
 from orc.traces.models import TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns import contexts
-from orc.turns.dependencies import TurnDependencies
 from orc.turns.event_log import EventLog
 from orc.turns.named_documents import contexts_named
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
-from orc.turns.running_turn import Asked, RunningTurn
+from orc.turns.running_turn import Asked, RunningTurn, TurnDependencies
 from orc.turns.spans import observe
 from orc.turns.stopping import StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS

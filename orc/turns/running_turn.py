@@ -1,4 +1,4 @@
-"""A turn that is being answered."""
+"""A turn that is being answered, and the services that turns use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,20 +6,30 @@ from typing import TypeVar
 
 from opentelemetry.trace import Span
 
-from orc.contexts.turn_scope import TurnScope
+from orc.contexts.turn_scope import TurnScope, TurnScopes
+from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.models import NewTurn, Started, Turn
 from orc.conversations.session_contexts import Range
+from orc.conversations.turn_log import TurnLog
+from orc.graphs.models import Resources
 from orc.graphs.origins import Origins
 from orc.identity import Principal
+from orc.limits.models import RateLimit
+from orc.settings import TurnSettings
+from orc.traces.models import NoTraces, TraceSink
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.stopping import Stop
+from orc.turns.stopping import POLL_SECONDS, Stop
+from orc.turns.suggestions import Suggestions
+from orc_core.documents.scope import ScopeTokens
 from orc_core.llm.chat_model import CallBudget
 from orc_core.models import Document
 from orc_core.names import Owner
 
 Result = TypeVar("Result")
+COMMIT_SECONDS = 10.0
+"""The time limit for storing an answer."""
 
 
 @dataclass
@@ -69,3 +79,19 @@ class RunningTurn:
     def blocked(self) -> Sequence[Range]:
         """The earlier turns that no model is shown."""
         return self.scope.blocked if self.scope else ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnDependencies(Resources):
+    """The services that turns use; the same for every turn of a process."""
+
+    log: TurnLog
+    scope_tokens: ScopeTokens
+    settings: TurnSettings
+    contexts: TurnScopes | None = None
+    messages: RateLimit = field(default_factory=RateLimit)
+    traces: TraceSink = field(default_factory=NoTraces)
+    suggestions: Suggestions | None = None
+    revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
+    commit_seconds: float = COMMIT_SECONDS
+    stop_poll_seconds: float = POLL_SECONDS

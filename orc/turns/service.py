@@ -14,13 +14,12 @@ from orc.events import Done, Event, Failed, Stopped
 from orc.identity import Principal
 from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns.contexts import name_for
-from orc.turns.dependencies import TurnDependencies
 from orc.turns.event_log import Changes, EventLog, RecentTurns
 from orc.turns.named_documents import named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import TurnRunner, unexpected
-from orc.turns.running_turn import Asked, RunningTurn
+from orc.turns.running_turn import Asked, RunningTurn, TurnDependencies
 from orc.turns.spans import begin_turn_span
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles

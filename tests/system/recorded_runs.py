@@ -19,7 +19,7 @@ from devkit.doubles.openai_double import OpenAIDouble, serving
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.system import ask_streaming, principal_headers, upload
 from orc.tools.ports import ToolGateway
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 
 Json = dict[str, Any]
 RECORDED = Path(__file__).with_name("recorded_runs.json")

@@ -11,7 +11,7 @@ from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.in_process import InProcess, Variant
 from devkit.stream_to_json import common_view, fold
 from orc.tools.ports import ToolGateway, ToolSchema
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 from orc_core.errors import DependencyDown
 from orc_core.grounding.closest import NOT_FOUND_ANSWER
 from orc_core.infra.model_settings import DEFAULT_CHAT_MODEL

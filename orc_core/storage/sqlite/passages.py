@@ -10,7 +10,6 @@ from orc_core.documents.places import Accessible
 from orc_core.infra.sqlite import IN_LIST, Database
 from orc_core.models import Hit, Passage
 from orc_core.names import Owner
-from orc_core.search.candidates import WIDE
 from orc_core.search.postings import (
     DocumentIndex,
     InMemoryIndex,
@@ -23,6 +22,7 @@ from orc_core.search.query import Period, Question, parse_question
 from orc_core.search.ranking import DEFAULT_WEIGHTS, Match, Weights, rank_passages
 from orc_core.search.vocabulary import Vocabulary, shipped_vocabularies
 from orc_core.storage.sqlite import places
+from orc_core.storage.sqlite.places import WIDE
 
 # The tables of an earlier version lack columns that the ranking needs. Its document records have no
 # `readable`, so those documents are extracted again.
@@ -80,7 +80,7 @@ class SqlitePassageIndex:
         *,
         most_ranked: int = WIDE,
     ) -> None:
-        """`most_ranked`: as WIDE of orc_core/search/candidates.py, which tests replace."""
+        """`most_ranked`: as WIDE of orc_core/storage/sqlite/places.py, which tests replace."""
         self._most_ranked = most_ranked
         self._database = database
         self._vocabularies = vocabularies

@@ -13,7 +13,7 @@ from orc.api.app import create_app
 from orc.api.routes import documents
 from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 from tests.unit.orc.api.access_routes import TABLE
 from tests.unit.orc.api.access_world import BOB, ROOT, STRANGERS, Grant, World, grants
 

@@ -16,8 +16,8 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
-from orc.turns.dependencies import TurnDependencies
 from orc.turns.runner import UNNAMED
+from orc.turns.running_turn import TurnDependencies
 
 pytestmark = pytest.mark.slow
 

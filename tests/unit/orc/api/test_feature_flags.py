@@ -17,8 +17,8 @@ from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
 from orc.tools.ports import ToolSchema
-from orc.turns.dependencies import TurnDependencies
 from orc.turns.requests import FeatureFlags, TurnRequest
+from orc.turns.running_turn import TurnDependencies
 from orc_core.models import BlobProperties, Document, Page
 from orc_core.names import BlobPath, Owner
 

@@ -14,7 +14,7 @@ import pytest
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 from orc_core.llm.model_catalog import ModelCatalogue
 
 pytestmark = pytest.mark.slow

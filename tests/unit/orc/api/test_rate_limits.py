@@ -14,7 +14,7 @@ from devkit.fakes import FakeTools, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
-from orc.turns.dependencies import TurnDependencies
+from orc.turns.running_turn import TurnDependencies
 
 pytestmark = pytest.mark.slow
 

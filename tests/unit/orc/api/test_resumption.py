@@ -20,8 +20,8 @@ from devkit.system import Event, principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
-from orc.turns.dependencies import TurnDependencies
 from orc.turns.results import STORED_AFTER
+from orc.turns.running_turn import TurnDependencies
 
 pytestmark = pytest.mark.slow
 

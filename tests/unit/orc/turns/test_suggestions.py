@@ -16,8 +16,8 @@ from orc.bootstrap import App, AppProvider
 from orc.events import Done, Suggested
 from orc.identity import Principal
 from orc.settings import AuthMode, Settings
-from orc.turns.dependencies import TurnDependencies
 from orc.turns.requests import TurnRequest
+from orc.turns.running_turn import TurnDependencies
 from orc.turns.suggestions import Suggestions, subject_of
 from orc_core.bootstrap import open_documents
 from orc_core.documents.ports import Retriever

@@ -19,9 +19,9 @@ from orc.events import Done, Event, Failed, TitleUpdated
 from orc.identity import Principal
 from orc.memory.models import ConversationMemory
 from orc.settings import TurnSettings
-from orc.turns.dependencies import TurnDependencies
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
+from orc.turns.running_turn import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.titles import Title, accepted
 from orc_core.documents.scope import ScopeTokens

@@ -11,9 +11,9 @@ from orc_core.documents.places import Accessible, Place, PlaceType, session_plac
 from orc_core.infra.sqlite import Database
 from orc_core.models import Page
 from orc_core.names import BlobPath, Owner
-from orc_core.search.candidates import WIDE
 from orc_core.search.hybrid import HybridRetriever
 from orc_core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
+from orc_core.storage.sqlite.places import WIDE
 
 pytestmark = pytest.mark.slow
 
