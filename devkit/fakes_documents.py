@@ -18,7 +18,7 @@ from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import TextExtraction
 from orc_core.documents.worker import Worker
 from orc_core.errors import DependencyDown, UnreadableDocument
-from orc_core.extraction.extractor import Extraction
+from orc_core.extraction.extractor import Extraction, Extractor
 from orc_core.infra.sqlite import Database
 from orc_core.models import Document, Hit, Page, Passage, Progress
 from orc_core.names import Owner
@@ -42,7 +42,7 @@ async def break_down() -> None:
     raise DependencyDown("The store is down.", dependency="store")
 
 
-class FakeExtractor:
+class FakeExtractor(Extractor):
     """Reads text files: form feeds part the pages, and what starts with DAMAGED is rejected.
 
     `during` runs between the reading of the bytes and the pages.

@@ -13,12 +13,12 @@ from devkit.fakes import FakeTools, Script, models_of, scripted
 from orc.api.app import create_app
 from orc.memory.models import ConversationMemory
 from orc.settings import Settings
-from orc.traces.models import NoTraces, TraceSink, TurnTrace
+from orc.traces.models import TraceSink, TurnTrace
 from orc.turns.running_turn import TurnDependencies
 from orc_core.names import Owner
 
 
-class Kept(NoTraces):
+class Kept(TraceSink):
     """A TraceSink that tests look into."""
 
     def __init__(self) -> None:

@@ -35,7 +35,7 @@ from orc.readiness import Check, build_checks
 from orc.settings import Settings
 from orc.tools.catalogue import ToolCatalogue
 from orc.tools.mcp_client import McpToolGateway
-from orc.traces.models import NoTraces, TraceStore
+from orc.traces.models import TraceSink, TraceStore
 from orc.turns.running_turn import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
@@ -153,7 +153,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
             suggestions=(suggestions := _build_suggestions(documents, log)),
             pictures=documents.pictures,
-            traces=traces if settings.store_turn_traces else NoTraces(),
+            traces=traces if settings.store_turn_traces else TraceSink(),
             judge=_open_judge(settings, documents, models, stack),
         )
         parts = override(parts) if override else parts

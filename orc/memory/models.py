@@ -5,7 +5,7 @@ import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
@@ -155,19 +155,6 @@ class Recalled(Record):
             "notes": len(self.notes),
             "left_out": self.left_out,
         }
-
-
-class TextSimilarity(Protocol):
-    """Compares a question with texts by their meaning."""
-
-    async def compare(self, question: str, texts: Sequence[str]) -> list[float]:
-        """The similarity of each text to the question, up to 1. Texts are repeated from turn to turn.
-
-        Raises an OrcError if no model answers, and TimeoutError if it takes longer than a turn waits.
-        """
-
-    def forget_texts(self) -> None:
-        """Drop every cached text."""
 
 
 class ConversationMemory:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from statistics import fmean, pstdev
 from typing import NamedTuple, TypeAlias
 
-from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint, TextSimilarity
+from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.notes import Asked, forget_texts, freshness, terms_in
 from orc_core.documents.ports import Embedder
 from orc_core.errors import OrcError
@@ -38,7 +38,10 @@ Vectors: TypeAlias = "dict[str, array[float]]"
 
 
 class TextVectors:
-    """A TextSimilarity that caches the embedding of each text while it is used."""
+    """Compares a question with texts by their meaning; the embedding of each is cached while it is used.
+
+    Texts are repeated from turn to turn.
+    """
 
     def __init__(self, embedder: Embedder, *, seconds: float = SECONDS, kept: int = KEPT_VECTORS) -> None:
         self._embedder = embedder
@@ -48,7 +51,10 @@ class TextVectors:
         self._running: set[asyncio.Task[Vectors]] = set()
 
     async def compare(self, question: str, texts: Sequence[str]) -> list[float]:
-        """The cosine of each text with the question."""
+        """The cosine of each text with the question.
+
+        Raises an OrcError if no model answers, and TimeoutError if it takes longer than a turn waits.
+        """
         known = {text: self._kept[text] for text in texts if text in self._kept}
         new = [text for text in dict.fromkeys(texts) if text not in known]
         async with asyncio.timeout(self._seconds):
@@ -135,7 +141,7 @@ class Ranked(NamedTuple):
 class Selection:
     """Chooses from memories: by meaning if there is a `nearness` and it answers, otherwise by words."""
 
-    def __init__(self, tokens: int, counter: TokenCounter, nearness: TextSimilarity | None = None) -> None:
+    def __init__(self, tokens: int, counter: TokenCounter, nearness: TextVectors | None = None) -> None:
         self._tokens = tokens
         self._counter = counter
         self._nearness = nearness

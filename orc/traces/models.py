@@ -7,7 +7,7 @@ have written has no field here.
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -225,8 +225,8 @@ MAX_DAYS = 92
 """The most days of which totals are requested at once."""
 
 
-class TraceSink(Protocol):
-    """Takes the traces of turns."""
+class TraceSink:
+    """Takes the traces of turns. This one keeps nothing."""
 
     async def save(self, trace: TurnTrace) -> None:
         """Keep a trace, in the place of an earlier one of the same attempt."""
@@ -235,17 +235,7 @@ class TraceSink(Protocol):
         """Remove the traces of a conversation; none is no error."""
 
 
-class NoTraces:
-    """A TraceSink that keeps nothing."""
-
-    async def save(self, trace: TurnTrace) -> None:  # noqa: ARG002
-        return None
-
-    async def delete(self, owner: Owner) -> None:  # noqa: ARG002
-        return None
-
-
-class TraceStore:
+class TraceStore(TraceSink):
     """Keeps traces. Whatever is asked, an organization sees its own alone.
 
     Traces are removed with their conversation, and after their retention if there is one.
@@ -257,7 +247,6 @@ class TraceStore:
         self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
 
     async def save(self, trace: TurnTrace) -> None:
-        """Keep a trace, in the place of an earlier one of the same attempt."""
         # The same item for every writer and every retry: a lost confirmation does no harm.
         item = {
             "id": trace.attempt,
@@ -273,7 +262,6 @@ class TraceStore:
         await self._items.write((trace.organization_id, trace.day), upsert(item))
 
     async def delete(self, owner: Owner) -> None:
-        """Remove the traces of a conversation; none is no error."""
         organization_id, user_id, conversation_id = owner.key
         theirs = equal(user_id=user_id, conversation_id=conversation_id)
 

@@ -16,7 +16,7 @@ from orc.graphs.origins import Origins
 from orc.identity import Principal
 from orc.limits.models import RateLimit
 from orc.settings import TurnSettings
-from orc.traces.models import NoTraces, TraceSink
+from orc.traces.models import TraceSink
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
@@ -90,7 +90,7 @@ class TurnDependencies(Resources):
     settings: TurnSettings
     contexts: TurnScopes | None = None
     messages: RateLimit = field(default_factory=RateLimit)
-    traces: TraceSink = field(default_factory=NoTraces)
+    traces: TraceSink = field(default_factory=TraceSink)
     suggestions: Suggestions | None = None
     revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
     commit_seconds: float = COMMIT_SECONDS

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from orc_core.documents.ports import BlobStore
 from orc_core.errors import Conflict, DocumentRejected, NotFound, Unavailable, UnsupportedDocument
-from orc_core.extraction.pictures import PICTURED, Drawer
+from orc_core.extraction.pictures import PICTURED, PageDrawer
 from orc_core.models import Document
 
 WIDTHS = (160, 800, 1200, 1600)
@@ -141,7 +141,7 @@ def webp_size(picture: bytes) -> tuple[int, int]:
 class PagePictures:
     """Pictures of the pages of documents whose scope was verified by the caller."""
 
-    def __init__(self, blobs: BlobStore, drawer: Drawer, kept: PictureFolder) -> None:
+    def __init__(self, blobs: BlobStore, drawer: PageDrawer, kept: PictureFolder) -> None:
         self._blobs = blobs
         self._drawer = drawer
         self._kept = kept

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from orc_core.documents.stores import Stores
 from orc_core.errors import DependencyDown
@@ -16,18 +16,11 @@ from orc_core.ocr.ports import Ocr
 from orc_core.ocr.service import OcrOutcome, add_ocr
 
 if TYPE_CHECKING:
-    from orc_core.extraction.extractor import Extraction
+    from orc_core.extraction.extractor import Extractor
     from orc_core.llm.tokens import TokenCounter
 
 NO_TEXT = "no_text"
 _SHARED = {"sha256", "media_type", "readable", "pages", "pages_without_text", "pages_by_ocr", "tokens"}
-
-
-class TextExtractor(Protocol):
-    """Extracts the text of a file in any supported format."""
-
-    async def extract(self, source: Path, file_name: str, progress: Progress | None = None) -> "Extraction":
-        """The pages of `source`. Raises DocumentRejected for a file that cannot become a document."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class TextExtraction:
     """Extracts and stores the text of files; identical files of a user are extracted once."""
 
     def __init__(
-        self, stores: Stores, extractor: TextExtractor, counter: "TokenCounter", ocr: Ocr | None = None
+        self, stores: Stores, extractor: "Extractor", counter: "TokenCounter", ocr: Ocr | None = None
     ) -> None:
         self._stores = stores
         self._extractor = extractor

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Protocol
 
 from orc_core.errors import Unavailable
 from orc_core.extraction.images import IMAGE_FORMATS
@@ -17,17 +16,6 @@ PROCESSES = 2
 DRAW = "orc_core.extraction.drawing:draw_in_colour"
 
 
-class Drawer(Protocol):
-    """Draws pages of files."""
-
-    async def draw(self, source: Path, media_type: str, page: int, width: int) -> bytes:
-        """The page (from 1) of a file of a type in PICTURED, as a WebP file of at most this width.
-
-        Empty if there is no such page, or if it cannot be drawn. Raises UnreadableDocument, and Unavailable
-        if the machine was too busy.
-        """
-
-
 class PageDrawer:
     """Draws pages, at most PROCESSES at a time, each within limits of time and memory."""
 
@@ -39,7 +27,11 @@ class PageDrawer:
         self._slots = asyncio.Semaphore(PROCESSES)
 
     async def draw(self, source: Path, media_type: str, page: int, width: int) -> bytes:
-        """As Drawer.draw. The limits do not include waiting for a free process."""
+        """The page (from 1) of a file of a type in PICTURED, as a WebP file of at most this width.
+
+        Empty if there is no such page, or if it cannot be drawn. Raises UnreadableDocument, and Unavailable
+        if the machine was too busy. The limits do not include waiting for a free process.
+        """
         arguments = {"path": source, "media_type": media_type, "page": page, "width": width}
         try:
             async with (

@@ -17,7 +17,7 @@ from orc.api.routes.conversations import delete_conversation
 from orc.conversations.models import Head
 from orc.conversations.turn_log import TurnLog
 from orc.memory.store import MemoryStore
-from orc.traces.models import NoTraces
+from orc.traces.models import TraceSink
 from orc.turns.event_log import Changes
 from orc_core.documents.proposals import ProposalStore
 from orc_core.errors import NotFound
@@ -69,7 +69,7 @@ async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_pa
         library=EmptyLibrary(),
         memory=memory_service,
         log=log,
-        traces=NoTraces(),
+        traces=TraceSink(),
         turn_service=Forgetful(),
         proposals=SimpleNamespace(store=ProposalStore(items_here(database, "contexts"))),
     )

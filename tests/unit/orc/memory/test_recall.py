@@ -1,6 +1,7 @@
 """Which notes of a memory a question recalls: the relevant ones, by words or vectors, within the budget."""
 
 import time
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from devkit.fakes import WordCounter
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.memory.notes import notes_in
-from orc.memory.recall import MOST_POINTS, MOST_WISHES, Selection, remembered
+from orc.memory.recall import MOST_POINTS, MOST_WISHES, Selection, TextVectors, remembered
 from orc_core.errors import DependencyDown
 from orc_core.grounding.citations import CitationWriter
 from orc_core.grounding.sources import read_fenced
@@ -153,15 +154,15 @@ async def test_choosing_from_a_full_memory_is_fast() -> None:
     assert (time.process_time() - started) / 10 < 0.02, "some 1 ms; the limit allows for a busy machine"
 
 
-class FixedSimilarity:
-    """A TextSimilarity with fixed similarities of texts, or with an error."""
+class FixedSimilarity(TextVectors):
+    """Fixed similarities of texts, or with an error."""
 
     def __init__(self, error: Exception | None = None, **near: float) -> None:
         self.error = error
         self.near = near
         self.asked: list[tuple[str, list[str]]] = []
 
-    async def compare(self, question: str, texts: list[str]) -> list[float]:
+    async def compare(self, question: str, texts: Sequence[str]) -> list[float]:
         self.asked.append((question, list(texts)))
         if self.error is not None:
             raise self.error
@@ -169,7 +170,7 @@ class FixedSimilarity:
 
 
 async def test_notes_are_chosen_by_vectors_if_there_are_any() -> None:
-    selection = Selection(800, COUNTER, FixedSimilarity(notice=0.8, dogs=0.5))  # type: ignore[arg-type]
+    selection = Selection(800, COUNTER, FixedSimilarity(notice=0.8, dogs=0.5))
     recalled = await selection.choose("How soon can one leave the flat?", MEMORY)
     assert recalled.method == "embeddings"
     assert [each.text for each in recalled.summary][:2] == [
@@ -184,7 +185,7 @@ async def test_notes_are_chosen_by_vectors_if_there_are_any() -> None:
     [DependencyDown("The model is down.", dependency="model"), TimeoutError(), ValueError("shapes differ")],
 )
 async def test_if_vectors_fail_notes_are_chosen_by_words_and_the_reason_is_reported(error: Exception) -> None:
-    selection = Selection(800, COUNTER, FixedSimilarity(error))  # type: ignore[arg-type]
+    selection = Selection(800, COUNTER, FixedSimilarity(error))
     recalled = await selection.choose("How high was the deposit?", MEMORY)
     assert recalled.method == "lexical"
     assert recalled.reason

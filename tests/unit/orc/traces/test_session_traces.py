@@ -16,7 +16,7 @@ from devkit.traced_turns import Kept, api
 from orc.conversations.models import Head
 from orc.conversations.session_contexts import Range
 from orc.memory.models import ConversationMemory
-from orc.traces.models import NoTraces, TraceSink, TurnTrace
+from orc.traces.models import TraceSink, TurnTrace
 from orc_core.errors import DependencyDown
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ QUESTION = {"question": "Good morning!"}
 TELEMETRY = "/admin/telemetry"
 
 
-class BlockedSink(NoTraces):
+class BlockedSink(TraceSink):
     """A TraceSink that stores traces only after `may_take` is set, or raises."""
 
     def __init__(self, error: Exception | None = None) -> None:

@@ -9,6 +9,7 @@ import pytest
 from orc_core.documents.pictures import PagePictures, PictureFolder, PictureKey
 from orc_core.errors import Conflict, NotFound, Unavailable, UnsupportedDocument
 from orc_core.extraction.pages import unreadable
+from orc_core.extraction.pictures import PageDrawer
 from orc_core.models import BlobProperties, Document, DocumentStatus
 from orc_core.names import BlobPath, Owner
 from orc_core.storage.folder import FolderBlobStore
@@ -16,7 +17,7 @@ from orc_core.storage.folder import FolderBlobStore
 PATH = BlobPath(Owner("org", "ann", "c1"), "a.pdf")
 
 
-class Pencil:
+class Pencil(PageDrawer):
     """Draws the number of the drawing, or fails."""
 
     def __init__(self) -> None:
