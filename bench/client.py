@@ -19,7 +19,7 @@ from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.provider import open_provider
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 
 QUESTION = "How many days of leave does a new employee get?"
 UPLOADS_AT_ONCE = 2
@@ -71,7 +71,7 @@ async def bare_model(stage: Stage, folder: Path) -> AsyncIterator[BareModel]:
     provider = open_provider(settings)
     assert provider is not None
     try:
-        yield BareModel(build_chat_model(settings, "writer", TiktokenCounter(), provider))
+        yield BareModel(build_chat_model(settings, "writer", TokenCounter(), provider))
     finally:
         await provider.aclose()
 

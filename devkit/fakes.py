@@ -12,15 +12,14 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
 from orc_core.llm.chat_model import ChatModel
 from orc_core.llm.factory import ChatModels
+from orc_core.llm.tokens import TokenCounter
 from orc_core.mcp_contract import StatusLine, TextDelta
 
 Script = Callable[[list[BaseMessage], dict[str, Any]], AIMessage]
 
 
-class WordCounter:
+class WordCounter(TokenCounter):
     """Counts words: enough if the exact number of tokens does not matter."""
-
-    tools_as_json = False
 
     def count(self, text: str) -> int:
         return len(text.split())

@@ -20,6 +20,7 @@ from orc_core.documents.worker import Worker
 from orc_core.errors import DependencyDown, UnreadableDocument
 from orc_core.extraction.extractor import Extraction, Extractor
 from orc_core.infra.sqlite import Database
+from orc_core.llm.tokens import TokenCounter
 from orc_core.models import Document, Hit, Page, Passage, Progress
 from orc_core.names import Owner
 from orc_core.storage.folder import FolderBlobStore
@@ -67,12 +68,11 @@ class FakeExtractor(Extractor):
         return Extraction(pages=pages, media_type=self.media_type, properties=self.properties)
 
 
-class WordCounter:
+class WordCounter(TokenCounter):
     """One token per word. `threads` holds the names of the threads in which it counted."""
 
-    tools_as_json = False
-
     def __init__(self) -> None:
+        super().__init__()
         self.threads: set[str] = set()
 
     def count(self, text: str) -> int:

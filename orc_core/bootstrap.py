@@ -28,7 +28,7 @@ from orc_core.llm.embeddings import OpenAIEmbedder, build_embedder
 from orc_core.llm.factory import ChatModels, build_chat_model
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.provider import Provider, open_provider
-from orc_core.llm.tokens import TiktokenCounter, TokenCounter
+from orc_core.llm.tokens import TokenCounter
 from orc_core.ocr.ports import Ocr
 from orc_core.ocr.service import build_ocr
 from orc_core.search.hybrid import PassageEmbedder
@@ -86,7 +86,7 @@ async def open_documents(settings: CoreSettings, *, analyser: bool = False) -> A
         if clients.database is not None:
             stack.enter_context(in_use(settings.data_dir))
             await clients.database.migrate(*SCHEMAS)
-        counter = TiktokenCounter(tools_as_json=settings.has_other_server)
+        counter = TokenCounter(tools_as_json=settings.has_other_server)
         records = Catalog(await clients.items("documents")), AnalysisStore(await clients.items("analyses"))
         documents = _build(settings, clients, records, counter, stack, analyser=analyser)
         await _place_earlier_documents(documents, stack)

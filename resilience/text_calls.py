@@ -32,7 +32,7 @@ from orc_core.errors import OrcError
 from orc_core.grounding.citations import CitationWriter
 from orc_core.grounding.models import Citation
 from orc_core.grounding.sources import FencedSource, Source, fence, read_fenced
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 from orc_core.markdown.safe_markdown import SafeMarkdown
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
 from orc_core.models import Page
@@ -214,7 +214,7 @@ CALLS: Mapping[str, Call] = {
     "without a model, both": lambda text: closest_passages(asked(text), [fenced(text)]),
     "answer for OpenAI's clients": lambda text: completed(text, "Leave"),
     "answer for OpenAI's clients, quote": lambda text: completed('[Page 1 of Document "a.txt"]', text),
-    "memory": lambda text: add_turns(Memory(), [turn_of(asked(text), text)], 1, TiktokenCounter()),
+    "memory": lambda text: add_turns(Memory(), [turn_of(asked(text), text)], 1, TokenCounter()),
     "title": accepted,
     "search in conversations": searchable,
     "export as Markdown": lambda text: write_entry(Transcript().entry_of(turn_of(text, text))),

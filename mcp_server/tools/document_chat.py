@@ -35,7 +35,6 @@ from mcp_server.tools.registration import (
     CallScope,
     ContextName,
     Question,
-    Reporter,
     offer,
     success,
 )
@@ -77,7 +76,7 @@ class _ChatCall:
     question: str
     plan: ReadingPlan
     attached: list[Attachment]
-    reporter: Reporter
+    reporter: CallProgress
     model: ChatModel
     options: CallOptions
     look_for: str | None
@@ -111,7 +110,7 @@ class DocumentChat:
         scope: Scope,
         question: str,
         document_names: Sequence[str],
-        reporter: Reporter,
+        reporter: CallProgress,
         *,
         options: CallOptions = DEFAULT_OPTIONS,
         look_for: str | None = None,
@@ -172,7 +171,7 @@ class DocumentChat:
             ),
         )
 
-    async def _ready(self, document: Document, reporter: Reporter) -> Document:
+    async def _ready(self, document: Document, reporter: CallProgress) -> Document:
         """The document once it can be read, or as `failed` with the reason."""
         try:
             return await self.library.readable(document, reporter.working)

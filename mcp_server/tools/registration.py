@@ -9,7 +9,7 @@ import inspect
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, ParamSpec, Protocol
+from typing import Annotated, ParamSpec
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
@@ -43,19 +43,6 @@ MIN_SECONDS_BETWEEN_STATUS = 0.25
 
 SILENT_SECONDS = 4.0
 """After this long without a notification one is sent: clients give up on calls that are silent."""
-
-
-class Reporter(Protocol):
-    """Reports progress to the caller."""
-
-    def working(self, done: int, total: int, message: str) -> None:
-        """Reports a step; steps in quick succession may be skipped."""
-
-    async def text(self, delta: str) -> None:
-        """Sends text of the answer."""
-
-    async def marks(self, marks: Sequence[WrittenMark]) -> None:
-        """Sends markers of the text that was sent."""
 
 
 class CallProgress:

@@ -24,7 +24,7 @@ from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.provider import open_provider
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def open_judge(settings: Settings, stack: AsyncExitStack, *, model: str | None =
     stack.push_async_callback(credentials.close)
     if (provider := open_provider(settings, credentials)) is not None:
         stack.push_async_callback(provider.aclose)
-        critic = build_chat_model(settings, "critic", TiktokenCounter(), provider, name=model)
+        critic = build_chat_model(settings, "critic", TokenCounter(), provider, name=model)
     if (judge := build_judge(settings, critic, credentials, stack)) is None:
         raise InvalidInput("There is no judge: configure a model, or Azure AI Content Safety.")
     return judge

@@ -7,7 +7,7 @@ import threading
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -50,20 +50,10 @@ _ALWAYS_SPLIT = re.compile(r"(?<=[^\W\d_])(?=[ .,;:!?\u3001\u3002\uff0c][^\W\d_]
 """Before a space or mark between letters, and before a letter that begins a line."""
 
 
-class TokenCounter(Protocol):
-    """Counts the tokens of a text. `tools_as_json`: the model reads definitions of tools as their JSON."""
+class TokenCounter:
+    """Counts the tokens of texts. `tools_as_json`: the model reads definitions of tools as their JSON.
 
-    tools_as_json: bool
-
-    def count(self, text: str) -> int:
-        """Tokens of `text`; 0 for the empty string."""
-
-    def warm(self) -> None:
-        """Loads what the first count would otherwise wait for (about 0.4 s). Blocking."""
-
-
-class TiktokenCounter:
-    """Exact counts, but for runs of thousands of characters without a space or mark, which are cut: the time
+    Counts are exact, but for runs of thousands of characters without a space or mark, which are cut: the time
     of merging grows faster than they do. All counters of a process share one encoding, which the first count
     loads.
 
@@ -75,6 +65,7 @@ class TiktokenCounter:
         self._cached: dict[tuple[int, int], int] = {}
 
     def count(self, text: str) -> int:
+        """Tokens of `text`; 0 for the empty string."""
         key = (hash(text), len(text))
         if (cached := self._cached.get(key)) is not None:
             return cached
@@ -85,6 +76,7 @@ class TiktokenCounter:
         return counted
 
     def warm(self) -> None:
+        """Load what the first count would otherwise wait for (about 0.4 s). Blocking."""
         load_encoding()
 
 

@@ -17,7 +17,7 @@ from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import Database
 from orc_core.llm.embeddings import build_embedder
 from orc_core.llm.provider import open_provider
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 from orc_core.search.hybrid import HybridRetriever
 from orc_core.search.whole_scope import WholeScopeRetriever
 from orc_core.storage.folder import FolderBlobStore
@@ -250,7 +250,7 @@ async def _provision_search(settings: CoreSettings, credentials: Credentials, te
     assert settings.azure_search_endpoint
     embeddings = []
     provider = open_provider(settings, credentials) if settings.embedder_name else None
-    if (embedder := build_embedder(settings, TiktokenCounter(), provider)) and provider:
+    if (embedder := build_embedder(settings, TokenCounter(), provider)) and provider:
         try:
             # The model decides how many numbers a vector has.
             embeddings = [Embedding(embedder.name, len(await embedder.embed_query("dimension")))]

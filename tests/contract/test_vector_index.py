@@ -296,7 +296,7 @@ from orc_core.storage.sqlite.passages import SqlitePassageIndex
 from orc_core.storage.sqlite.vectors import SqliteVectorIndex
 from orc_core.llm.embeddings import build_embedder
 from orc_core.llm.provider import open_provider
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import Database
 
@@ -305,7 +305,7 @@ async def main():
     await database.migrate(passage_table.SCHEMA, vector_table.SCHEMA)
     index, vectors = SqlitePassageIndex(database), SqliteVectorIndex(database)
     settings = CoreSettings(_env_file=None)
-    embedder = build_embedder(settings, TiktokenCounter(), open_provider(settings))
+    embedder = build_embedder(settings, TokenCounter(), open_provider(settings))
     await index.save("d1", "a.pdf", split_pages("d1", [Page(number=1, text="The harbour is open.")]))
     retrieval = await HybridRetriever(index, vectors, embedder).search("When is the harbor open?", ["d1"], 5)
     await vectors.copy("d1", "d2")

@@ -13,7 +13,7 @@ from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import ChatModel
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.provider import Provider, open_provider
-from orc_core.llm.tokens import TiktokenCounter, TokenCounter
+from orc_core.llm.tokens import TokenCounter
 
 MakeSettings = Callable[..., CoreSettings]
 OpenFor = Callable[..., Provider]
@@ -59,7 +59,7 @@ async def open_for() -> AsyncIterator[OpenFor]:
 
 @pytest.fixture
 def counter() -> TokenCounter:
-    return TiktokenCounter()
+    return TokenCounter()
 
 
 @pytest.fixture

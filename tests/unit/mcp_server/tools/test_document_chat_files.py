@@ -19,6 +19,7 @@ from mcp_server.bootstrap import read_prompt
 from mcp_server.tools.call_options import DEFAULT_OPTIONS, CallOptions
 from mcp_server.tools.document_chat import DocumentChat
 from mcp_server.tools.document_context import PromptSources, Reader, ReadingLimits
+from mcp_server.tools.registration import CallProgress
 from orc_core.documents.ports import Attachment
 from orc_core.documents.scope import Scope
 from orc_core.errors import DependencyDown, NoReadableDocument
@@ -28,7 +29,7 @@ from orc_core.infra.settings import CoreSettings
 from orc_core.llm.errors import ModelMisconfigured
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.provider import Provider, open_provider
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 from orc_core.mcp_contract import DocumentChatResult
 from orc_core.models import Document, Page, Progress, Retrieval
 from orc_core.storage.attachments import LocalProviderFiles, build_provider_files
@@ -59,7 +60,7 @@ class PdfExtractor(FakeExtractor):
         return Extraction(pages=pages, media_type="application/pdf")
 
 
-class Listener:
+class Listener(CallProgress):
     """Keeps what a caller is shown while it waits."""
 
     def __init__(self) -> None:
@@ -130,7 +131,7 @@ def chat_by(side: DocumentSide, settings: CoreSettings, provider: Provider) -> C
             files=build_provider_files(
                 given, provider, catalog=side.catalog, blobs=side.blobs, clock=lambda: datetime.now(UTC)
             ),
-            named=lambda _: build_chat_model(given, "writer", TiktokenCounter(), provider),
+            named=lambda _: build_chat_model(given, "writer", TokenCounter(), provider),
             prompt=read_prompt("document_chat"),
             wishes=read_prompt("wishes"),
         )

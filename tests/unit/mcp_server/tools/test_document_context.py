@@ -19,6 +19,7 @@ from mcp_server.tools.document_context import (
     plan_reading,
     tokens_for_text,
 )
+from mcp_server.tools.registration import CallProgress
 from orc_core.bootstrap import open_documents
 from orc_core.documents.scope import Scope
 from orc_core.grounding.models import WrittenMark
@@ -160,8 +161,11 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
     assert found.metadata.left_out == 0
 
 
-class Silent:
+class Silent(CallProgress):
     """Ignores progress."""
+
+    def __init__(self) -> None:
+        """Belongs to no call."""
 
     def working(self, done: int, total: int, message: str) -> None:
         """Not shown."""

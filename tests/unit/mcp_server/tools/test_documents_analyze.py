@@ -16,7 +16,7 @@ from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.provider import open_provider
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 from orc_core.models import Document, DocumentStatus
 from orc_core.offline.model import OfflineModel
 from tests.unit.mcp_server.stand_ins import BOB, FakeLibrary, WordRetriever, scope_of, unheard
@@ -58,7 +58,7 @@ def analyst(
         reader=reader or (BestMatches() if model.name == "extractive" else NoteTaker(model, "Note.")),
         model=model,
         prompt="Answer.",
-        counter=TiktokenCounter(),
+        counter=TokenCounter(),
         read_boxes=no_boxes,
         limits=Limits.model_validate(chosen),
     )
@@ -66,7 +66,7 @@ def analyst(
 
 @pytest.fixture
 def offline() -> ChatModel:
-    counter = TiktokenCounter()
+    counter = TokenCounter()
     return ChatModel(OfflineModel(counter=counter), counter, name="extractive")
 
 
@@ -82,7 +82,7 @@ async def writer(double: tuple[OpenAIDouble, str]) -> AsyncIterator[ChatModel]:
     """A provider's model, played by the double."""
     settings = CoreSettings(openai_base_url=double[1], model_retries=0)
     provider = open_provider(settings)
-    yield build_chat_model(settings, "writer", TiktokenCounter(), provider)
+    yield build_chat_model(settings, "writer", TokenCounter(), provider)
     assert provider is not None
     await provider.aclose()
 

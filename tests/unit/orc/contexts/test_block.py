@@ -9,11 +9,11 @@ from orc.contexts.turn_scope import TurnScope
 from orc.graphs.retrieval import names_other_context
 from orc.turns.contexts import MOST_TOKENS, SESSION, DocumentCount, context_block
 from orc_core.documents.places import Place, PlaceType
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 
 pytestmark = pytest.mark.slow
 
-TOKENS = TiktokenCounter()
+TOKENS = TokenCounter()
 
 
 def place(number: int, name: str, *, near: bool = False, kind: str = "workspace") -> Place:

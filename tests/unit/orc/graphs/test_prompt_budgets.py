@@ -20,7 +20,7 @@ from orc.graphs.prompts import (
 from orc.settings import TurnSettings
 from orc_core.llm.messages import MemoryMessage
 from orc_core.llm.model_catalog import REPLY
-from orc_core.llm.tokens import TiktokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
+from orc_core.llm.tokens import TokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=80)
 SEARCH: dict[str, Any] = {
@@ -40,8 +40,8 @@ SEARCH: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def counter() -> TiktokenCounter:
-    return TiktokenCounter()
+def counter() -> TokenCounter:
+    return TokenCounter()
 
 
 def conversation(system: str, known: str, said: list[str], question: str, found: str) -> list[BaseMessage]:
@@ -60,7 +60,7 @@ def conversation(system: str, known: str, said: list[str], question: str, found:
 @settings(max_examples=60, deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=6), TEXTS, TEXTS)
 def test_the_parts_add_up_to_what_the_model_counts(
-    counter: TiktokenCounter, system: str, said: list[str], question: str, found: str
+    counter: TokenCounter, system: str, said: list[str], question: str, found: str
 ) -> None:
     messages = conversation(system, found, said, question, found)
     sizes = section_tokens(messages, question, counter, [SEARCH])
@@ -71,7 +71,7 @@ def test_the_parts_add_up_to_what_the_model_counts(
     assert abs(sizes["total"] - counted) <= 4 + 0.01 * counted
 
 
-def test_each_text_is_counted_in_its_section(counter: TiktokenCounter) -> None:
+def test_each_text_is_counted_in_its_section(counter: TokenCounter) -> None:
     question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
     messages = [
         SystemMessage("Be brief."),

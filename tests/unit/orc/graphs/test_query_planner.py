@@ -27,7 +27,7 @@ from orc.tools.ports import ToolSchema
 from orc_core.errors import DependencyDown, InvalidInput
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.messages import MemoryMessage
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 
 WEB_TOOL = ToolSchema(name="web_search", description="searches", input_schema={"type": "object"})
 State = dict[str, Any]
@@ -448,7 +448,7 @@ async def test_a_question_about_documents_takes_a_second_call_if_there_is_a_hist
 async def test_the_offline_model_plans_from_the_prompt_as_it_is(
     question: str, state: State, web: bool, expected: tuple[str, list[str]]
 ) -> None:
-    counter = TiktokenCounter()
+    counter = TokenCounter()
     offline = ChatModel(build_offline_model(counter), counter, name="extractive")
     turn = turn_with(says("x"), web=web)
     turn.change(models=models_of(offline))
@@ -480,7 +480,7 @@ def prompt(
     question: str, history: list[ChatMessage], tokens: int, *, words: bool = False, notes: int = 0
 ) -> list[BaseMessage]:
     turn = Turn(FakeTools(), says("x"))
-    counter = WordCounter() if words else TiktokenCounter()
+    counter = WordCounter() if words else TokenCounter()
     turn.change(counter=counter, settings=TurnSettings(planner_tokens=tokens))
     recalled = Recalled(notes=[NOTE] * notes)
     state = ConversationState(question=question, conversation_id="c", history=history, recalled=recalled)
@@ -506,7 +506,7 @@ HISTORIES = st.lists(
 def test_the_prompt_is_never_larger_than_its_budget_unless_the_question_alone_is(
     question: str, history: list[ChatMessage], tokens: int, notes: int
 ) -> None:
-    counter = TiktokenCounter()
+    counter = TokenCounter()
     alone = prompt_tokens(prompt(question, [], tokens), FORM, counter)
     whole = prompt(question, history, tokens, notes=notes)
     assert prompt_tokens(whole, FORM, counter) <= max(tokens, alone)

@@ -16,7 +16,7 @@ from orc.memory.summary import MAX_POINTS, NEVER_MERGED, POINT_TOKENS, Summarize
 from orc_core.errors import DependencyDown
 from orc_core.grounding.closest import NOT_FOUND_ANSWER
 from orc_core.llm.messages import OFFLINE_INTRODUCTION
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 
 COUNTER = WordCounter()
 PLACE = '[Page 5 of Document "handbook.pdf"]'
@@ -49,7 +49,7 @@ HANDBOOK = {
 @pytest.mark.parametrize("question", HANDBOOK)
 def test_a_point_says_what_was_answered(question: str) -> None:
     answer, wanted = HANDBOOK[question]
-    counter = TiktokenCounter()
+    counter = TokenCounter()
     point = point_of(answered(3, question, answer), counter)
     assert point is not None
     assert wanted in point.text

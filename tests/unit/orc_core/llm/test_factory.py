@@ -40,10 +40,10 @@ async def test_without_a_key_the_offline_model_answers(
 def test_the_offline_model_imports_nothing_of_the_providers() -> None:
     program = (
         "import sys; from orc_core.llm.factory import build_chat_model;"
-        "from orc_core.llm.tokens import TiktokenCounter; from orc_core.infra.settings import CoreSettings; "
+        "from orc_core.llm.tokens import TokenCounter; from orc_core.infra.settings import CoreSettings; "
         "from orc_core.offline.model import OfflineModel;"
         "build = lambda counter: OfflineModel(counter=counter);"
-        "build_chat_model(CoreSettings(_env_file=None), 'writer', TiktokenCounter(), None, offline=build);"
+        "build_chat_model(CoreSettings(_env_file=None), 'writer', TokenCounter(), None, offline=build);"
         "sys.exit(any(name in sys.modules for name in ('openai', 'langchain_openai', 'tiktoken')))"
     )
     environment = {"PYTHONPATH": ":".join(sys.path)}

@@ -20,7 +20,7 @@ from orc_core.llm.factory import build_chat_model
 from orc_core.llm.messages import MemoryMessage
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.structured_outputs import PAUSE_SECONDS, Abilities, Form
-from orc_core.llm.tokens import TiktokenCounter, TokenCounter, tools_tokens
+from orc_core.llm.tokens import TokenCounter, tools_tokens
 from tests.unit.orc_core.conftest import MakeSettings, OpenFor
 
 ASKED = [SystemMessage("Answer."), MemoryMessage(content="<remembered>"), HumanMessage("How many days?")]
@@ -265,7 +265,7 @@ def test_a_model_on_this_machine_has_minutes(make_settings: MakeSettings) -> Non
 
 
 def test_tools_are_counted_as_the_json_that_templates_have(counter: TokenCounter) -> None:
-    as_json = tools_tokens([LISTING], TiktokenCounter(tools_as_json=True))
+    as_json = tools_tokens([LISTING], TokenCounter(tools_as_json=True))
     assert as_json > tools_tokens([LISTING], counter)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from devkit.fakes import WordCounter
 from orc_core.llm.tokens import (
-    TiktokenCounter,
+    TokenCounter,
     longest_fitting,
     take_each_fitting,
     take_first_fitting,
@@ -20,7 +20,7 @@ SIZES = st.lists(st.integers(0, 9), max_size=12)
 
 @pytest.mark.parametrize("tokens", [-3, 0, 1, 7, 40, 10_000])
 def test_a_truncated_text_is_a_beginning_and_fits(tokens: int) -> None:
-    counter = TiktokenCounter()
+    counter = TokenCounter()
     text = "Der Hafenmeister öffnet um sieben; 港 opens at 07:00. " * 40
     kept = truncate(text, tokens, counter)
     assert text.startswith(kept)

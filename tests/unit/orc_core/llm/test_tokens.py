@@ -12,7 +12,7 @@ from orc_core.llm import tokens
 from orc_core.llm.tokens import (
     COUNTED_AT_ONCE,
     SPLIT_PATTERN,
-    TiktokenCounter,
+    TokenCounter,
     counted_parts,
     load_encoding,
     read_ranks,
@@ -39,7 +39,7 @@ SAMPLES = {
 @pytest.mark.parametrize("name", SAMPLES)
 def test_counts_are_those_of_the_models(name: str) -> None:
     text, count = SAMPLES[name]
-    counter = TiktokenCounter()
+    counter = TokenCounter()
     assert counter.count(text) == count
     assert counter.count(text) == count
 
@@ -64,14 +64,14 @@ def test_the_encoding_equals_tiktokens_own(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_special_tokens_and_lone_surrogates_are_ordinary_text() -> None:
-    counter = TiktokenCounter()
+    counter = TokenCounter()
     assert counter.count("<|endoftext|>") > 1
     assert counter.count("broken \ud800 text") > 2
 
 
 @pytest.mark.slow
 def test_counts_are_exact_in_any_directory_without_a_cache(tmp_path: Path) -> None:
-    program = f"from orc_core.llm.tokens import TiktokenCounter; print(TiktokenCounter().count({ENGLISH!r}))"
+    program = f"from orc_core.llm.tokens import TokenCounter; print(TokenCounter().count({ENGLISH!r}))"
     environment = {"PYTHONPATH": str(Path(tokens.__file__).parents[2]), "ORC_DATA_DIR": str(tmp_path)}
     ran = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True, cwd=tmp_path, env=environment
@@ -82,7 +82,7 @@ def test_counts_are_exact_in_any_directory_without_a_cache(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_ranks_are_not_read_before_the_first_count() -> None:
     program = (
-        "import sys; from orc_core.llm import tokens; counter = tokens.TiktokenCounter();"
+        "import sys; from orc_core.llm import tokens; counter = tokens.TokenCounter();"
         "assert 'tiktoken' not in sys.modules and tokens._encoding is None;"
         "counter.warm(); assert 'tiktoken' in sys.modules"
     )
@@ -90,20 +90,20 @@ def test_ranks_are_not_read_before_the_first_count() -> None:
 
 
 def test_all_counters_share_one_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    TiktokenCounter().warm()
+    TokenCounter().warm()
     monkeypatch.setattr(tokens, "read_ranks", lambda: pytest.fail("the ranks are read twice"))
-    assert TiktokenCounter().count("warmed by another counter") > 0
+    assert TokenCounter().count("warmed by another counter") > 0
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_long_text_has_the_tokens_that_it_has_as_a_whole(name: str) -> None:
     text = f"{SAMPLES[name][0]}\n'It’s the quay,' 界と言う。" * (COUNTED_AT_ONCE // 10)
     assert len(list(counted_parts(text))) > 1
-    assert TiktokenCounter().count(text) == len(load_encoding().encode_ordinary(text))
+    assert TokenCounter().count(text) == len(load_encoding().encode_ordinary(text))
 
 
 def test_a_run_without_end_is_cut_because_merging_it_takes_ever_longer() -> None:
     text = "界" * (10 * COUNTED_AT_ONCE)
     assert max(map(len, counted_parts(text))) == COUNTED_AT_ONCE
     assert "".join(counted_parts(text)) == text
-    assert TiktokenCounter().count(text) == len(text)
+    assert TokenCounter().count(text) == len(text)

@@ -11,10 +11,10 @@ from orc_core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from orc_core.grounding.sources import Source, fence
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
-from orc_core.llm.tokens import TiktokenCounter
+from orc_core.llm.tokens import TokenCounter
 from orc_core.offline.model import TALK, Conversation, OfflineModel
 
-COUNTER = TiktokenCounter()
+COUNTER = TokenCounter()
 TEXT = "Gym memberships are paid back up to $500 a year. Dogs are welcome <on> Fridays."
 SOURCES = [
     Source(number=7, document_id="d", blob_name="a.pdf", page=2, start=0, text=TEXT, page_text=TEXT),
