@@ -323,7 +323,7 @@ async def serve_http(settings: Settings) -> None:
             http_app,
             host=settings.mcp_host,
             port=settings.mcp_port,
-            http=LimitedTools,
+            http=LimitedHttp,
             ws="none",
             log_config=None,
             log_level="warning",
@@ -342,12 +342,6 @@ async def serve_http(settings: Settings) -> None:
             address = f"port {settings.mcp_port} of {settings.mcp_host}"
             message = f"The tools server cannot listen on {address}. Set ORC_MCP_PORT to another one."
             raise InvalidInput(message) from exc
-
-
-class LimitedTools(LimitedHttp):
-    """Takes the scope token of a conversation with some ten thousand documents."""
-
-    header_bytes = 1024 * 1024
 
 
 async def serve_stdio(settings: Settings) -> None:

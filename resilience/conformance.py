@@ -27,9 +27,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from devkit.shared_data import ROOT
 from devkit.system import interrupted_by_sigterm
 from mcp_server.bootstrap import open_app
-from mcp_server.server import LimitedTools, build_http_app
+from mcp_server.server import build_http_app
 from mcp_server.settings import Settings
 from orc_core.documents.scope import Scope as DocumentScope
+from orc_core.infra.http_server import LimitedHttp
 from orc_core.names import Owner
 from resilience.conformance_tools import add_fixtures
 from resilience.report import FAILED, PASSED, wide_console
@@ -78,7 +79,7 @@ async def tools_server() -> AsyncIterator[str]:
             served = _with_token(
                 build_http_app(app, settings, register=add_fixtures), app.tokens.mint(scope, seconds=3600)
             )
-            config = uvicorn.Config(served, http=LimitedTools, log_level="error", lifespan="on")
+            config = uvicorn.Config(served, http=LimitedHttp, log_level="error", lifespan="on")
             server = uvicorn.Server(config)
             serving = asyncio.create_task(server.serve(sockets=[listener]))
             yield settings.mcp_url
