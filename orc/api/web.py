@@ -1,6 +1,5 @@
-"""Serves the web page: `/`, and its modules, styles and words below `/assets/{hash}/`, compressed."""
+"""Serves the web page: `/`, and its modules, styles and words below `/assets/{hash}/`."""
 
-import gzip
 import hashlib
 import re
 from dataclasses import dataclass
@@ -8,9 +7,10 @@ from functools import cache
 from html import escape
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Header, Request, Response
+from fastapi.responses import HTMLResponse
 
 from orc.api.routes.me import SignIn
 from orc_core.errors import NotFound
@@ -58,34 +58,11 @@ _UNCHANGING = {"cache-control": "public, max-age=31536000, immutable"}
 router = APIRouter(include_in_schema=False)
 
 
-@dataclass(frozen=True)
-class Asset:
-    """One file: its media type, its bytes, and the same compressed."""
+class Asset(NamedTuple):
+    """One file: its media type and its bytes."""
 
     media_type: str
-    plain: bytes
-    zipped: bytes
-
-    @classmethod
-    def of(cls, media_type: str, plain: bytes) -> "Asset":
-        """The file with these bytes."""
-        return cls(media_type, plain, gzip.compress(plain, 9, mtime=0))
-
-    def response(self, accepted: str, headers: dict[str, str]) -> Response:
-        """The file, compressed if the client takes that."""
-        zips = "gzip" in accepted
-        encoding = {"content-encoding": "gzip"} if zips else {}
-        content = self.zipped if zips else self.plain
-        all_headers = HEADERS | {"vary": "accept-encoding"} | headers | encoding
-        return Response(content, headers=all_headers, media_type=self.media_type)
-
-
-@dataclass(frozen=True)
-class HtmlPage:
-    """The page itself, and its ETag."""
-
-    asset: Asset
-    tag: str
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -105,7 +82,7 @@ def site() -> Site:
     for name, content in served.items():
         whole.update(f"{name}:{len(content)}:".encode() + content)
     digest = whole.hexdigest()[:HASH_DIGITS]
-    assets = {name: Asset.of(_MEDIA_TYPES[files[name].suffix], content) for name, content in served.items()}
+    assets = {name: Asset(_MEDIA_TYPES[files[name].suffix], content) for name, content in served.items()}
     return Site(digest, assets)
 
 
@@ -121,7 +98,7 @@ def first_modules() -> tuple[str, ...]:
     """The modules that the page needs at once: the entry, and what it imports, directly or not."""
     found = ["app.js"]
     for name in found:
-        imports = _IMPORT.findall(site().assets[name].plain.decode())
+        imports = _IMPORT.findall(site().assets[name].content.decode())
         found += [each for each in dict.fromkeys(imports) if each not in found]
     return tuple(found)
 
@@ -131,7 +108,7 @@ def _template() -> str:
 
 
 @cache
-def page_of(language: str, mode: str, sign_in_url: str) -> HtmlPage:
+def page_of(language: str, mode: str, sign_in_url: str) -> str:
     """The page in this language. Who is not signed in learns from it where to sign in: Azure itself answers
     every request to the API with 401 and no body."""
     base = f"{ASSETS}{site().digest}/"
@@ -146,8 +123,7 @@ def page_of(language: str, mode: str, sign_in_url: str) -> HtmlPage:
     text = _template()
     for slot, value in slots.items():
         text = text.replace(f"{{{{{slot}}}}}", value)
-    tag = hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
-    return HtmlPage(Asset.of("text/html; charset=utf-8", text.encode()), f'"{tag}"')
+    return text
 
 
 def preferred_language(accepted: str) -> str:
@@ -159,23 +135,23 @@ def preferred_language(accepted: str) -> str:
 @router.api_route("/", methods=["GET", "HEAD"])
 async def show_page(
     request: Request,
-    accept_encoding: Annotated[str, Header()] = "",
     accept_language: Annotated[str, Header()] = "",
     if_none_match: Annotated[str, Header()] = "",
 ) -> Response:
     """The page. A browser asks each time whether it has changed."""
     sign_in: SignIn = request.app.state.sign_in
     page = page_of(preferred_language(accept_language), sign_in.mode, sign_in.sign_in_url or "")
-    headers = {"cache-control": "no-cache", "etag": page.tag, "vary": "accept-encoding, accept-language"}
-    if page.tag in if_none_match:
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=HEADERS | headers)
-    return page.asset.response(accept_encoding, headers)
+    tag = f'"{hashlib.sha256(page.encode()).hexdigest()[:HASH_DIGITS]}"'
+    headers = HEADERS | {"cache-control": "no-cache", "etag": tag, "vary": "accept-language"}
+    if tag in if_none_match:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return HTMLResponse(page, headers=headers)
 
 
 @router.api_route(ASSETS + "{digest}/{name:path}", methods=["GET", "HEAD"])
-async def asset(digest: str, name: str, accept_encoding: Annotated[str, Header()] = "") -> Response:
+async def asset(digest: str, name: str) -> Response:
     """A file of the page. Only the present version is served: files of two versions do not fit together."""
     found = site().assets.get(name) if digest == site().digest else None
     if found is None:
         raise NotFound("There is no such file in this version of the page.")
-    return found.response(accept_encoding, _UNCHANGING)
+    return Response(found.content, headers=HEADERS | _UNCHANGING, media_type=found.media_type)
