@@ -35,8 +35,6 @@ class Note(Record):
 
     kind: NoteKind
     text: str
-    topic: str = Field(default="", description="only in memories of earlier versions")
-    subject: str = Field(default="", description="only in memories of earlier versions")
     lasting: bool = Field(default=False, description="a name, or what the user asked to be remembered")
     first_seen: int = Field(ge=1)
     last_seen: int = Field(ge=1, description="when it was said last")

@@ -17,7 +17,7 @@ from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, 
 from devkit.store_pairs import items_here
 from orc.conversations.models import Head, NewTurn, Retry, Started, Turn
 from orc.conversations.turn_log import TurnLog
-from orc.memory.models import UNKNOWN_FORM, ConversationMemory, Memory, Note, NoteKind, Recalled
+from orc.memory.models import UNKNOWN_FORM, ConversationMemory, Memory, Note, Recalled
 from orc.memory.notes import MAX_NOTES
 from orc.memory.service import LATE_AT_ONCE, RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
 from orc.memory.store import MemoryStore
@@ -235,14 +235,8 @@ async def test_notes_of_an_earlier_version_are_still_recalled(
     log: TurnLog, memory_service: MemoryService, store: Store
 ) -> None:
     head = await ask(log, "Our project is called Halberd.")
-    old = Note(
-        kind=NoteKind.FACT,
-        text="My badge number is 7431-K.",
-        topic="badge number",
-        subject="badge number",
-        first_seen=1,
-        last_seen=1,
-    )
+    text, about = "My badge number is 7431-K.", {"topic": "badge number", "subject": "badge number"}
+    old = Note.model_validate({"kind": "fact", "text": text, "first_seen": 1, "last_seen": 1, **about})
     assert await store.write(OWNER, Memory(life=head.created_at, notes=[old]))
     await memory_service.update(head)
     later = (await begin(log, "What is my badge number?")).head
