@@ -9,8 +9,7 @@ from devkit.store_pairs import items_here
 from orc.conversations.models import Head, Message, NewTurn, Started, Turn, TurnOutcome, TurnStatus
 from orc.conversations.turn_log import TurnLog
 from orc.memory.recall import Selection
-from orc.memory.service import READ_SECONDS, MemoryService
-from orc.memory.store import MemoryStore
+from orc.memory.service import READ_SECONDS, MemoryService, MemoryStore
 from orc.memory.summary import Summarizer
 from orc.settings import MemorySettings
 from orc_core.grounding.closest import NOT_FOUND_ANSWER

@@ -24,12 +24,11 @@ from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.judges.building import build_judge, trusted
 from orc.judges.ports import SupportJudge
-from orc.limits.models import MESSAGES, TASKS, UPLOADS, LimitStore, RateLimit
+from orc.limits.models import MESSAGES, TASKS, UPLOADS, LimitStore, RateLimit, UserLimit, UserTurns
 from orc.limits.window import Window
 from orc.memory.models import ConversationMemory
 from orc.memory.recall import Selection, TextVectors
-from orc.memory.service import MemoryService
-from orc.memory.store import MemoryStore
+from orc.memory.service import MemoryService, MemoryStore
 from orc.memory.summary import Summarizer
 from orc.readiness import Check, build_checks
 from orc.settings import Settings
@@ -40,7 +39,6 @@ from orc.turns.running_turn import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
 from orc.turns.tasks import PER_MESSAGE, Tasks
-from orc.user_limits import UserLimit, UserTurns
 from orc_core.analysis.store import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures

@@ -17,9 +17,9 @@ from orc.api.auth import PRINCIPAL
 from orc.api.completions import error_of
 from orc.api.errors import MEDIA_TYPE, TRACE_HEADER, render
 from orc.api.responses import prefers_stream
+from orc.limits.models import UserLimit
 from orc.problems import Problem, problem_of
 from orc.settings import Settings
-from orc.user_limits import UserLimit
 from orc_core.errors import TooMany
 from orc_core.extraction.formats import Format, Sign
 from orc_core.infra.telemetry.spans import ERROR_TYPE, SCOPE, request_span, trace_id_of

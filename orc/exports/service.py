@@ -18,7 +18,7 @@ from orc.conversations.turn_log import TurnLog
 from orc.exports.transcript import Transcript, heading_of
 from orc.exports.tree import CitedSource, Entry, Heading
 from orc.identity import Principal
-from orc.user_limits import UserLimit
+from orc.limits.models import UserLimit
 from orc_core.errors import Conflict, NotFound, OrcError, Unavailable
 from orc_core.infra.sandbox import Ended, Limits, Reason, Sandbox
 from orc_core.names import Owner

@@ -7,7 +7,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
-from orc.events import Citations, Event, Revised, Route, Token
+from orc.events import Citations, Contexts, Event, Revised, Route, Token
 from orc.graphs.context_builder import context_event, context_of_lookups, context_of_reply
 from orc.graphs.critic import why_rejected, wished_verdict, with_coverage_gaps
 from orc.graphs.mcp_executor import call_document_chat, make_lookups
@@ -18,7 +18,6 @@ from orc.graphs.query_planner import decide, recall, recalled_for
 from orc.graphs.revision import attempted, restore_earlier, start_revision
 from orc.graphs.rewriting import rewrite_refuted
 from orc.graphs.second_reading import read_again
-from orc.graphs.utils import contexts_event
 from orc.graphs.writer import (
     Writing,
     adopt_reply,
@@ -58,7 +57,15 @@ async def plan_query(state: ConversationState, run: Run) -> Update:
     route = Route(intent=name, model=model, retriever=retriever, max_output_tokens=intent.max_output_tokens)
     run.emit(route)
     if state.scope is not None:
-        run.emit(contexts_event(state.scope, state.counts))
+        scope = state.scope
+        event = Contexts(
+            focus=scope.focus,
+            active=scope.active,
+            historical=scope.historical,
+            left_out=scope.left_out,
+            documents=state.counts,
+        )
+        run.emit(event)
         plan = plan.model_copy(update={"tools_off": state.scope.tools_off})
     run.emit(plan)
     update = {"recalled": recalled_for(plan, recalled, state.memory), "route": route, "plan": plan}

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from orc.contexts.turn_scope import TurnScope
-from orc.events import Contexts, DocumentCounts
 from orc.graphs.models import ConversationState, Run
 from orc.tools.ports import ToolSchema
 from orc_core.grounding.models import Citation
@@ -22,17 +20,6 @@ def writer_of(state: ConversationState, run: Run) -> tuple[ChatModel, int | None
     if state.route is None:
         return run.resources.models.writer, None
     return run.resources.models.named(state.route.model), state.route.max_output_tokens
-
-
-def contexts_event(scope: TurnScope, counts: DocumentCounts) -> Contexts:
-    """The event that says what the turn covers."""
-    return Contexts(
-        focus=scope.focus,
-        active=scope.active,
-        historical=scope.historical,
-        left_out=scope.left_out,
-        documents=counts,
-    )
 
 
 async def available_tools(run: Run) -> list[ToolSchema]:

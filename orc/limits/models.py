@@ -1,10 +1,12 @@
-"""A limit as the rest of the program uses it, and its counts: an item for each user and limit."""
+"""Limits of each user: how much within a time, in counts that are stored, and how much at a time."""
 
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
 
 from orc.identity import Principal
 from orc.limits.window import Counts, Taken, Window, give_back, take
@@ -128,3 +130,40 @@ class RateLimit:
         except BaseException:
             await asyncio.shield(self.give_back(caller, amount))
             raise
+
+
+class UserLimit:
+    """At most `most` of `what` at a time for each user. Other processes count by themselves."""
+
+    def __init__(self, most: int, what: str) -> None:
+        self._most = most
+        self._what = what
+        self._held: Counter[tuple[str, str]] = Counter()
+
+    @contextmanager
+    def hold(self, caller: Principal) -> Iterator[None]:
+        """Count one more while the context is open. Raises TooMany if the user has as many as allowed."""
+        user = (caller.organization_id, caller.user_id)
+        if self._held[user] >= self._most:
+            message = f"You have {self._most} {self._what} under way, the most at a time. Try again shortly."
+            raise TooMany(message)
+        self._held[user] += 1
+        try:
+            yield
+        finally:
+            self._held[user] -= 1
+            if not self._held[user]:
+                del self._held[user]
+
+
+class UserTurns:
+    """At most `most` of something at a time for each user: what is more waits, so that others do not."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of_users: WeakValueDictionary[tuple[str, str], asyncio.Semaphore] = WeakValueDictionary()
+
+    def of(self, caller: Principal) -> asyncio.Semaphore:
+        """Held while one of this user is under way."""
+        user = (caller.organization_id, caller.user_id)
+        return self._of_users.setdefault(user, asyncio.Semaphore(self._most))

@@ -21,19 +21,21 @@ from orc.memory.models import (
     Recalled,
     SummaryPoint,
     gaps,
+    memory_from,
     without_replaced,
 )
 from orc.memory.notes import add_note, add_notes_of, bounded_notes
 from orc.memory.recall import Selection
-from orc.memory.store import MemoryStore
 from orc.memory.summary import Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 from orc_core.errors import NotFound, OrcError, Unavailable
+from orc_core.infra.items import Items, delete, over, unraced
 from orc_core.llm.tokens import TokenCounter
 from orc_core.names import Owner
 
 RETRIED_TURNS = 8
 """A failed turn may be retried, under its own number, while it is one of the newest so many."""
+MEMORY = "memory"
 
 
 def add_turns(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: TokenCounter) -> Memory:
@@ -93,6 +95,51 @@ READ_SECONDS = 1.0
 """Time limit of reading the memory at the start of a turn."""
 UNREADABLE = "The memory of the conversation could not be read."
 WITHOUT_MEMORY = "the memory could not be read, the turn continues without it"
+
+
+class MemoryStore:
+    """One memory per conversation. Every method raises DependencyDown if the store cannot be used.
+
+    With `retention_seconds` a memory expires so long after its last write, as turns do.
+    """
+
+    def __init__(self, items: Items, *, retention_seconds: int | None = None) -> None:
+        self._items = items
+        self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
+
+    async def read(self, owner: Owner) -> Memory | None:
+        """The stored memory, maybe of a deleted conversation with the same id; None if none is stored."""
+        item = await self._items.read(owner.key, MEMORY)
+        return None if item is None else memory_from(item["item"])
+
+    async def write(self, owner: Owner, memory: Memory) -> bool:
+        """Store it as the version after `memory.version`, if that is the stored version (0: none is stored).
+
+        Returns whether it is stored. Repeating a write whose confirmation was lost returns True.
+        """
+        written = memory.model_copy(update={"version": memory.version + 1})
+        item = {"id": MEMORY, "item": written.model_dump(mode="json"), **self._expiry}
+
+        async def work() -> bool:
+            present = await self._items.read(owner.key, MEMORY)
+            stored = present and memory_from(present["item"])
+            if stored == written:
+                return True
+            if (stored.version if stored else 0) != memory.version:
+                return False
+            await self._items.write(owner.key, over(present, item))
+            return True
+
+        return await unraced(work)
+
+    async def delete(self, owner: Owner) -> None:
+        """Delete the memory; an absent one is no error."""
+
+        async def work() -> None:
+            if await self._items.read(owner.key, MEMORY) is not None:
+                await self._items.write(owner.key, delete(MEMORY))
+
+        await unraced(work)
 
 
 @dataclass

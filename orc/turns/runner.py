@@ -24,8 +24,8 @@ from orc.settings import TurnSettings
 from orc.traces.models import TurnIds
 from orc.traces.trace import TurnRecorder
 from orc.turns import contexts
+from orc.turns.contexts import contexts_named
 from orc.turns.event_log import EventLog
-from orc.turns.named_documents import contexts_named
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
 from orc.turns.running_turn import Asked, RunningTurn, TurnDependencies
 from orc.turns.spans import observe

@@ -12,10 +12,10 @@ from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
 from orc.events import Done, Event, Failed, Stopped
 from orc.identity import Principal
+from orc.limits.models import UserLimit
 from orc.tools.ports import DOCUMENT_CHAT
-from orc.turns.contexts import name_for
+from orc.turns.contexts import name_for, named_documents, with_named_documents
 from orc.turns.event_log import Changes, EventLog, RecentTurns
-from orc.turns.named_documents import named_documents, with_named_documents
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import TurnRunner, unexpected
@@ -23,7 +23,6 @@ from orc.turns.running_turn import Asked, RunningTurn, TurnDependencies
 from orc.turns.spans import begin_turn_span
 from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
-from orc.user_limits import UserLimit
 from orc_core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from orc_core.infra.telemetry.spans import fail
 from orc_core.models import Document

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from langchain_core.messages import HumanMessage
 
 from orc.identity import Principal
-from orc.limits.models import RateLimit
+from orc.limits.models import RateLimit, UserLimit
 from orc.traces.models import TraceSink, TurnIds
 from orc.traces.trace import TurnRecorder
-from orc.user_limits import UserLimit
 from orc_core.errors import OrcError
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.model_catalog import ModelCatalogue

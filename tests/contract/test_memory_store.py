@@ -12,7 +12,7 @@ from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER
 from devkit.store_pairs import ADAPTERS, opened_items
 from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, SummaryPoint
-from orc.memory.store import MemoryStore
+from orc.memory.service import MemoryStore
 from orc_core.names import Owner
 from orc_core.storage.cosmos.items import items_of
 

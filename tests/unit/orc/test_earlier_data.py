@@ -19,7 +19,7 @@ from orc.conversations.turn_log import TurnLog
 from orc.limits.models import LimitStore
 from orc.limits.window import Window
 from orc.memory.models import Memory
-from orc.memory.store import MemoryStore
+from orc.memory.service import MemoryStore
 from orc.traces.models import TraceFilter, TraceStore
 from orc_core.analysis.models import DocumentAnalysis, PageAnalysis
 from orc_core.analysis.store import AnalysisStore

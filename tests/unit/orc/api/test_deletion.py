@@ -16,7 +16,7 @@ from devkit.traced_turns import Kept, api
 from orc.api.routes.conversations import delete_conversation
 from orc.conversations.models import Head
 from orc.conversations.turn_log import TurnLog
-from orc.memory.store import MemoryStore
+from orc.memory.service import MemoryStore
 from orc.traces.models import TraceSink
 from orc.turns.event_log import Changes
 from orc_core.documents.proposals import ProposalStore

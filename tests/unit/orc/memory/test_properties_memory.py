@@ -17,8 +17,7 @@ from orc.conversations.models import Head, Started, Turn, TurnStatus
 from orc.conversations.turn_log import TurnLog
 from orc.memory.models import Memory, Note
 from orc.memory.recall import remembered
-from orc.memory.service import MemoryService, add_turns
-from orc.memory.store import MemoryStore
+from orc.memory.service import MemoryService, MemoryStore, add_turns
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
 from orc_core.storage.sqlite.tables import TABLES

@@ -11,7 +11,7 @@ from devkit.store_pairs import items_here
 from orc.conversations.models import Head, Started, Turn
 from orc.conversations.turn_log import TurnLog
 from orc.memory.models import Memory, Note, NoteKind, SummaryPoint, gaps, without_replaced
-from orc.memory.store import MemoryStore
+from orc.memory.service import MemoryStore
 from orc.memory.summary import Condensed, Summarizer
 from orc_core.infra.sqlite import Database
 from orc_core.storage.sqlite.tables import TABLES

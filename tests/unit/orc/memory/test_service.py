@@ -19,8 +19,14 @@ from orc.conversations.models import Head, NewTurn, Retry, Started, Turn
 from orc.conversations.turn_log import TurnLog
 from orc.memory.models import UNKNOWN_FORM, ConversationMemory, Memory, Note, Recalled
 from orc.memory.notes import MAX_NOTES
-from orc.memory.service import LATE_AT_ONCE, RETRIED_TURNS, UNREADABLE, UNWRITTEN_TURNS, MemoryService
-from orc.memory.store import MemoryStore
+from orc.memory.service import (
+    LATE_AT_ONCE,
+    RETRIED_TURNS,
+    UNREADABLE,
+    UNWRITTEN_TURNS,
+    MemoryService,
+    MemoryStore,
+)
 from orc.memory.summary import MAX_POINTS, Summarizer
 from orc_core.errors import DependencyDown, NotFound
 from orc_core.infra.sqlite import Database
