@@ -27,9 +27,8 @@ from orc.turns import contexts
 from orc.turns.contexts import contexts_named
 from orc.turns.event_log import EventLog
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
-from orc.turns.running_turn import Asked, RunningTurn, TurnDependencies
+from orc.turns.running_turn import Asked, RunningTurn, StoppedByUser, TurnDependencies, watched
 from orc.turns.spans import observe
-from orc.turns.stopping import StoppedByUser, watched
 from orc.turns.suggestions import SUGGESTION_SECONDS
 from orc.turns.titles import WAIT_SECONDS, Titles
 from orc_core.documents.not_searched import NotSearched

@@ -19,9 +19,8 @@ from orc.turns.event_log import Changes, EventLog, RecentTurns
 from orc.turns.requests import TurnRequest
 from orc.turns.results import STORED_AFTER, before_attempt, begun_event, in_flight, live_log, replay_log
 from orc.turns.runner import TurnRunner, unexpected
-from orc.turns.running_turn import Asked, RunningTurn, TurnDependencies
+from orc.turns.running_turn import Asked, RunningTurn, Stop, TurnDependencies
 from orc.turns.spans import begin_turn_span
-from orc.turns.stopping import Stop
 from orc.turns.titles import Titles
 from orc_core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from orc_core.infra.telemetry.spans import fail
