@@ -24,13 +24,15 @@ const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 /** They change the direction of text, or cannot be seen. */
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
-/** What stands between dollar signs is a formula only if TeX is in it: two amounts have none. */
+/** What stands between the signs is a formula only if TeX is in it: two amounts, or words in brackets, have none. */
 const FORMULA_FORMS = [
   { is: /^\\\(([^]{1,2000}?)\\\)/, wide: false },
   { is: /^\\\[([^]{1,2000}?)\\\]/, wide: true },
   { is: /^\$\$([^$]{1,2000})\$\$/, wide: true },
-  { is: /^\$(?=\S)([^$\n]{0,200}[\\^_={][^$\n]{0,200})(?<=\S)\$(?!\d)/, wide: false },
+  { is: /^\$(?=\S)([^$\n]{0,200}[\\^_={][^$\n]{0,200})(?<=\S)\$(?![\p{L}\p{N}_])/u, wide: false },
 ];
+/** What makes TeX of it: a sign of TeX, or nothing but a letter or a number. */
+const TEX = /[\\^_={]|^\s*(?:\p{L}|\p{N}+(?:[.,]\p{N}+)*)\s*$/u;
 const FORMULA_START = /\\[([]|\$/;
 
 /** The source with a placeholder for each mark, which `blocks` fills. @param {string} text @param {Place[]} marks in UTF-16 units, in order */
@@ -135,7 +137,9 @@ function formulaOf(source) {
   for (const { is, wide } of FORMULA_FORMS) {
     const found = is.exec(source);
     // Marks of citations are no TeX.
-    if (found?.[1]?.trim() && !found[0].includes(OPEN)) return { type: "formula", raw: found[0], text: found[1], wide };
+    if (!found?.[1]?.trim() || found[0].includes(OPEN)) continue;
+    // Markdown writes brackets so, too.
+    if (source[0] === "$" || TEX.test(found[1])) return { type: "formula", raw: found[0], text: found[1], wide };
   }
 }
 

@@ -319,7 +319,11 @@ $$
 \begin{aligned} a &= b \\ c &= d \end{aligned}
 $$
 
-Inline $x_1^2 < y$. Prices: $5 and $10, US$5 or A$6. Broken: \(\frac{a\).
+Inline $x_1^2 < y$ of \(x\). Prices: $5 and $10, US$5 or A$6. Broken: \(\frac{a\).
+
+See \[Appendix A\] and the form \(see page 5\). Set $JAVA_HOME/bin:$PATH and $HOME/a_b:$USER, not $A_B:$ÜBER.
+
+\[Appendix B\] is last.
 """
 
 
@@ -327,11 +331,17 @@ async def test_formulas_are_drawn_and_amounts_are_not(visit: Visit) -> None:
     visit.model.script = Script(text=FORMULAS)
     await visit.ask("What is the area?")
     page = visit.page
-    await page.until("document.querySelectorAll('.text math').length === 4")
+    await page.until("document.querySelectorAll('.text math').length === 5")
     texts = await page.value("[...document.querySelectorAll('.text math')].map((each) => each.textContent)")
-    assert [text.replace("\u2062", "").strip() for text in texts] == ["A=πr2", "E=mc2", "a=bc=d", "x12<y"]
+    assert [text.replace("\u2062", "").strip() for text in texts] == [
+        "A=πr2",
+        "E=mc2",
+        "a=bc=d",
+        "x12<y",
+        "x",
+    ]
     wide = "[...document.querySelectorAll('.text math')].map((each) => each.getAttribute('display'))"
-    assert await page.value(wide) == [None, "block", "block", None]
+    assert await page.value(wide) == [None, "block", "block", None, None]
     shown = " ".join((await visit.texts(".turn .text"))[0].split())
     assert "Prices: $5 and $10, US$5 or A$6. Broken: \\(\\frac{a\\)." in shown
     assert page.problems == []
@@ -352,6 +362,9 @@ async def test_a_formula_brings_no_link_no_picture_and_no_style_of_its_choice(vi
       const place = document.createElement("div");
       document.body.append(place);
       const began = performance.now();
+    assert "See [Appendix A] and the form (see page 5)." in shown
+    assert "Set $JAVA_HOME/bin:$PATH and $HOME/a_b:$USER, not $A_B:$ÜBER." in shown
+    assert shown.endswith("[Appendix B] is last.")
       render(blocks(`${sources.join("\\n\\n")}\\n\\n\\\\(x^2\\\\)`, () => null), place);
       while (!place.querySelector("msup")) await new Promise(requestAnimationFrame);
       const taken = performance.now() - began;
