@@ -346,10 +346,13 @@ export function Turn({ turn, live }) {
 
 /** @param {{at: number, all: number, onMove: (by: number) => void}} properties */
 function Versions({ at, all, onMove }) {
+  // Disabled, a button would lose the focus.
+  const button = (/** @type {number} */ by, /** @type {boolean} */ isEnd, /** @type {string} */ label, /** @type {string} */ sign) => h("button", {
+    type: "button", class: "quiet", "aria-label": label, "aria-disabled": isEnd ? "true" : undefined, onClick: () => { if (!isEnd) onMove(by); },
+  }, sign);
   return h("p", { class: "versions", role: "group", "aria-label": t("turn.versions") },
-    h("button", { type: "button", class: "quiet", "aria-label": t("turn.version.earlier"), disabled: at === 0, onClick: () => onMove(-1) }, "‹"),
-    h("span", { role: "status" }, t("turn.version", { n: at + 1, all })),
-    h("button", { type: "button", class: "quiet", "aria-label": t("turn.version.later"), disabled: at === all - 1, onClick: () => onMove(1) }, "›"));
+    button(-1, at === 0, t("turn.version.earlier"), "‹"), h("span", { role: "status" }, t("turn.version", { n: at + 1, all })),
+    button(1, at === all - 1, t("turn.version.later"), "›"));
 }
 
 /** @param {{turn: Signal<TurnView>}} properties */

@@ -188,7 +188,8 @@ async def test_an_edited_question_keeps_its_place_and_its_earlier_versions(visit
         await page.until("document.querySelector('.versions span').textContent === '1 of 3'")
         assert (await visit.texts(".turn .question p"))[0] == "First question"
         assert (await visit.texts(".turn .text"))[0] != newest
-        assert await page.value(f"[{earlier}.disabled, {later}.disabled]") == [True, False]
+        ends = f"[{earlier}, {later}].map((each) => each.getAttribute('aria-disabled'))"
+        assert await page.value(ends) == ["true", None]
         assert await page.value("document.querySelectorAll('.turn')[0].querySelector('.actions')") is None
         await page.value(f"{later}.click()")
         await page.value(f"{later}.click()")
@@ -197,6 +198,21 @@ async def test_an_edited_question_keeps_its_place_and_its_earlier_versions(visit
         await page.reload()
         await page.until(ANSWERED.format(3))
         assert await visit.texts(".turn .question p") == order
+
+
+async def test_the_keyboard_stays_at_the_button_of_versions_at_their_end(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("First question")
+    await visit.click('.actions [aria-label="Answer again"]')
+    for way, shown in (("Earlier", "1 of 2"), ("Later", "2 of 2")):
+        button = f'[aria-label="{way} version"]'
+        await visit.sees(button)
+        await page.value(f"document.querySelector('{button}').focus()")
+        await page.press("Enter")
+        await page.until(f"document.querySelector('.versions span').textContent === '{shown}'")
+        await page.press("Enter")
+        assert await page.value(f"document.activeElement.matches('{button}')")
+        assert await visit.texts(".versions span") == [shown]
 
 
 async def test_a_question_survives_a_reload_before_the_api_had_it(visit: Visit) -> None:
