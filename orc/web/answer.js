@@ -316,8 +316,8 @@ function Budget({ parts }) {
       h("span", { class: `part-${index % 5}`, key: name }, t("why.part", { part: named(`why.part.${name}`, name.replaceAll("_", " ")), n: tokens })))));
 }
 
-/** @param {{turn: Signal<TurnView>, index: number, live: boolean}} properties */
-export function Turn({ turn, live }) {
+/** @param {{turn: Signal<TurnView>, last: boolean, live: boolean}} properties */
+export function Turn({ turn, last, live }) {
   const [back, setBack] = useState(0);
   const earlier = earlierVersions(turn.value);
   const now = (back && earlier.at(-back)) || turn.value;
@@ -326,7 +326,7 @@ export function Turn({ turn, live }) {
   const covered = now.metadata?.contexts;
   const missed = covered?.left_out?.length ?? 0;
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
-  return h("article", { class: `turn is-${now.state}${live ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
+  return h("article", { class: `turn is-${now.state}${last ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
     h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),

@@ -14,7 +14,7 @@ import { alarm, authMode, checkVersion, dialog, dropTarget, finished, focusOn, g
 import { filesOf } from "./uploads.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Ref } from "./types/page.js" */
+/** @import { Ref, TurnView } from "./types/page.js" */
 
 const NEAR_TOP = 1500;
 /** A scroll so long after a wheel, a key or a finger is theirs. */
@@ -98,6 +98,8 @@ function Conversation() {
   const [away, setAway] = useState(false);
   const list = turns.value;
   const first = list[0]?.value.key;
+  const seqOf = (/** @type {TurnView} */ turn) => turn.seq || Infinity;
+  const latest = Math.max(...list.map((turn) => seqOf(turn.value)));
   const height = useRef(0);
   const atEnd = useRef(false);
   // Whoever goes to the end of an answer that is being written stays there.
@@ -153,7 +155,7 @@ function Conversation() {
       h("div", { class: "turns", onKeyDown: moveInTurns },
         loading.value && h("p", { class: "soft loading" }, t("loading")),
         !list.length && !loading.value && h(Empty, null),
-        list.map((turn, index) => h(Turn, { turn, index, key: turn.value.key, live: index === list.length - 1 })))),
+        list.map((turn, index) => h(Turn, { turn, key: turn.value.key, last: index === list.length - 1, live: seqOf(turn.value) === latest })))),
     h("div", { class: "above-composer" }, (away || later.value) && list.length > 0 && h("button", {
       type: "button", class: "to-end", onClick: async () => { await jumpToEnd(); following.current = true; toEnd(); },
     }, h(Icon, { name: "end" }), t("to_end"))),

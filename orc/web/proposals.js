@@ -18,7 +18,7 @@ const proposes = (turn) => (turn.metadata?.tools ?? []).some(({ name, status }) 
 /** The proposals of the session, below the last answer that made some. @param {{turn: TurnView}} properties */
 export function Proposals({ turn }) {
   const id = conversationId.value ?? "";
-  const isLast = proposes(turn) && turns.value.findLast((each) => proposes(each.value))?.value.key === turn.key;
+  const isLast = proposes(turn) && !turns.value.some(({ value }) => value.seq > turn.seq && proposes(value));
   const [all, setAll] = useState(/** @type {Proposal[]} */ ([]));
   const load = () => get(`${path(id)}/proposals`).then((found) => setAll(/** @type {{proposals: Proposal[]}} */ (found).proposals), report);
   useEffect(() => { if (isLast) load(); }, [id, isLast]);

@@ -12,6 +12,7 @@ from devkit.doubles.openai_double import ChatRequest, Reply, Script
 from devkit.visits import ANSWERED, Visit
 from tests.unit.orc_core.extraction.samples import pdf
 
+FEE = "The mooring fee of the harbour is nine crowns a day."
 BOX = "document.getElementById('question').value"
 KEPT_QUESTIONS = "Object.keys(sessionStorage).filter((each) => each.includes('asking.'))"
 EDIT = "document.querySelectorAll('.turn .actions [aria-label=\"Edit the question\"]')"
@@ -213,6 +214,29 @@ async def test_the_keyboard_stays_at_the_button_of_versions_at_their_end(visit: 
         await page.press("Enter")
         assert await page.value(f"document.activeElement.matches('{button}')")
         assert await visit.texts(".versions span") == [shown]
+
+
+async def test_suggestions_are_those_of_the_answer_that_was_asked_last(visit: Visit, tmp_path: Path) -> None:
+    """Also if it is further up, because an earlier question was edited."""
+    (tmp_path / "fee.pdf").write_bytes(pdf(FEE))
+    await visit.attach(tmp_path / "fee.pdf")
+    for number in (1, 2):
+        await visit.ask(f"What is the mooring fee? {number}", answers=number)
+    suggest = """(async () => {
+      const { turns, change } = await import(document.documentElement.dataset.base + "session.js");
+      turns.value.forEach((turn, at) => change(turn, { suggestions: [`What about ${at}?`] }));
+    })()"""
+    await visit.page.value(suggest)
+    await visit.page.until("document.querySelector('.suggestions')?.textContent === 'What about 1?'")
+    await visit.page.value(f"{EDIT}[0].click()")
+    await visit.write(" Edited.")
+    await visit.page.press("Enter")
+    await visit.page.until(
+        "document.querySelector('.turn.is-answered .question').textContent.includes('Edited')"
+    )
+    await visit.page.value(suggest)
+    await visit.page.until("document.querySelector('.suggestions')?.textContent === 'What about 0?'")
+    assert len(await visit.texts(".suggestions")) == 1
 
 
 async def test_a_question_survives_a_reload_before_the_api_had_it(visit: Visit) -> None:

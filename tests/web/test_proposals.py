@@ -1,5 +1,6 @@
 """Changes that a model proposes: the page asks in plain words, and only the user's own click makes them."""
 
+from functools import partial
 from pathlib import Path
 
 from devkit.doubles.openai_double import ChatRequest, Reply, ToolCall
@@ -13,11 +14,14 @@ TOOL = "documents_add_to_context"
 BUTTON = "[...document.querySelectorAll('.proposals button')].find((each) => each.textContent === {!r})"
 
 
-def proposes(request: ChatRequest) -> Reply | None:
+CARD = "document.querySelector('.turn:{}-child .proposals')?.textContent.includes('{}')"
+
+
+def proposes(request: ChatRequest, document: str = "fee.pdf") -> Reply | None:
     offered = [each["function"]["name"] for each in request.body.get("tools") or []]
     if any(message["role"] == "tool" for message in request.body["messages"]):
         return Reply(text="I proposed it.")
-    call = ToolCall(name=TOOL, arguments={"document": "fee.pdf"})
+    call = ToolCall(name=TOOL, arguments={"document": document})
     return Reply(tool_calls=[call]) if TOOL in offered else None
 
 
@@ -57,3 +61,23 @@ async def test_a_proposal_is_confirmed_and_taken_back_by_keyboard(visit: Visit, 
     await visit.page.until("document.querySelector('.proposals')?.textContent.includes('taken back')")
     assert names() == []
     assert await visit.page.value("document.querySelectorAll('.proposals button').length") == 0
+
+
+async def test_a_new_proposal_is_shown_although_its_question_is_further_up(
+    visit: Visit, tmp_path: Path
+) -> None:
+    made(visit, "organization", "Northwind")
+    files = {name: pdf(f"The {name} is nine crowns.") for name in ("fee", "toll", "rent")}
+    await attach_all(visit, tmp_path, **files)
+    await choose(visit, "Northwind")
+    await choose(visit, UPDATE)
+    for number, name in enumerate(("fee", "toll"), start=1):
+        visit.model.responder = partial(proposes, document=f"{name}.pdf")
+        await visit.ask(f"Please add {name}.pdf to Northwind.", answers=number)
+        await visit.page.until(CARD.format("last", f"Add {name}.pdf"))
+    visit.model.responder = partial(proposes, document="rent.pdf")
+    await visit.click('.actions [aria-label="Edit the question"]')
+    await visit.write(" And rent.pdf.")
+    await visit.page.press("Enter")
+    await visit.page.until(CARD.format("first", "Add rent.pdf"))
+    assert len(await visit.texts(".proposals")) == 1
