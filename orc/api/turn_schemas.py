@@ -49,6 +49,7 @@ class TurnView(View):
     created_at: datetime
     finished_at: datetime | None = None
     replaces: str | None = Field(default=None, description="the turn of which this one is a new version")
+    place: int = Field(description="the `seq` of its first version; its own if it replaces none")
     replaced_by: str | None = Field(default=None, description="its next version, if there is one")
     feedback: Feedback | None = None
     result: dict[str, JsonValue] | None = Field(
@@ -63,6 +64,7 @@ class TurnView(View):
         found = metadata if isinstance(metadata, dict) else {}
         return cls.of(
             turn.model_copy(update={"result": None, "choices": turn.choices or TurnChoices()}),
+            place=turn.place or turn.seq,
             answer=turn.assistant and turn.assistant.content,
             answer_kind=result.get("answer_kind"),
             citations=turn.assistant.citations if turn.assistant else [],

@@ -205,6 +205,7 @@ class Turn(Record):
         default=None, description="the history in the request, until the turn is answered"
     )
     replaces: str | None = Field(default=None, description="the turn of which this one is a new version")
+    place: int | None = Field(default=None, description="the seq of its first version, if it replaces one")
     replaced_by: str | None = Field(
         default=None, description="the next version; models are not shown this one"
     )

@@ -76,6 +76,7 @@ def open_turn(
         recalls=new.recalls,
         sent_history=new.sent_history,
         replaces=replaced and replaced.turn_id,
+        place=replaced and (replaced.place or replaced.seq),
         created_at=now,
         lease_until=now + timedelta(seconds=lease_seconds),
     )

@@ -2,8 +2,8 @@
 import { ApiError, get, send } from "./api.js";
 import { forgetFiles } from "./files.js";
 import { t } from "./i18n.js";
-import { answering, asked, change, contexts, conversationId, earlierBefore, editAgain, endEdit, giveBack, heard, known, later, leaveGone,
-  inOrder, latest, loadChoices, loading, model, newest, path, pictures, refused, replacing, setDraft, settle, show, title, toolsChosen, turns, versions, view } from "./session.js";
+import { answering, asked, change, contexts, conversationId, earlierBefore, editAgain, endEdit, giveBack, heard, holding, known, later, leaveGone,
+  inOrder, latest, loadChoices, loading, model, newest, path, pictures, placeOf, refused, replacing, setDraft, settle, show, title, toolsChosen, turns, versions, view } from "./session.js";
 import { go, keep, kept, notify, place, report, said } from "./store.js";
 import { follow } from "./stream.js";
 import { batch, signal } from "./vendor/ui.js";
@@ -119,7 +119,7 @@ export function ask(question, { replaces = null } = {}) {
   };
   const shown = {
     question: question.trim(), files: names, contexts: chosen, tools, replaces: replaces?.turnId ?? null,
-    model: model.value || null,
+    place: replaces ? placeOf(replaces) : 0, model: model.value || null,
   };
   const turn = signal(view(shown));
   batch(() => {

@@ -2,10 +2,9 @@
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { loadTurns } from "./chat.js";
 import { onDocumentEvent, refreshDocuments } from "./files.js";
-import { change, conversationId, heard, isRunning, later, leaveGone, path, show, stored, turns } from "./session.js";
+import { change, conversationId, heard, isRunning, later, latest, leaveGone, path, show, stored, turns, versions } from "./session.js";
 import { loadMe, online, report, signedOut } from "./store.js";
 import { follow, LONGEST_WAIT, renamed } from "./stream.js";
-import { signal } from "./vendor/ui.js";
 
 /** @import { Citation, Conversation } from "./types/page.js" */
 
@@ -85,7 +84,8 @@ async function showMissed(id) {
   const last = Math.max(0, ...turns.value.map((each) => each.value.seq));
   for (const fresh of found.turns) {
     const { turn_id: turnId, seq, replaced_by: next } = fresh;
-    if (seq > last && !next) await appear(id, turnId, seq);
+    if (next) versions.set(turnId, stored(fresh));
+    else if (seq > last) await appear(id, turnId, seq);
     else if (fresh.result) judge(turnId, stored(fresh).citations);
   }
 }
@@ -120,12 +120,12 @@ async function appear(id, turnId, seq) {
   if (isShown()) return;
   try {
     const found = /** @type {Conversation} */ (await get(`${path(id)}?limit=1&before_seq=${seq + 1}`));
-    const [fresh] = found.turns;
-    if (!fresh || fresh.replaced_by || isShown()) return;
+    const [fresh] = latest(found.turns);
+    if (!fresh || isShown()) return;
     const known = find();
-    const turn = known ?? signal(stored(fresh));
+    const turn = known ?? fresh;
     if (!known) show(turn);
-    else if (stored(fresh).state !== known.value.state) turn.value = { ...stored(fresh), key: known.value.key };
+    else if (fresh.value.state !== known.value.state) turn.value = { ...fresh.value, key: known.value.key };
     if (turn.value.state === "elsewhere") follow(turn);
   } catch (error) {
     report(error);

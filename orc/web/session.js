@@ -57,16 +57,20 @@ export const versions = new Map();
 
 /** The versions before this one, from the first one on. @param {TurnView} turn */
 export function earlierVersions(turn) {
+  turns.value; // Versions come with turns that are loaded or shown.
   const found = [];
   for (let at = versions.get(turn.replaces ?? ""); at; at = versions.get(at.replaces ?? "")) found.unshift(at);
   return found;
 }
 
+/** The shown turn of which this is a version. @param {string | null} [id] */
+export const holding = (id) => turns.value.find(({ value }) => [value, ...earlierVersions(value)].some((each) => each.turnId === id));
+
 /** Turns in order: a version is in the place of the first one. @param {Signal<TurnView>[]} all */
 export const inOrder = (all) => all.sort((one, other) => placeOf(one.value) - placeOf(other.value));
 
 /** A turn that the API has not taken yet is the last one. @param {TurnView} turn */
-const placeOf = (turn) => earlierVersions(turn)[0]?.seq || turn.seq || Infinity;
+export const placeOf = (turn) => turn.place || turn.seq || Infinity;
 
 /** Stored turns as they are shown; versions that others replaced are kept for them. @param {StoredTurn[]} found */
 export function latest(found) {
@@ -84,7 +88,7 @@ export const isRunning = (state) => ["waiting", "streaming", "elsewhere", "stopp
 export const view = (fields) => ({
   key: crypto.randomUUID(), turnId: null, seq: 0, state: "waiting", question: "", files: [], contexts: [], tools: {},
   model: null, text: "", kind: "answer", citations: [], marks: [], withdrawn: null, status: null, metadata: null,
-  problem: null, replaces: null, feedback: null, suggestions: [], retryAt: null,
+  problem: null, replaces: null, place: 0, feedback: null, suggestions: [], retryAt: null,
   createdAt: new Date().toISOString(), ...fields,
 });
 
@@ -159,7 +163,7 @@ export function endEdit() {
 /** Go on with an edit after a reload. @param {string} id */
 export function editAgain(id) {
   const found = /** @type {{turnId: string, text: string} | null} */ (kept("sessionStorage", `edit.${id}`));
-  const turn = found && turns.value.find((each) => each.value.turnId === found.turnId)?.value;
+  const turn = found && holding(found.turnId)?.value;
   if (!found || !turn) return;
   edit(turn);
   setDraft(found.text);
@@ -186,7 +190,7 @@ export function stored(turn) {
     question: turn.question, files: turn.blob_names, text: turn.answer ?? "", kind: turn.answer_kind ?? "answer",
     contexts: turn.contexts.map(({ type = "", id = "", name }) => ({ type, id, name })),
     tools: turn.choices.tools, model: turn.choices.model, citations: turn.citations,
-    metadata: metadata.trace_id ? metadata : null, replaces: turn.replaces, feedback: turn.feedback,
+    metadata: metadata.trace_id ? metadata : null, replaces: turn.replaces, place: turn.place, feedback: turn.feedback,
     withdrawn: withdrawnOf(metadata), createdAt: turn.created_at, problem: turn.failure && problemOf(turn.failure.code, turn.failure.message),
   });
 }
@@ -210,15 +214,19 @@ const problemOf = (code, detail) => ({
   status: 0, detail, trace_id: "", code, retryable: true,
 });
 
-/** Add a turn in the place of the one that it replaces. @param {Signal<TurnView>} turn */
+/** Add a turn in the place of the version that is shown. @param {Signal<TurnView>} turn */
 export function show(turn) {
   const { key, replaces } = turn.value;
-  const old = turns.value.find((each) => replaces && each.value.turnId === replaces);
+  const old = turns.value.find((each) => replaces && placeOf(each.value) === placeOf(turn.value));
   if (old) {
     replaced.set(key, old);
     versions.set(old.value.turnId ?? "", old.value);
   }
-  turns.value = old ? turns.value.map((each) => (each === old ? turn : each)) : [...turns.value, turn];
+  turns.value = old ? turns.value.map((each) => (each === old ? turn : each)) : inOrder([...turns.value, turn]);
+  if (!old || replacing.value !== old.value.key) return;
+  // The edit goes on with the newest version.
+  replacing.value = key;
+  setDraft(draft.value);
 }
 
 /** Undo a question that the API did not take. @param {Signal<TurnView>} turn @param {Problem | null} problem @param {number} [until] */

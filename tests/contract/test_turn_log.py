@@ -794,6 +794,7 @@ async def test_a_new_version_takes_the_place_of_the_last_one_in_the_history(log:
     chain = {turn.turn_id: (turn.replaces, turn.replaced_by) for turn in await log.turns(OWNER)}
     expected = {"k1": (None, "k3"), "k2": (None, None), "k3": ("k1", "k4"), "k4": ("k3", None)}
     assert chain == expected
+    assert [turn.place for turn in await log.turns(OWNER)] == [None, None, 1, 1]
     with pytest.raises(TurnInFlight):
         await begin(log, version_of("k1", "k4"))
     await log.fail(OWNER, "k4", begun.turn.attempt, "model_down", "The model did not answer.")

@@ -182,6 +182,104 @@ async def test_a_hidden_window_leaves_its_connection_to_others(visit: Visit) -> 
     visit.page.problems.clear()
 
 
+async def heard(visit: Visit) -> None:
+    """Wait until the window listens to its session."""
+    with visit.client() as client:
+        client.patch(f"/conversations/{await visit.conversation()}", json={"title": "Heard"})
+    await visit.page.until(f"{TITLE} === 'Heard'")
+
+
+def edit_elsewhere(visit: Visit, session: str, turn: str, question: str) -> str:
+    """Replace a turn as another client does; the id of the new one."""
+    body = {"question": question, "conversation_id": session, "replaces": turn}
+    with visit.client() as client:
+        made = client.post("/orc", json=body)
+    assert made.status_code == 200, made.text
+    found: str = made.json()["turn_id"]
+    return found
+
+
+FIRST = "document.querySelector('.turn.is-answered .question p')?.textContent"
+
+
+@pytest.mark.parametrize("is_hidden", [True, False])
+async def test_a_question_that_is_edited_twice_elsewhere_is_shown_in_its_place(
+    visit: Visit, is_hidden: bool
+) -> None:
+    await visit.ask("First question?")
+    await visit.ask("Second question?", answers=2)
+    session = await visit.conversation()
+    turn = visit.get(f"/conversations/{session}")["turns"][0]["turn_id"]
+    await heard(visit)
+    if is_hidden:
+        await visit.page.value(SOON)
+        await hide(visit)
+    for question in ("First edit?", "Second edit?"):
+        turn = edit_elsewhere(visit, session, turn, question)
+    if is_hidden:
+        await visit.page.value(SHOW.format("false"))
+    await visit.page.until(f"{FIRST} === 'Second edit?'")
+    assert await visit.texts(".turn .question p") == ["Second edit?", "Second question?"]
+    assert await visit.texts(".versions span") == ["3 of 3"]
+    for question in ("First edit?", "First question?"):
+        await visit.click('[aria-label="Earlier version"]')
+        await visit.page.until(f"{FIRST} === {question!r}")
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+async def test_an_edit_goes_on_if_its_question_is_edited_elsewhere(visit: Visit, is_closed: bool) -> None:
+    await visit.ask("First question?")
+    session = await visit.conversation()
+    turn = visit.get(f"/conversations/{session}")["turns"][0]["turn_id"]
+    await heard(visit)
+    await visit.click('.actions [aria-label="Edit the question"]')
+    await visit.write(" Mine.")
+    if is_closed:
+        await visit.page.open("about:blank")
+    other = edit_elsewhere(visit, session, turn, "Another edit?")
+    if is_closed:
+        await visit.open(f"#/c/{session}")
+    await visit.page.until(f"{FIRST} === 'Another edit?' && document.querySelector('.replacing')")
+    for _ in range(2):  # and after a reload
+        assert await visit.page.value("document.getElementById('question').value") == "First question? Mine."
+        await visit.page.reload()
+        await visit.page.until(f"{ANSWERED.format(1)} && document.querySelector('.replacing')")
+    await visit.page.value("document.getElementById('question').focus()")
+    await visit.page.press("Enter")
+    await visit.page.until(f"{FIRST} === 'First question? Mine.'")
+    assert visit.get(f"/conversations/{session}")["turns"][-1]["replaces"] == other
+    assert await visit.texts(".versions span") == ["3 of 3"]
+
+
+async def test_an_edited_question_is_in_its_place_although_its_first_version_is_not_loaded(
+    visit: Visit,
+) -> None:
+    await visit.ask("Question 1?")
+    session = await visit.conversation()
+    owner = Owner(visit.organization, visit.user, session)
+    database = Database(visit.here.folder / "orc.db")
+    try:
+        log = TurnLog(items_here(database, "conversations"))
+        for number in range(2, 62):
+            new = NewTurn(key=f"k{number}", request_hash="h", question=f"Question {number}?")
+            if number > 59:
+                new = new.model_copy(update={"replaces": "k5"})
+            turn = (await log.begin(owner, new, lease_seconds=60)).turn
+            outcome = TurnOutcome(answer="A pier.", result={"answer": "A pier."}, citations=[])
+            await log.commit(owner, turn.turn_id, turn.attempt, outcome)
+    finally:
+        await database.close()
+    await visit.page.reload()
+    await visit.page.until("document.querySelectorAll('.turn').length >= 48")
+    shown = await visit.texts(".turn .question p")
+    assert (shown[0], shown[-1]) == ("Question 61?", "Question 59?")
+    await visit.page.value("document.querySelector('.scroller').scrollTop = 0")
+    await visit.page.until("document.querySelectorAll('.turn').length === 59")
+    order = [*range(1, 5), 61, *range(6, 60)]
+    assert await visit.texts(".turn .question p") == [f"Question {number}?" for number in order]
+    assert await visit.texts(".versions span") == ["3 of 3"]
+
+
 async def test_a_quiet_window_asks_for_nothing_until_its_user_is_back(
     visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -775,6 +775,7 @@ export interface Schemas {
     created_at: string;
     finished_at: string | null;
     replaces: string | null;
+    place: number;
     replaced_by: string | null;
     feedback: Schemas["Feedback"] | null;
     result: Record<string, Schemas["JsonValue"]> | null;

@@ -60,6 +60,8 @@ export interface TurnView {
   metadata: Partial<Metadata> | null;
   problem: Problem | null;
   replaces: string | null;
+  /** The `seq` of its first version; 0: not known yet. */
+  place: number;
   feedback: Feedback | null;
   suggestions: string[];
   retryAt: number | null;
