@@ -334,7 +334,7 @@ export function Turn({ turn, last, live }) {
       notices.map(([kind, words]) => h(Note, { kind, key: kind }, words)),
       missed > 0 && h(Note, { kind: "left" }, t("contexts.left_out", { n: missed })),
       running && h(Status, { turn }),
-      now.text && h(Text, { turn: now }),
+      now.text && h(Text, { turn: now, key: now.key }),
       !back && h(Trouble, { turn }),
       !running && h(SourcesLine, { turn: now }), h("ul", { class: "on-paper" }, pagesOf(now.citations).map(({ number: n, citation }) => h("li", { key: n }, `${n}. ${pageOf(citation)}`))),
       now.state === "answered" && h(Proposals, { turn: now }),

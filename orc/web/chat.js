@@ -201,19 +201,18 @@ export function rate(turn, given) {
 export function startChat() {
   place.subscribe(({ view: shown, id, turn }) => {
     if (shown !== "session") return;
-    const isHere = turns.value.some((each) => each.value.turnId === turn);
+    const isHere = holding(turn);
     open(id).then(() => { if (id && turn && !isHere) showNamed(id, turn); });
   });
 }
 
 /** Bring the turn of the address into view. @param {string} id @param {string} turn */
 async function showNamed(id, turn) {
-  const find = () => turns.value.find((each) => each.value.turnId === turn);
   const isWanted = () => conversationId.value === id && place.value.turn === turn;
   if (loading.value) return;
-  while (isWanted() && !find() && earlierBefore.value !== null) await loadEarlier();
+  while (isWanted() && !holding(turn) && earlierBefore.value !== null) await loadEarlier();
   if (!isWanted()) return;
-  const found = find();
+  const found = holding(turn);
   if (found) requestAnimationFrame(() => document.getElementById(`turn-${found.value.key}`)?.scrollIntoView({ block: "nearest" }));
   else {
     notify({ text: t("turn.gone"), kind: "info" });

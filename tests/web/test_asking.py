@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit.doubles.openai_double import ChatRequest, Reply, Script
+from devkit.doubles.openai_double import ChatRequest, Reply, Script, default_reply
 from devkit.visits import ANSWERED, Visit
 from tests.unit.orc_core.extraction.samples import pdf
 
@@ -214,6 +214,39 @@ async def test_the_keyboard_stays_at_the_button_of_versions_at_their_end(visit: 
         await page.press("Enter")
         assert await page.value(f"document.activeElement.matches('{button}')")
         assert await visit.texts(".versions span") == [shown]
+
+
+@pytest.mark.parametrize("again", ["The same.", "Another one."])
+async def test_a_source_of_an_earlier_version_is_opened_from_its_marker(
+    visit: Visit, tmp_path: Path, again: str
+) -> None:
+    """Also if both versions have the same text, and after a reload."""
+    page = visit.page
+    (tmp_path / "fee.pdf").write_bytes(pdf(FEE))
+    await visit.attach(tmp_path / "fee.pdf")
+    for number, words in enumerate(("The same.", again), start=1):
+        said = Reply(text=f"{FEE} [S1] {words}")
+        visit.model.responder = lambda asked, said=said: (
+            said if asked.sources and not asked.schema_asked else default_reply(asked)
+        )
+        if number == 1:
+            await visit.ask("What is the mooring fee?")
+        else:
+            await visit.click('.actions [aria-label="Answer again"]')
+            await page.until("document.querySelector('.turn.is-answered .versions')")
+    first, second = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    for way, turn in (("Earlier", first), ("Later", second), ("Earlier", first)):
+        await visit.click(f'[aria-label="{way} version"]')
+        await page.until("document.querySelectorAll('.turn button.marker').length === 1")
+        await visit.click(".turn button.marker")
+        await page.until(f"location.hash.includes('/t/{turn['turn_id']}/s/1')")
+        await visit.sees(".quote-box .quote")
+    await page.reload()
+    await visit.sees(".quote-box .quote")
+    await page.until(ANSWERED.format(1))
+    await page.value("new Promise((done) => { setTimeout(done, 300); })")
+    assert await page.value(f"location.hash.includes('/t/{first['turn_id']}/s/1')")
+    assert await visit.texts(".notice") == []
 
 
 async def test_suggestions_are_those_of_the_answer_that_was_asked_last(visit: Visit, tmp_path: Path) -> None:
