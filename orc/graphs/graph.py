@@ -18,6 +18,7 @@ from orc.graphs.query_planner import decide, recall, recalled_for
 from orc.graphs.revision import attempted, restore_earlier, start_revision
 from orc.graphs.rewriting import rewrite_refuted
 from orc.graphs.second_reading import read_again
+from orc.graphs.utils import takes_tools
 from orc.graphs.writer import (
     Writing,
     adopt_reply,
@@ -49,12 +50,13 @@ async def plan_query(state: ConversationState, run: Run) -> Update:
     name, retriever, plan = await decide(state.model_copy(update={"recalled": recalled}), run)
     if run.context.update_tools and not plan.looks_up:
         plan = plan.model_copy(update={"steps": ["retrieve", "answer"]})
-    if meant := documents_meant(state, plan, run.context):
+    intent, models = intents_of(run.context.settings)[name], run.resources.models
+    model = models.named(run.context.asked_model or intent.model)
+    if meant := documents_meant(state, plan, run.context, may_call=takes_tools(model, run)):
         names = [state.shelf[path].blob_name for path in meant]
         retriever, plan = "document_chat", plan.model_copy(update={"documents": names})
-    intent, models = intents_of(run.context.settings)[name], run.resources.models
-    model = models.named(run.context.asked_model or intent.model).name
-    route = Route(intent=name, model=model, retriever=retriever, max_output_tokens=intent.max_output_tokens)
+    cap = intent.max_output_tokens
+    route = Route(intent=name, model=model.name, retriever=retriever, max_output_tokens=cap)
     run.emit(route)
     if state.scope is not None:
         scope = state.scope

@@ -10,7 +10,7 @@ from orc.events import Tool, whole_text
 from orc.graphs.models import ConversationState, PageReference, Run, ToolResult, Update
 from orc.graphs.prompts import history_in_prompt
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, failed_step, look_up, request_from
-from orc.graphs.utils import available_tools, writer_of
+from orc.graphs.utils import available_tools, takes_tools, writer_of
 from orc.lookups import LookupStep
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
@@ -126,7 +126,9 @@ async def make_lookups(state: ConversationState, run: Run) -> Update:
         more = LookupStep(tool="", reason_code="more_requested")
         steps = [*state.lookup_steps, more, *outcome.steps]
         return {"lookups": outcome.lookups, "lookup_steps": steps, "plan": outcome.plan or state.plan}
-    request = request_from(state, may_choose=run.context.budget.calls_left > 1)
+    # The last model call of a turn is for the answer.
+    may_call = takes_tools(writer_of(state, run)[0], run) and run.context.budget.calls_left > 1
+    request = request_from(state, may_choose=may_call)
     outcome = await look_up(request, run, names)
     plan = outcome.plan or state.plan
     if outcome.lookups and (request.summaries_first or outcome.lost):
@@ -139,7 +141,7 @@ async def make_lookups(state: ConversationState, run: Run) -> Update:
             "plan": plan,
         }
     # A model that reads documents could pass their content on to a search engine: the writer may search the
-    # web only if the plan or a fallback did. The last model call of a turn is for the answer.
+    # web only if the plan or a fallback did.
     web = request.web or any(lookup.name == WEB_SEARCH for lookup in outcome.lookups)
     has_passages = any(step.hits for step in outcome.steps)
     callable_tools = [
@@ -149,8 +151,6 @@ async def make_lookups(state: ConversationState, run: Run) -> Update:
         and (not has_passages or tool.name in LOOKS_FURTHER or not tool.only_reads)
     ]
     covers_contexts = state.scope is not None and bool(state.scope.places)
-    takes_tools = writer_of(state, run)[0].abilities.takes_tools and run.context.settings.max_tool_rounds > 0
-    may_call = takes_tools and run.context.budget.calls_left > 1
     definitions = function_definitions(callable_tools, with_contexts=covers_contexts) if may_call else []
     return {
         "lookups": outcome.lookups,

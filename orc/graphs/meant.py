@@ -1,4 +1,4 @@
-"""The documents that a question is about: those that it names, or the few that it compares."""
+"""The documents that a question is about: named ones, or the few that it compares or asks about as such."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,7 @@ from orc_core.models import Document, DocumentStatus
 from orc_core.search.mentions import compares
 from orc_core.text.file_names import comparable, without_names
 from orc_core.text.terms import in_language_of
+from orc_core.text.wording import has_subject
 
 MOST_NAMED = 50
 """Documents that one question may name."""
@@ -23,10 +24,13 @@ _LIMITED = {
 _QUOTED = {"en": "“{}”", "de": "„{}“", "fr": "« {} »", "es": "«{}»"}
 
 
-def documents_meant(state: ConversationState, plan: Plan, context: RunContext) -> list[str]:
+def documents_meant(
+    state: ConversationState, plan: Plan, context: RunContext, *, may_call: bool
+) -> list[str]:
     """The documents, by name or path, that are read as if the request had named them; none if any may be.
 
-    The question of the plan counts if it names all that the user's own words name: it is complete.
+    The question of the plan counts if it names all that the user's own words name: it is complete. A model
+    that `may_call` tools can read documents that are asked about as such by itself.
     """
     if state.blob_names or DOCUMENT_CHAT in context.tools_off or plan.names_web or not plan.looks_up:
         return []
@@ -35,7 +39,8 @@ def documents_meant(state: ConversationState, plan: Plan, context: RunContext) -
     shelf = {path: each for path, each in state.shelf.items() if each.status is not DocumentStatus.FAILED}
     asked, complete = (_named(text, shelf) for text in (state.question, plan.rewritten_query))
     named = complete if set(asked) <= set(complete) else asked
-    if not named and len(shelf) > 1 and compares(f"{state.question}\n{plan.rewritten_query}"):
+    as_such = not (may_call or plan.decided_by == "fallback" or has_subject(plan.rewritten_query))
+    if not named and (as_such or (len(shelf) > 1 and compares(f"{state.question}\n{plan.rewritten_query}"))):
         # Few are read, or read through, each; many are searched.
         named = list(shelf) if len(shelf) <= context.settings.max_documents_per_request else []
     return named[:MOST_NAMED]

@@ -22,6 +22,11 @@ def writer_of(state: ConversationState, run: Run) -> tuple[ChatModel, int | None
     return run.resources.models.named(state.route.model), state.route.max_output_tokens
 
 
+def takes_tools(model: ChatModel, run: Run) -> bool:
+    """Whether a model of this turn can be offered tools: it takes them, and its window has space for them."""
+    return model.abilities.takes_tools and run.context.settings.max_tool_rounds > 0
+
+
 async def available_tools(run: Run) -> list[ToolSchema]:
     """The tools of the server that this turn may call; DependencyDown if it does not answer.
 
