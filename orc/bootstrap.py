@@ -275,8 +275,11 @@ def _build_memory(
 def load_prompts() -> Prompts:
     """The prompts that ship with the code."""
     plan, answer, revise = ((_PROMPTS / f"{name}.md").read_text() for name in ("plan", "answer", "revise"))
-    parts = dict(part.strip().split("\n", 1) for part in re.split(r"^# ", answer, flags=re.M) if part)
-    return Prompts(plan, parts | read_answer_rules()._asdict(), revise)
+    plans, parts = (
+        dict(part.strip().split("\n", 1) for part in re.split(r"^# ", text, flags=re.M) if part)
+        for text in (plan, answer)
+    )
+    return Prompts(plans, parts | read_answer_rules()._asdict(), revise)
 
 
 def build_offline_model(counter: TokenCounter) -> OfflineModel:

@@ -92,9 +92,16 @@ class TurnSettings(HistorySettings, WindowSettings):
     max_tool_rounds: int = Field(
         default=4, ge=1, description="how often the model may ask for tools in one turn"
     )
-    planner_tokens: int = Field(default=3000, ge=0, description="tokens of the prompt that plans a turn")
+    planner_tokens: int = Field(
+        default=3000,
+        ge=0,
+        description="tokens of the prompt that plans a turn; 1000 if the model runs on this machine",
+    )
     planner_seconds: float = Field(
-        default=15.0, gt=0, description="time limit of the planner model; rules plan the turn after that"
+        default=15.0,
+        gt=0,
+        description="time limit of the planner model; rules plan the turn after that; 60 if the model runs on"
+        " this machine",
     )
     retrieval_tokens: int = Field(
         default=6000, ge=0, description="tokens of retrieved text in the prompt for the answer"

@@ -151,9 +151,12 @@ class ConversationState(BaseModel):
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompt texts, with named slots. `answer` has the parts of which those of answers are made."""
+    """The prompt texts, with named slots. `answer` has the parts of which those of answers are made.
 
-    plan: str
+    `plan` is `full`, or `short` for models on this machine.
+    """
+
+    plan: Mapping[str, str]
     answer: Mapping[str, str]
     revise: str
 

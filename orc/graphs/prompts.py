@@ -19,7 +19,7 @@ MALFORMED = "The arguments were not valid JSON."
 MALFORMED_TOKENS = 20
 INSTRUCTIONS, INSTRUCTIONS_AND_TOOLS = 1200, 3000
 """Tokens reserved for the instructions, alone and with the definitions of tools."""
-LEAST_WINDOW_FOR_TOOLS = 8000
+LEAST_WINDOW_FOR_TOOLS = 16_000
 """In a smaller window definitions of tools would take the space of the passages."""
 LEAST = 200
 MAX_BYTES_PER_CHARACTER = 4
@@ -96,8 +96,14 @@ def _as_quoted(result: ToolResult, *, may_call: bool) -> str:
 
 
 def history_in_prompt(state: ConversationState, run: Run) -> list[ChatMessage]:
-    """The messages of the history that the prompt of an answer contains."""
-    return newest_messages(state.history, run.context.settings.history_tokens, run.resources.counter)
+    """The messages of the history that the prompt of an answer contains.
+
+    If nothing is looked up, they have the space of the sources too: they are what is answered from.
+    """
+    settings = run.context.settings
+    is_talk = state.plan is not None and not state.plan.looks_up
+    tokens = settings.history_tokens + settings.retrieval_tokens * is_talk
+    return newest_messages(state.history, tokens, run.resources.counter)
 
 
 def newest_messages(history: Sequence[ChatMessage], tokens: int, counter: TokenCounter) -> list[ChatMessage]:

@@ -14,6 +14,8 @@ from orc.conversations.models import ChatMessage
 from orc.events import Plan
 from orc.graphs.models import ConversationState, Run
 from orc.graphs.plan_rules import (
+    CONVERSATIONAL,
+    FACTUAL,
     AvailableSources,
     Decision,
     default_steps,
@@ -30,7 +32,7 @@ from orc.memory.client_history import cleaned
 from orc.memory.models import Memory, Recalled
 from orc.memory.recall import remembered
 from orc.settings import TurnSettings
-from orc.tools.ports import FINDS_DOCUMENTS, WEB_SEARCH
+from orc.tools.ports import FINDS_DOCUMENTS, SEARCH, WEB_SEARCH
 from orc_core.errors import DependencyDown, OrcError
 from orc_core.llm.errors import ModelOutputInvalid
 from orc_core.llm.messages import QuestionMessage, memory_message
@@ -42,7 +44,7 @@ from orc_core.llm.tokens import (
     tools_tokens,
 )
 from orc_core.markdown.brackets import visible_name
-from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
+from orc_core.mcp_contract import MAX_QUERY_CHARACTERS, MAX_QUESTION_CHARACTERS
 from orc_core.text.terms import detect_language, words
 
 logger = logging.getLogger(__name__)
@@ -63,12 +65,17 @@ MAX_ADDED_CHARACTERS = 1000
 """A rewritten question may be this much longer than the original; a longer text is no question."""
 
 
-class TurnPlan(BaseModel):
-    """How one turn of a conversation is answered."""
+class ShortPlan(BaseModel):
+    """The kind of the last message of a conversation, and what is looked up for it."""
 
     # Lenient, because code that checks the plan can say what is wrong with it.
     intent: str
     question: str = Field(description="the last question, understandable without the conversation")
+
+
+class TurnPlan(ShortPlan):
+    """How one turn of a conversation is answered."""
+
     steps: list[str] = Field(
         default=[],
         description="in order; none: as usual for the intent",
@@ -109,7 +116,11 @@ async def decide(state: ConversationState, run: Run) -> Decision:
     sources, missing = await _available_sources(state, run)
     language = await _language_of_documents(state, run)
     decision = plan_by_rules(state, sources, run.context.settings, language)
-    decision = decision or await _plan_by_model(state, sources, language, run)
+    is_guess = decision is not None and decision.retriever in ("search", "summaries")
+    if decision is None or (
+        is_guess and _form(sources, run) is ShortPlan and not await _is_found(state, run)
+    ):
+        decision = await _plan_by_model(state, sources, language, run)
     if missing is None:
         return decision
     why = " ".join(filter(None, (decision.plan.fallback, missing)))
@@ -128,6 +139,26 @@ async def _language_of_documents(state: ConversationState, run: Run) -> str | No
     except OrcError:
         return None
     return detect_language(spelled) if len(spelled) >= LEAST_WORDS else None
+
+
+def _form(sources: AvailableSources, run: Run) -> type[ShortPlan]:
+    """A short plan from a model on this machine, which is slow and often small, if only documents exist."""
+    is_short = run.resources.models.planner.is_local and sources.documents and not sources.web
+    return ShortPlan if is_short else TurnPlan
+
+
+async def _is_found(state: ConversationState, run: Run) -> bool:
+    """Whether a document has words of the message, or may have them because the search has failed.
+
+    Talk within a conversation has some of them too: there the search has to reach its threshold.
+    """
+    try:
+        query = {"query": state.question[:MAX_QUERY_CHARACTERS], "top_k": 1}
+        content = await run.resources.tools.call(SEARCH, query, run.context.scope_token)
+    except OrcError:
+        return True
+    is_enough = any(step["threshold"] is not None and step["hits"] for step in content["steps"])
+    return is_enough if state.history else bool(content["passages"])
 
 
 async def _available_sources(state: ConversationState, run: Run) -> tuple[AvailableSources, str | None]:
@@ -153,9 +184,15 @@ async def _plan_by_model(
         )
     intents, seconds = intents_of(run.context.settings), run.context.settings.planner_seconds
     try:
-        prompt, schema = planning_prompt(state, sources, intents, run, language), plan_schema(tuple(intents))
+        prompt = planning_prompt(state, sources, intents, run, language)
+        planner, schema = run.resources.models.planner, plan_schema(tuple(intents), _form(sources, run))
         async with asyncio.timeout(seconds):
-            planned = await run.resources.models.planner.structured(prompt, schema, budget=run.context.budget)
+            planned = await planner.structured(prompt, schema, budget=run.context.budget)
+        if not isinstance(planned, TurnPlan):
+            planned = TurnPlan(**planned.model_dump(), confidence=1)
+            if planned.intent == CONVERSATIONAL and await _is_found(state, run):
+                # A small model takes questions for talk, and would answer them from nowhere.
+                planned.intent = FACTUAL
         return decision_from(planned, state, sources, run.context.settings)
     except TimeoutError:
         problem = f"The planner took more than {seconds:g} s."
@@ -170,10 +207,10 @@ async def _plan_by_model(
 
 
 @lru_cache(maxsize=CACHED_SCHEMAS)
-def plan_schema(intents: tuple[str, ...]) -> type[TurnPlan]:
+def plan_schema(intents: tuple[str, ...], form: type[ShortPlan] = TurnPlan) -> type[ShortPlan]:
     """The structured output with the names of the intents; cached, so it is always the same class."""
     intent = Field(description="the intent of the question", json_schema_extra={"enum": list(intents)})
-    return create_model("TurnPlan", __base__=TurnPlan, __doc__=TurnPlan.__doc__, intent=(str, intent))
+    return create_model(form.__name__, __base__=form, __doc__=form.__doc__, intent=(str, intent))
 
 
 def planning_prompt(
@@ -187,9 +224,10 @@ def planning_prompt(
 
     The newest messages have priority; memory gets at most half of the budget.
     """
-    schema, counter = plan_schema(tuple(intents)), run.resources.counter
+    form, counter = _form(sources, run), run.resources.counter
+    schema, is_short = plan_schema(tuple(intents), form), form is ShortPlan
     names = {"the documents of this conversation": sources.documents, "the web": sources.web}
-    instructions = run.resources.prompts.plan.format(
+    instructions = f"{run.resources.prompts.plan['short' if is_short else 'full']}\n".format(
         sources=" and ".join(name for name, available in names.items() if available) or "nothing",
         intents="\n".join(
             f"- {name}: {' '.join(each.description.split())}" for name, each in intents.items()
@@ -202,7 +240,7 @@ def planning_prompt(
     def asked(known: str, said: Sequence[str]) -> list[BaseMessage]:
         transcript = "\n".join(["Conversation so far:", *said, "", ""]) if said else ""
         question = PlanMessage(
-            content=f"{transcript}Last question: {state.question}",
+            content=f"{transcript}Last {'message' if is_short else 'question'}: {state.question}",
             question=state.question,
             earlier=tuple(line.removeprefix(USER) for line in said if line.startswith(USER)),
             documents=sources.documents,
@@ -229,7 +267,7 @@ def _shown_documents(state: ConversationState, language: str | None) -> str:
     return f"Documents, by name: {names}{known}\n" if names else ""
 
 
-def prompt_tokens(messages: Sequence[BaseMessage], schema: type[TurnPlan], counter: TokenCounter) -> int:
+def prompt_tokens(messages: Sequence[BaseMessage], schema: type[BaseModel], counter: TokenCounter) -> int:
     """Tokens of the prompt including its schema."""
     contents = sum(message_tokens(message, counter) for message in messages)
     return BEFORE_THE_REPLY + tools_tokens([_definition(schema)], counter) + contents

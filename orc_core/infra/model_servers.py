@@ -10,6 +10,8 @@ LOCAL_DEFAULTS = {
     "model_timeout_seconds": 300.0,
     "turn_deadline_seconds": 900.0,
     "tool_timeout_seconds": 600.0,
+    "planner_seconds": 60.0,
+    "planner_tokens": 1000,
 }
 """Defaults of settings if the model runs on this machine, where it may read a prompt for minutes."""
 TEMPERATURE = 0.2

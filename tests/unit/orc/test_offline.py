@@ -1,12 +1,10 @@
 """The structured outputs of a turn, filled without a model."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from langchain_core.messages import HumanMessage
 
-import orc
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import Turn
 from orc.bootstrap import build_offline_model, load_prompts
@@ -26,7 +24,7 @@ def model() -> ChatModel:
 
 async def plan(model: ChatModel, wording: str, question: str) -> TurnPlan:
     turn = Turn(FakeTools())
-    prompts = replace(load_prompts(), plan=wording)
+    prompts = replace(load_prompts(), plan={"full": wording})
     history = [
         ChatMessage(role="user", content="What is the fee of the club?"),
         ChatMessage(role="assistant", content="It is 10."),
@@ -48,7 +46,7 @@ async def plan(model: ChatModel, wording: str, question: str) -> TurnPlan:
 async def test_the_wording_of_the_plan_prompt_does_not_change_an_offline_plan(
     question: str, model: ChatModel
 ) -> None:
-    shipped = (Path(orc.__file__).parent / "prompts" / "plan.md").read_text()
+    shipped = load_prompts().plan["full"]
     reworded = "Plane einen Schritt. {intents} {most} Es gibt: {sources}. Available sources: nothing\n"
     assert await plan(model, reworded, question) == await plan(model, shipped, question)
 

@@ -112,7 +112,7 @@ async def test_a_conversation_without_documents_just_talks_with_its_history() ->
 
 
 async def test_the_newest_turns_that_fit_are_in_the_prompt_and_counted_in_the_event() -> None:
-    turn = Turn(FakeTools(), says("It is 10."), history_tokens=25)
+    turn = Turn(FakeTools(), says("It is 10."), history_tokens=25, retrieval_tokens=0)
     await turn.run(history=SIX_TURNS)
     [context] = turn.of(Context)
     assert context.history_turns == 2

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.utils import convert_to_openai_messages
+from pydantic import SecretStr
 
 from devkit.doubles.openai_window import Window
 from devkit.fakes import WordCounter
@@ -17,7 +18,7 @@ from orc.graphs.prompts import (
     LEAST_WINDOW_FOR_TOOLS,
     shrink_to_window,
 )
-from orc.settings import TurnSettings
+from orc.settings import Settings, TurnSettings
 from orc_core.llm.messages import MemoryMessage
 from orc_core.llm.model_catalog import REPLY
 from orc_core.llm.tokens import TokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
@@ -113,12 +114,17 @@ def test_large_budgets_are_limited_by_a_large_window_too(name: str) -> None:
 
 def test_a_budget_of_zero_stays_zero() -> None:
     policy = TurnSettings(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
-    assert shrink_to_window(policy, 8000, "word " * 9000, WordCounter()) == policy
+    assert shrink_to_window(policy, LEAST_WINDOW_FOR_TOOLS, "word " * 18_000, WordCounter()) == policy
 
 
 def test_budgets_shrink_in_proportion() -> None:
     free = 5400
-    policy = shrink_to_window(
-        TurnSettings(), free + INSTRUCTIONS_AND_TOOLS + REPLY + 1, "word", WordCounter()
-    )
+    policy = shrink_to_window(TurnSettings(), free + INSTRUCTIONS + REPLY + 1, "word", WordCounter())
     assert (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens) == (2000, 400, 3000)
+
+
+def test_a_model_on_this_machine_plans_from_a_short_prompt_and_has_the_time() -> None:
+    local = Settings(model="ollama:llama3.2")
+    assert (local.planner_tokens, local.planner_seconds) == (1000, 60)
+    assert Settings(model="ollama:llama3.2", planner_tokens=9).planner_tokens == 9
+    assert Settings(model="openai:gpt-5.1", openai_api_key=SecretStr("k")).planner_tokens == 3000

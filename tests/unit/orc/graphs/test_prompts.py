@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 from devkit.fakes import FakeTools, WordCounter
 from devkit.graph_turns import HISTORY, Turn
 from orc.conversations.models import ChatMessage
+from orc.events import Plan
 from orc.graphs.models import ConversationState, ToolResult
 from orc.graphs.prompts import newest_messages, sources_prompt
 from orc.memory.models import Recalled, SummaryPoint
@@ -62,6 +63,19 @@ def test_memory_is_quoted_in_a_separate_message_and_never_instructs() -> None:
     assert known.text.count("</remembered>") == 1
     assert known.text.endswith("</remembered>")
     assert "<remembered>" in system.text
+
+
+def test_what_is_answered_from_the_conversation_has_the_space_of_the_sources() -> None:
+    turn = Turn(FakeTools(), history_tokens=20, retrieval_tokens=30)
+    given = ConversationState(question="What did I ask first?", conversation_id="c", history=said(*[5] * 12))
+
+    def shown(*steps: str) -> list[str]:
+        plan = Plan(rewritten_query="q", steps=list(steps), confidence=1)
+        prompt = sources_prompt(given.model_copy(update={"plan": plan}), turn.uses, [], [])
+        return [message.text.split()[0] for message in prompt[1:-1]]
+
+    assert shown("answer") == [f"w{number}" for number in range(2, 12)]
+    assert shown("retrieve", "answer") == [f"w{number}" for number in range(8, 12)]
 
 
 SOURCE = Source(

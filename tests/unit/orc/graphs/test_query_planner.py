@@ -1,6 +1,8 @@
 """plan_query: what rules decide, what one model call decides, and the fallback if it fails."""
 
 import asyncio
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +14,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from devkit.doubles.openai_talk import example as filled_in
 from devkit.fakes import FakeTools, Script, WordCounter, models_of, scripted
-from devkit.graph_turns import HISTORY, LIST_TOOL, SEARCH_TOOL, Turn, document_chat_result, ref, says
+from devkit.graph_turns import HISTORY, LIST_TOOL, SEARCH_TOOL, Turn, document_chat_result, passage, ref, says
 from orc.bootstrap import build_offline_model
 from orc.conversations.models import ChatMessage
 from orc.events import Plan, Route
@@ -20,7 +22,7 @@ from orc.graphs.graph import plan_query
 from orc.graphs.models import ConversationState
 from orc.graphs.plan_rules import BUILT_IN, AvailableSources, intents_of
 from orc.graphs.prompts import sources_prompt
-from orc.graphs.query_planner import REMEMBERED, plan_schema, planning_prompt, prompt_tokens
+from orc.graphs.query_planner import REMEMBERED, TurnPlan, plan_schema, planning_prompt, prompt_tokens
 from orc.memory.models import Memory, Note, NoteKind, Recalled, SummaryPoint
 from orc.settings import TurnSettings
 from orc.tools.ports import ToolSchema
@@ -585,6 +587,7 @@ async def test_the_schema_names_the_intents_and_is_cached() -> None:
     assert sample == {"intent": "factual_lookup", "question": "Why?", "steps": [], "confidence": 0}
     model, script = scripted(says('{"intent": "legal", "question": "Why?", "confidence": 1}'))
     filled = await model.structured(prompt("Why?", [], 3000), plan_schema(names), budget=CallBudget(1))
+    assert isinstance(filled, TurnPlan)
     assert (filled.intent, filled.steps) == ("legal", [])
     assert script.calls[0][1]["tools"][0]["function"]["name"] == "TurnPlan"
 
@@ -627,3 +630,63 @@ async def test_a_question_about_the_conversation_is_answered_from_its_record() -
     assert update["recalled"].summary == [first]
     shown = sources_prompt(given.model_copy(update=update), turn.uses, [], [])
     assert "How long is the notice?" in "\n".join(message.text for message in shown)
+
+
+def local_turn(
+    plan: dict[str, Any], found: Sequence[str] = (), *, threshold: float | None = 0.5, web: bool = False
+) -> Turn:
+    """A turn whose model runs on this machine, and plans so. These messages are in the documents."""
+
+    def search(arguments: dict[str, Any]) -> dict[str, Any]:
+        hits = [passage("secret-id", 5, "The fee is 10.")] * (arguments["query"] in found)
+        return {"passages": hits, "steps": [{"threshold": threshold, "hits": len(hits)}]}
+
+    turn = turn_with(says(json.dumps(plan)), web=web)
+    turn.tools.results["semantic_search"] = search
+    turn.change(models=models_of(ChatModel(turn.model, WordCounter(), name="local", is_local=True)))
+    return turn
+
+
+THANKS = "Grazie mille"
+
+
+@pytest.mark.parametrize("past", [{}, PAST], ids=["first", "later"])
+@pytest.mark.parametrize(
+    ("intent", "retriever", "steps"),
+    [("factual_lookup", "search", ["retrieve", "answer"]), ("conversational", "none", ["answer"])],
+)
+async def test_a_model_on_this_machine_only_says_what_kind_of_message_it_is(
+    intent: str, retriever: str, steps: list[str], past: State
+) -> None:
+    turn = local_turn({"intent": intent, "question": "Thanks a lot"})
+    route, plan = await planned(turn, THANKS, **DOCUMENTS, **past)
+    assert (route.retriever, plan.steps, plan.decided_by) == (retriever, steps, "model")
+    [(messages, asked)] = turn.model.calls
+    assert messages[-1].text.endswith(f"Last message: {THANKS}")
+    fields = asked["tools"][0]["function"]["parameters"]["properties"]
+    assert list(fields) == ["intent", "question"]
+
+
+async def test_what_a_search_finds_is_no_talk_whatever_a_small_model_says() -> None:
+    plan = {"intent": "conversational", "question": "And the fee?"}
+    _, first = await planned(turn := local_turn(plan, ["And the fee?"]), **DOCUMENTS)
+    assert (first.steps, first.decided_by, turn.model.calls) == (["retrieve", "answer"], "rules", [])
+    _, later = await planned(local_turn(plan, ["And the fee?"]), **DOCUMENTS, **PAST)
+    assert (later.steps, later.decided_by) == (["retrieve", "answer"], "model")
+    for past, steps in ((State(), ["retrieve", "answer"]), (PAST, ["answer"])):
+        barely = local_turn(plan, ["And the fee?"], threshold=None)
+        assert (await planned(barely, **DOCUMENTS, **past))[1].steps == steps
+    (lost := local_turn(plan)).tools.results["semantic_search"] = DependencyDown("down", dependency="search")
+    assert (await planned(lost, **DOCUMENTS, **PAST))[1].steps == ["retrieve", "answer"]
+
+
+async def test_a_model_on_this_machine_plans_in_full_if_there_is_the_web() -> None:
+    said = {"intent": "faq", "question": "What is the fee?", "steps": ["both"], "confidence": 1}
+    _, plan = await planned(local_turn(said, web=True), **DOCUMENTS, **PAST)
+    assert plan.steps == ["both", "answer"]
+
+
+async def test_a_first_question_about_documents_as_such_is_not_planned_on_this_machine() -> None:
+    turn = local_turn({"intent": "conversational", "question": "x"})
+    _, plan = await planned(turn, "What is this about?", **DOCUMENTS)
+    assert (plan.decided_by, turn.model.calls) == ("rules", [])
