@@ -234,8 +234,9 @@ class Page:
         self._held_method = method
         await self._call("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"}])
         yield
-        self._held_method = ""
+        # In this order: a request that is seen in between would be refused.
         await self._call("Fetch.disable")
+        self._held_method = ""
 
     async def call(self, method: str, **params: Any) -> Any:
         """Anything else of the protocol."""
