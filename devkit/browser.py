@@ -57,6 +57,8 @@ _KEYS = {
 _WRITE = {"Enter": "\r", " ": " ", "+": "+"}
 _FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
 SECONDS = 60.0
+LET_GO = "none"
+"""The method of no request: what comes while held responses are let go is let through."""
 _LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
 _UNTIL = """
 new Promise((resolve) => {
@@ -133,6 +135,7 @@ class Page:
     _loads: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
     _reply: dict[str, Any] = field(default_factory=dict)
     _held_method: str = ""
+    _held: list[str] = field(default_factory=list)
     _replying: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def begin(self) -> None:
@@ -234,7 +237,11 @@ class Page:
         self._held_method = method
         await self._call("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"}])
         yield
-        # In this order: a request that is seen in between would be refused.
+        # Each by itself: the browser may forget what it holds once it is to hold no more.
+        self._held_method = LET_GO
+        while self._held:
+            with suppress(AssertionError):  # the page has given it up
+                await self._call("Fetch.continueRequest", requestId=self._held.pop())
         await self._call("Fetch.disable")
         self._held_method = ""
 
@@ -259,7 +266,9 @@ class Page:
     def _note(self, method: str, reply: dict[str, Any]) -> None:
         if method == "Page.lifecycleEvent" and reply["name"] == "load":
             self._loads[reply["loaderId"]].set()
-        elif method == "Fetch.requestPaused" and self._held_method != reply["request"]["method"]:
+        elif method == "Fetch.requestPaused" and self._held_method == reply["request"]["method"]:
+            self._held.append(reply["requestId"])
+        elif method == "Fetch.requestPaused":
             task = asyncio.create_task(self._answer(reply["requestId"]))
             self._replying.add(task)
             task.add_done_callback(self._replying.discard)
