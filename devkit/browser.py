@@ -225,6 +225,7 @@ class Page:
         sent = [{"name": name.replace("_", "-"), "value": value} for name, value in headers.items()]
         content = base64.b64encode(body.encode()).decode()
         self._reply = {"responseCode": status, "responseHeaders": sent, "body": content} if status else {}
+        self._held_method = ""
         await self._call("Fetch.enable", patterns=[{"urlPattern": pattern}])
 
     async def answer_no_more(self) -> None:
@@ -237,13 +238,12 @@ class Page:
         self._held_method = method
         await self._call("Fetch.enable", patterns=[{"urlPattern": pattern, "requestStage": "Response"}])
         yield
-        # Each by itself: the browser may forget what it holds once it is to hold no more.
+        # Later responses still stop here and go on: once a browser is to stop none, it may forget one that
+        # just stopped.
         self._held_method = LET_GO
         while self._held:
             with suppress(AssertionError):  # the page has given it up
                 await self._call("Fetch.continueRequest", requestId=self._held.pop())
-        await self._call("Fetch.disable")
-        self._held_method = ""
 
     async def call(self, method: str, **params: Any) -> Any:
         """Anything else of the protocol."""

@@ -20,7 +20,11 @@ echo "uv $@"
 
 def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = ["make", "--no-print-directory", *arguments]
-    settings = {**os.environ, **environment}
+    # The variables of a `make test PYTHON=...` that runs this would count for this make too.
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES")
+    }
+    settings = inherited | environment
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=settings)
 
 
