@@ -12,7 +12,7 @@ from resilience.history_check import Asked, Conversation, Json, examine
 from resilience.proxied_system import Arena, arena
 from resilience.report import FAILED, PASSED, Advance, Check, Verdict, conclude, wide_console
 
-SMALL = Plan(conversations=3, turns=4, seeds=1, instances=1, patience_seconds=30)
+SMALL = Plan(conversations=3, turns=4, seeds=1, instances=1, patience_seconds=120)
 IMPATIENT = replace(SMALL, patience_seconds=4)
 
 

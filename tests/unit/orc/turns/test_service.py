@@ -203,7 +203,7 @@ DOWN = DependencyDown("The database cannot be used.", dependency="store")
 
 async def test_a_stored_answer_is_never_reported_as_a_failure(log: Log, tools: SlowTools) -> None:
     log.confirmation_error = DOWN
-    done = await ending(await turn_service(log, tools, commit_seconds=0.1).start(asking("a.pdf"), CALLER))
+    done = await ending(await turn_service(log, tools, commit_seconds=1).start(asking("a.pdf"), CALLER))
     assert isinstance(done, Done)
     [turn] = await log.turns(OWNER)
     assert turn.result == done.data()
@@ -213,7 +213,7 @@ async def test_a_returning_reader_gets_the_stored_answer_instead_of_the_reported
     log: Log, tools: SlowTools
 ) -> None:
     log.confirmation_error = log.fail_error = DOWN
-    here = turn_service(log, tools, commit_seconds=0.1)
+    here = turn_service(log, tools, commit_seconds=1)
     assert isinstance(await ending(await here.start(asking("a.pdf"), CALLER)), Failed)
     [turn] = await log.turns(OWNER)
     again = await here.events_of(OWNER, turn.turn_id, CALLER, after=0, trace_id="trace")
