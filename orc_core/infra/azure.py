@@ -12,7 +12,8 @@ from orc_core.errors import DependencyDown, OrcError
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
 
-RETRYABLE_STATUS = frozenset({408, 410, 429, 449, 500, 502, 503, 504})
+TOO_MANY_REQUESTS = 429
+RETRYABLE_STATUS = frozenset({408, 410, TOO_MANY_REQUESTS, 449, 500, 502, 503, 504})
 """After these statuses the same request may work."""
 
 
@@ -60,6 +61,8 @@ def _translate(dependency: str, name: str, exc: Exception) -> OrcError | None:
         return misconfigured(f"{name} refused our identity: {advice}")
     if isinstance(exc, HttpResponseError) and not brief:
         return misconfigured(f"{name} refused a request with status {status}.", code="dependency_refused")
+    if status == TOO_MANY_REQUESTS:
+        return down(f"{name} is handling too many requests. Try again shortly.", code="dependency_busy")
     if isinstance(exc, AzureError | ClientError):
         return down(f"{name} does not answer. Try again shortly.")
     if isinstance(exc, TimeoutError | ConnectionError):
