@@ -4,7 +4,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 
-from opentelemetry.sdk.metrics.export import Histogram, InMemoryMetricReader, Sum
+from opentelemetry.sdk.metrics.export import (
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    InMemoryMetricReader,
+    NumberDataPoint,
+    Sum,
+)
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 
@@ -45,17 +52,24 @@ class Recorded(SpanExporter):
     def counted(self, metric: str, **attributes: str) -> int:
         """How often a metric was recorded with these attributes, dots written as `__`."""
         wanted = {(name.replace("__", "."), value) for name, value in attributes.items()}
+        found = [point for point in self._points(metric) if wanted <= set((point.attributes or {}).items())]
+        return sum(int(getattr(point, "count", 0) or getattr(point, "value", 0)) for point in found)
+
+    def latest(self, metric: str) -> float:
+        """The value that a gauge was last set to."""
+        [point] = self._points(metric)
+        return float(getattr(point, "value", "nan"))
+
+    def _points(self, metric: str) -> list[NumberDataPoint | HistogramDataPoint]:
         data = self.reader.get_metrics_data()
-        found = [
+        return [
             point
             for resource in (data.resource_metrics if data else [])
             for scope in resource.scope_metrics
             for each in scope.metrics
-            if each.name == metric and isinstance(each.data, Histogram | Sum)
+            if each.name == metric and isinstance(each.data, Histogram | Sum | Gauge)
             for point in each.data.data_points
-            if wanted <= set((point.attributes or {}).items())
         ]
-        return sum(int(getattr(point, "count", 0) or getattr(point, "value", 0)) for point in found)
 
 
 @contextmanager

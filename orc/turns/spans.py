@@ -4,12 +4,12 @@ import time
 from collections.abc import Awaitable, Iterator
 
 from opentelemetry import metrics
-from opentelemetry.trace import Span, StatusCode
+from opentelemetry.trace import Span
 
 from orc.conversations.models import Turn
 from orc.events import Done, Event, Failed, Stopped, TurnMetadata
 from orc_core.documents.image_limits import ImageCounts
-from orc_core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_span, within
+from orc_core.infra.telemetry.spans import ERROR_TYPE, SCOPE, begin_span, fail_by_code, within
 
 INTERRUPTED = "interrupted"
 _METER = metrics.get_meter(SCOPE)
@@ -55,8 +55,7 @@ async def observe(begun: Span, answering: Awaitable[Event]) -> Event:
 def _record(begun: Span, ending: Event) -> None:
     match ending:
         case Failed(problem=problem):
-            begun.set_attribute(ERROR_TYPE, problem.code)
-            begun.set_status(StatusCode.ERROR)
+            fail_by_code(begun, problem.code)
         case Done(result=result) | Stopped(result=result):
             begun.set_attributes(dict(_attributes_of(result.metadata)))
             if isinstance(ending, Stopped):

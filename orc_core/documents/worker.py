@@ -6,15 +6,17 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import NamedTuple
 
+from opentelemetry import metrics
 from opentelemetry.trace import SpanKind
 
 from orc_core.documents.ingestion import Ingestion
 from orc_core.documents.stores import Stores
 from orc_core.errors import LeaseLost, NotFound, OrcError, Unavailable
 from orc_core.infra.exhaustion import exhausted
-from orc_core.infra.telemetry.spans import span
+from orc_core.infra.telemetry.spans import SCOPE, span
 from orc_core.models import Job, JobKind, JobProgress
 from orc_core.names import BlobPath
 
@@ -29,6 +31,9 @@ FOR_OTHERS = 1
 SECONDS_BETWEEN_REPORTS = 0.25
 
 log = logging.getLogger(__name__)
+_OLDEST = metrics.get_meter(SCOPE).create_gauge(
+    "orc.documents.oldest", unit="s", description="Age of the oldest document that is not read yet, or 0."
+)
 
 
 class Pace(NamedTuple):
@@ -135,7 +140,11 @@ class Worker:
         return True
 
     async def _queue_unfinished(self) -> None:
-        for document in await self._stores.catalog.unfinished():
+        unfinished = await self._stores.catalog.unfinished()
+        now = datetime.now(UTC)
+        oldest = min((document.created_at for document in unfinished), default=now)
+        _OLDEST.set((now - oldest).total_seconds())
+        for document in unfinished:
             await self._stores.queue.enqueue(document, JobKind.INGEST)
 
     async def _handle(self, job: Job) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +17,7 @@ from devkit.fakes_documents import (
     open_document_side,
     pass_by,
 )
+from devkit.recorded_telemetry import Recorded
 from orc_core.bootstrap import open_documents
 from orc_core.documents.ports import ProviderFiles
 from orc_core.documents.worker import LOCAL, REPAIR_SECONDS, Pace, Worker
@@ -196,6 +198,19 @@ async def test_a_sweep_queues_forgotten_documents_and_sweeps_the_queue(side: Doc
 
     await worker_on(side, SweptQueue(side.database, clock=side.clock), LOCAL).sweep()
     assert seen == [{JobKind.INGEST}]
+
+
+async def test_a_sweep_measures_how_long_the_oldest_document_waits(
+    side: DocumentSide, recorded: Recorded
+) -> None:
+    document = await queued(side, "a.txt")
+    waiting = document.model_copy(update={"created_at": datetime.now(UTC) - timedelta(hours=1)})
+    assert await side.catalog.advance(waiting)
+    await side.worker.sweep()
+    assert recorded.latest("orc.documents.oldest") == pytest.approx(3600, abs=60)
+    await side.worker.drain()
+    await side.worker.sweep()
+    assert recorded.latest("orc.documents.oldest") == 0
 
 
 @pytest.mark.parametrize("error", [DependencyDown("down", dependency="store"), ValueError("unreadable")])

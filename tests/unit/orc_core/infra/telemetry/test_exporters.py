@@ -1,20 +1,16 @@
 """What is exported, to where, and that nothing is set up where nothing is."""
 
-import gzip
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import orc
 import orc_core
+from devkit.doubles.application_insights import ingesting
 from devkit.shared_data import ROOT
 from orc_core.errors import InvalidInput
 from orc_core.infra.settings import CoreSettings
@@ -23,7 +19,6 @@ from orc_core.infra.telemetry.setup import Telemetry
 
 pytestmark = pytest.mark.slow
 
-KEY = "InstrumentationKey=0b1f2f53-1c5e-4f2d-9a55-2f0c1de7a9b4"
 RECORDING = """
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.telemetry.setup import start_telemetry
@@ -84,7 +79,7 @@ def test_azure_receives_what_the_process_ends_with(tmp_path: Path) -> None:
     with ingesting() as (address, received):
         settings = {
             "ORC_TELEMETRY_EXPORTERS": "azure",
-            "APPLICATIONINSIGHTS_CONNECTION_STRING": f"{KEY};IngestionEndpoint={address}",
+            "APPLICATIONINSIGHTS_CONNECTION_STRING": address,
             # Microsoft's usage statistics of its library, which have another destination.
             "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL": "true",
             "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED": "true",
@@ -92,37 +87,6 @@ def test_azure_receives_what_the_process_ends_with(tmp_path: Path) -> None:
         assert "Failed" not in run(RECORDING, tmp_path, **settings).stderr
     [turn] = [item for item in received if item["data"]["baseData"].get("name") == "turn"]
     assert turn["tags"]["ai.cloud.role"] == "orc-tools"
-
-
-@contextmanager
-def ingesting() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """What takes the telemetry of Application Insights, and the items that it was sent."""
-    received: list[dict[str, Any]] = []
-
-    class Track(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            if self.headers.get("content-encoding") == "gzip":
-                body = gzip.decompress(body)
-            items = json.loads(body)
-            received.extend(items)
-            self.send_response(200)
-            self.end_headers()
-            answer = {"itemsReceived": len(items), "itemsAccepted": len(items), "errors": []}
-            self.wfile.write(json.dumps(answer).encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            return None
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Track)
-    serving = threading.Thread(target=server.serve_forever)
-    serving.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/", received
-    finally:
-        server.shutdown()
-        server.server_close()
-        serving.join()
 
 
 def test_azure_needs_a_connection_string() -> None:
