@@ -47,6 +47,40 @@ param maximumInstances int = 40
 @minValue(0)
 param alwaysReadyInstances int = 0
 
+@description('How an update replaces instances of the API: Recreate ends turns under way, RollingUpdate (a preview of Azure) does not.')
+@allowed(['Recreate', 'RollingUpdate'])
+param updateStrategy string = 'Recreate'
+
+@description('Replicas of the tools server at least.')
+@minValue(1)
+param toolsReplicas int = 1
+
+@description('The tier of AI Search. A replica serves more questions, a partition holds more documents.')
+param searchSku string = 'basic'
+param searchReplicas int = 1
+param searchPartitions int = 1
+
+@description('Copies of the documents: Standard_LRS in a building, Standard_ZRS in three, Standard_GRS in two regions.')
+param storageSku string = 'Standard_LRS'
+
+@description('A deleted vault, with the key in it, can then be removed by time only, after 90 days. It cannot be switched off.')
+param purgeProtection bool = false
+
+@description('Which endpoints only a private network reaches: none, those of the stores, models and tools server, or the API too.')
+@allowed(['none', 'services', 'everything'])
+param privateNetwork string = 'none'
+@description('Addresses of that network, at least a /24.')
+param networkAddresses string = '10.90.0.0/24'
+
+@description('Who gets the alerts of docs/operations.md. Empty: there are none.')
+param alertEmail string = ''
+@description('A budget of the resource group, in the currency of the subscription. 0: none.')
+@minValue(0)
+param monthlyBudget int = 0
+@description('The first day of the month in which the budget began; azd keeps it.')
+param budgetStart string = ''
+param firstOfMonth string = utcNow('yyyy-MM-01')
+
 @secure()
 @description('Further settings of both apps: a JSON object of names and texts, in base64.')
 param appSettings string = base64('{}')
@@ -76,6 +110,9 @@ param scopeKey string = '${newGuid()}${newGuid()}'
 
 var tags = { 'azd-env-name': environmentName }
 var token = uniqueString(subscription().id, environmentName, location)
+var isPrivate = privateNetwork != 'none'
+var publicAccess = isPrivate ? 'Disabled' : 'Enabled'
+var start = empty(budgetStart) ? firstOfMonth : budgetStart
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   name: 'rg-${environmentName}'
@@ -98,6 +135,11 @@ module monitoring 'modules/monitoring.bicep' = {
   }
 }
 
+module network 'modules/network.bicep' = if (isPrivate) {
+  scope: group
+  params: { location: location, tags: tags, token: token, addresses: networkAddresses }
+}
+
 module vault 'modules/vault.bicep' = {
   scope: group
   params: {
@@ -107,6 +149,9 @@ module vault 'modules/vault.bicep' = {
     presentVault: presentVault
     scopeKey: scopeKey
     readers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
+    logAnalyticsId: monitoring.outputs.logAnalyticsId
+    publicAccess: publicAccess
+    purgeProtection: purgeProtection
   }
 }
 
@@ -118,6 +163,8 @@ module storage 'modules/storage.bicep' = {
     token: token
     apiPrincipalId: identities.outputs.apiPrincipalId
     toolsPrincipalId: identities.outputs.toolsPrincipalId
+    publicAccess: publicAccess
+    sku: storageSku
     uploadOrigins: empty(uploadOrigins) ? [] : split(uploadOrigins, ',')
   }
 }
@@ -125,6 +172,8 @@ module storage 'modules/storage.bicep' = {
 module cosmos 'modules/cosmos.bicep' = {
   scope: group
   params: {
+    logAnalyticsId: monitoring.outputs.logAnalyticsId
+    publicAccess: publicAccess
     location: location
     tags: tags
     token: token
@@ -136,6 +185,10 @@ module cosmos 'modules/cosmos.bicep' = {
 module search 'modules/search.bicep' = {
   scope: group
   params: {
+    publicAccess: publicAccess
+    sku: searchSku
+    replicas: searchReplicas
+    partitions: searchPartitions
     location: location
     tags: tags
     token: token
@@ -149,6 +202,8 @@ module search 'modules/search.bicep' = {
 module models 'modules/models.bicep' = {
   scope: group
   params: {
+    logAnalyticsId: monitoring.outputs.logAnalyticsId
+    publicAccess: publicAccess
     location: empty(modelLocation) ? location : modelLocation
     tags: tags
     token: token
@@ -161,6 +216,53 @@ module models 'modules/models.bicep' = {
     callers: [identities.outputs.apiPrincipalId, identities.outputs.toolsPrincipalId]
     deployerId: principalId
     deployerType: principalType
+  }
+}
+
+module endpoints 'modules/private-endpoints.bicep' = if (isPrivate) {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    networkId: network!.outputs.id
+    subnetId: network!.outputs.endpointsSubnet
+    services: [
+      { name: 'blobs', id: storage.outputs.id, group: 'blob' }
+      { name: 'queues', id: storage.outputs.id, group: 'queue' }
+      { name: 'host-blobs', id: storage.outputs.hostId, group: 'blob' }
+      { name: 'host-tables', id: storage.outputs.hostId, group: 'table' }
+      { name: 'cosmos', id: cosmos.outputs.id, group: 'Sql' }
+      { name: 'search', id: search.outputs.id, group: 'searchService' }
+      { name: 'models', id: models.outputs.id, group: 'account' }
+      { name: 'vault', id: vault.outputs.id, group: 'vault' }
+    ]
+  }
+}
+
+module entrance 'modules/private-endpoints.bicep' = if (privateNetwork == 'everything') {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    networkId: network!.outputs.id
+    subnetId: network!.outputs.endpointsSubnet
+    services: [{ name: 'api', id: api.outputs.id, group: 'sites' }]
+  }
+}
+
+module alerts 'modules/alerts.bicep' = {
+  scope: group
+  params: {
+    location: location
+    tags: tags
+    token: token
+    logAnalyticsId: monitoring.outputs.logAnalyticsId
+    cosmosId: cosmos.outputs.id
+    email: alertEmail
+    monthlyBudget: monthlyBudget
+    budgetStart: start
   }
 }
 
@@ -198,7 +300,10 @@ module tools 'modules/tools.bicep' = {
     identityId: identities.outputs.toolsId
     identityClientId: identities.outputs.toolsClientId
     identityPrincipalId: identities.outputs.toolsPrincipalId
-    logAnalyticsName: monitoring.outputs.logAnalyticsName
+    logAnalyticsId: monitoring.outputs.logAnalyticsId
+    networkId: isPrivate ? network!.outputs.id : ''
+    subnetId: isPrivate ? network!.outputs.toolsSubnet : ''
+    minimumReplicas: toolsReplicas
     scopeKeyUri: vault.outputs.scopeKeyUri
     settings: shared
     googleSearchKey: googleSearchKey
@@ -206,6 +311,7 @@ module tools 'modules/tools.bicep' = {
     braveSearchKey: braveSearchKey
     image: toolsExist ? present!.outputs.image : ''
   }
+  dependsOn: [endpoints] // it reads the vault when it starts
 }
 
 module api 'modules/api.bicep' = {
@@ -225,6 +331,9 @@ module api 'modules/api.bicep' = {
     concurrencyPerInstance: concurrencyPerInstance
     maximumInstances: maximumInstances
     alwaysReadyInstances: alwaysReadyInstances
+    updateStrategy: updateStrategy
+    publicAccess: privateNetwork == 'everything' ? 'Disabled' : 'Enabled'
+    subnetId: isPrivate ? network!.outputs.apiSubnet : ''
     settings: union(shared, retention, { MCP_SERVER_URL: '${tools.outputs.url}/mcp' })
   }
 }
@@ -241,6 +350,7 @@ output ORC_CHAT_MODEL_VERSION string = chatModelVersion
 output ORC_EMBEDDING_MODEL string = embeddingModel
 output ORC_EMBEDDING_MODEL_VERSION string = embeddingModelVersion
 output MCP_SERVER_URL string = '${tools.outputs.url}/mcp'
+output ORC_BUDGET_START string = monthlyBudget == 0 ? '' : start
 output AZURE_KEY_VAULT_NAME string = vault.outputs.name
 output AZURE_CONTAINER_REGISTRY_ENDPOINT string = tools.outputs.registry
 output API_URL string = api.outputs.url

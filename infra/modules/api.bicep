@@ -13,6 +13,9 @@ param authMode string
 param concurrencyPerInstance int
 param maximumInstances int
 param alwaysReadyInstances int
+param updateStrategy string
+param publicAccess string
+param subnetId string
 @secure()
 param settings object
 
@@ -36,7 +39,7 @@ var ownSettings = {
   ORC_SCOPE_SIGNING_KEY: '@Microsoft.KeyVault(SecretUri=${scopeKeyUri})'
 }
 
-resource plan 'Microsoft.Web/serverfarms@2023-12-01' = {
+resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
   name: 'plan-${token}'
   location: location
   tags: tags
@@ -45,7 +48,7 @@ resource plan 'Microsoft.Web/serverfarms@2023-12-01' = {
   properties: { reserved: true }
 }
 
-resource app 'Microsoft.Web/sites@2023-12-01' = {
+resource app 'Microsoft.Web/sites@2024-11-01' = {
   name: 'func-${token}'
   location: location
   tags: union(tags, { 'azd-service-name': 'api' })
@@ -57,6 +60,8 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
   properties: {
     serverFarmId: plan.id
     httpsOnly: true
+    publicNetworkAccess: publicAccess
+    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
     keyVaultReferenceIdentity: identityId
     functionAppConfig: {
       deployment: {
@@ -70,6 +75,8 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
         }
       }
       runtime: { name: 'python', version: '3.13' }
+      #disable-next-line BCP037 // documented by Microsoft, and not in its definitions yet
+      siteUpdateStrategy: updateStrategy == 'Recreate' ? null : { type: updateStrategy }
       scaleAndConcurrency: {
         instanceMemoryMB: 2048
         maximumInstanceCount: maximumInstances
@@ -77,7 +84,7 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
         triggers: { http: { perInstanceConcurrency: concurrencyPerInstance } }
       }
     }
-    siteConfig: { minTlsVersion: '1.2', http20Enabled: true }
+    siteConfig: { minTlsVersion: '1.2', http20Enabled: true, ftpsState: 'Disabled' }
   }
 
   resource appSettings 'config' = {
@@ -121,5 +128,6 @@ resource app 'Microsoft.Web/sites@2023-12-01' = {
   }
 }
 
+output id string = app.id
 output redirectUri string = 'https://${app.properties.defaultHostName}/.auth/login/aad/callback'
 output url string = 'https://${app.properties.defaultHostName}/api'

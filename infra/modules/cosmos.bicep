@@ -4,6 +4,8 @@ param tags object
 param token string
 param apiPrincipalId string
 param toolsPrincipalId string
+param logAnalyticsId string
+param publicAccess string
 
 var database = 'orc'
 var owner = ['/organization_id', '/user_id', '/conversation_id']
@@ -38,6 +40,7 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-05-15' = {
     disableLocalAuth: true
     disableKeyBasedMetadataWriteAccess: true
     minimalTlsVersion: 'Tls12'
+    publicNetworkAccess: publicAccess
     // A document that one process has just recorded is looked up by the other: within a region that costs reads
     // twice, and no time.
     consistencyPolicy: { defaultConsistencyLevel: 'Strong' }
@@ -68,6 +71,16 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-05-15' = {
   }
 }
 
+// Not the other categories: they have ids of users, and a line for each request.
+resource toLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'logs'
+  scope: account
+  properties: {
+    workspaceId: logAnalyticsId
+    logs: [{ category: 'ControlPlaneRequests', enabled: true }]
+  }
+}
+
 resource grant 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-05-15' = [for each in grants: {
   parent: account
   name: guid(account.id, each.principal, each.scope)
@@ -79,4 +92,5 @@ resource grant 'Microsoft.DocumentDB/databaseAccounts/sqlRoleAssignments@2024-05
   dependsOn: [account::orc::items]
 }]
 
+output id string = account.id
 output endpoint string = account.properties.documentEndpoint

@@ -11,6 +11,8 @@ param embeddingCapacity int
 param callers array
 param deployerId string
 param deployerType string
+param logAnalyticsId string
+param publicAccess string
 
 // Not the lesser `Cognitive Services OpenAI User`: documents are sent, and taken back, through the Files API.
 var openAiContributor = 'a001fd3d-188f-4b5d-821b-7da978bf7442'
@@ -26,6 +28,7 @@ resource account 'Microsoft.CognitiveServices/accounts@2024-10-01' = {
   properties: {
     customSubDomainName: 'oai-${token}'
     disableLocalAuth: true
+    publicNetworkAccess: publicAccess
   }
 }
 
@@ -48,6 +51,15 @@ resource embedding 'Microsoft.CognitiveServices/accounts/deployments@2024-10-01'
   dependsOn: [chat] // the account takes one change at a time
 }
 
+resource toLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+  name: 'logs'
+  scope: account
+  properties: {
+    workspaceId: logAnalyticsId
+    logs: [{ category: 'Audit', enabled: true }]
+  }
+}
+
 resource call 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for caller in callers: {
   name: guid(account.id, caller, openAiContributor)
   scope: account
@@ -68,4 +80,5 @@ resource look 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(
   }
 }
 
+output id string = account.id
 output endpoint string = account.properties.endpoint

@@ -38,5 +38,5 @@ resource publish 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for pub
   }
 }]
 
-output logAnalyticsName string = logs.name
+output logAnalyticsId string = logs.id
 output connectionString string = insights.properties.ConnectionString

@@ -6,6 +6,10 @@ param apiPrincipalId string
 param toolsPrincipalId string
 param deployerId string
 param deployerType string
+param publicAccess string
+param sku string
+param replicas int
+param partitions int
 
 var indexContributor = '8ebe5a00-799e-43f5-93ac-243d3dce84a7'
 var serviceContributor = '7ca78c08-252a-4471-8644-bb5ff32d4ba0'
@@ -22,11 +26,12 @@ resource search 'Microsoft.Search/searchServices@2023-11-01' = {
   name: 'srch-${token}'
   location: location
   tags: tags
-  sku: { name: 'basic' }
+  sku: { name: sku }
   properties: {
-    replicaCount: 1
-    partitionCount: 1
+    replicaCount: replicas
+    partitionCount: partitions
     disableLocalAuth: true
+    publicNetworkAccess: toLower(publicAccess)
     semanticSearch: 'standard'
   }
 }
@@ -41,4 +46,5 @@ resource role 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for each i
   }
 }]
 
+output id string = search.id
 output endpoint string = 'https://${search.name}.search.windows.net'

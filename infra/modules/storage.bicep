@@ -4,6 +4,10 @@ param tags object
 param token string
 param apiPrincipalId string
 param toolsPrincipalId string
+param publicAccess string
+
+@description('How many copies the documents have, and where.')
+param sku string
 
 @description('Web pages that may upload to the signed addresses that the API hands out, such as https://example.com.')
 param uploadOrigins array
@@ -16,6 +20,7 @@ var blobContributor = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
 var blobDelegator = 'db58b8e5-c6ad-4a2a-8342-4190687cbf4a'
 var blobOwner = 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
 var queueContributor = '974c5e8b-45b9-4653-ba55-5f855dd0fb88'
+var tableContributor = '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3'
 var queueSender = 'c6a89b2d-59bc-44d0-9896-0f6e12d7b80a'
 
 var dataRoles = [
@@ -27,6 +32,7 @@ var dataRoles = [
 ]
 var hostRoles = [
   { principal: apiPrincipalId, role: blobOwner } // the host's leases
+  { principal: apiPrincipalId, role: tableContributor } // and its diagnostic events
 ]
 
 resource data 'Microsoft.Storage/storageAccounts@2023-05-01' = {
@@ -34,13 +40,15 @@ resource data 'Microsoft.Storage/storageAccounts@2023-05-01' = {
   location: location
   tags: tags
   kind: 'StorageV2'
-  sku: { name: 'Standard_LRS' }
+  sku: { name: sku }
   properties: {
     allowSharedKeyAccess: false
     allowBlobPublicAccess: false
     defaultToOAuthAuthentication: true
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
+    publicNetworkAccess: publicAccess
+    networkAcls: { bypass: 'None', defaultAction: publicAccess == 'Enabled' ? 'Allow' : 'Deny' }
   }
 
   resource blobs 'blobServices' = {
@@ -81,6 +89,8 @@ resource host 'Microsoft.Storage/storageAccounts@2023-05-01' = {
     defaultToOAuthAuthentication: true
     minimumTlsVersion: 'TLS1_2'
     supportsHttpsTrafficOnly: true
+    publicNetworkAccess: publicAccess
+    networkAcls: { bypass: 'None', defaultAction: publicAccess == 'Enabled' ? 'Allow' : 'Deny' }
   }
 
   resource blobs 'blobServices' = {
@@ -109,6 +119,8 @@ resource hostRole 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for ea
   }
 }]
 
+output id string = data.id
+output hostId string = host.id
 output blobEndpoint string = data.properties.primaryEndpoints.blob
 output queueEndpoint string = data.properties.primaryEndpoints.queue
 output hostName string = host.name

@@ -5,11 +5,14 @@ param token string
 param identityId string
 param identityClientId string
 param identityPrincipalId string
-param logAnalyticsName string
+param logAnalyticsId string
+param networkId string
+param subnetId string
 param scopeKeyUri string
 @secure()
 param settings object
 param googleSearchEngine string
+param minimumReplicas int
 
 @secure()
 param googleSearchKey string
@@ -31,10 +34,6 @@ var googleSettings = [
 ]
 var braveSettings = [{ name: 'BRAVE_SEARCH_KEY', secretRef: 'brave-search-key' }]
 var acrPull = '7f951dda-4ed3-4680-a7ca-43fe172d538d'
-
-resource logs 'Microsoft.OperationalInsights/workspaces@2023-09-01' existing = {
-  name: logAnalyticsName
-}
 
 resource registry 'Microsoft.ContainerRegistry/registries@2023-07-01' = {
   name: 'cr${token}'
@@ -60,6 +59,9 @@ resource environment 'Microsoft.App/managedEnvironments@2024-03-01' = {
   tags: tags
   properties: {
     appLogsConfiguration: { destination: 'azure-monitor' }
+    // In a network, "external" ingress is reached from that network only.
+    vnetConfiguration: empty(subnetId) ? null : { internal: true, infrastructureSubnetId: subnetId }
+    workloadProfiles: empty(subnetId) ? null : [{ name: 'Consumption', workloadProfileType: 'Consumption' }]
   }
 }
 
@@ -67,8 +69,18 @@ resource toLogs 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   name: 'logs'
   scope: environment
   properties: {
-    workspaceId: logs.id
+    workspaceId: logAnalyticsId
     logs: [{ categoryGroup: 'allLogs', enabled: true }]
+  }
+}
+
+module domain 'private-domain.bicep' = if (!empty(subnetId)) {
+  params: {
+    tags: tags
+    token: token
+    networkId: networkId
+    domain: environment.properties.defaultDomain
+    address: environment.properties.staticIp
   }
 }
 
@@ -114,7 +126,7 @@ resource app 'Microsoft.App/containerApps@2024-03-01' = {
         }
       ]
       scale: {
-        minReplicas: 1
+        minReplicas: minimumReplicas
         maxReplicas: 10
         rules: [{ name: 'calls', http: { metadata: { concurrentRequests: '20' } } }]
       }

@@ -16,8 +16,19 @@ from tests.unit.infra.bicep import find, parse, text
 
 TARGET = Path(__file__).parent / "bicep_types.json"
 REQUIRED, READ_ONLY = 1, 2
-NOT_DEFINED = {"microsoft.insights/diagnosticsettings@2021-05-01-preview"}
-"""Listed in Microsoft's index without a definition, so it is not compared."""
+NOT_DEFINED = {
+    "microsoft.insights/actiongroups@2023-01-01",
+    "microsoft.insights/diagnosticsettings@2021-05-01-preview",
+    "microsoft.insights/metricalerts@2018-03-01",
+    "microsoft.insights/scheduledqueryrules@2022-06-15",
+    "microsoft.network/privatednszones@2024-06-01",
+    "microsoft.network/privatednszones/a@2024-06-01",
+    "microsoft.network/privatednszones/virtualnetworklinks@2024-06-01",
+}
+"""Listed in the index of the package without a definition, so no test compares them. On 30 November 2026 they
+were compared by hand with Azure/bicep-types-az at 1f896de2, and fitted."""
+DOCUMENTED_ONLY = {"siteUpdateStrategy"}
+"""Properties that Microsoft documents, and that are in no definition yet."""
 OF_BICEP = {"parent", "scope", "dependsOn", "name"}
 KINDS = {"string": "string", "number": "integer", "boolean": "boolean", "array": "array", "object": "object"}
 
@@ -82,6 +93,9 @@ class _Checker:
 
     def _check(self, node: Node, number: int, place: str, ignored: set[str] | None = None) -> None:
         definition = definitions()["types"][number]
+        if node.type == "for_statement" and isinstance(definition, dict) and "items" in definition:
+            self._check(_inner(node), definition["items"], f"{place}[]")
+            return
         for value in self._values(node):
             self.compared += 1
             if value.type == "object" and _is_object(definition):
@@ -130,7 +144,7 @@ class _Checker:
     def _property(
         self, name: str, value: Node, properties: Definition, more: int | None, place: str, ignored: set[str]
     ) -> None:
-        if name in ignored:
+        if name in ignored | DOCUMENTED_ONLY:
             return
         if name in properties:
             number, flags = properties[name]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tree_sitter import Node
 
 import mcp_server.settings
 import orc.settings
@@ -20,16 +21,18 @@ from orc_core.storage.cosmos.items import (
 )
 from scripts.describe_settings import variables
 from tests.unit.infra.bicep import find, keys, outputs, parameters, parse, text, value
+from tests.unit.infra.bicep_types import definitions
 
 MAIN = ROOT / "infra" / "main.bicep"
 FILES = sorted((ROOT / "infra").rglob("*.bicep"))
-MODULES = list(find(parse(MAIN), "module_declaration"))
+MODULES = [(path, node) for path in FILES for node in find(parse(path), "module_declaration")]
 OF_THE_HOST = re.compile(
     r"AzureWebJobsStorage__|ORC_QUEUE__|APPLICATIONINSIGHTS_AUTHENTICATION_STRING|AZURE_CLIENT_ID$"
 )
 ROLES = {
     "blobContributor": "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
     "blobDelegator": "db58b8e5-c6ad-4a2a-8342-4190687cbf4a",
+    "tableContributor": "0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3",
     "blobOwner": "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
     "queueContributor": "974c5e8b-45b9-4653-ba55-5f855dd0fb88",
     "queueSender": "c6a89b2d-59bc-44d0-9896-0f6e12d7b80a",
@@ -54,9 +57,14 @@ def test_every_file_can_be_parsed(path: Path) -> None:
     assert not parse(path).has_error
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda node: text(node.named_children[0]))
-def test_a_module_is_given_what_it_asks_for(module) -> None:  # type: ignore[no-untyped-def]
-    file = MAIN.parent / text(module.named_children[1]).strip("'")
+def file_of(path: Path, module: Node) -> Path:
+    """The file of a module that this file calls."""
+    return path.parent / text(module.named_children[1]).strip("'")
+
+
+@pytest.mark.parametrize(("path", "module"), MODULES, ids=lambda each: getattr(each, "stem", "module"))
+def test_a_module_is_given_what_it_asks_for(path: Path, module: Node) -> None:
+    file = file_of(path, module)
     body = next(find(module, "object"))
     given, asked = set(keys(value(body, "params"))), parameters(file)
     assert given <= set(asked), "unknown parameters"
@@ -64,8 +72,8 @@ def test_a_module_is_given_what_it_asks_for(module) -> None:  # type: ignore[no-
 
 
 def test_outputs_that_are_used_are_there() -> None:
-    files = {text(m.named_children[0]): MAIN.parent / text(m.named_children[1]).strip("'") for m in MODULES}
-    used = re.findall(r"(\w+)\.outputs\.(\w+)", MAIN.read_text())
+    files = {text(module.named_children[0]): file_of(path, module) for path, module in MODULES}
+    used = re.findall(r"(\w+)!?\.outputs\.(\w+)", MAIN.read_text())
     assert used
     assert [(module, name) for module, name in used if name not in outputs(files[module])] == []
 
@@ -176,7 +184,7 @@ def test_the_key_that_names_of_sessions_hang_on_is_made_once() -> None:
     given = json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"]
     assert given["presentVault"]["value"] == "${AZURE_KEY_VAULT_NAME=}"
     assert "output AZURE_KEY_VAULT_NAME string = vault.outputs.name" in MAIN.read_text()
-    [module] = [node for node in MODULES if text(node.named_children[0]) == "vault"]
+    [module] = [node for _, node in MODULES if text(node.named_children[0]) == "vault"]
     passed = value(next(find(module, "object")), "params")
     assert text(value(passed, "presentVault")) == "presentVault"
 
@@ -185,7 +193,10 @@ def test_the_key_that_names_of_sessions_hang_on_is_made_once() -> None:
     [(condition, properties)] = re.findall(
         r"secrets@\S+' = (if .*)\{\n  parent: vault\n  name: 'scope-key'\n  properties: (.*)", source("vault")
     )
-    assert (condition, properties) == ("if (presentVault != vaultName) ", "{ value: scopeKey }")
+    assert (condition, properties) == (
+        "if (presentVault != vaultName) ",
+        "{ value: scopeKey, contentType: 'text/plain' }",
+    )
 
 
 def test_models_are_parameters_of_the_environment_with_the_defaults_of_the_templates() -> None:
@@ -204,6 +215,18 @@ def test_models_are_parameters_of_the_environment_with_the_defaults_of_the_templ
         "maximumInstances": "ORC_MAXIMUM_INSTANCES",
         "alwaysReadyInstances": "ORC_ALWAYS_READY_INSTANCES",
         "uploadOrigins": "ORC_UPLOAD_ORIGINS",
+        "updateStrategy": "ORC_UPDATE_STRATEGY",
+        "toolsReplicas": "ORC_TOOLS_REPLICAS",
+        "searchSku": "ORC_SEARCH_SKU",
+        "searchReplicas": "ORC_SEARCH_REPLICAS",
+        "searchPartitions": "ORC_SEARCH_PARTITIONS",
+        "storageSku": "ORC_STORAGE_SKU",
+        "purgeProtection": "ORC_PURGE_PROTECTION",
+        "privateNetwork": "ORC_PRIVATE_NETWORK",
+        "networkAddresses": "ORC_NETWORK_ADDRESSES",
+        "alertEmail": "ORC_ALERT_EMAIL",
+        "monthlyBudget": "ORC_MONTHLY_BUDGET",
+        "budgetStart": "ORC_BUDGET_START",
     }.items():
         assert given[name]["value"] == f"${{{variable}={defaults[name]}}}"
     # azd keeps outputs in the environment: a stored model without its version would meet a newer default.
@@ -239,7 +262,8 @@ def test_azure_signs_people_in_only_if_the_page_does_not() -> None:
 
 def test_hooks_need_what_the_documentation_asks_for() -> None:
     project = yaml.safe_load((ROOT / "azure.yaml").read_text())
-    assert project["hooks"] == {"postprovision": {"shell": "sh", "run": "make provision"}}
+    unless_private = 'test "${ORC_PRIVATE_NETWORK:-none}" != none || make provision'
+    assert project["hooks"] == {"postprovision": {"shell": "sh", "run": unless_private}}
     assert re.fullmatch(r">= \d+\.\d+\.\d+", project["requiredVersions"]["azd"])
     asked = (ROOT / "docs" / "azure.md").read_text()
     assert project["requiredVersions"]["azd"].removeprefix(">= ") in asked
@@ -266,3 +290,46 @@ def test_keys_are_no_plain_parameters() -> None:
 def test_the_function_app_runs_the_python_that_is_tested() -> None:
     assert "runtime: { name: 'python', version: '3.13' }" in source("api")
     assert "perInstanceConcurrency: concurrencyPerInstance" in source("api")
+
+
+def test_a_private_network_closes_every_service_that_can_be_closed() -> None:
+    """Each resource that has `publicNetworkAccess` is given it, and has an address in the network."""
+    closed = set[str]()
+    for path in FILES:
+        for node in find(parse(path), "resource_declaration"):
+            kind = text(node.named_children[1]).strip("'").lower()
+            # The cheapest tier of the registry has no private endpoints; its image has no data.
+            if "publicNetworkAccess" in settable(kind) and "registries" not in kind:
+                body = value(next(find(node, "object")), "properties")
+                assert "publicAccess" in text(value(body, "publicNetworkAccess")), kind
+                closed.add(path.stem)
+    assert closed == {"api", "cosmos", "models", "search", "storage", "vault"}
+    assert set(re.findall(r"\{ name: '[\w-]+', id: (\w+)\.outputs\.", MAIN.read_text())) == closed
+
+
+def settable(kind: str) -> set[str]:
+    """The names in `properties` of a type of resource."""
+    types, resources = definitions()["types"], definitions()["resources"]
+    inner = types[resources[kind]]["properties"].get("properties") if kind in resources else None
+    return (
+        set(types[inner[0]].get("properties", ())) if inner and isinstance(types[inner[0]], dict) else set()
+    )
+
+
+def test_the_network_is_off_unless_it_is_asked_for() -> None:
+    main = MAIN.read_text()
+    assert "param privateNetwork string = 'none'" in main
+    assert "var publicAccess = isPrivate ? 'Disabled' : 'Enabled'" in main
+    conditions = dict(re.findall(r"^module (\w+) '.*' = if \((.*)\) \{$", main, re.M))
+    assert conditions["network"] == conditions["endpoints"] == "isPrivate"
+    assert conditions["entrance"] == "privateNetwork == 'everything'"
+    zones = set(re.findall(r"^  (\w+): 'privatelink", source("private-endpoints"), re.M))
+    assert set(re.findall(r"group: '(\w+)'", main)) == zones
+
+
+def test_what_runs_in_the_network_has_a_subnet_for_it_alone() -> None:
+    assert "var subnets = ['endpoints', 'api', 'tools']" in source("network")
+    main = MAIN.read_text()
+    for half, name in (("api", "apiSubnet"), ("tools", "toolsSubnet")):
+        assert f"subnetId: isPrivate ? network!.outputs.{name} : ''" in main
+        assert "empty(subnetId) ? null" in source(half)

@@ -52,7 +52,12 @@ def test_the_definitions_are_those_of_the_resources_in_use() -> None:
             "unauthenticatedClientAction: 401",
             "not allowed",
         ),
-        ("api", "'Microsoft.Web/sites@2023-12-01'", "'Microsoft.Web/sites@2023-12-02'", "no such type"),
+        ("api", "Microsoft.Web/sites@2024-11-01", "Microsoft.Web/sites@2024-11-02", "no such type"),
+        ("network", "addressPrefix: cidrSubnet", "prefix: cidrSubnet", "no such property"),
+        ("network", "name: name\n      properties", "title: name\n      properties", "no such property"),
+        ("private-endpoints", "groupIds: [each.group]", "groupIds: 'blob'", "not allowed"),
+        ("alerts", "thresholdType: 'Actual'", "thresholdType: 'Real'", "not allowed"),
+        ("tools", "internal: true", "internal: 'yes'", "not allowed"),
         (
             "cosmos",
             "kind: length(each.paths) == 1 ? 'Hash'",
