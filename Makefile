@@ -47,7 +47,7 @@ FAST = not emulator and not slow
 SYNC = $(UV) sync --frozen $(EXTRAS:%=--extra %) $(if $(wildcard $(BIN)/python),,--compile-bytecode)
 
 .NOTPARALLEL:
-.PHONY: help run check check-text test-fast test campaigns bench studio trial provision package lock vendor clean
+.PHONY: help run check check-text test-fast test campaigns bench studio trial provision package sbom lock vendor clean
 .PHONY: python install install-dev install-functions install-node install-pythons install-studio
 
 help:
@@ -61,6 +61,7 @@ help:
 	@echo "make trial         ask the configured model the shipped questions, and write a report"
 	@echo "make provision     create missing containers, queues and the search index on Azure"
 	@echo "make package       build the wheel and the source archive into dist/"
+	@echo "make sbom          write a bill of materials in CycloneDX form to dist/orc.cdx.json"
 	@echo "make lock          resolve the dependencies into uv.lock and requirements.txt; UPGRADE=--upgrade for newer ones"
 	@echo "make vendor        bundle the libraries of the web page from node_modules, after a change of their versions"
 	@echo "make clean         remove what was installed and cached; documents and conversations stay"
@@ -110,6 +111,11 @@ provision: install
 # The wheel and the source archive, under a name that is free on PyPI.
 package: $(UV) python
 	@$(UV) build --python "$(PYTHON)" --out-dir dist
+
+sbom: install
+	@mkdir -p dist
+	@$(UV) export --quiet --frozen --no-dev --format cyclonedx1.5 -o dist/orc.cdx.json >/dev/null
+	@$(BIN)/python -m scripts.sbom dist/orc.cdx.json
 
 # Azure installs requirements.txt, with pip, which checks its hashes; it is exported from uv.lock.
 lock: $(UV) python

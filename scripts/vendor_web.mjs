@@ -20,8 +20,9 @@ const bundles = {
   `,
 };
 
+const packages = new Set();
 for (const [name, contents] of Object.entries(bundles)) {
-  await build({
+  const { metafile } = await build({
     stdin: { contents, resolveDir: process.cwd() },
     outfile: join(target, name),
     bundle: true,
@@ -30,17 +31,23 @@ for (const [name, contents] of Object.entries(bundles)) {
     target: "es2022",
     charset: "utf8",
     legalComments: "none",
+    metafile: true,
   });
+  for (const input of Object.keys(metafile.inputs)) {
+    const found = input.match(/node_modules\/((?:@[^/]+\/)?[^/]+)\//);
+    if (found) packages.add(found[1]);
+  }
 }
 
-const packages = ["preact", "@preact/signals", "@preact/signals-core", "marked", "temml"];
-const licences = packages.map((name) => {
+// What was bundled: each needs its notice.
+const licences = [...packages].sort().map((name) => {
   const folder = join("node_modules", name);
   const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const file = ["LICENSE", "LICENSE.md"].map((each) => join(folder, each)).find((each) => {
     try { return readFileSync(each); } catch { return false; }
   });
-  const text = file ? readFileSync(file, "utf8") : "MIT License\n";
+  if (!file) throw new Error(`${name} has no file with its licence`);
+  const text = readFileSync(file, "utf8");
   return `${name} ${version}\n\n${text.trim()}\n`;
 });
 writeFileSync(join(target, "LICENSES.txt"), licences.join(`\n${"-".repeat(78)}\n\n`));

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -110,12 +111,51 @@ def test_a_page_names_only_files_that_exist(page: Path) -> None:
     assert missing == []
 
 
+def dependencies() -> dict[str, list[str]]:
+    """The rows of the page, by package: use, licences, megabytes, keeper."""
+    rows = re.findall(r"^\| ([a-z][\w-]+) \| (.+) \|$", (ROOT / "docs" / "dependencies.md").read_text(), re.M)
+    return {name: rest.split(" | ") for name, rest in rows if name != "package"}
+
+
 def test_the_dependencies_page_lists_exactly_what_is_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    installed = {Requirement(line).name for line in project["dependencies"]}
-    rows = re.findall(r"^\| ([a-z][\w, -]+) \|", (ROOT / "docs" / "dependencies.md").read_text(), re.M)
-    listed = {name.strip() for row in rows for name in row.split(",")} - {"package"}
-    assert listed == installed
+    installed = sorted(Requirement(line).name for line in project["dependencies"])
+    assert list(dependencies()) == installed
+    assert all(len(cells) == 4 and all(cells) for cells in dependencies().values())
+
+
+def test_the_licence_of_a_dependency_is_the_one_that_it_names() -> None:
+    for name, (_, licences, *_) in dependencies().items():
+        about = metadata.metadata(name)
+        exact = about.get("License-Expression")
+        older = [about.get("License"), *about.get_all("Classifier", [])]
+        named = exact or " ".join(filter(None, older))
+        for licence in licences.split(", "):
+            assert (licence if exact else licence.partition("-")[0]) in named, f"{name} names {named[:80]}"
+
+
+NOT_IMPORTED = {
+    "python-multipart": "FastAPI imports it",
+    "uharfbuzz": "fpdf2 imports it",
+    "fontpkg-amiri": "a font, found by its path",
+    "fontpkg-noto-sans": "a font, found by its path",
+    "fontpkg-noto-sans-thai": "a font, found by its path",
+}
+
+
+def test_each_dependency_is_imported() -> None:
+    product = [ROOT / "function_app.py"]
+    product += [file for each in ("orc", "orc_core", "mcp_server") for file in (ROOT / each).rglob("*.py")]
+    imported = set[str]()
+    for node in (node for file in product for node in ast.walk(ast.parse(file.read_text()))):
+        if isinstance(node, ast.Import):
+            imported |= {each.name.replace(".", "/") for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            imported.add(node.module.replace(".", "/"))
+    for name in dependencies().keys() - NOT_IMPORTED.keys():
+        files = {str(each) for each in metadata.files(name) or []}
+        modules = {re.sub(r"(/__init__)?(\.[\w-]+)?\.(py|so)$", "", file) for file in files}
+        assert modules & imported, name
 
 
 def test_the_glossary_is_alphabetical() -> None:
