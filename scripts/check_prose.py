@@ -19,7 +19,7 @@ WORDS = Path("scripts/dialect.txt")
 BASELINE = Path("scripts/dialect-baseline.txt")
 CHECKED_SUFFIXES = {".py", ".md", ".toml", ".yml", ".yaml", ".html", ".bicep", ".sh", ""}
 ALLOWED = "# prose: data"
-FOREIGN_TEXTS = ("examples/", "LICENSE")
+FOREIGN_TEXTS = ("examples/", "LICENSE", "NOTICE.md")
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,12 @@ def test_codes_and_messages_in_queries_are_those_of_the_code() -> None:
     for query in QUERIES.values():
         for message in re.findall(r'Message startswith "([^"]+)"', query):
             assert any(text.startswith(message) for text in texts), message
+    table = RUNBOOK.split("### Codes of failed questions")[1].split("\n###")[0]
+    explained = {
+        code for row in re.findall(r"^\| (`.+?) \|", table, re.M) for code in re.findall(r"`(\w+)`", row)
+    }
+    assert len(explained) >= 15
+    assert explained - texts == set()
     roles = {role for query in QUERIES.values() for role in re.findall(r'AppRoleName == "([^"]+)"', query)}
     assert roles
     assert roles <= texts
