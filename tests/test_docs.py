@@ -127,9 +127,9 @@ def test_the_dependencies_page_lists_exactly_what_is_installed() -> None:
 def test_the_licence_of_a_dependency_is_the_one_that_it_names() -> None:
     for name, (_, licences, *_) in dependencies().items():
         about = metadata.metadata(name)
-        exact = about.get("License-Expression")
-        older = [about.get("License"), *about.get_all("Classifier", [])]
-        named = exact or " ".join(filter(None, older))
+        exact = about["License-Expression"] if "License-Expression" in about else ""
+        older = [*(about.get_all("License") or []), *(about.get_all("Classifier") or [])]
+        named = exact or " ".join(older)
         for licence in licences.split(", "):
             assert (licence if exact else licence.partition("-")[0]) in named, f"{name} names {named[:80]}"
 

@@ -51,6 +51,7 @@ resource rule 'Microsoft.Insights/scheduledQueryRules@2022-06-15' = [for each in
     evaluationFrequency: 'PT5M'
     windowSize: 'PT15M'
     autoMitigate: true
+    skipQueryValidation: true // a new workspace may not have the tables yet
     criteria: {
       allOf: [
         {

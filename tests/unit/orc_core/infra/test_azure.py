@@ -32,6 +32,13 @@ def test_what_passes_may_be_repeated(failure: Exception) -> None:
     assert (ours.retryable, ours.code) == (True, DependencyDown.code)
 
 
+def test_too_many_requests_are_no_outage() -> None:
+    ours = translate(HttpResponseError("slower", response=answered(429)))
+    assert isinstance(ours, DependencyDown)
+    assert (ours.retryable, ours.code) == (True, "dependency_busy")
+    assert "too many requests" in ours.message
+
+
 @pytest.mark.parametrize("kind", [ClientAuthenticationError, HttpResponseError])
 @pytest.mark.parametrize("status", [400, 401, 403])
 def test_what_is_refused_is_not_repeated(kind: type[HttpResponseError], status: int) -> None:
