@@ -198,15 +198,8 @@ def failure(error: OrcError) -> CallToolResult:
     even for errors, and would show a mismatch instead of the failure.
     """
     fail(get_current_span(), error)
-    dependency = getattr(error, "dependency", None)
-    content = ToolFailure(
-        code=error.code,
-        message=error.message,
-        retryable=error.retryable,
-        dependency=dependency,
-        retry_after=error.retry_after,
-    )
-    return CallToolResult(is_error=True, content=[TextContent(text=content.model_dump_json())])
+    content = [TextContent(text=ToolFailure.model_validate(error, from_attributes=True).model_dump_json())]
+    return CallToolResult(is_error=True, content=content)
 
 
 def reports_failures(tool: Tool[Arguments]) -> Tool[Arguments]:

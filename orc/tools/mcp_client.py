@@ -195,13 +195,7 @@ class McpToolGateway:
     async def _exchange(
         self, request: McpRequest, token: str, on_progress: OnProgress | None
     ) -> dict[str, Any]:
-        body, headers = request.body, request.headers(token)
-        post = self._http.post(self._url, data=body, headers=headers, allow_redirects=False)
-        async with post as response:
-            if response.status in _PROXY_WITHOUT_SERVER:
-                raise aiohttp.ClientConnectionError(f"a proxy answered with {response.status}")
-            if response.status == HTTPStatus.UNAUTHORIZED:
-                raise RefusedRequest("it did not accept the scope token: its signing key or clock differs")
+        async with self._posted(request.body, request.headers(token)) as response:
             messages = messages_of(response)
             async for message in messages:
                 if on_progress is not None and message.progress is not None:
@@ -210,6 +204,31 @@ class McpToolGateway:
                     await _read_to_end(messages)
                     return found
         raise aiohttp.ClientPayloadError("the response ended before the result")
+
+    @asynccontextmanager
+    async def _posted(self, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[aiohttp.ClientResponse]:
+        post = self._http.post(self._url, data=body, headers=headers, allow_redirects=False)
+        async with post as response:
+            if response.status in _PROXY_WITHOUT_SERVER:
+                raise aiohttp.ClientConnectionError(f"a proxy answered with {response.status}")
+            if response.status == HTTPStatus.UNAUTHORIZED:
+                raise RefusedRequest("it did not accept the scope token: its signing key or clock differs")
+            yield response
+
+    @asynccontextmanager
+    async def forward(
+        self, body: bytes, headers: Mapping[str, str], token: str
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The response to a message of another client of MCP, not yet read. Raises DependencyDown.
+
+        Leaving the context earlier ends the call.
+        """
+        async with self._counted():
+            try:
+                async with self._posted(body, {**headers, "authorization": f"Bearer {token}"}) as response:
+                    yield response
+            except _FAILURES as exc:
+                raise _translated(exc, self._timeout_seconds) from exc
 
     @asynccontextmanager
     async def _counted(self) -> AsyncIterator[None]:

@@ -93,18 +93,24 @@ class McpMessage(BaseModel):
 
 
 async def messages_of(response: aiohttp.ClientResponse) -> AsyncIterator[McpMessage]:
-    """The messages in a response. Raises RefusedRequest or ValidationError if it has something else.
+    """The messages in a response. Raises RefusedRequest or ValidationError if it has something else."""
+    async for text in texts_of(response):
+        yield McpMessage.model_validate_json(text)
+
+
+async def texts_of(response: aiohttp.ClientResponse) -> AsyncIterator[str | bytes]:
+    """The messages in a response as JSON. Raises RefusedRequest if it has something else.
 
     Events of other types, such as those that keep a connection open, are left out.
     """
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == JSON:
-        yield McpMessage.model_validate_json(await response.read())
+        yield await response.read()
     elif media_type == EVENT_STREAM:
         read = httpx2.Response(200, headers=_EVENTS, content=response.content.iter_any(), request=_ASKED)
         async for event in httpx2.EventSource(read, max_event_size=None):
             if event.event == "message" and event.data:
-                yield McpMessage.model_validate_json(event.data)
+                yield event.data
     else:
         raise RefusedRequest(f"status {response.status} and no JSON")
 
