@@ -16,10 +16,10 @@ _HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]+)"')
 class Person:
     """A person, known to the provider as `name`; each has an own jar of cookies at both servers.
 
-    `orc` asks the app, unless a client of another kind is put in its place.
+    `orc` asks the app, or the server at `origin` if there is none.
     """
 
-    app: ASGIApp
+    app: ASGIApp | None
     origin: str
     name: str
     orc: httpx.AsyncClient = field(init=False)
@@ -28,7 +28,7 @@ class Person:
     def __post_init__(self) -> None:
         # Without connections that stay open there is nothing to close.
         self.provider = httpx.AsyncClient(limits=httpx.Limits(max_keepalive_connections=0))
-        transport = httpx.ASGITransport(self.app)
+        transport = httpx.ASGITransport(self.app) if self.app else None
         self.orc = httpx.AsyncClient(
             transport=transport, base_url=self.origin, headers={"origin": self.origin}
         )

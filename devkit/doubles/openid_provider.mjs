@@ -34,13 +34,15 @@ server.listen(0, "127.0.0.1", () => {
     // No person is asked whether Orc may know the name.
     loadExistingGrant: async ({ oidc }) => {
       const grant = new oidc.provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
-      grant.addOIDCScope("openid profile email");
+      grant.addOIDCScope("openid profile email offline_access");
+      for (const each of [oidc.params.resource ?? []].flat()) grant.addResourceScope(each, "ask");
       await grant.save();
       return grant;
     },
-    extraTokenClaims: () => ({ org: "acme" }),
+    extraTokenClaims: (_, { accountId }) => ({ org: accountId?.split("@")[1] ?? "acme" }),
     features: {
       clientCredentials: { enabled: true },
+      registration: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, audience) => ({ scope: "ask", audience, accessTokenFormat: "jwt" }),
