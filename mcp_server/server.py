@@ -63,9 +63,7 @@ VERSION_HEADER = "mcp-protocol-version"
 CallKey = tuple[str | None, str, str | int]
 """Who calls (organization and user), the session, and the id of the request."""
 PATHS = ("mcp", "live", "health", "register")
-INSTRUCTIONS = (
-    "Tools over the documents that the bearer's scope token names. None of them changes a document."
-)
+INSTRUCTIONS = "Tools over the documents that the caller may read. None of them changes a document."
 HOW = "Make one with: orc token --conversation ID or --context ID"
 SERVICE = "orc-tools"
 

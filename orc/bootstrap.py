@@ -39,6 +39,7 @@ from orc.turns.running_turn import TurnDependencies
 from orc.turns.service import TurnService
 from orc.turns.suggestions import Suggestions
 from orc.turns.tasks import PER_MESSAGE, Tasks
+from orc.turns.user_tools import UserTools
 from orc_core.analysis.store import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures
@@ -98,6 +99,7 @@ class App:
     drawings: UserTurns
     analyses: AnalysisStore
     suggestions: Suggestions
+    user_tools: UserTools
 
 
 class AppProvider:
@@ -132,13 +134,12 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         models = _build_models(settings, documents)
         gateway = _open_gateway(settings, stack)
         limits, log, traces, memories, credentials = await _open_stores(settings, documents)
-        memory = _build_memory(settings, documents, memories, log, models.summariser, stack)
         scopes = TurnScopes(contexts := ContextStore(shared := await documents.clients.items("contexts")))
         places = ContextService(contexts, everyone_creates=settings.everyone_creates_contexts)
         parts = TurnDependencies(
             log=log,
             library=documents.library,
-            memory=memory,
+            memory=_build_memory(settings, documents, memories, log, models.summariser, stack),
             tools=gateway,
             scope_tokens=documents.tokens,
             models=models,
@@ -184,6 +185,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             UserTurns(DRAWINGS_PER_USER),
             documents.analyses,
             suggestions,
+            UserTools(gateway, documents.tokens, parts.log, places, scopes, parts.messages),
         )
 
 

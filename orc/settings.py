@@ -168,7 +168,7 @@ class CallerSettings(Section):
     public_url: str | None = Field(
         default=None,
         description="address at which browsers reach the page, for example `https://orc.example.com`; `oidc`"
-        " needs it to come back from the sign-in",
+        " needs it to come back from the sign-in; MCP clients sign in only if it is set",
     )
     allowed_origins: Annotated[list[str], NoDecode] = Field(
         default=[],
@@ -206,6 +206,16 @@ class CallerSettings(Section):
     )
     oidc_scope: str = Field(
         default="openid profile email", description="what is asked for at the sign-in in `oidc` mode"
+    )
+    mcp_audience: str | None = Field(
+        default=None,
+        description="audience of the tokens of MCP clients in `jwt` and `oidc` mode; default: the address of"
+        " the MCP interface, `ORC_PUBLIC_URL/mcp`, which clients ask the issuer for",
+    )
+    mcp_scope: str = Field(
+        default="openid",
+        min_length=1,
+        description="scopes that MCP clients ask the issuer for, with spaces between",
     )
     session_hours: float = Field(
         default=8.0, gt=0, le=720, description="hours after which one has to sign in again in `oidc` mode"

@@ -21,9 +21,9 @@ echo "uv $@"
 def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = ["make", "--no-print-directory", *arguments]
     # The variables of a `make test PYTHON=...` that runs this would count for this make too.
-    flags = os.environ.get("MAKEFLAGS", "").split()
-    outer = {"MAKEFLAGS", "MAKEOVERRIDES", *(flag.partition("=")[0] for flag in flags)}
-    inherited = {name: value for name, value in os.environ.items() if name not in outer}
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES")
+    }
     settings = inherited | environment
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=settings)
 

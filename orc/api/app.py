@@ -17,6 +17,7 @@ from orc.api import PREFIX, web
 from orc.api.auth import AuthMiddleware, build_authenticator
 from orc.api.dependencies import given_once
 from orc.api.errors import EXPOSED_HEADERS, METHODS, add_error_handlers
+from orc.api.mcp_resource import METADATA_PATH, McpResource
 from orc.api.middleware import OpenAIErrors, TraceIds, UserLimits, compressed
 from orc.api.responses import REFERENCES
 from orc.api.routes import (
@@ -28,6 +29,7 @@ from orc.api.routes import (
     documents,
     health,
     keys,
+    mcp,
     me,
     openai,
     pages,
@@ -43,7 +45,14 @@ from orc_core.infra.logs import RequestLog, keep_content_out
 from orc_core.infra.telemetry.setup import start_telemetry
 
 OPENAPI_PATH = f"{PREFIX}/openapi.json"
-OPEN_PATHS = sign_in.PATHS | {f"{PREFIX}/health", f"{PREFIX}/ready", f"{PREFIX}/docs", OPENAPI_PATH, "/"}
+OPEN_PATHS = sign_in.PATHS | {
+    f"{PREFIX}/health",
+    f"{PREFIX}/ready",
+    f"{PREFIX}/docs",
+    OPENAPI_PATH,
+    METADATA_PATH,
+    "/",
+}
 """What answers callers who are not authenticated, with the files below `web.ASSETS`. Every other route
 asks who is calling."""
 MAX_QUESTION_BYTES = 1024 * 1024
@@ -99,6 +108,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
     )
     app.state.provider = provider
     app.state.authenticator = build_authenticator(settings)
+    app.state.mcp_resource = McpResource.of(settings)
     app.state.admin_role = settings.admin_role
     app.state.sign_in = me.SignIn.of(settings)
     app.add_middleware(UserLimits, settings=settings)
@@ -130,7 +140,7 @@ def _path_words() -> set[str]:
     """The parts of all paths that are the same in every request."""
     own = [
         route
-        for router in (*OWN_ROUTERS, web.router, sign_in.router, openai.router)
+        for router in (*OWN_ROUTERS, web.router, sign_in.router, mcp.router, openai.router)
         for route in router.routes
     ]
     paths = [*OPENAI_PREFIXES, PREFIX, OPENAPI_PATH, *(getattr(route, "path", "") for route in own)]
@@ -145,6 +155,7 @@ def _routes() -> list[BaseRoute]:
         routes.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])
     routes.include_router(web.router)
     routes.include_router(sign_in.router)
+    routes.include_router(mcp.router)
     for prefix in OPENAI_PREFIXES:
         routes.include_router(openai.router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])
     return routes.routes

@@ -8,12 +8,14 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from fastapi import Request
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orc.api.claims import ClaimNames, principal_of
 from orc.api.errors import render
 from orc.api.issuer_keys import Issuer
+from orc.api.mcp_resource import MCP_PATH, McpResource
 from orc.api.origins import (
     SAFE_METHODS,
     bearer_token,
@@ -49,6 +51,8 @@ def build_authenticator(settings: Settings) -> Authenticator:
     if settings.auth_mode is AuthMode.EASYAUTH:
         return EasyAuth(settings)
     if settings.auth_mode is AuthMode.JWT:
+        if not settings.jwt_audience:
+            raise InvalidInput("Bearer tokens need ORC_JWT_AUDIENCE.")
         return BearerTokens(settings)
     if settings.auth_mode is AuthMode.OIDC:
         return SignedIn(settings)
@@ -116,19 +120,27 @@ class EasyAuth:
 
 
 class BearerTokens:
-    """Verifies JWTs of one issuer against the keys that it publishes. `clock` measures how old those are."""
+    """Verifies JWTs of one issuer against the keys that it publishes. `clock` measures how old those are.
+
+    A token is for the API or for MCP clients, by its audience, and is refused at the other one.
+    """
 
     def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        if not settings.jwt_audience:
-            raise InvalidInput("Bearer tokens need ORC_JWT_AUDIENCE.")
+        resource = McpResource.of(settings)
         self._audience = settings.jwt_audience
+        self._mcp_audience = resource.audience if resource else None
         self._issuer = Issuer(settings, clock)
         self._names = ClaimNames.of(settings)
 
     async def identify(self, request: Request) -> Principal:
         if (token := bearer_token(request)) is None:
             raise NotAuthenticated("A bearer token is needed.")
-        return principal_of(await self._issuer.verify(token, self._audience), self._names)
+        is_of_mcp = request.scope["path"].startswith(MCP_PATH)
+        audience = self._mcp_audience if is_of_mcp else self._audience
+        if audience is None:
+            name = "ORC_PUBLIC_URL" if is_of_mcp else "ORC_JWT_AUDIENCE"
+            raise NotAuthenticated(f"This server takes no tokens here: {name} is not set.")
+        return principal_of(await self._issuer.verify(token, audience), self._names)
 
 
 class SignedIn:
@@ -140,7 +152,7 @@ class SignedIn:
 
     def __init__(self, settings: Settings) -> None:
         self.flow = SignInFlow(settings)
-        self._tokens = BearerTokens(settings) if settings.jwt_audience else None
+        self._tokens = BearerTokens(settings)
 
     async def identify(self, request: Request) -> Principal:
         provider: AppProvider = request.app.state.provider
@@ -149,8 +161,6 @@ class SignedIn:
                 raise NotAuthenticated("The key is not valid, or not any more.")
             return owner
         if "authorization" in request.headers:
-            if self._tokens is None:
-                raise NotAuthenticated("This server takes no tokens: ORC_JWT_AUDIENCE is not set.")
             return await self._tokens.identify(request)
         secret = request.cookies.get(self.flow.session_cookie, "")
         session = await (await provider.get()).credentials.session(secret) if secret else None
@@ -197,7 +207,12 @@ class AuthMiddleware:
             authenticator: Authenticator = scope["app"].state.authenticator
             scope[PRINCIPAL] = await authenticator.identify(Request(scope))
         except OrcError as exc:
-            await render(problem_of(exc, scope["orc.trace_id"]))(scope, receive, send)
+            response = render(problem_of(exc, scope["orc.trace_id"]))
+            resource: McpResource | None = scope["app"].state.mcp_resource
+            if resource and path.startswith(MCP_PATH) and isinstance(exc, NotAuthenticated):
+                has_token = "authorization" in Headers(scope=scope)
+                response.headers["www-authenticate"] = resource.challenge(has_token=has_token)
+            await response(scope, receive, send)
             return
         limits = (limit for end, limit in self._longer.items() if scope["path"].endswith(end))
         await self._app(scope, _within(next(limits, self._max_bytes), receive), send)

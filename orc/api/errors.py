@@ -28,6 +28,7 @@ TURN_HEADER = "x-turn-id"
 EXPOSED_HEADERS = (
     *(SESSION_HEADER, TRACE_HEADER, CONVERSATION_HEADER, TURN_HEADER),
     *("retry-after", "ratelimit", "ratelimit-policy", "content-disposition"),
+    *("www-authenticate", "mcp-session-id"),
 )
 """What a page of an allowed origin may read of a response, besides what each may."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")

@@ -53,7 +53,7 @@ class SignInFlow:
             raise InvalidInput(
                 "ORC_AUTH_MODE=oidc needs ORC_JWT_ISSUER, ORC_OIDC_CLIENT_ID and ORC_PUBLIC_URL."
             )
-        self.origin = _origin(settings.public_url)
+        self.origin = origin_of(settings.public_url)
         self.session_seconds = settings.session_hours * 3600
         self._client_id, self._scope = settings.oidc_client_id, settings.oidc_scope
         self._secret = settings.oidc_client_secret
@@ -197,7 +197,7 @@ def _endpoint(description: Description, name: str) -> str:
     return str(address)
 
 
-def _origin(url: str) -> str:
+def origin_of(url: str) -> str:
     """Scheme, host and port of the page. InvalidInput if its cookies would travel unprotected."""
     parts = urlsplit(url)
     is_protected = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))

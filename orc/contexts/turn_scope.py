@@ -120,6 +120,14 @@ class TurnScopes:
             _check_focus(asked[0], rights)
         return _scope(asked, head, rights, caller)
 
+    async def together(self, caller: Principal, context_ids: Sequence[str]) -> TurnScope:
+        """Those of these contexts that the caller may read, all alike: none of them is the focus."""
+        if not context_ids:
+            return TurnScope()
+        rights = await self._rights(caller, context_ids)
+        covered = places_of(Wanted(active=context_ids), rights)
+        return TurnScope(places=covered.places, tools_off=tools_off(covered, rights))
+
     async def places(self, caller: Principal, head: Head | None) -> tuple[Place, ...]:
         """The places of the contexts of a conversation that the caller may read now."""
         scope = await self.of_turn(caller, [], head) if head else None

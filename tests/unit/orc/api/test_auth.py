@@ -457,8 +457,22 @@ async def test_an_unreadable_token_is_not_authenticated_even_if_the_keys_are_una
             {"jwt_issuer": ISSUER, "jwt_audience": AUDIENCE, "jwt_jwks_url": "file:///etc/keys"},
             "ORC_JWT_JWKS_URL",
         ),
+        (
+            {
+                "jwt_issuer": ISSUER,
+                "jwt_audience": "https://orc.example.com/mcp",
+                "public_url": "https://orc.example.com:443/",
+            },
+            "one interface",
+        ),
     ],
-    ids=["no audience", "no issuer", "issuer without an address", "address that is not of the web"],
+    ids=[
+        "no audience",
+        "no issuer",
+        "issuer without an address",
+        "address that is not of the web",
+        "one audience for the API and for MCP clients",
+    ],
 )
 def test_settings_that_cannot_verify_any_token_are_named(settings: dict[str, str], named: str) -> None:
     with pytest.raises(InvalidInput, match=named):

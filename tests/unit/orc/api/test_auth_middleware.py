@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 
 from devkit.system import principal_headers
 from orc.api.app import MAX_QUESTION_BYTES, create_app
+from orc.api.mcp_resource import METADATA_PATH
 from orc.api.routes import sign_in
 from orc.settings import AuthMode, Settings
 
@@ -61,7 +62,7 @@ async def test_every_route_but_the_page_its_sign_in_and_four_authenticates(
         url = "http://127.0.0.1" + re.sub("{.*?}", CONVERSATION.rpartition("/")[2], path)
         if (await client.request(method, url)).status_code != 401:
             answered.add(path)
-    page = {"/", "/assets/{digest}/{name:path}", *sign_in.PATHS}
+    page = {"/", "/assets/{digest}/{name:path}", *sign_in.PATHS, METADATA_PATH}
     assert answered == {"/api/health", "/api/ready", "/api/docs", "/api/openapi.json"} | page
 
 

@@ -72,9 +72,9 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         yield client
 
 
-async def bearing(client: httpx.AsyncClient, token: str) -> int:
+async def bearing(client: httpx.AsyncClient, token: str, path: str = "/api/me") -> int:
     header = (b"authorization", f"Bearer {token}".encode())
-    return (await client.get("/api/me", headers=[header])).status_code
+    return (await client.get(path, headers=[header])).status_code
 
 
 async def with_cookie(client: httpx.AsyncClient, secret: str, **headers: str) -> int:
@@ -99,6 +99,30 @@ async def test_no_forged_token_is_accepted_as_a_token_or_a_cookie(
     assert [what for what, token in table if await with_cookie(client, token) != 401] == []
     assert len({what for what, _ in table}) == len(table)
     assert await bearing(client, signed(right)) == 200
+
+
+async def test_no_forged_token_is_accepted_of_an_mcp_client_and_none_for_the_other_interface(
+    issuer: Issuer, client: httpx.AsyncClient
+) -> None:
+    resource = f"{ORIGIN}/mcp"
+    right, known = issued(issuer, resource), 405  # there is nothing to GET for those who are known
+    assert await bearing(client, signed(right), "/mcp") == known
+    table = [*by_signature(right), *((what, signed(claims)) for what, claims in by_claims(right))]
+    assert [what for what, token in table if await bearing(client, token, "/mcp") != 401] == []
+    others = (
+        AUDIENCE,
+        CLIENT,
+        ORIGIN,
+        f"{ORIGIN}/",
+        f"{ORIGIN}/mcp/",
+        f"{ORIGIN}/api",
+        "http://127.0.0.1:7072/mcp",
+    )
+    assert {await bearing(client, signed(right | {"aud": each}), "/mcp") for each in others} == {401}
+    for path in ("/mcp%0A", "/mcp/", "/mcp/x", "/mcp?a=/api/me", "//mcp", "/./mcp"):
+        assert await bearing(client, signed(right | {"aud": AUDIENCE}), path) != known, path
+    for path in ("/api/me", "/v1/models", "/api/mcp", "/"):
+        assert await bearing(client, signed(right), path) in ({200} if path == "/" else {401}), path
 
 
 async def test_no_secret_is_accepted_for_what_it_is_not(
