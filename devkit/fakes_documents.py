@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from devkit.clock import Clock
 from devkit.store_pairs import items_here
 from orc_core.analysis.service import Analyser, DocumentAnalyses
 from orc_core.analysis.store import AnalysisStore
@@ -153,16 +154,6 @@ class HookedPages(SqlitePageStore):
         await super().save(document_id, pages)
 
 
-class FakeClock:
-    """Seconds that pass only when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @dataclass
 class DocumentSide:
     """The document services over real embedded stores and a fake extractor and index."""
@@ -172,7 +163,7 @@ class DocumentSide:
     index: FakeIndex = field(default_factory=FakeIndex)
     extractor: FakeExtractor = field(default_factory=FakeExtractor)
     counter: WordCounter = field(default_factory=WordCounter)
-    clock: FakeClock = field(default_factory=FakeClock)
+    clock: Clock = field(default_factory=Clock)
     analyser: Analyser | None = None
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ import hypothesis
 import pytest
 
 from devkit.azure.targets import PREFIX, Target, real
+from devkit.clock import Clock
 from devkit.errors import NotInstalled
 from devkit.process_state import logging_restored
 from devkit.shared_data import HANDBOOK, ROOT, SHARED
@@ -73,6 +74,12 @@ def one_authority(folder: Path) -> Path:
     file, end = folder / "authority.pem", "-----END CERTIFICATE-----\n"
     file.write_text(certifi.contents().partition(end)[0] + end)
     return file
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of a test, which moves it."""
+    return Clock()
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,13 @@
 import pytest
 
 from devkit.azure.targets import Target
+from devkit.store_pairs import ADAPTERS
+
+
+@pytest.fixture(params=ADAPTERS)
+def adapter(request: pytest.FixtureRequest) -> str:
+    """Each database; a suite of a port with other adapters has a fixture of this name."""
+    return str(request.param)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit.store_pairs import ADAPTERS, opened_items
+from devkit.store_pairs import opened_items
 from orc_core.analysis.models import Anchor, DocumentAnalysis, Entity, PageAnalysis, Relation
 from orc_core.analysis.store import AnalysisStore
 
@@ -25,11 +25,6 @@ PAGES = [
     PageAnalysis(page=2),
     PageAnalysis(page=10),
 ]
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

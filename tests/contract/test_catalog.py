@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devkit.store_pairs import ADAPTERS, items_here, opened_items
+from devkit.store_pairs import items_here, opened_items
 from orc_core.documents.catalog import Catalog
 from orc_core.documents.places import Accessible, Place, PlaceCount, PlaceType, session_place
 from orc_core.errors import DependencyDown, InvalidInput
@@ -22,11 +22,6 @@ OWNER = Owner("acme", "ann", "c1")
 NEIGHBOURS = [Owner("globex", "ann", "c1"), Owner("acme", "bob", "c1"), Owner("acme", "ann", "c2")]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 Pair = tuple[Catalog, Catalog]
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
-from devkit.store_pairs import ADAPTERS, opened_items
+from devkit.store_pairs import opened_items
 from orc.contexts.ids import new_id
 from orc.contexts.models import (
     EVERYONE,
@@ -34,11 +34,6 @@ NOW = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 ACME = new_id()
 RAIL, WATER = new_id(ACME), new_id(ACME)
 TRAMS = new_id(RAIL)
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

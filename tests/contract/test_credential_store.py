@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from devkit.store_pairs import ADAPTERS, opened_items
+from devkit.clock import Clock
+from devkit.store_pairs import opened_items
 from orc.credentials import CredentialStore
 from orc.identity import Principal
 from orc_core.errors import NotAuthenticated
@@ -16,26 +17,6 @@ pytestmark = pytest.mark.contract("credential store")
 ADA = Principal(
     "acme", "ada", frozenset({"reader"}), frozenset(f"group-{n}" for n in range(250)), name="Ada Lovelace"
 )
-
-
-class Clock:
-    """Seconds since the epoch, as a test sets them."""
-
-    def __init__(self) -> None:
-        self.now = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit.store_pairs import ADAPTERS, OpenItems, opened_items
+from devkit.store_pairs import OpenItems, opened_items
 from orc_core.errors import DependencyDown
 from orc_core.infra.items import (
     MOST_CHANGES,
@@ -35,11 +35,6 @@ pytestmark = pytest.mark.contract("items")
 
 ADA = ("acme", "ada", "c-1")
 BOB = ("acme", "bob", "c-1")
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from devkit.azure.queues import fresh_place
 from devkit.azure.storage import opened
 from devkit.azure.targets import Target
-from devkit.fakes_documents import FakeClock
+from devkit.clock import Clock
 from orc_core.documents.ports import JobQueue
 from orc_core.errors import LeaseLost
 from orc_core.infra.sqlite import Database
@@ -37,12 +37,7 @@ def adapter(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def elapse(target: Target | None, clock: FakeClock) -> Elapse:
+def elapse(target: Target | None, clock: Clock) -> Elapse:
     """Lets seconds pass."""
 
     async def set_clock(seconds: float) -> None:
@@ -52,7 +47,7 @@ def elapse(target: Target | None, clock: FakeClock) -> Elapse:
 
 
 @asynccontextmanager
-async def open_sqlite(folder: Path, clock: FakeClock) -> AsyncIterator[JobQueue]:
+async def open_sqlite(folder: Path, clock: Clock) -> AsyncIterator[JobQueue]:
     database = Database(folder / "orc.db")
     await database.migrate(sqlite_queue.SCHEMA)
     yield SqliteJobQueue(database, clock=clock)
@@ -61,7 +56,7 @@ async def open_sqlite(folder: Path, clock: FakeClock) -> AsyncIterator[JobQueue]
 
 @pytest.fixture
 async def pair(
-    target: Target | None, tmp_path: Path, clock: FakeClock
+    target: Target | None, tmp_path: Path, clock: Clock
 ) -> AsyncIterator[tuple[JobQueue, JobQueue]]:
     """The same queue twice, as two processes hold it."""
     if target is None:

@@ -8,7 +8,8 @@ import pytest
 
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
-from devkit.store_pairs import ADAPTERS, opened_items
+from devkit.clock import Clock
+from devkit.store_pairs import opened_items
 from orc.limits.models import LimitStore
 from orc.limits.window import Window
 from orc_core.storage.cosmos.items import items_of
@@ -17,26 +18,6 @@ pytestmark = pytest.mark.contract("limit store")
 
 ADA = ("acme", "ada", "messages")
 HOUR = Window(20, 3600)
-
-
-class Clock:
-    """Seconds since the epoch, as a test sets them."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

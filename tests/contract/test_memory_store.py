@@ -10,7 +10,7 @@ import pytest
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.remembered_turns import OWNER
-from devkit.store_pairs import ADAPTERS, opened_items
+from devkit.store_pairs import opened_items
 from orc.memory.models import UNKNOWN_FORM, Memory, Note, NoteKind, SummaryPoint
 from orc.memory.service import MemoryStore
 from orc_core.names import Owner
@@ -26,11 +26,6 @@ MEMORY = Memory(
     summary=[SummaryPoint(text="“Was?” Ja · 是", first_seq=1, last_seq=3, tokens=40, shown=(1, 3))],
     notes=[Note(kind=NoteKind.FACT, text="My name is Ada.", subject="name", first_seen=1, last_seen=4)],
 )
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from devkit.sample_traces import NOON, ORGANIZATION, detailed, trace
-from devkit.store_pairs import ADAPTERS, opened_items
+from devkit.store_pairs import opened_items
 from orc.traces.models import TraceFilter, TraceStore
 from orc_core.errors import InvalidInput
 from orc_core.models import Usage
@@ -18,11 +18,6 @@ pytestmark = pytest.mark.contract("trace store")
 
 DAY = timedelta(days=1)
 EVERY = TraceFilter()
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from typing import TypeVar
 import pytest
 from pydantic import JsonValue
 
-from devkit.store_pairs import ADAPTERS, OpenItems, opened_items
+from devkit.clock import Clock
+from devkit.store_pairs import OpenItems, opened_items
 from orc.conversations.models import (
     Begun,
     ChatMessage,
@@ -56,31 +57,8 @@ STRANGERS = [Owner("umbra", "ada", "c-1"), Owner("acme", "bob", "c-1"), Owner("a
 REFS = [FileRef(file_id="file-1", blob_name="a.pdf"), FileRef(file_id="file-2", blob_name="b.pdf")]
 
 
-class Clock:
-    """A clock that a test advances."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2025, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def advance(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
-
-
 OpenLog = Callable[[], Awaitable[TurnLog]]
 """Each call returns a new log over the same store, as another process would have."""
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(params=ADAPTERS)
-def adapter(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture
@@ -99,7 +77,7 @@ async def items(open_items: OpenItems) -> Items:
 @pytest.fixture
 def open_log(open_items: OpenItems, clock: Clock) -> OpenLog:
     async def open_log() -> TurnLog:
-        return TurnLog(await open_items(), clock=clock)
+        return TurnLog(await open_items(), clock=clock.utc)
 
     return open_log
 
@@ -195,7 +173,7 @@ async def test_a_committed_turn_reads_back_whole(open_log: OpenLog, clock: Clock
     assert await (await open_log()).turn(OWNER, "k") == committed
     assert committed.result == result
     assert list(committed.result) == list(result)
-    assert (committed.status, committed.finished_at) == (TurnStatus.COMMITTED, clock.now)
+    assert (committed.status, committed.finished_at) == (TurnStatus.COMMITTED, clock.utc())
     message = committed.assistant
     assert message is not None
     assert (message.content, message.citations, message.uploaded_file_refs) == ("Teeth.", [citation], REFS)
@@ -373,7 +351,7 @@ async def test_a_renewed_turn_stays_in_flight(log: TurnLog, clock: Clock) -> Non
     turn = await start(log, "k")
     clock.advance(LEASE - 1)
     renewed = await log.renew(OWNER, "k", turn.attempt, lease_seconds=LEASE)
-    assert renewed.lease_until == clock.now + timedelta(seconds=LEASE)
+    assert renewed.lease_until == clock.utc() + timedelta(seconds=LEASE)
     clock.advance(LEASE - 1)
     with pytest.raises(TurnInFlight):
         await begin(log, question("k"))
@@ -906,7 +884,7 @@ async def test_the_newest_turns_come_first_in_pages(log: TurnLog, clock: Clock) 
 async def test_feedback_is_kept_until_it_is_taken_back_or_the_turn_retried(
     log: TurnLog, clock: Clock
 ) -> None:
-    feedback = Feedback(rating="down", reason=FeedbackReason.WRONG, comment="No.", given_at=clock.now)
+    feedback = Feedback(rating="down", reason=FeedbackReason.WRONG, comment="No.", given_at=clock.utc())
     turn = await start(log, "k")
     with pytest.raises(Conflict) as refused:
         await log.rate(OWNER, "k", feedback)

@@ -4,13 +4,12 @@ import asyncio
 import base64
 import hmac
 import json
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pytest
 from fastapi import Request
 
+from devkit.clock import Clock
 from devkit.issuer import AUDIENCE, NAME, Issuer, issuing
 from orc.api.auth import BearerTokens
 from orc.settings import AuthMode, Settings
@@ -21,25 +20,6 @@ from orc_core.errors import DependencyDown, NotAuthenticated
 def issuer() -> Iterator[Issuer]:
     with issuing() as running:
         yield running
-
-
-@dataclass
-class Clock:
-    """A clock that tests set forward. The machine's clock drives the event loops of other tests."""
-
-    passed: float = 0.0
-
-    def __call__(self) -> float:
-        return time.monotonic() + self.passed
-
-    def wait(self, seconds: float) -> None:
-        """Set the clock forward."""
-        self.passed += seconds
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture
@@ -67,7 +47,7 @@ async def test_tokens_of_a_withdrawn_key_end_with_the_next_fetch(
 ) -> None:
     assert await is_accepted(tokens, issuer.token("k1"))
     issuer.published = ["k2"]
-    clock.wait(60)
+    clock.advance(60)
     assert await is_accepted(tokens, issuer.token("k2", signed_with="k2"))
     assert not await is_accepted(tokens, issuer.token("k1"))
 
@@ -77,7 +57,7 @@ async def test_tokens_of_a_withdrawn_key_end_after_five_minutes_without_a_new_ke
 ) -> None:
     assert await is_accepted(tokens, issuer.token("k1"))
     issuer.published = []
-    clock.wait(301)
+    clock.advance(301)
     assert not await is_accepted(tokens, issuer.token("k1"))
 
 
@@ -87,7 +67,7 @@ async def test_keys_are_fetched_once_and_renewed_before_anyone_waits_for_them(
     accepted = await asyncio.gather(*(is_accepted(tokens, issuer.token()) for _ in range(10)))
     assert all(accepted)
     assert issuer.fetches == 1
-    clock.wait(250)
+    clock.advance(250)
     issuer.answers.clear()
     assert await is_accepted(tokens, issuer.token())
     issuer.answers.set()
@@ -99,7 +79,7 @@ async def test_unknown_keys_do_not_make_the_issuer_busy(
 ) -> None:
     assert await is_accepted(tokens, issuer.token())
     for number in range(30):
-        clock.wait(0.5)
+        clock.advance(0.5)
         assert not await is_accepted(tokens, issuer.token(f"x{number}"))
     assert issuer.fetches == 1
 
@@ -108,7 +88,7 @@ async def test_a_silent_issuer_stops_only_those_with_unknown_keys(
     issuer: Issuer, tokens: BearerTokens, clock: Clock
 ) -> None:
     assert await is_accepted(tokens, issuer.token("k1"))
-    clock.wait(60)
+    clock.advance(60)
     issuer.answers.clear()
     strangers = [asyncio.create_task(is_accepted(tokens, issuer.token("k2"))) for _ in range(20)]
     await fetches(issuer, 2)
@@ -128,7 +108,7 @@ async def test_a_failing_issuer_is_asked_again_after_a_pause_only(
             await tokens.identify(bearing(issuer.token()))
     assert issuer.fetches == 1
     issuer.status = 200
-    clock.wait(6)
+    clock.advance(6)
     assert await is_accepted(tokens, issuer.token())
 
 
@@ -137,9 +117,9 @@ async def test_known_keys_serve_on_while_the_issuer_is_down_but_not_for_ever(
 ) -> None:
     assert await is_accepted(tokens, issuer.token())
     issuer.status = 503
-    clock.wait(301)
+    clock.advance(301)
     assert await is_accepted(tokens, issuer.token())
-    clock.wait(600)
+    clock.advance(600)
     with pytest.raises(DependencyDown):
         await tokens.identify(bearing(issuer.token()))
 

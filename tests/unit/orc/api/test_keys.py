@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
+from devkit.clock import Clock
 from devkit.doubles import openid_provider
 from devkit.doubles.openid_provider import Provider
 from devkit.signing_in import Person
@@ -75,21 +75,6 @@ async def test_a_program_acts_as_the_user_who_has_made_its_key(app: FastAPI, tmp
 def database_in(folder: Path) -> bytes:
     """All bytes of the database and its log."""
     return b"".join(file.read_bytes() for file in folder.glob("orc.db*"))
-
-
-@dataclass
-class Clock:
-    """A clock that tests set forward."""
-
-    now: float = 1_800_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
+from devkit.clock import Clock
 from orc.events import (
     Context,
     Critique,
@@ -45,20 +46,11 @@ ROUTE = Route(intent="research", model="big", retriever="search")
 PLAN = Plan(rewritten_query="?", steps=["retrieve", "answer"], confidence=0.9)
 
 
-class Clock:
-    """Seconds that pass only if a test advances them."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Recording:
     """A recorder that receives events, each after a number of milliseconds."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = Clock(1000.0)
         self.published: list[Event] = []
         self.recorder = TurnRecorder(
             self.published.append,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from devkit.fakes_documents import FakeClock
+from devkit.clock import Clock
 from orc_core.errors import DependencyDown, NotFound, OrcError
 from orc_core.infra.resilience import ATTEMPTS, FAILURES_IN_A_ROW, OPEN_SECONDS, CircuitBreaker, CircuitOpen
 
@@ -43,16 +43,11 @@ class Store:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def breaker(clock: FakeClock) -> CircuitBreaker:
+def breaker(clock: Clock) -> CircuitBreaker:
     return breaker_for("store", clock)
 
 
-def breaker_for(dependency: str, clock: FakeClock) -> CircuitBreaker:
+def breaker_for(dependency: str, clock: Clock) -> CircuitBreaker:
     async def sleep(_: float) -> None:
         await asyncio.sleep(0)  # a retry's wait must not end the time for which a circuit is open
 
@@ -87,9 +82,7 @@ async def test_a_brief_failure_is_retried(breaker: CircuitBreaker) -> None:
     assert store.calls == 3
 
 
-async def test_a_lasting_failure_is_translated_with_its_cause(
-    breaker: CircuitBreaker, clock: FakeClock
-) -> None:
+async def test_a_lasting_failure_is_translated_with_its_cause(breaker: CircuitBreaker, clock: Clock) -> None:
     store = Store(*[VendorError()] * 100)
     with pytest.raises(DependencyDown) as caught:
         await breaker.call(store)
@@ -119,7 +112,7 @@ async def test_an_attempt_is_made_once(breaker: CircuitBreaker) -> None:
     assert calls == 1
 
 
-async def test_retries_wait_longer_and_longer_within_a_limit(clock: FakeClock) -> None:
+async def test_retries_wait_longer_and_longer_within_a_limit(clock: Clock) -> None:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -151,7 +144,7 @@ async def test_a_success_in_between_resets_the_count(breaker: CircuitBreaker) ->
         assert await breaker.call(Store()) == "answer"
 
 
-async def test_the_circuit_is_open_for_a_second(breaker: CircuitBreaker, clock: FakeClock) -> None:
+async def test_the_circuit_is_open_for_a_second(breaker: CircuitBreaker, clock: Clock) -> None:
     await open_circuit(breaker)
     clock.now += OPEN_SECONDS - 0.01
     assert await is_open(breaker)
@@ -161,7 +154,7 @@ async def test_the_circuit_is_open_for_a_second(breaker: CircuitBreaker, clock: 
 
 
 async def test_a_probe_that_fails_keeps_the_circuit_open_for_another_second(
-    breaker: CircuitBreaker, clock: FakeClock
+    breaker: CircuitBreaker, clock: Clock
 ) -> None:
     await open_circuit(breaker)
     clock.now += OPEN_SECONDS
@@ -173,7 +166,7 @@ async def test_a_probe_that_fails_keeps_the_circuit_open_for_another_second(
     assert not await is_open(breaker)
 
 
-async def test_one_probe_at_a_time_is_let_through(breaker: CircuitBreaker, clock: FakeClock) -> None:
+async def test_one_probe_at_a_time_is_let_through(breaker: CircuitBreaker, clock: Clock) -> None:
     await open_circuit(breaker)
     clock.now += OPEN_SECONDS
     async with breaker.attempt():
@@ -182,7 +175,7 @@ async def test_one_probe_at_a_time_is_let_through(breaker: CircuitBreaker, clock
 
 
 async def test_a_probe_without_a_result_lets_another_one_through_after_a_second(
-    breaker: CircuitBreaker, clock: FakeClock
+    breaker: CircuitBreaker, clock: Clock
 ) -> None:
     await open_circuit(breaker)
     clock.now += OPEN_SECONDS
@@ -199,7 +192,7 @@ async def test_concurrent_calls_are_retried_independently(breaker: CircuitBreake
 
 
 async def test_failures_of_concurrent_calls_do_not_extend_the_open_time(
-    breaker: CircuitBreaker, clock: FakeClock
+    breaker: CircuitBreaker, clock: Clock
 ) -> None:
     async with breaker.attempt():
         late = breaker.attempt()
@@ -213,7 +206,7 @@ async def test_failures_of_concurrent_calls_do_not_extend_the_open_time(
         assert not await is_open(breaker)
 
 
-async def test_many_concurrent_failures_open_the_circuit(breaker: CircuitBreaker, clock: FakeClock) -> None:
+async def test_many_concurrent_failures_open_the_circuit(breaker: CircuitBreaker, clock: Clock) -> None:
     failed = await asyncio.gather(
         *(breaker.call(Store(*[VendorError()] * 10)) for _ in range(50)), return_exceptions=True
     )
@@ -246,7 +239,7 @@ async def test_cancellation_is_not_a_success(breaker: CircuitBreaker) -> None:
 
 
 async def test_after_a_cancelled_probe_the_next_call_is_the_probe(
-    breaker: CircuitBreaker, clock: FakeClock
+    breaker: CircuitBreaker, clock: Clock
 ) -> None:
     await open_circuit(breaker)
     clock.now += OPEN_SECONDS
@@ -297,6 +290,6 @@ async def test_an_outage_of_another_dependency_is_an_answer(breaker: CircuitBrea
     assert not await is_open(breaker)
 
 
-async def test_each_dependency_has_its_own_circuit(breaker: CircuitBreaker, clock: FakeClock) -> None:
+async def test_each_dependency_has_its_own_circuit(breaker: CircuitBreaker, clock: Clock) -> None:
     await open_circuit(breaker)
     assert not await is_open(breaker_for("blobs", clock))

@@ -9,9 +9,9 @@ from email.utils import formatdate
 import pytest
 from langchain_core.messages import HumanMessage
 
+from devkit.clock import Clock
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.fakes import collect
-from devkit.fakes_documents import FakeClock
 from orc_core.errors import DependencyDown, OrcError
 from orc_core.infra.resilience import FAILURES_IN_A_ROW, OPEN_SECONDS, CircuitBreaker, CircuitOpen
 from orc_core.infra.settings import CoreSettings
@@ -41,12 +41,7 @@ def settings(base_url: str, make_settings: MakeSettings) -> CoreSettings:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-async def provider(settings: CoreSettings, clock: FakeClock) -> AsyncIterator[Provider]:
+async def provider(settings: CoreSettings, clock: Clock) -> AsyncIterator[Provider]:
     opened = open_provider(settings)
     assert opened is not None
     yield replace(opened, chat=CircuitBreaker(MODEL, translate, clock=clock))
@@ -82,7 +77,7 @@ async def test_failures_in_a_row_open_the_circuit_for_all_roles(
 
 
 async def test_calls_succeed_a_second_after_the_circuit_opened(
-    models: ChatModels, double: OpenAIDouble, clock: FakeClock
+    models: ChatModels, double: OpenAIDouble, clock: Clock
 ) -> None:
     double.script.failures.extend([Failure(status=503)] * FAILURES_IN_A_ROW)
     await fail(models.writer)
@@ -91,7 +86,7 @@ async def test_calls_succeed_a_second_after_the_circuit_opened(
 
 
 async def test_a_failed_probe_opens_the_circuit_again(
-    models: ChatModels, double: OpenAIDouble, clock: FakeClock
+    models: ChatModels, double: OpenAIDouble, clock: Clock
 ) -> None:
     double.script.failures.extend([Failure(status=503)] * (FAILURES_IN_A_ROW + 1))
     await fail(models.writer)

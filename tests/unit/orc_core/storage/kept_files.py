@@ -1,14 +1,15 @@
 """Documents with bytes and records, for tests of how they are sent to a provider."""
 
 import hashlib
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 from openai import AsyncOpenAI
 
+from devkit.clock import Clock
 from devkit.store_pairs import items_here
 from orc_core.documents.catalog import Catalog
 from orc_core.infra.sqlite import Database
@@ -25,27 +26,17 @@ TTL = 3600
 PDF = b"%PDF-1.4 the quay opens at seven"
 
 
-class Clock:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = datetime.now(UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @dataclass
 class KeptFiles:
     """A folder of blobs and a catalog that goes by the `clock`."""
 
     folder: Path
     database: Database
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = field(default_factory=lambda: Clock(time.time()))
 
     def __post_init__(self) -> None:
         self.blobs = FolderBlobStore(self.folder / "blobs")
-        self.catalog = Catalog(items_here(self.database, "documents"), clock=self.clock)
+        self.catalog = Catalog(items_here(self.database, "documents"), clock=self.clock.utc)
 
     def openai_files(self, provider: Provider) -> OpenAIFiles:
         """The files at a provider, as a separate process would keep them."""
@@ -61,13 +52,15 @@ class KeptFiles:
             catalog=self.catalog,
             blobs=self.blobs,
             ttl_seconds=TTL,
-            clock=self.clock,
+            clock=self.clock.utc,
         )
 
     def attachments(self, way: SentAs, provider: Provider) -> Attachments:
         """What chooses how documents reach the model of this provider."""
         stored = self.openai_files(provider)
-        local = LocalProviderFiles(self.catalog, ttl_seconds=TTL, clock=self.clock, replacing=stored.forget)
+        local = LocalProviderFiles(
+            self.catalog, ttl_seconds=TTL, clock=self.clock.utc, replacing=stored.forget
+        )
         return Attachments(way, stored, local, self.blobs)
 
     async def put(

@@ -30,7 +30,7 @@ def files(kept: KeptFiles, provider: Provider, make_settings: MakeSettings) -> P
 def files_by(way: str, kept: KeptFiles, provider: Provider, make_settings: MakeSettings) -> ProviderFiles:
     settings = make_settings(provider_files=way)
     return build_provider_files(
-        settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock, ttl_seconds=TTL
+        settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock.utc, ttl_seconds=TTL
     )
 
 

@@ -34,7 +34,7 @@ def make(adapter: str, kept: KeptFiles, provider: Provider) -> Make:
             case "base64":
                 return kept.attachments("base64", provider)
             case _:
-                return LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock)
+                return LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock.utc)
 
     return make
 
@@ -71,7 +71,7 @@ async def test_a_live_reference_is_reused_by_this_process_and_the_next(
 ) -> None:
     await kept.put("a.pdf")
     made = await attached_id(files, kept)
-    kept.clock.now += life - timedelta(seconds=1)
+    kept.clock.advance(life.total_seconds() - 1)
     assert await attached_id(files, kept) == made
     assert await attached_id(make(), kept) == made
     assert (await files.ensure(await kept.document("a.pdf"))).ref.file_id == made
@@ -82,7 +82,7 @@ async def test_an_expired_reference_is_replaced(
 ) -> None:
     await kept.put("a.pdf")
     made = await attached_id(files, kept)
-    kept.clock.now += life
+    kept.clock.advance(life.total_seconds())
     remade = await attached_id(files, kept)
     assert remade != made
     assert await attached_id(files, kept) == remade

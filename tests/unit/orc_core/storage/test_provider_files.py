@@ -185,7 +185,7 @@ async def test_a_deletion_never_fails_for_the_provider(
     await kept.database.migrate(sqlite_documents.PAGES_SCHEMA, sqlite_queue.SCHEMA, TABLES["analyses"].schema)
     settings = make_settings(provider_files="files")
     files = build_provider_files(
-        settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock, ttl_seconds=TTL
+        settings, provider, catalog=kept.catalog, blobs=kept.blobs, clock=kept.clock.utc, ttl_seconds=TTL
     )
     stores = Stores(
         blobs=kept.blobs,
@@ -206,7 +206,7 @@ async def test_a_deletion_never_fails_for_the_provider(
     assert await kept.catalog.files_of(second.path) == []
     assert len(double.files.files) == 1
     double.files.refuse = None
-    kept.clock.now += LIFE + 2 * MARGIN
+    kept.clock.advance((LIFE + 2 * MARGIN).total_seconds())
     assert await files.sweep() == 1
     assert double.files.files == {}
 
@@ -234,7 +234,7 @@ async def test_a_deletion_without_a_provider_is_made_up_for_when_there_is_one_ag
 ) -> None:
     document = await kept.put("a.pdf")
     await files.ensure(document)
-    await LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock).forget(document.path)
+    await LocalProviderFiles(kept.catalog, ttl_seconds=TTL, clock=kept.clock.utc).forget(document.path)
     await kept.catalog.delete(document.path)
     await files.sweep()
     assert double.files.files == {}
@@ -243,11 +243,11 @@ async def test_a_deletion_without_a_provider_is_made_up_for_when_there_is_one_ag
 async def test_a_note_about_another_provider_stays_until_the_file_expires(
     files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
-    note = UnwantedFile(file_id="file-1", provider="api.elsewhere.com", expires_at=kept.clock.now + LIFE)
+    note = UnwantedFile(file_id="file-1", provider="api.elsewhere.com", expires_at=kept.clock.utc() + LIFE)
     await kept.catalog.add_unwanted([note])
     await files.sweep()
     assert await kept.catalog.unwanted() == [note]
-    kept.clock.now += 2 * LIFE
+    kept.clock.advance(2 * TTL)
     await files.sweep()
     assert await kept.catalog.unwanted() == []
     assert "delete" not in double.files.log

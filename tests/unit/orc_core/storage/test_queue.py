@@ -17,7 +17,7 @@ import pytest
 from devkit.azure.queues import Place, fresh_place
 from devkit.azure.storage import opened
 from devkit.azure.targets import Target
-from devkit.fakes_documents import FakeClock
+from devkit.clock import Clock
 from devkit.faults.proxy import proxied
 from devkit.faults.rules import STORAGE
 from devkit.shared_data import ROOT
@@ -55,12 +55,7 @@ async def place(storage_target: Target) -> AsyncIterator[Place]:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def queue(place: Place, clock: FakeClock) -> StorageJobQueue:
+def queue(place: Place, clock: Clock) -> StorageJobQueue:
     """A queue whose records go by the clock of the test; the messages' clock is the account's."""
     return place.queue(clock=clock)
 
@@ -83,7 +78,7 @@ async def test_messages_are_written_as_the_functions_host_reads_them(
 
 @pytest.mark.parametrize("kind", JobKind)
 async def test_a_job_whose_message_was_lost_is_found_by_the_sweep(
-    queue: StorageJobQueue, place: Place, clock: FakeClock, kind: JobKind
+    queue: StorageJobQueue, place: Place, clock: Clock, kind: JobKind
 ) -> None:
     await queue.enqueue(document("a"), kind)
     await place.messages(kind).clear_messages()
@@ -97,7 +92,7 @@ async def test_a_job_whose_message_was_lost_is_found_by_the_sweep(
 
 
 async def test_jobs_that_cannot_be_read_do_not_stop_the_sweep(
-    queue: StorageJobQueue, place: Place, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    queue: StorageJobQueue, place: Place, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     await queue.enqueue(document("a"), JobKind.INGEST)
     await place.messages(JobKind.INGEST).clear_messages()
@@ -114,7 +109,7 @@ async def test_jobs_that_cannot_be_read_do_not_stop_the_sweep(
 
 
 async def test_a_job_whose_message_was_lost_is_found_when_it_is_queued_again(
-    queue: StorageJobQueue, place: Place, clock: FakeClock
+    queue: StorageJobQueue, place: Place, clock: Clock
 ) -> None:
     await queue.enqueue(document("a"), JobKind.INGEST)
     await place.messages(JobKind.INGEST).clear_messages()
@@ -126,7 +121,7 @@ async def test_a_job_whose_message_was_lost_is_found_when_it_is_queued_again(
 
 
 async def test_jobs_that_wait_long_in_the_queue_do_not_fill_it(
-    queue: StorageJobQueue, place: Place, clock: FakeClock
+    queue: StorageJobQueue, place: Place, clock: Clock
 ) -> None:
     await queue.enqueue(document("a"), JobKind.INGEST)
     for _ in range(120):
@@ -194,7 +189,7 @@ async def test_a_claim_waits_for_another_job_with_the_same_bytes(
 
 
 async def test_bytes_are_free_when_the_lease_of_their_holder_has_ended(
-    queue: StorageJobQueue, clock: FakeClock
+    queue: StorageJobQueue, clock: Clock
 ) -> None:
     assert await queue.claim(document("a", sha256="same"), JobKind.INGEST, SECONDS) is not None
     clock.now += SECONDS
