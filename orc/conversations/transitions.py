@@ -20,6 +20,7 @@ from orc.conversations.search import searchable
 from orc.conversations.session_contexts import with_shown, with_used
 from orc_core.errors import Conflict, KeyReused, NotFound, TurnInFlight
 from orc_core.names import Owner
+from orc_core.text.provenance import opening_words
 
 TITLE_CHARACTERS = 80
 INTERRUPTED = Failure(
@@ -317,7 +318,7 @@ def _title_from(question: str, head: Head, replaced: Turn | None = None) -> dict
 
 
 def _title_of(question: str) -> str:
-    return " ".join(question.split())[:TITLE_CHARACTERS].rstrip()
+    return " ".join(opening_words(question).split())[:TITLE_CHARACTERS].rstrip()
 
 
 def _has_title_of(head: Head, replaced: Turn | None, title: str) -> bool:

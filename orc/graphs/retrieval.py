@@ -27,7 +27,7 @@ from orc_core.errors import INTERNAL, DependencyDown, OrcError
 from orc_core.markdown.brackets import visible_name
 from orc_core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from orc_core.models import Record, Usage
-from orc_core.text.provenance import is_inserted, is_pasted, own_words
+from orc_core.text.provenance import is_pasted, opening_words, own_words
 from orc_core.text.terms import STOP_WORDS, detect_language, stems, words
 from orc_core.text.wording import has_subject
 
@@ -349,9 +349,7 @@ def _asked(question: str) -> str:
 
     A phrase in quotation marks is what the user looks for; a text that was pasted is not.
     """
-    if is_inserted(question):
-        return ""
-    return (own_words(question) if is_pasted(question) else "") or question
+    return opening_words(question) if is_pasted(question) else question
 
 
 def _may_know_documents(state: ConversationState) -> bool:

@@ -20,6 +20,7 @@ from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import ChatModels
 from orc_core.llm.tokens import TokenCounter, truncate
 from orc_core.names import Owner
+from orc_core.text.provenance import opening_words
 
 PROMPT = Path(__file__).parents[1] / "prompts" / "chat_session_title.md"
 QUESTION_TOKENS = 500
@@ -117,7 +118,9 @@ class Titles:
         await is_due.wait()
         try:
             async with asyncio.timeout(TITLE_SECONDS):
-                title = accepted(await self._reply(await self._first_question(owner, turn), model))
+                # What others wrote in it could have the model write any title.
+                question = opening_words(await self._first_question(owner, turn))
+                title = accepted(await self._reply(question, model)) if question else None
                 if title is None:
                     logger.info("a title of turn %s was not accepted", turn.turn_id)
                     return

@@ -40,6 +40,12 @@ def own_words(message: str, announces: re.Pattern[str] | None = None) -> str:
     return "" if is_pasted(text) else text
 
 
+def opening_words(message: str) -> str:
+    """What names a message: its author's own words, else its first line; empty for what a client inserted."""
+    first = message.strip().partition("\n")[0][:LONGEST]
+    return own_words(message) or ("" if is_inserted(message) else own_words(first))
+
+
 def is_pasted(message: str) -> bool:
     """Whether a message has more than people type, or what only clients write."""
     has_more = len(message.strip().splitlines()) > MOST_LINES or len(message) > LONGEST

@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from devkit.remembered_turns import answered
+from devkit.remembered_turns import OWNER, answered
+from orc.conversations.models import NewTurn, utc_now
+from orc.conversations.transitions import begin_turn, first_head
 from orc.graphs.models import ConversationState
 from orc.graphs.retrieval import web_query
 from orc.memory.models import NoteKind
 from orc.memory.notes import add_notes_of, notes_in
 from orc.memory.summary import CondensedTurns, NoteOfUser, _notes
 from orc_core.offline.model import recall
-from orc_core.text.provenance import is_inserted
+from orc_core.text.provenance import is_pasted
 
 FORMS: dict[str, Any] = json.loads(Path(__file__).with_name("injected.json").read_text())
 MESSAGES = {
@@ -40,9 +42,12 @@ def test_there_are_many_forms_in_four_languages() -> None:
 def test_text_of_others_is_nobodys_word(message: str, question: str) -> None:
     assert not [note for note in add_notes_of([], answered(1, message)) if is_poisoned(note.text)]
     assert not is_poisoned(recall(question, [message]) or "")
-    if is_inserted(message):
+    if is_pasted(message):
         state = ConversationState(question=message, conversation_id="c")
         assert not is_poisoned(web_query("Klingon DE99", state))
+    new = NewTurn(key="t1", request_hash="h", question=message)
+    head, _ = begin_turn(first_head(OWNER, utc_now()), None, new, 15, utc_now())
+    assert not is_poisoned(head.title or "")
 
 
 @pytest.mark.parametrize(("message", "question"), MESSAGES.values(), ids=MESSAGES)
