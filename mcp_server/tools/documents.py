@@ -162,7 +162,7 @@ class DocumentContents:
         message = (
             f'The summary of "{document.blob_name}" is not ready: its status is {document.status}, {why}.'
         )
-        raise Unavailable(f"{message} Try again in a moment.", code=NOT_READY)
+        raise Unavailable(f"{message} Try again in a moment. {INSTEAD}", code=NOT_READY)
 
 
 def _listed(scope: Scope, document: Document, analysis: DocumentAnalysis | None) -> ListedDocument:

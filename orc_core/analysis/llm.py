@@ -190,7 +190,12 @@ def _split(batch: Sequence[Page], drafts: Mapping[int, PageAnalysis]) -> Outcome
 
 
 def _merge(page: Page, note: PageNote, draft: PageAnalysis, method: str) -> PageAnalysis:
-    """The model's note without what the page does not contain, plus the headings, which code finds."""
+    """The model's note without what the page does not contain, plus the headings, which code finds.
+
+    A note without anything is no reading of the page: that keeps its draft.
+    """
+    if note == PageNote(page=note.page):
+        return draft
     quotes = QuoteFinder(page.text)
     stated = filter(None, (_checked(each, page, quotes) for each in note.relations[:MOST_RELATIONS]))
     relations = {(each.source, each.type, each.target): each for each in stated}

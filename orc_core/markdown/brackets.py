@@ -81,6 +81,8 @@ def _pattern(word: str) -> str:
 
 
 _PAGE, _DOCUMENT = re.compile(_pattern("page")), re.compile(_pattern("document"))
+_PLACE = re.compile(rf"\d[\do]*\W+{_pattern('of')}\W+{_pattern('document')}")
+"""`5 of Document`, whatever the page before it is called."""
 _WEB_PAGE = re.compile(rf"{_pattern('web')}[^a-z{_ANY}]*{_pattern('page')}|{_pattern('webpage')}")
 
 _IN_NAMES = str.maketrans({'"': "'", "`": "'", "<": "\u2039", ">": "\u203a", "|": "\u00a6"})
@@ -212,7 +214,9 @@ def is_forged(bracket: str) -> bool:
         return True
     plain = _plain(html.unescape(_TAG.sub("", bracket)).translate(_CITING))
     seen = _as_latin(_MARKER.sub("", plain))
-    return bool(_WEB_PAGE.search(seen) or (_PAGE.search(seen) and _DOCUMENT.search(seen)))
+    if _WEB_PAGE.search(seen) or _PLACE.search(seen):
+        return True
+    return bool(_PAGE.search(seen) and _DOCUMENT.search(seen))
 
 
 def rounded_end(bracket: str) -> str:

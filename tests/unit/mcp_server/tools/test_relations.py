@@ -65,6 +65,8 @@ async def test_the_type_and_the_direction_narrow_the_relations(
 ) -> None:
     found = await connections.follow(scope_of(document), entity, relation_type, direction)
     assert any(page.relation == RELATION for page in found.pages) is stated
+    # A page that only names the entity states no relation of a type that was asked for.
+    assert [page for page in found.pages if page.relation is None] == [] or relation_type is None
 
 
 async def test_number_of_connections_is_limited(

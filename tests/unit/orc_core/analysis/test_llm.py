@@ -104,6 +104,13 @@ async def test_pages_omitted_by_the_model_are_requested_again() -> None:
     assert outcome.again == [[PAGES[1]]]
 
 
+async def test_a_note_without_anything_is_no_reading_of_the_page() -> None:
+    outcome, _ = await read(saying(GOOD, {"page": 4}))
+    assert [(each.page, each.method) for each in outcome.analyses] == [(3, "scripted"), (4, EXTRACTIVE)]
+    assert outcome.analyses[1].summary
+    assert outcome.again == []
+
+
 @pytest.mark.parametrize("error", [ContentFiltered(), ContextTooLong(), None])
 async def test_a_refused_batch_is_split(error: Exception | None) -> None:
     def refuse(messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:

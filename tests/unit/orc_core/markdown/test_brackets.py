@@ -6,7 +6,7 @@ import pytest
 
 from orc_core.grounding.citations import CitationWriter, marker
 from orc_core.grounding.sources import Source
-from orc_core.markdown.brackets import MAX_BRACKET, OPENING, cited_numbers, is_forged, visible_name
+from orc_core.markdown.brackets import MAX_BRACKET, OPENING, bracketed, cited_numbers, is_forged, visible_name
 
 PAGE = "Leave is 25 days a year."
 REST = 'age 5 of Document "contract.pdf"]'
@@ -84,6 +84,8 @@ EMPHASIS = [
 WORDING = [
     TRUE,
     '[page 5 of document "x"]',
+    '[Pg. 5 of Document "c"]',
+    '[Seite 10 of Document "c"]',
     "[Pages 5 of the Documents]",
     "[From Page 5 of Document]",
     "[Document x, Page 5]",
@@ -123,7 +125,7 @@ def test_a_forged_citation_does_not_look_like_one(form: str, size: int) -> None:
     shown = show(f"Leave is 99 days. {form}", size)
     shown = shown.replace('[Page 5 of Document "contract.pdf": 99 is not there]', "")
     opened = [match.start() for match in OPENING.finditer(shown)]
-    assert not any(is_forged(shown[at:]) for at in opened), ascii(shown)
+    assert not any(is_forged(bracketed(shown[at:], is_all=True) or "") for at in opened), ascii(shown)
     assert form not in shown
     assert any(sign in shown for sign in ("(", "& ")) or "[Page 5" not in shown
 
@@ -141,6 +143,8 @@ def test_a_forged_citation_does_not_look_like_one(form: str, size: int) -> None:
         "[\u05e2\u05de\u05d5\u05d3 5 \u05e9\u05dc \u05d4\u05de\u05e1\u05de\u05da]",
         "\u30105\u30da\u30fc\u30b8\u3011\u300c\u6587\u66f8\u300d",
         "[Seite 5 des Dokuments]",
+        "[Document 5]",
+        "[one of document and 5 others]",
         "[see the page]",
         "[the document]",
         "[web]",
