@@ -1,7 +1,9 @@
 """The FastAPI app. It runs under uvicorn with a lifespan, and under Azure Functions without one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -32,6 +34,7 @@ from orc.api.routes import (
     mcp,
     me,
     openai,
+    openai_responses,
     pages,
     proposals,
     sign_in,
@@ -58,7 +61,9 @@ asks who is calling."""
 MAX_QUESTION_BYTES = 1024 * 1024
 OPENAI_PREFIXES = ("/v1", f"{PREFIX}/v1")
 """Clients of OpenAI's interface have one address to set; a host of functions serves the second one only."""
+OPENAI_ROUTERS = (openai.router, openai_responses.router)
 MAX_COMPLETION_BYTES = 8 * MAX_QUESTION_BYTES
+LONGER = dict.fromkeys(["/chat/completions", "/responses"], MAX_COMPLETION_BYTES)
 """A chat completion has all messages of its chat."""
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
 
@@ -118,7 +123,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
         open_paths=OPEN_PATHS,
         open_below=web.ASSETS,
         max_bytes=MAX_QUESTION_BYTES,
-        longer={"/documents": upload_bytes, "/chat/completions": MAX_COMPLETION_BYTES},
+        longer={"/documents": upload_bytes, **LONGER},
     )
     app.add_middleware(RequestLog, words=_path_words())
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
@@ -140,7 +145,7 @@ def _path_words() -> set[str]:
     """The parts of all paths that are the same in every request."""
     own = [
         route
-        for router in (*OWN_ROUTERS, web.router, sign_in.router, mcp.router, openai.router)
+        for router in (*OWN_ROUTERS, *OPENAI_ROUTERS, web.router, sign_in.router, mcp.router)
         for route in router.routes
     ]
     paths = [*OPENAI_PREFIXES, PREFIX, OPENAPI_PATH, *(getattr(route, "path", "") for route in own)]
@@ -150,14 +155,16 @@ def _path_words() -> set[str]:
 @cache
 def _routes() -> list[BaseRoute]:
     """The routes of every app of this process: FastAPI prepares them at the first request, in 50 ms."""
-    routes = APIRouter(generate_unique_id_function=operation_id)
+    # The headers that say which page sent a request count, not its content type.
+    routes = APIRouter(generate_unique_id_function=operation_id, strict_content_type=False)
     for router in OWN_ROUTERS:
         routes.include_router(router, prefix=PREFIX, dependencies=[Depends(given_once)])
     routes.include_router(web.router)
     routes.include_router(sign_in.router)
     routes.include_router(mcp.router)
     for prefix in OPENAI_PREFIXES:
-        routes.include_router(openai.router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])
+        for router in OPENAI_ROUTERS:
+            routes.include_router(router, prefix=prefix, include_in_schema=prefix == OPENAI_PREFIXES[0])
     return routes.routes
 
 
@@ -239,6 +246,10 @@ class DocumentedApp(FastAPI):
         if schemes := _SCHEMES[self._auth_mode]:
             components["securitySchemes"] = schemes
         document["security"] = [{name: []} for name in schemes]
+        for schema in _that_may_lack_fields(document):
+            # Generators of clients take a field with a default for one that is always there.
+            for field in schema.get("properties", {}).values():
+                field.pop("default", None)
         for operation in [each for path in document["paths"].values() for each in path.values()]:
             if "401" not in operation["responses"]:
                 operation["security"] = []
@@ -247,6 +258,19 @@ class DocumentedApp(FastAPI):
             if form := content.get("multipart/form-data"):
                 form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
         return document
+
+
+def _that_may_lack_fields(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The schemas of requests and problems, with all that they refer to."""
+    operations = [each for path in document["paths"].values() for each in path.values()]
+    problem = {"$ref": REFERENCES.format(model=Problem.__name__)}
+    waiting = [problem, *(each.get("requestBody") for each in operations)]
+    reference, known = re.compile(REFERENCES.format(model=r"(\w+)")), set[str]()
+    while waiting:
+        for name in set(reference.findall(json.dumps(waiting.pop()))) - known:
+            known.add(name)
+            waiting.append(schema := document["components"]["schemas"][name])
+            yield schema
 
 
 def operation_id(route: APIRoute) -> str:

@@ -34,23 +34,24 @@ Json = dict[str, Any]
 _PIECE = re.compile(rf".{{1,{PIECE_CHARACTERS}}}", re.DOTALL)
 _SOURCES = "\n\n**Sources**\n\n"
 _NUMBERED = re.compile(r" ?\[[0-9]{1,4}\]")
+_TEXTS = ("text", "input_text", "output_text")
 _Target = tuple[str, int, str | None]
 
 
-class _Lenient(BaseModel):
+class Lenient(BaseModel):
     """Part of a request; fields that have no meaning here, such as `temperature`, are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class Part(_Lenient):
+class Part(Lenient):
     """One part of a message."""
 
     type: str
     text: str = ""
 
 
-class Message(_Lenient):
+class Message(Lenient):
     """One message of the chat."""
 
     role: Literal["user", "assistant", "system", "developer", "tool", "function"]
@@ -62,19 +63,19 @@ class Message(_Lenient):
         if isinstance(self.content, str):
             return self.content
         parts = self.content or []
-        if other := [part.type for part in parts if part.type not in ("text", "refusal")]:
-            how = f" {UPLOAD}" if other[0] == "file" else ""
+        if other := [part.type for part in parts if part.type not in (*_TEXTS, "refusal")]:
+            how = f" {UPLOAD}" if other[0] in ("file", "input_file") else ""
             raise InvalidInput(f"Parts of type {other[0]!r} cannot be used.{how}", field="messages")
-        return "\n".join(part.text for part in parts if part.type == "text")
+        return "\n".join(part.text for part in parts if part.type in _TEXTS)
 
 
-class StreamOptions(_Lenient):
+class StreamOptions(Lenient):
     """What a stream has besides the answer."""
 
     include_usage: bool = False
 
 
-class CompletionRequest(_Lenient):
+class CompletionRequest(Lenient):
     """A chat completion. The last message is the question; sampling options have no effect."""
 
     model_config = ConfigDict(

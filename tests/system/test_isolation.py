@@ -42,6 +42,8 @@ HARMLESS_IN_BODY |= {
     "stream_options",
     "tool_choice",
 }
+# Of `/v1/responses`; `conversation` is a name of the caller's own.
+HARMLESS_IN_BODY |= {"input", "text", "background", "conversation"}
 HARMLESS |= {"x-session-id", "x-openwebui-chat-id", "x-orc-task"}
 # Filters of the admin's traces apply within the admin's organization: see test_admin.py.
 HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent", "model"}
@@ -116,6 +118,7 @@ class Ids:
             "parent_id": [self.context_id],
             "contexts": [[{"type": "workspace", "id": self.context_id}]],
             "replaces": [self.turn_id],
+            "previous_response_id": [f"resp_{self.owner.conversation_id}_{self.turn_id}"],
         }
 
 
@@ -181,6 +184,7 @@ def requests_with(ids: Ids, method: str, path: str, operation: Json) -> list[tup
     asked = {"messages": [{"role": "user", "content": "What is it?"}]}
     question = asked if "messages" in fields else {"question": "What is it?"}
     question = {"message": "What is it?"} if "message" in fields else question
+    question = {"input": "What is it?"} if "input" in fields else question
     return [
         (method, url, {"json": {**question, name: value}})
         for name in sorted(fields - HARMLESS_IN_BODY)

@@ -4,9 +4,10 @@ import json
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -38,7 +39,7 @@ from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
 from orc.bootstrap import App
 from orc.check_words import summary_words
 from orc.events import Done, Event, Failed, Stopped, Tool
-from orc.problems import problem
+from orc.problems import Problem, problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
 from orc_core.errors import INTERNAL, InvalidInput, NotFound
@@ -53,17 +54,6 @@ _CREATED = 1_763_769_600
 _Session = Annotated[str | None, Header(max_length=200, description="names the conversation; empty: none")]
 _ChatId = Annotated[str | None, Header(max_length=200, description="the same; Open WebUI sends it")]
 _Task = Annotated[str | None, Header(max_length=200, description="not empty: the request is no question")]
-_COMPLETED = {
-    "description": "A chat completion, or with `stream` its chunks as events, ending in `[DONE]`.",
-    "headers": TURN_HEADERS,
-    "content": {
-        "application/json": {
-            "schema": {"type": "object"},
-            "example": {"choices": [{"index": 0, "message": {"role": "assistant", "content": "20 days."}}]},
-        },
-        EVENT_STREAM: {"schema": {"type": "string"}, "example": "data: [DONE]\n\n"},
-    },
-}
 _ONE: Json = {"id": MODEL, "object": "model", "created": _CREATED, "owned_by": "orc", "name": MODEL}
 _LISTED: Json = {"content": {"application/json": {"example": {"object": "list", "data": [_ONE]}}}}
 _LISTED_ONE: Json = {"content": {"application/json": {"example": _ONE}}}
@@ -87,7 +77,7 @@ _ERROR = {
 }
 
 
-def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The documentation of errors, which have OpenAI's form here."""
     example = error_of(problem(400, "What went wrong, for the person who asked.", ""))
     # FastAPI leaves out a null of an example, and the field is required.
@@ -96,19 +86,73 @@ def _failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {**known, "content": content} for status, known in responses(400, *statuses).items()}
 
 
+def answers(kind: str) -> dict[int | str, dict[str, Any]]:
+    """The documentation of a route that answers with an object of this kind."""
+    whole = {"schema": {"type": "object"}, "example": {"object": kind, "model": MODEL}}
+    stream = {"schema": {"type": "string"}, "example": "data: [DONE]\n\n"}
+    return {
+        **failures(404, 409, 413, 415, 429, 504, 507),
+        200: {
+            "description": f"A {kind}, or with `stream` its parts as events, ending in `[DONE]`.",
+            "headers": TURN_HEADERS,
+            "content": {"application/json": whole, EVENT_STREAM: stream},
+        },
+    }
+
+
 def _models(app: App) -> Iterator[Json]:
     families = (MODEL, WITH_SOURCES)
     for name in (*families, *(f"{family}/{name}" for family in families for name in app.models.names)):
         yield {"id": name, "object": "model", "created": _CREATED, "owned_by": "orc", "name": name}
 
 
-@router.get("/models", responses={**_failures(), 200: _LISTED})
+@dataclass
+class Asked:
+    """What a request for an answer has besides its body."""
+
+    request: Request
+    app: AppDep
+    caller: PrincipalDep
+    trace: TraceIdDep
+    client_id: ClientId = None
+    idempotency_key: IdempotencyKey = None
+    x_session_id: _Session = None
+
+    async def answer(
+        self, body: CompletionRequest, named: str | None, form: "type[Writing]", shows_events: bool = False
+    ) -> Response:
+        """The answer in this form; `named` names the conversation if no header does."""
+        session = self.x_session_id or named or (body.metadata or {}).get("session_id") or None
+        asked = _chat_request(body, session)
+        turn = await chat_turn(
+            asked, self.request, self.app, self.caller, self.trace, self.client_id, self.idempotency_key
+        )
+        log = await self.app.turn_service.start(turn, self.caller)
+        public = self.app.settings.public_url or str(self.request.base_url)
+        writing = form(body, turn, f"{public.rstrip('/')}/api", shows_events)
+        headers = limit_headers(log.allowance) | turn_headers(log.conversation_id, log.turn_id)
+        headers[SESSION_HEADER] = log.conversation_id
+        if body.stream:
+            return _event_stream(writing.chunks(log), headers, self.trace)
+        match await log.last():
+            case Failed(problem=failure):
+                response = render(failure)
+            case ending:
+                response = JSONResponse(writing.whole(writing.completion(ending)))
+        response.headers.update(headers)
+        return response
+
+
+Asking = Annotated[Asked, Depends()]
+
+
+@router.get("/models", responses={**failures(), 200: _LISTED})
 async def models(app: AppDep, _caller: PrincipalDep) -> Json:
     """The models: `orc`, and each configured model behind it."""
     return {"object": "list", "data": list(_models(app))}
 
 
-@router.get("/models/{model:path}", responses={**_failures(404), 200: _LISTED_ONE})
+@router.get("/models/{model:path}", responses={**failures(404), 200: _LISTED_ONE})
 async def model_of_name(model: str, app: AppDep, _caller: PrincipalDep) -> Json:
     """One of the models; all of them for an address that ends in a slash."""
     if not model:
@@ -119,16 +163,10 @@ async def model_of_name(model: str, app: AppDep, _caller: PrincipalDep) -> Json:
     raise NotFound(f"There is no model {model}. GET /v1/models lists them.")
 
 
-@router.post("/chat/completions", responses={**_failures(404, 409, 413, 415, 429, 504, 507), 200: _COMPLETED})
+@router.post("/chat/completions", responses=answers("chat.completion"))
 async def chat_completions(
     body: CompletionRequest,
-    request: Request,
-    app: AppDep,
-    caller: PrincipalDep,
-    trace: TraceIdDep,
-    client_id: ClientId = None,
-    idempotency_key: IdempotencyKey = None,
-    x_session_id: _Session = None,
+    asking: Asking,
     x_openwebui_chat_id: _ChatId = None,
     x_orc_task: _Task = None,
 ) -> Response:
@@ -138,26 +176,11 @@ async def chat_completions(
     if prompt is not None:
         if len(prompt) > MAX_MESSAGE_CHARACTERS:
             raise InvalidInput(f"A task may have {MAX_MESSAGE_CHARACTERS:,} characters.", field="messages")
-        text, usage = await app.tasks.answer(prompt, caller, max_tokens=body.max_tokens, trace_id=trace)
-        return JSONResponse(_task_completion(body, text, usage, trace))
-    session = x_session_id or x_openwebui_chat_id or (body.metadata or {}).get("session_id") or None
-    asked = _chat_request(body, session)
-    turn = await chat_turn(asked, request, app, caller, trace, client_id, idempotency_key)
-    owner = caller.owner_of(str(turn.conversation_id))
-    log = await app.turn_service.start(turn, caller)
-    writing = _Writing(body, turn, f"{request.url.scheme}://{request.url.netloc}/api")
-    named = {SESSION_HEADER: owner.conversation_id, **turn_headers(log.conversation_id, log.turn_id)}
-    headers = limit_headers(log.allowance) | named
-    if body.stream:
-        chunks = writing.chunks(log, shows_events=x_openwebui_chat_id is not None)
-        return _event_stream(chunks, headers, trace)
-    match await log.last():
-        case Failed(problem=failure):
-            response = render(failure)
-            response.headers.update(headers)
-            return response
-        case ending:
-            return JSONResponse(writing.whole(writing.completion(ending)), headers=headers)
+        text, usage = await asking.app.tasks.answer(
+            prompt, asking.caller, max_tokens=body.max_tokens, trace_id=asking.trace
+        )
+        return JSONResponse(_task_completion(body, text, usage, asking.trace))
+    return await asking.answer(body, x_openwebui_chat_id, Writing, x_openwebui_chat_id is not None)
 
 
 def _chat_request(body: CompletionRequest, session: str | None) -> ChatRequest:
@@ -186,18 +209,22 @@ def _task_completion(body: CompletionRequest, text: str, usage: Usage, trace: st
     }
 
 
-class _Writing:
-    """The response to one question, whole or in chunks."""
+class Writing:
+    """The response to one question, whole or in chunks.
 
-    def __init__(self, body: CompletionRequest, turn: TurnRequest, base_url: str) -> None:
-        self._body = body
+    `shows_events`: Open WebUI's own events are among these, for the progress and the sources.
+    """
+
+    def __init__(self, body: CompletionRequest, turn: TurnRequest, base_url: str, shows_events: bool) -> None:
+        self.body = body
+        self._shows_events = shows_events
         self._turn = turn
         self._base_url = base_url
 
     def completion(self, ending: Event) -> Completion:
         """The finished answer with numbered sources."""
         assert isinstance(ending, Done | Stopped), f"a turn cannot end with {ending.kind}"
-        return numbered(ending.result, self._base_url, lists_sources=self._body.lists_sources)
+        return numbered(ending.result, self._base_url, lists_sources=self.body.lists_sources)
 
     def whole(self, done: Completion) -> Json:
         """The response without a stream."""
@@ -207,57 +234,64 @@ class _Writing:
             "refusal": None,
             "annotations": done.annotations,
         }
-        return _envelope("chat.completion", self._turn.trace_id, self._body.model) | {
+        return _envelope("chat.completion", self._turn.trace_id, self.body.model) | {
             "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
             "usage": usage_of(done.result.metadata.usage),
             "orc": done.details,
         }
 
-    async def chunks(self, log: EventLog, *, shows_events: bool) -> AsyncIterator[Json]:
-        """The chunks. The text comes once it has been checked: a client cannot be made to withdraw text.
-
-        `shows_events`: Open WebUI's own events are among them, for the progress and the sources.
-        """
-        yield self._chunk({"role": "assistant", "content": ""})
+    async def chunks(self, log: EventLog) -> AsyncIterator[Json]:
+        """The chunks. The text comes once it has been checked: a client cannot be made to withdraw text."""
+        for chunk in self.opening(log):
+            yield chunk
         async for _, event in log.follow():
-            if isinstance(event, Tool) and event.message and shows_events:
-                yield self._event("status", description=event.message, done=False)
+            if isinstance(event, Tool) and event.message and self._shows_events:
+                yield self._shown("status", description=event.message, done=False)
             if isinstance(event, Failed):
-                yield error_of(event.problem)
+                yield self.failure(event.problem)
             elif event.ends_turn:
-                for chunk in self._answer(self.completion(event), shows_events=shows_events):
+                for chunk in self.ending(self.completion(event)):
                     yield chunk
 
-    def _answer(self, done: Completion, *, shows_events: bool) -> Iterator[Json]:
-        if shows_events:
-            yield self._event("status", description=summary_words(done.result.citations), done=True)
+    def opening(self, _log: EventLog) -> Iterator[Json]:
+        """What comes before anything is known."""
+        yield self._chunk({"role": "assistant", "content": ""})
+
+    def failure(self, problem: Problem) -> Json:
+        """The end of a turn that has failed."""
+        return error_of(problem)
+
+    def ending(self, done: Completion) -> Iterator[Json]:
+        """The answer."""
+        if self._shows_events:
+            yield self._shown("status", description=summary_words(done.result.citations), done=True)
         for piece in done.pieces:
             yield self._chunk({"content": piece})
-        if shows_events:
+        if self._shows_events:
             # Open WebUI would show each annotation as one more source.
-            yield from (self._event("source", **_shown(source)) for source in done.sources)
+            yield from (self._shown("source", **_as_source(source)) for source in done.sources)
         elif done.annotations:
             yield self._chunk({"annotations": done.annotations})
         yield self._chunk({}, finish_reason="stop") | {"orc": done.details}
-        if self._body.stream_options and self._body.stream_options.include_usage:
+        if self.body.stream_options and self.body.stream_options.include_usage:
             usage = usage_of(done.result.metadata.usage)
             yield self._bare() | {"choices": [], "usage": usage}
 
     def _chunk(self, delta: Json, finish_reason: str | None = None) -> Json:
         return self._bare() | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
 
-    def _event(self, kind: str, **data: Any) -> Json:
+    def _shown(self, kind: str, **data: Any) -> Json:
         return self._bare() | {"choices": [], "event": {"type": kind, "data": data}}
 
     def _bare(self) -> Json:
-        return _envelope("chat.completion.chunk", self._turn.trace_id, self._body.model)
+        return _envelope("chat.completion.chunk", self._turn.trace_id, self.body.model)
 
 
 def _envelope(kind: str, trace_id: str, model: str) -> Json:
     return {"id": f"chatcmpl-{trace_id}", "object": kind, "created": int(time.time()), "model": model}
 
 
-def _shown(source: NumberedSource) -> Json:
+def _as_source(source: NumberedSource) -> Json:
     """A source as Open WebUI shows it; it counts pages from 0."""
     cited = source.citations[0]
     page = {} if cited.url else {"page": cited.page - 1}
@@ -275,7 +309,7 @@ def _event_stream(chunks: AsyncIterator[Json], headers: dict[str, str], trace_id
     async def encoded() -> AsyncIterator[ServerSentEvent]:
         try:
             async for chunk in chunks:
-                yield ServerSentEvent(data=json.dumps(chunk), sep="\n")
+                yield ServerSentEvent(data=json.dumps(chunk), event=chunk.get("type"), sep="\n")
         except Exception:
             # The outermost edge of a stream: its reader would otherwise wait for an end.
             logger.exception("a completion broke off")

@@ -2,10 +2,11 @@
 
 import uuid
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from orc.api.dependencies import AppDep, CallerDep, ContextId, TraceIdDep
 from orc.api.responses import (
@@ -30,7 +31,7 @@ from orc.api.routes.conversations import (
     list_conversations,
     session_suggestions,
 )
-from orc.api.schemas import Choices, ConversationsResponse, Question, example
+from orc.api.schemas import Choices, ConversationsResponse, ConversationView, Question, example
 from orc.api.turn_schemas import ConversationResponse
 from orc.bootstrap import App
 from orc.contexts.rights import Right
@@ -66,33 +67,93 @@ class WorkspaceQuestion(Choices):
     stream: bool = Field(default=False, description="the response is a stream of events")
 
 
-class WorkspaceMessage(BaseModel):
-    """The answer as a message."""
+class InCamelCase(BaseModel):
+    """Part of a response whose fields are in camel case, as clients of chats in workspaces have them."""
 
-    id: str = Field(description="the turn")
-    role: Literal["assistant"] = "assistant"
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, serialize_by_alias=True)
+
+
+class CitedPage(InCamelCase):
+    """A page that a message cites."""
+
+    document_id: str
+    page_number: int
+    page_id: str
+
+
+class WorkspaceMessage(InCamelCase):
+    """A question or an answer; `id` is the turn."""
+
+    id: str
+    role: Literal["user", "assistant"] = "assistant"
     content: str
-    citations: list[Citation] = []
+    citations: list[CitedPage] = Field(default=[], description="each page once")
     created_at: datetime
+
+    @classmethod
+    def answering(cls, turn_id: str, answer: str, cited: list[Citation], at: datetime) -> Self:
+        """The message of an answer."""
+        pages = {
+            each.page_id: CitedPage(document_id=each.document_id, page_number=each.page, page_id=each.page_id)
+            for each in cited
+        }
+        return cls(id=turn_id, content=answer, citations=list(pages.values()), created_at=at)
 
 
 class WorkspaceAnswer(TurnResult):
     """The answer to a message in a workspace."""
 
+    model_config = ConfigDict(serialize_by_alias=True)
     session_id: str
+    same_session_id: str = Field(serialization_alias="sessionId")
     message: WorkspaceMessage
 
     @classmethod
     def of_result(cls, result: TurnResult) -> "WorkspaceAnswer":
         """The result with its session and its message."""
-        message = WorkspaceMessage(
-            id=result.turn_id,
-            content=result.answer,
-            citations=result.citations,
-            created_at=datetime.now(UTC),
-        )
+        session, now = result.conversation_id, datetime.now(UTC)
+        message = WorkspaceMessage.answering(result.turn_id, result.answer, result.citations, now)
         fields = {name: getattr(result, name) for name in TurnResult.model_fields}
-        return cls(**fields, session_id=result.conversation_id, message=message)
+        return cls(**fields, session_id=session, same_session_id=session, message=message)
+
+
+class ChatSession(InCamelCase):
+    """A session; its newest messages, oldest first, are not in a list of sessions."""
+
+    session_id: str
+    title: str | None = Field(examples=["Cooling of transformers"])
+    message_count: int = Field(description="a question and an answer for each turn")
+    last_message_at: datetime
+    created_at: datetime
+    messages: list[WorkspaceMessage] | None = None
+
+    @classmethod
+    def of(cls, found: ConversationView, messages: list[WorkspaceMessage] | None = None) -> Self:
+        """The session of a conversation."""
+        return cls(
+            session_id=found.conversation_id,
+            title=found.title,
+            message_count=2 * found.turn_count,
+            last_message_at=found.updated_at,
+            created_at=found.created_at,
+            messages=messages,
+        )
+
+
+class ChatSessionsResponse(InCamelCase):
+    """One page of the sessions of a workspace, latest used first."""
+
+    sessions: list[ChatSession]
+    next_cursor: str | None = Field(default=None, description="pass as `cursor` for the next page")
+
+
+class ChatSessionResponse(InCamelCase):
+    """A session with its messages."""
+
+    session: ChatSession
+    earlier_before_seq: int | None = Field(
+        default=None, description="pass as `before_seq` for the messages before these; null at the beginning"
+    )
 
 
 router = APIRouter(prefix="/workspaces/{context_id}", tags=["workspaces"])
@@ -171,7 +232,6 @@ async def chat_in_workspace_streaming(
     return await answer(app.turn_service, turn, caller.principal, last_event_id)
 
 
-@router.get("/chat/sessions", include_in_schema=False)
 @router.get("/sessions", response_model=ConversationsResponse, responses=responses(404))
 async def list_sessions(
     context_id: ContextId,
@@ -186,7 +246,37 @@ async def list_sessions(
     return await list_conversations(who, app, context_id=context_id, limit=limit, cursor=cursor)
 
 
-@router.get("/chat/sessions/{session_id}", include_in_schema=False)
+@router.get("/chat/sessions", response_model=ChatSessionsResponse, responses=responses(404))
+async def list_chat_sessions(
+    context_id: ContextId,
+    caller: CallerDep,
+    app: AppDep,
+    limit: Limit = 50,
+    cursor: str | None = None,
+) -> ChatSessionsResponse:
+    """The same as `.../sessions`, in camel case."""
+    found = await list_sessions(context_id, caller, app, limit, cursor)
+    sessions = [ChatSession.of(each) for each in found.conversations]
+    return ChatSessionsResponse(sessions=sessions, next_cursor=found.next_cursor)
+
+
+@router.get("/chat/sessions/{session_id}", response_model=ChatSessionResponse, responses=responses(404))
+async def get_chat_session(
+    owner: SessionDep, caller: CallerDep, app: AppDep, before_seq: SeqParameter = None, limit: Limit = 50
+) -> ChatSessionResponse:
+    """A session that was opened here as a list of messages, in camel case."""
+    found = await get_conversation(owner, caller.principal, app, before_seq, None, limit)
+    messages = []
+    for turn in found.turns:
+        turn_id, at = turn.turn_id, turn.created_at
+        messages.append(WorkspaceMessage(id=turn_id, role="user", content=turn.question, created_at=at))
+        if turn.answer is not None:
+            ended = turn.finished_at or at
+            messages.append(WorkspaceMessage.answering(turn_id, turn.answer, turn.citations, ended))
+    session = ChatSession.of(found, messages)
+    return ChatSessionResponse(session=session, earlier_before_seq=found.earlier_before_seq)
+
+
 @router.get("/sessions/{session_id}", response_model=ConversationResponse, responses=responses(404))
 async def get_session(
     owner: SessionDep,
@@ -202,7 +292,12 @@ async def get_session(
     return await get_conversation(owner, who, app, before_seq, after_seq, limit, full)
 
 
-@router.get("/chat/sessions/{session_id}/export", include_in_schema=False)
+@router.get(
+    "/chat/sessions/{session_id}/export",
+    name="export_chat_session",
+    response_class=Response,
+    responses={**responses(404, 409, 429), 200: EXPORTED},
+)
 @router.get(
     "/sessions/{session_id}/export",
     response_class=Response,
@@ -217,7 +312,12 @@ async def export_session(
     return Response(file.content, media_type=file.media_type, headers=disposition)
 
 
-@router.get("/chat/sessions/{session_id}/suggestions", include_in_schema=False)
+@router.get(
+    "/chat/sessions/{session_id}/suggestions",
+    name="suggest_in_chat_session",
+    response_model=SuggestionsResponse,
+    responses=responses(404),
+)
 @router.get(
     "/sessions/{session_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404)
 )
@@ -226,7 +326,9 @@ async def suggest_in_session(owner: SessionDep, caller: CallerDep, app: AppDep) 
     return await session_suggestions(owner, caller.principal, app)
 
 
-@router.delete("/chat/sessions/{session_id}", status_code=204, include_in_schema=False)
+@router.delete(
+    "/chat/sessions/{session_id}", name="delete_chat_session", status_code=204, responses=responses(404)
+)
 @router.delete("/sessions/{session_id}", status_code=204, responses=responses(404))
 async def delete_session(owner: SessionDep, app: AppDep) -> None:
     """Delete the session with its turns, its documents, its memory and its traces."""

@@ -43,6 +43,7 @@ DOCUMENT = "/documents/{document_id}"
 TURN = CONVERSATION + "/turns/{turn_id}"
 CONTEXT, WORKSPACE = "/api/contexts/{context_id}", "/api/workspaces/{context_id}"
 SESSION = WORKSPACE + "/sessions/{session_id}"
+CHAT_SESSION = WORKSPACE + "/chat/sessions/{session_id}"
 MEMBER = CONTEXT + "/members/{kind}/{principal}"
 FILE = {"files": [("file", ("notes.txt", b"The ferry costs ten crowns."))]}
 FOCUS = [{"type": "workspace", "id": "{context_id}"}]
@@ -64,6 +65,7 @@ TABLE: dict[str, Entry] = {
     "GET /v1/models": Entry(Of.CALLERS, 200),
     "GET /v1/models/{model}": Entry(Of.CALLERS, 200, "/v1/models/orc"),
     "POST /v1/chat/completions": Entry(Of.CALLERS, 200, options=COMPLETION),
+    "POST /v1/responses": Entry(Of.CALLERS, 200, options={"json": {"model": "orc", "input": QUESTION}}),
     "GET /api/conversations": Entry(
         Of.CALLERS, 200, "/api/conversations?context_id={context_id}&q={conversation_id}"
     ),
@@ -131,7 +133,12 @@ TABLE: dict[str, Entry] = {
     f"GET {SESSION}": Entry(SEE, 200, in_session=True),
     f"GET {SESSION}/export": Entry(SEE, 200, in_session=True),
     f"GET {SESSION}/suggestions": Entry(SEE, 200, in_session=True),
+    f"GET {WORKSPACE}/chat/sessions": Entry(SEE, 200),
+    f"GET {CHAT_SESSION}": Entry(SEE, 200, in_session=True),
+    f"GET {CHAT_SESSION}/export": Entry(SEE, 200, in_session=True),
+    f"GET {CHAT_SESSION}/suggestions": Entry(SEE, 200, in_session=True),
     f"DELETE {SESSION}": Entry(SEE, 204, in_session=True),
+    f"DELETE {CHAT_SESSION}": Entry(SEE, 204, WORKSPACE + "/chat/sessions/{another_id}", in_session=True),
     # Administrators of the installation, without a role.
     "GET /api/admin/contexts": Entry(Of.INSTALLATION, 200),
     "GET /api/admin/audit": Entry(Of.INSTALLATION, 200, "/api/admin/audit?context_id={context_id}"),

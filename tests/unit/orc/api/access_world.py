@@ -178,14 +178,16 @@ class World:
         """A session in the target, from a time when bob could read it, and a conversation of his own."""
         await self._give(target, "user:bob", "viewer")
         path, message = f"/api/workspaces/{target}/chat", {"message": QUESTION}
-        session = (await self._done(BOB, "POST", path, json=message)).json()["session_id"]
+        asked = [await self._done(BOB, "POST", path, json=message) for _ in range(2)]
+        session, another = (each.json()["session_id"] for each in asked)
         await self._done(ADA, "DELETE", _member(target, "user:bob"))
         conversation, files = new_uuid(), [("file", ("own.txt", b"My own words."))]
         stored = await self._done(BOB, "POST", f"/api/conversations/{conversation}/documents", files=files)
-        asked = {"question": QUESTION, "conversation_id": conversation}
-        turn = (await self._done(BOB, "POST", "/api/orc", json=asked)).json()["turn_id"]
+        question = {"question": QUESTION, "conversation_id": conversation}
+        turn = (await self._done(BOB, "POST", "/api/orc", json=question)).json()["turn_id"]
         self._own_document = stored.json()["documents"][0]["document_id"]
         self._ids |= {"conversation_id": conversation, "turn_id": turn, "session_id": session}
+        self._ids["another_id"] = another
 
     async def _give(self, node: str, principal: str, role: str) -> None:
         await self._done(ADA, "PUT", _member(node, principal), json={"role": role})

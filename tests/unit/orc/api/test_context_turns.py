@@ -236,9 +236,12 @@ async def test_a_workspace_opens_sessions_and_knows_only_its_own(chat: Chat) -> 
             assert (await chat.call("bob", method, there)).status_code == 404
         for sessions in (f"{path}/sessions", f"{path}/chat/sessions"):
             assert (await chat.call("ada", method, f"{sessions}/{session}{end}")).status_code == 404
-    for end in ("", f"/{session}", f"/{session}/suggestions"):
-        found = [await chat.call("bob", "GET", f"{path}{each}/sessions{end}") for each in ("", "/chat")]
-        assert (found[0].status_code, found[0].json()) == (200, found[1].json())
+    [seen] = (await chat.call("bob", "GET", f"{path}/chat/sessions")).json()["sessions"]
+    assert (seen["sessionId"], seen["messageCount"]) == (session, 4)
+    whole = (await chat.call("bob", "GET", f"{path}/chat/sessions/{session}")).json()["session"]
+    assert [each["role"] for each in whole["messages"]] == ["user", "assistant"] * 2
+    assert whole["messages"][1] == {**opened["message"], "createdAt": whole["messages"][1]["createdAt"]}
+    assert (await chat.call("bob", "GET", f"{path}/chat/sessions/{session}/suggestions")).status_code == 200
     assert "ten crowns" in (await chat.call("bob", "GET", f"{path}/chat/sessions/{session}/export")).text
     assert (await chat.call("bob", "DELETE", f"{path}/chat/sessions/{session}")).status_code == 204
     assert (await chat.call("bob", "GET", f"/conversations/{session}")).status_code == 404

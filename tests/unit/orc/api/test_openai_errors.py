@@ -41,7 +41,7 @@ def kind_of(response: httpx.Response) -> str:
     ("method", "path", "options", "status", "kind"),
     [
         ("GET", "/embeddings", {}, 404, "not_found_error"),
-        ("POST", "/responses", {"json": {"model": "orc", "input": "Hello"}}, 404, "not_found_error"),
+        ("POST", "/responses", {"json": {"model": "orc", "input": []}}, 400, "invalid_request_error"),
         ("DELETE", "/models", {}, 405, "invalid_request_error"),
         ("GET", "/chat/completions", {}, 405, "invalid_request_error"),
         ("POST", "/chat/completions", {"content": "{", "headers": JSON}, 400, "invalid_request_error"),
@@ -52,7 +52,14 @@ def kind_of(response: httpx.Response) -> str:
             400,
             "invalid_request_error",
         ),
-        ("POST", "/chat/completions", {"content": "hello"}, 415, "invalid_request_error"),
+        ("POST", "/chat/completions", {"content": "hello"}, 400, "invalid_request_error"),
+        (
+            "POST",
+            "/chat/completions",
+            {"content": "hello", "headers": {"content-type": "text/plain"}},
+            415,
+            "invalid_request_error",
+        ),
         ("POST", "/chat/completions", {"json": {"messages": []}}, 400, "invalid_request_error"),
         ("GET", "/models", {"headers": {"host": "evil.example"}}, 401, "authentication_error"),
         ("GET", "/models", {"headers": {"origin": "http://evil.example"}}, 403, "permission_error"),
@@ -71,7 +78,7 @@ async def test_errors_have_the_form_of_openai(
     assert (response.status_code, kind_of(response)) == (status, kind)
 
 
-@pytest.mark.parametrize("path", ["responses", "embeddings", "files", "audio/speech"])
+@pytest.mark.parametrize("path", ["responses/1/cancel", "embeddings", "files", "audio/speech"])
 async def test_what_is_not_offered_says_what_to_use(client: httpx.AsyncClient, path: str) -> None:
     response = await client.post(f"/v1/{path}", json={"model": "orc", "input": "Hello"})
     assert response.status_code == 404

@@ -15,7 +15,7 @@ const uploaded = await client.POST("/api/conversations/{conversation_id}/documen
 });
 if (!uploaded.data) throw new Error(uploaded.error.detail);
 
-const question: components["schemas"]["AskRequest"] = { conversation_id, question: "When does the quay open?" };
+const question: components["schemas"]["AskRequest"] = { conversation_id, question: "When does the quay open?", feature_flags: { critic: "off" } };
 const asked = await client.POST("/api/orc", { body: question });
 if (!asked.data || typeof asked.data === "string") throw new Error("no answer");
 const citations = (asked.data.citations ?? []).filter((each) => each.verified).map((each) => each.quote);
