@@ -100,7 +100,7 @@ def name_in_context(context_id: str, name: str) -> str:
 def path_named(name: str, owner: Owner) -> BlobPath:
     """The path that a name means: that of a file of `owner`, or a full path, which may be of another owner.
 
-    The name may be in any normal form of Unicode.
+    The name may be in any normal form of Unicode, and a full path may begin with the name of its container.
 
     Raises UnsafeName for an invalid name.
     """
@@ -112,11 +112,11 @@ def path_named(name: str, owner: Owner) -> BlobPath:
         return BlobPath(owner, name)
     if len(segments) == 3 and segments[0] == CONTEXTS_USER:
         return BlobPath(Owner.of_context(owner.organization_id, segments[1]), segments[2])
-    if len(segments) != 4:
+    if len(segments) not in (4, 5):
         raise UnsafeName(
             "A document name is a file name, or organization/user/conversation/file.", field="blob_names"
         )
-    return BlobPath(Owner(*segments[:3]), segments[3])
+    return BlobPath(Owner(*segments[-4:-1]), segments[-1])
 
 
 def missing_document(name: str, similar: str | None = None) -> NotFound:

@@ -1,7 +1,6 @@
 """What routes depend on: the app, the caller, and the owner of the conversation in the path."""
 
 import re
-import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -13,7 +12,7 @@ from orc.api.auth import PRINCIPAL
 from orc.bootstrap import App, AppProvider
 from orc.contexts.rights import Right
 from orc.contexts.service import Caller
-from orc.identity import Principal
+from orc.identity import CONVERSATION_NAME, Principal
 from orc_core.errors import InvalidInput
 from orc_core.names import Owner
 
@@ -49,10 +48,13 @@ async def principal(request: Request) -> Principal:
 
 async def owner(
     caller: Annotated[Principal, Depends(principal)],
-    conversation_id: Annotated[uuid.UUID, Path(description="the conversation")],
+    app: Annotated[App, Depends(opened_app)],
+    conversation_id: Annotated[
+        str, Path(pattern=CONVERSATION_NAME, description="the conversation: its id, or its name")
+    ],
 ) -> Owner:
-    """The owner of this conversation id for this caller; it never names another caller's conversation."""
-    return caller.owner_of(str(conversation_id))
+    """The owner of this conversation for this caller; it is never another caller's conversation."""
+    return caller.owner_of(app.sessions.named(caller, conversation_id))
 
 
 async def trace_id(request: Request) -> str:

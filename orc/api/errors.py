@@ -95,7 +95,7 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
     errors = [error for error in exc.errors() if error["type"] != "none_required"] or exc.errors()
     if any(error["type"] == "json_invalid" for error in errors):
         return render(problem(400, "The body is not valid JSON.", _trace_id(request), code="malformed_json"))
-    if _takes_json(request) and "json" not in request.headers.get("content-type", ""):
+    if _takes_json(request) and "json" not in request.headers.get("content-type", "json"):
         return render(problem(415, "Send the body as application/json.", _trace_id(request)))
     fields: list[FieldProblem] = []
     for error in errors:

@@ -1,7 +1,6 @@
 """The bodies of requests and responses."""
 
 import unicodedata
-import uuid
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
@@ -17,6 +16,7 @@ from pydantic import (
 )
 
 from orc.conversations.models import KEY_CHARACTERS, ChatMessage, Rating, TitleBy
+from orc.identity import CONVERSATION_NAME
 from orc.intents import Retriever
 from orc.memory.client_history import cleaned
 from orc.problems import FieldProblem
@@ -175,8 +175,11 @@ class AskRequest(Choices):
         blob_names=["handbook.pdf"],
     )
     question: Question
-    conversation_id: uuid.UUID | None = Field(
-        default=None, description="chosen by the client: an unknown id opens a conversation; none: a new id"
+    conversation_id: str | None = Field(
+        default=None,
+        pattern=CONVERSATION_NAME,
+        description="chosen by the client, a UUID or a name: an unknown one opens a conversation. None: a"
+        " new id",
     )
 
 
@@ -187,6 +190,12 @@ class SaidMessage(Body):
         description="only messages of user and assistant count; system messages of the client are ignored"
     )
     content: str = Field(max_length=MAX_MESSAGE_CHARACTERS)
+    file_id: str | None = Field(
+        default=None,
+        max_length=MAX_SESSION_CHARACTERS,
+        description="a document of the conversation by its `document_id`: the question is about all that"
+        " messages name, unless it has `blob_names`",
+    )
 
 
 class ChatRequest(Choices):

@@ -80,6 +80,7 @@ def seeds_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             "model": "openai:gpt-5.1",
             "openai_base_url": base_url,
             "model_retries": 0,
+            "provider_files": "files",
             # What is indexed is read whole only if it has a few sentences.
             "full_text_tokens": 60,
         }

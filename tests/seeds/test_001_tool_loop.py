@@ -7,8 +7,10 @@ import httpx
 import pytest
 
 from devkit.doubles.openai_double import ChatRequest, Reply, ToolCall
+from devkit.system import upload
 from tests.seeds.conftest import World, ask, plans, with_files
-from tests.system.steps import Json
+from tests.system.steps import Json, answered
+from tests.unit.orc_core.extraction.samples import pdf
 
 DOCUMENT1 = "The main topic is transformers. " + "Document1 content goes on here. " * 20
 DOCUMENT2 = "The main topic is busbars. " + "Document2 content goes on here. " * 20
@@ -61,6 +63,59 @@ def test_the_three_messages_of_the_example(ann: httpx.Client) -> None:
     assert cited[2] <= {"document1.txt", "document2.txt"}
     assert cited[2]
     assert searched <= {"document1.txt", "document2.txt"}
+
+
+def asked_so_far(first: str, second: str, last: str | None) -> list[Json]:
+    """The messages of the example, with the ids of the files as they are here."""
+    return [
+        {"role": "user", "content": "What's in document1.pdf?", "file_id": first},
+        {"role": "assistant", "content": "Document1 discusses..."},
+        {"role": "user", "content": "What about document2.pdf?", "file_id": second},
+        {"role": "assistant", "content": "Document2 covers..."},
+        {"role": "user", "content": "Compare both documents", "file_id": last},
+    ]
+
+
+def test_the_conversation_of_the_example_is_about_the_files_that_its_messages_name(
+    world: World, ann: httpx.Client
+) -> None:
+    """`conv-789` names the conversation wherever it is named; other files of it are not read."""
+    texts = {"document1.pdf": DOCUMENT1, "document2.pdf": DOCUMENT2, "third.pdf": OTHER}
+    files = [(name, pdf(text)) for name, text in texts.items()]
+    stored = upload(ann, "conv-789", *files).json()["documents"]
+    ids = [each["document_id"] for each in stored][:2]
+    said = {"messages": asked_so_far(ids[0], ids[1], None), "session_id": "conv-789"}
+    turn = answered(ann.post("/chat", json=said))
+    assert {each["blob_name"] for each in turn["metadata"]["files"]} == {"document1.pdf", "document2.pdf"}
+    assert "different file" not in json.dumps([each.body for each in world.model.requests])
+    again = ask(ann, "What is the main topic?", conversation_id="conv-789", blob_names=["document1.pdf"])
+    assert again["conversation_id"] == turn["conversation_id"]
+    assert len(ann.get("/conversations/conv-789").json()["turns"]) == 2
+
+
+def test_an_id_that_is_no_files_of_the_conversation_finds_nothing(world: World, ann: httpx.Client) -> None:
+    """`xyz-999` is refused in the newest message; an earlier one may name a file that was removed since."""
+    elsewhere = with_files(ann, other_txt=OTHER)
+    other = ann.get(f"/conversations/{elsewhere}/documents").json()["documents"][0]["document_id"]
+    conversation = with_files(ann, document1_txt=DOCUMENT1)
+    [own] = ann.get(f"/conversations/{conversation}/documents").json()["documents"]
+    for foreign in ("xyz-999", other):
+        said = {"messages": asked_so_far(own["document_id"], own["document_id"], foreign)}
+        refused = ann.post("/chat", json={**said, "session_id": conversation})
+        assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+        said = {"messages": asked_so_far(own["document_id"], foreign, None)}
+        turn = answered(ann.post("/chat", json={**said, "session_id": conversation}))
+        assert [each["blob_name"] for each in turn["metadata"]["files"]] == ["document1.txt"]
+    assert "different file" not in json.dumps([each.body for each in world.model.requests])
+
+
+def test_a_failure_of_the_tool_reaches_the_model_and_the_turn_goes_on(
+    world: World, ann: httpx.Client
+) -> None:
+    world.model.responder = searching({"question": "?"}, {"query": "main topic"})
+    turn = ask(ann, "What is the main topic?", conversation_id=with_files(ann, a_txt=DOCUMENT1), **SEARCHES)
+    assert [each["status"] for each in turn["metadata"]["tools"]] == ["failed", "finished"]
+    assert turn["citations"][0]["blob_name"] == "a.txt"
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from devkit.system import ask_streaming, principal_headers, upload
 from orc.tools.mcp_client import McpToolGateway
 from orc_core.documents.places import Place, PlaceType, session_place
 from orc_core.documents.scope import Scope
+from orc_core.errors import OrcError
 from orc_core.mcp_contract import TOOL_FACTS
 from orc_core.names import Owner
-from tests.system.steps import Json, new_id
+from tests.system.steps import Json, answered, new_id
 
 TITLE_MODEL = "gpt-4.1-nano"
 TITLE = "Costs of the ferry"
@@ -143,6 +144,55 @@ def test_document_availability_on_focus_and_historical_contexts(focus: str, seed
     assert [each["name"] for each in historical] == ["The workspace"]
     assert "workspace.txt" in {citation["blob_name"] for citation in later["citations"]}
     assert 'in workspace "The workspace"' in later["answer"]
+
+
+def test_each_message_stores_its_contexts_and_one_that_is_not_active_is_left_out(seeded: Seeded) -> None:
+    """`chat_messages.contexts`: with type and id, as they were sent."""
+    sent = [
+        {"type": "usecase", "id": seeded.ids["usecase"], "active": True},
+        {"type": "workspace", "id": seeded.ids["workspace"], "active": False},
+    ]
+    with seeded.client() as vera:
+        question = {"question": "What does the ferry of the workspace cost?", "contexts": sent}
+        found = answered(vera.post("/orc", json=question))
+        stored = vera.get(f"/conversations/{found['conversation_id']}?full=true").json()["history"][0]
+    assert [{name: each[name] for name in ("type", "id", "active")} for each in stored["contexts"]] == sent
+    assert "workspace.txt" not in {citation["blob_name"] for citation in found["citations"]}
+
+
+def test_the_tools_of_a_document_depend_on_its_state(seeded: Seeded) -> None:
+    """Not ready: analyze, no summary. Ready and short: its content."""
+    owner = Owner(TENANT, "vera", new_id())
+    with seeded.client() as vera:
+        assert upload(vera, owner.conversation_id, ("own.txt", b"The ferry is mine.")).status_code == 201
+    scope = Scope.of_session(owner)
+    [listed] = seeded.call("documents_list", scope)["documents"]
+    named = {"document_id": listed["document_id"]}
+    assert (listed["filename"], listed["status"], listed["summary_available"]) == (
+        "own.txt",
+        "uploaded",
+        False,
+    )
+    with pytest.raises(OrcError) as refused:
+        seeded.call("documents_get_summary", scope, **named)
+    assert refused.value.code == "not_ready"
+    assert "mine" in seeded.call("documents_analyze", scope, **named, question="Whose is it?")["answer"]
+    seeded.here.index()
+    assert seeded.call("documents_get_summary", scope, **named)["summary"]
+    assert seeded.call("documents_get_content", scope, **named)["pages"][0]["text"] == "The ferry is mine."
+
+
+def test_the_prompt_has_the_focus_the_earlier_contexts_in_order_and_the_rule(seeded: Seeded) -> None:
+    """The instructions are parts of one file, of which those are in a prompt that apply."""
+    with seeded.client() as vera:
+        first = ask(vera, ("workspace", seeded.ids["workspace"]))
+        seeded.double.requests.clear()
+        ask(vera, ("usecase", seeded.ids["usecase"]), conversation_id=first["conversation_id"])
+    answering = [each for each in seeded.double.requests if ChatRequest(body=each.body).sources]
+    system = json.dumps(answering[-1].body["messages"])
+    assert system.index("The usecase") < system.index("The workspace")
+    assert "Use other contexts only if the focus does not contain the answer." in system
+    assert "If the goal is clear, act on it without asking first." in system
 
 
 def test_session_documents_are_usable_by_tools_immediately_after_upload(seeded: Seeded) -> None:

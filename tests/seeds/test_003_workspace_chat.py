@@ -1,9 +1,10 @@
 """Seed 003, chats in a workspace: its endpoints, tools, rules of grounding and limits.
 
-The response is snake_case on purpose, like all of the API: `session_id`, `created_at`, `page_id`.
+Its endpoints answer in its shapes. An answer also has the fields that all answers have, in snake case.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 
 import httpx
 import pytest
@@ -45,15 +46,19 @@ def plant(world: World) -> Workspace:
 def test_the_chat_endpoint_opens_a_session_and_goes_on_with_it(plant: Workspace) -> None:
     with plant.client() as ann:
         first = answered(plant.post(ann, "Show me transformers"))
-        assert first["message"]["role"] == "assistant"
-        assert first["message"]["content"]
-        assert first["message"]["created_at"]
-        for citation in first["message"]["citations"]:
-            assert citation.keys() >= {"document_id", "page", "page_id"}
-            page = ann.get(f"/contexts/{plant.id}/documents/{citation['document_id']}/pages/1")
-            assert page.status_code == 200
-        again = answered(plant.post(ann, "And the oil?", sessionId=first["session_id"], model="gpt-5.1"))
-        assert again["session_id"] == first["session_id"]
+        message = first["message"]
+        assert message["role"] == "assistant"
+        assert message["content"] == first["answer"]
+        assert datetime.fromisoformat(message["createdAt"])
+        assert message["citations"]
+        assert len({each["pageId"] for each in message["citations"]}) == len(message["citations"])
+        for citation in message["citations"]:
+            assert citation.keys() == {"documentId", "pageNumber", "pageId"}
+            page = ann.get(f"/contexts/{plant.id}/documents/{citation['documentId']}/pages/1")
+            assert (page.status_code, citation["pageNumber"]) == (200, 1)
+        again = answered(plant.post(ann, "And the oil?", sessionId=first["sessionId"], model="gpt-5.1"))
+        assert again["sessionId"] == again["session_id"] == first["sessionId"]
+        assert ann.get(f"/workspaces/{plant.id}/chat").status_code == 405
         assert plant.post(ann, "And?", sessionId=new_id()).status_code == 404
         for refused in ({"message": ""}, {}, {"message": "q", "model": "gpt-3"}):
             response = ann.post(f"/workspaces/{plant.id}/chat", json=refused)
@@ -92,7 +97,7 @@ def test_the_tools_take_the_arguments_of_the_seed_and_are_logged(
     flags = {"model_searches": True}
     with plant.client() as ann:
         found = answered(plant.post(ann, "Show me transformers", feature_flags=flags))
-        stored = ann.get(f"/workspaces/{plant.id}/chat/sessions/{found['session_id']}?full=true").json()
+        stored = ann.get(f"/conversations/{found['sessionId']}?full=true").json()
     for metadata in (found["metadata"], stored["turns"][0]["result"]["metadata"]):
         [call] = [each for each in metadata["tools"] if each["name"] == name]
         assert call["status"] == status
@@ -135,14 +140,16 @@ def test_what_is_not_found_is_said_in_the_words_of_a_workspace(plant: Workspace)
 
 def test_sessions_are_listed_read_exported_and_deleted(plant: Workspace) -> None:
     with plant.client() as ann:
-        session = answered(plant.post(ann, "Show me transformers"))["session_id"]
-        sessions = f"/workspaces/{plant.id}/chat/sessions"
-        [listed] = ann.get(sessions).json()["conversations"]
-        assert (listed["conversation_id"], listed["turn_count"]) == (session, 1)
-        assert listed["title"]
-        assert listed["updated_at"]
-        read = ann.get(f"{sessions}/{session}").json()
-        assert read["turns"][0]["question"] == "Show me transformers"
+        first = answered(plant.post(ann, "Show me transformers"))
+        session, sessions = first["sessionId"], f"/workspaces/{plant.id}/chat/sessions"
+        [listed] = ann.get(sessions).json()["sessions"]
+        assert (listed["sessionId"], listed["messageCount"]) == (session, 2)
+        assert listed["title"] == "Show me transformers"
+        assert datetime.fromisoformat(listed["createdAt"]) <= datetime.fromisoformat(listed["lastMessageAt"])
+        asked, said = ann.get(f"{sessions}/{session}").json()["session"]["messages"]
+        assert (asked["role"], asked["content"]) == ("user", "Show me transformers")
+        assert (said["role"], said["content"]) == ("assistant", first["answer"])
+        assert said["citations"] == first["message"]["citations"]
         for kind, start in (("markdown", b"#"), ("pdf", b"%PDF")):
             exported = ann.get(f"{sessions}/{session}/export?format={kind}")
             assert exported.status_code == 200

@@ -15,12 +15,13 @@ from orc.api.responses import (
     answer,
     prefers_stream,
 )
-from orc.api.schemas import ChatRequest
+from orc.api.schemas import MAX_NAMES, ChatRequest
 from orc.bootstrap import App
 from orc.events import TurnResult
 from orc.identity import Principal
 from orc.memory.client_history import first_words, latest_turns, question_and_history
 from orc.turns.requests import TurnRequest
+from orc_core.errors import NotFound
 
 router = APIRouter(tags=["chat"])
 
@@ -69,7 +70,7 @@ async def chat_turn(
         session = app.sessions.begun_with(caller, first_words(body.said), client)
     # So that a refusal contains it, too.
     request.state.session_id = session
-    return TurnRequest(
+    turn = TurnRequest(
         question=question,
         conversation_id=session,
         # Two chats that begin alike are one conversation: only what was sent is surely of this one.
@@ -79,6 +80,15 @@ async def chat_turn(
         idempotency_key=idempotency_key,
         trace_id=trace,
     )
+    if turn.blob_names or not (ids := [each.file_id for each in body.messages if each.file_id]):
+        return turn
+    documents = await app.library.list_documents(caller.owner_of(session))
+    names = {document.document_id: document.blob_name for document in documents}
+    if (latest := body.messages[-1].file_id) and latest not in names:
+        raise NotFound(f"There is no document {latest} in this conversation.")
+    # What an earlier message names may have been removed since.
+    known = dict.fromkeys(names[each] for each in ids if each in names)
+    return turn.model_copy(update={"blob_names": list(known)[-MAX_NAMES:]})
 
 
 ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Request, Response
 
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.responses import (
@@ -53,33 +53,42 @@ _RATED[409] |= {"description": "The turn has no answer (`turn_not_answered`)."}
 TurnId = Annotated[str, Path(min_length=1, max_length=KEY_CHARACTERS, description="the turn")]
 
 
-@router.post("/orc", response_model=TurnResult, responses=TURN_RESPONSES)
-async def ask(
+async def asked_turn(
     body: AskRequest,
-    request: Request,
     app: AppDep,
     caller: PrincipalDep,
     trace: TraceIdDep,
     idempotency_key: IdempotencyKey = None,
-    last_event_id: LastEventId = None,
+) -> TurnRequest:
+    """The turn that the question asks for."""
+    named = body.conversation_id
+    return TurnRequest(
+        question=body.question,
+        conversation_id=named and app.sessions.named(caller, named),
+        **body.for_turn,
+        idempotency_key=idempotency_key,
+        trace_id=trace,
+    )
+
+
+AskedTurn = Annotated[TurnRequest, Depends(asked_turn)]
+
+
+@router.post("/orc", response_model=TurnResult, responses=TURN_RESPONSES)
+async def ask(
+    turn: AskedTurn, request: Request, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
 ) -> Response:
     """Ask a question, about documents or in general."""
-    streaming = prefers_stream(request.headers.get("accept", ""))
-    turn = _turn(body, trace, idempotency_key, streaming)
+    turn = turn.model_copy(update={"stream": prefers_stream(request.headers.get("accept", ""))})
     return await answer(app.turn_service, turn, caller, last_event_id)
 
 
 @router.post("/orc/stream", response_class=Response, responses=STREAM_RESPONSES)
 async def ask_streaming(
-    body: AskRequest,
-    app: AppDep,
-    caller: PrincipalDep,
-    trace: TraceIdDep,
-    idempotency_key: IdempotencyKey = None,
-    last_event_id: LastEventId = None,
+    turn: AskedTurn, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
 ) -> Response:
     """Ask a question; the response is always a stream of events."""
-    turn = _turn(body, trace, idempotency_key, True)
+    turn = turn.model_copy(update={"stream": True})
     return await answer(app.turn_service, turn, caller, last_event_id)
 
 
@@ -167,14 +176,3 @@ async def give_feedback(body: FeedbackChange, turn_id: TurnId, owner: OwnerDep, 
 async def withdraw_feedback(turn_id: TurnId, owner: OwnerDep, app: AppDep) -> None:
     """Take the feedback on an answer back; none is no error."""
     await rate(app.log, app.traces, owner, turn_id, None)
-
-
-def _turn(body: AskRequest, trace: str, key: str | None, streaming: bool) -> TurnRequest:
-    return TurnRequest(
-        question=body.question,
-        conversation_id=str(body.conversation_id) if body.conversation_id else None,
-        **body.for_turn,
-        idempotency_key=key,
-        stream=streaming,
-        trace_id=trace,
-    )

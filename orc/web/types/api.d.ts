@@ -66,6 +66,22 @@ export interface Schemas {
     messages: Array<Schemas["SaidMessage"]>;
     session_id: string | null;
   };
+  ChatSession: {
+    sessionId: string;
+    title: string | null;
+    messageCount: number;
+    lastMessageAt: string;
+    createdAt: string;
+    messages: Array<Schemas["WorkspaceMessage"]> | null;
+  };
+  ChatSessionResponse: {
+    session: Schemas["ChatSession"];
+    earlierBeforeSeq: number | null;
+  };
+  ChatSessionsResponse: {
+    sessions: Array<Schemas["ChatSession"]>;
+    nextCursor: string | null;
+  };
   Citation: {
     document_id: string;
     blob_name: string;
@@ -90,6 +106,11 @@ export interface Schemas {
     page_label: string | null;
     marks: Array<Schemas["Mark"]>;
     verified: boolean;
+  };
+  CitedPage: {
+    documentId: string;
+    pageNumber: number;
+    pageId: string;
   };
   CompletionRequest: {
     model: string;
@@ -333,6 +354,11 @@ export interface Schemas {
     failed: number;
     tokens: number;
   };
+  InputItem: {
+    role: "user" | "assistant" | "system" | "developer" | "tool" | "function";
+    content: string | Array<Schemas["Part"]> | null;
+    type: "message";
+  };
   JsonValue: unknown;
   KeyRequest: {
     name: string;
@@ -546,6 +572,17 @@ export interface Schemas {
     right: number;
     bottom: number;
   };
+  ResponseRequest: {
+    model: string;
+    input: string | Array<Schemas["InputItem"]>;
+    stream: boolean;
+    previous_response_id: string | null;
+    conversation: string | Record<string, string> | null;
+    metadata: Record<string, string> | null;
+    tool_choice: string | Record<string, unknown> | null;
+    text: Record<string, unknown> | null;
+    background: boolean | null;
+  };
   RetrievalStep: {
     method: "semantic" | "hybrid" | "vector" | "lexical" | "widened_lexical";
     threshold: number | null;
@@ -563,6 +600,7 @@ export interface Schemas {
   SaidMessage: {
     role: "user" | "assistant" | "system" | "developer" | "tool" | "function";
     content: string;
+    file_id: string | null;
   };
   SearchTrace: {
     method: "semantic" | "hybrid" | "vector" | "lexical" | "widened_lexical";
@@ -843,14 +881,15 @@ export interface Schemas {
     last_mcp_tool_used: string | null;
     metadata: Schemas["TurnMetadata"];
     session_id: string;
+    sessionId: string;
     message: Schemas["WorkspaceMessage"];
   };
   WorkspaceMessage: {
     id: string;
-    role: "assistant";
+    role: "user" | "assistant";
     content: string;
-    citations: Array<Schemas["Citation"]>;
-    created_at: string;
+    citations: Array<Schemas["CitedPage"]>;
+    createdAt: string;
   };
   WorkspaceQuestion: {
     blob_names: Array<string | Schemas["BlobName"]> | null;

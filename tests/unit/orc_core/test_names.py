@@ -73,6 +73,7 @@ _BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 def test_a_built_path_parses_back(organization: str, user: str, conversation: str, file: str) -> None:
     path = BlobPath(Owner(organization, user, conversation), file)
     assert resolve_blob_name(str(path), path.owner) == path
+    assert resolve_blob_name(f"documents/{path}", path.owner) == path, "with the container"
     assert resolve_blob_name(file, path.owner) == path
 
 
@@ -108,7 +109,7 @@ def test_a_path_of_another_owner_looks_like_a_missing_document(
         pytest.param("acme//ann/c1/b.pdf", id="empty-part"),
         pytest.param("acme/ann/c1/", id="no-file"),
         pytest.param("c1/b.pdf", id="half-a-path"),
-        pytest.param("acme/ann/c1/deeper/b.pdf", id="too-deep"),
+        pytest.param("documents/acme/ann/c1/deeper/b.pdf", id="too-deep"),
         pytest.param("%2e%2e", id="encoded"),
         pytest.param("..%2fb.pdf", id="encoded-slash"),
         pytest.param("%252e%252e%252fb.pdf", id="encoded-twice"),

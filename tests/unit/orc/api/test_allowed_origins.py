@@ -55,7 +55,7 @@ async def test_a_page_of_an_allowed_origin_asks_and_reads_the_answer(serve: Call
     assert "x-conversation-id" in answer.headers["access-control-expose-headers"]
     assert "access-control-allow-credentials" not in answer.headers
     missing = await client.get("/api/conversations/nothing", headers=headers)
-    assert (missing.status_code, missing.headers["access-control-allow-origin"]) == (422, UI)
+    assert (missing.status_code, missing.headers["access-control-allow-origin"]) == (404, UI)
 
 
 @pytest.mark.parametrize("origins", [[], [UI]])
