@@ -39,7 +39,7 @@ class Principal:
 PURPOSE = "sessions"
 """What the key is derived for."""
 
-CONVERSATION_NAME = r"^[A-Za-z0-9._:@-]{1,200}$"
+CONVERSATION_NAME = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}$"
 """The id of a conversation, or a name that a client chose for it, such as `conv-789`."""
 _CONVERSATION_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 

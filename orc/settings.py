@@ -79,7 +79,9 @@ class TurnSettings(HistorySettings, WindowSettings):
         " runs on this machine",
     )
     turn_lease_seconds: float = Field(
-        default=15.0, description="time until a turn of a crashed process counts as failed"
+        default=15.0,
+        le=3600,
+        description="time until a turn of a crashed process counts as failed",
     )
     turns_per_user: int = Field(
         default=50, ge=1, description="turns of one user that a process of the API answers at the same time"

@@ -23,6 +23,8 @@ from orc_core.names import Owner
 from orc_core.text.provenance import opening_words
 
 TITLE_CHARACTERS = 80
+LONGEST_LEASE = timedelta(hours=1)
+"""The setting `turn_lease_seconds` cannot be more."""
 INTERRUPTED = Failure(
     code="interrupted", message="The answer was interrupted before it was finished. You can ask again."
 )
@@ -256,7 +258,10 @@ def history_of(found: Sequence[Turn], now: datetime) -> list[Turn]:
 
 def _is_held(turn: Turn, now: datetime) -> bool:
     """Whether an attempt at the turn holds its lease, so that no other may take it over."""
-    return turn.status is TurnStatus.PENDING and turn.lease_until is not None and turn.lease_until > now
+    if turn.status is not TurnStatus.PENDING or turn.lease_until is None:
+        return False
+    # A later one is of a clock that was ahead, and its process renews it unless it has ended.
+    return now < turn.lease_until <= now + LONGEST_LEASE
 
 
 def _failed(turn: Turn, failure: Failure, at: datetime | None) -> Turn:

@@ -347,6 +347,20 @@ async def test_concurrent_takeovers_have_one_winner(open_log: OpenLog, clock: Cl
     assert sorted(type(one).__name__ for one in begun) == ["Started", "TurnInFlight", "TurnInFlight"]
 
 
+async def test_a_lease_of_a_clock_that_was_ahead_holds_no_turn(log: TurnLog, clock: Clock) -> None:
+    """Its process renews it, or has ended: then the turn can be asked again at once."""
+    clock.advance(10 * 24 * 3600)
+    turn = (await log.begin(OWNER, question("k"), lease_seconds=LEASE)).turn
+    clock.advance(-10 * 24 * 3600)
+    read = await log.turn(OWNER, "k")
+    assert read is not None
+    assert (read.status, read.failure and read.failure.code) == (TurnStatus.FAILED, "interrupted")
+    await log.renew(OWNER, "k", turn.attempt, lease_seconds=LEASE)
+    renewed = await log.turn(OWNER, "k")
+    assert renewed is not None
+    assert renewed.status is TurnStatus.PENDING
+
+
 async def test_a_renewed_turn_stays_in_flight(log: TurnLog, clock: Clock) -> None:
     turn = await start(log, "k")
     clock.advance(LEASE - 1)
