@@ -104,6 +104,13 @@ async def test_jobs_come_in_order_and_ingestion_before_analysis(queue: JobQueue,
     assert await leased_names(queue) == ["ingest:b", "ingest:c", "analyse:a"]
 
 
+async def test_a_job_of_a_clock_that_was_ahead_is_due_at_once(queue: JobQueue, clock: Clock) -> None:
+    clock.advance(10 * 24 * 3600)
+    await queue.enqueue(document("a"), JobKind.INGEST)
+    clock.advance(-10 * 24 * 3600)
+    assert (await next_job(queue)).path.file == "a"
+
+
 async def test_jobs_of_organizations_that_are_passed_over_stay_in_the_queue(
     queue: JobQueue, elapse: Elapse
 ) -> None:

@@ -123,7 +123,8 @@ class SqliteJobQueue:
 
 def _row(document: Document, kind: JobKind, now: float) -> tuple[object, ...]:
     version = (document.blob_name, document.etag, document.sha256)
-    return (document.document_id, kind, *document.owner.key, *version, now, now)
+    # Due at once, also by a clock that was set back since.
+    return (document.document_id, kind, *document.owner.key, *version, now, 0.0)
 
 
 def _take(
