@@ -104,9 +104,7 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
         first, *place = error["loc"]
         place = place if first == "body" else place[:1]
         name = ".".join(map(str, place)) or str(first)
-        found = FieldProblem(field=name, reason=error["msg"], code=error["type"])
-        # A body that a route and its dependency take is validated twice.
-        fields += [] if found in fields else [found]
+        fields.append(FieldProblem(field=name, reason=error["msg"], code=error["type"]))
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields[:3])
     return render(problem(422, detail, _trace_id(request), code="invalid_input", errors=fields))
 
@@ -119,7 +117,6 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
         return await _ours(request, ours)
     detail, (_, openais, path) = str(exc.detail), request.url.path.partition("/v1/")
     if exc.status_code == HTTPStatus.NOT_FOUND and openais:
-        # SDKs of today prefer /v1/responses, and have a setting for what is here.
         detail = (
             f"Orc has no /v1/{path}. Use /v1/chat/completions; files go to /api/conversations/ID/documents."
         )

@@ -187,6 +187,7 @@ async def chat_turn(
         conversation_id=str(body.session_id) if body.session_id else None,
         **body.for_turn,
         home=None if body.session_id else context_id,
+        stream=body.stream,
         idempotency_key=idempotency_key,
         trace_id=trace,
     )
@@ -204,19 +205,14 @@ ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]
 
 @router.post("/chat", response_model=WorkspaceAnswer, responses=TURN_RESPONSES)
 async def chat_in_workspace(
-    body: WorkspaceQuestion,
-    turn: ChatTurn,
-    request: Request,
-    caller: CallerDep,
-    app: AppDep,
-    last_event_id: LastEventId = None,
+    turn: ChatTurn, request: Request, caller: CallerDep, app: AppDep, last_event_id: LastEventId = None
 ) -> Response:
     """Ask in a workspace; without `session_id` a new session is opened in it.
 
     409 `workspace_empty`, `workspace_not_ready`, or `workspace_unreadable` if all documents failed (with
     counts), while nothing here can be read.
     """
-    streams = body.stream or prefers_stream(request.headers.get("accept", ""))
+    streams = turn.stream or prefers_stream(request.headers.get("accept", ""))
     turn = turn.model_copy(update={"stream": streams})
     return await answer(
         app.turn_service, turn, caller.principal, last_event_id, shown=WorkspaceAnswer.of_result
