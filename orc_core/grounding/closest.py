@@ -2,14 +2,14 @@
 
 from orc_core.text.terms import in_language_of
 
-NOT_FOUND_ANSWER = "I could not find this in the attached documents. [none]"
+NOT_FOUND_ANSWER = "I could not find this in the documents. [none]"
 """The answer of code if there is nothing to answer from, as a model writes it."""
 
 _NOT_FOUND = {
     "en": NOT_FOUND_ANSWER,
-    "de": "Das habe ich in den angehängten Dokumenten nicht gefunden. [none]",
-    "fr": "Je n'ai pas trouvé cela dans les documents joints. [none]",
-    "es": "No he encontrado esto en los documentos adjuntos. [none]",
+    "de": "Das habe ich in den Dokumenten nicht gefunden. [none]",
+    "fr": "Je n'ai pas trouvé cela dans les documents. [none]",
+    "es": "No he encontrado esto en los documentos. [none]",
 }
 _CLOSEST = {
     "en": "No language model is set up, so these are the passages closest to the question, not an answer:",

@@ -129,13 +129,11 @@ def _blank_pdf() -> bytes:
 
 
 def test_what_is_not_found_is_said_in_the_words_of_a_workspace(plant: Workspace) -> None:
-    plant.world.model.responder = lambda request: (
-        plans()(request) or Reply(text="I could not find this in the documents. [none]")
-    )
+    plant.world.model.responder = lambda request: plans()(request) or Reply(text="[none]")
     with plant.client() as ann:
         found = answered(plant.post(ann, "Who is the minister of tides?"))
     assert found["answer_kind"] == "not_found"
-    assert "attached" not in found["answer"]
+    assert found["answer"] == "I could not find this in the documents."
 
 
 def test_sessions_are_listed_read_exported_and_deleted(plant: Workspace) -> None:

@@ -124,4 +124,4 @@ def test_a_history_shows_models_their_own_words() -> None:
 
 def test_only_the_marker_of_what_was_not_found_is_shown_as_a_sentence() -> None:
     for written in ("[none]", "[none]."):
-        assert cited(written)[0] == "I could not find this in the attached documents."
+        assert cited(written)[0] == "I could not find this in the documents."
