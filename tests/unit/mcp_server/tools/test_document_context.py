@@ -25,7 +25,7 @@ from orc_core.documents.scope import Scope
 from orc_core.grounding.models import WrittenMark
 from orc_core.grounding.sources import Source
 from orc_core.llm.model_catalog import REPLY
-from orc_core.models import Retrieval, RetrievalStep
+from orc_core.models import DocumentStatus, Retrieval, RetrievalStep
 from orc_core.search.whole_scope import NAMED
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
 
@@ -127,6 +127,20 @@ async def test_the_opening_pages_of_many_documents_do_not_displace_what_a_search
     sources = (await Reader(library, WordRetriever(library), limits).read(question, plan)).sources
     assert [source.page for source in sources[pages:]] == [10, 10]
     assert {source.page for source in sources[:pages]} == set(range(1, max(2, pages // documents + 1)))
+
+
+@pytest.mark.parametrize(
+    ("status", "tokens", "mode"),
+    [
+        (DocumentStatus.UPLOADED, 100, "inline"),
+        (DocumentStatus.UPLOADED, 9000, "rag"),
+        (DocumentStatus.COMPLETED, 9000, "rag"),
+    ],
+)
+def test_only_what_is_read_whole_is_called_inline(status: DocumentStatus, tokens: int, mode: str) -> None:
+    """A file that is not indexed and too long to read whole is read through for passages."""
+    document = FakeLibrary().add("a.txt", "Text.").model_copy(update={"status": status, "tokens": tokens})
+    assert plan_reading([document], ReadingLimits(whole=1000, unindexed=2000)).mode == mode
 
 
 async def test_no_page_is_read_twice() -> None:
