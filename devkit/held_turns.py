@@ -23,6 +23,7 @@ from orc.turns.requests import TurnRequest
 from orc.turns.running_turn import COMMIT_SECONDS, TurnDependencies
 from orc.turns.service import TurnService
 from orc_core.documents.scope import ScopeTokens
+from orc_core.infra.keys import Keys
 from orc_core.infra.sqlite import Database
 from orc_core.infra.telemetry.spans import step
 from orc_core.llm.model_catalog import ModelCatalogue
@@ -151,7 +152,7 @@ def turn_service(
         log=log,
         library=shelf or FakeLibrary(),  # type: ignore[arg-type]
         tools=tools,
-        scope_tokens=ScopeTokens("k" * 32),
+        scope_tokens=ScopeTokens(Keys("k" * 32)),
         memory=ConversationMemory(),
         models=models_of(model),
         catalogue=ModelCatalogue(),

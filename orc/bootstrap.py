@@ -15,7 +15,6 @@ from orc.contexts.store import ContextStore
 from orc.contexts.turn_scope import TurnScopes
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
-from orc.credentials import PURPOSE as SIGN_IN_KEY
 from orc.credentials import CredentialStore
 from orc.exports.service import Exporter, Renderer
 from orc.graphs.models import Prompts
@@ -171,7 +170,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             Proposals(ProposalStore(shared), places, documents.library),
             scopes,
             revoked,
-            SessionIds(documents.tokens.sub_key(SESSIONS_KEY)),
+            (sessions := SessionIds(documents.keys.derived(SESSIONS_KEY))),
             credentials,
             traces,
             build_checks(settings, documents, gateway, log, models.writer),
@@ -185,7 +184,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             UserTurns(DRAWINGS_PER_USER),
             documents.analyses,
             suggestions,
-            UserTools(gateway, documents.tokens, parts.log, places, scopes, parts.messages),
+            UserTools(gateway, documents.tokens, sessions, parts.log, places, scopes, parts.messages),
         )
 
 
@@ -249,7 +248,7 @@ async def _open_stores(
         TurnLog(await clients.items("conversations"), retention_seconds=kept),
         TraceStore(await clients.items("traces", ttl=seconds), retention_seconds=seconds),
         MemoryStore(await clients.items("memory"), retention_seconds=kept),
-        CredentialStore(await clients.items("credentials"), documents.tokens.sub_key(SIGN_IN_KEY)),
+        CredentialStore(await clients.items("credentials"), documents.keys),
     )
 
 

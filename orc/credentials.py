@@ -1,6 +1,7 @@
 """Sessions of browsers and keys of users, of whose secrets only hashes are stored; and sealed facts."""
 
 import hashlib
+import json
 import math
 import secrets
 import time
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter
 from orc.identity import Principal
 from orc_core.errors import Conflict, NotAuthenticated
 from orc_core.infra.items import Item, Items, Raced, create, delete, equal, over, unraced
+from orc_core.infra.keys import Keys
 
 SECRET_BYTES = 32
 KEY_PREFIX = "orc_"
@@ -23,7 +25,7 @@ KEY_PREFIX = "orc_"
 KEY_SECONDS = 90 * 24 * 60 * 60
 """How long a key is valid after the latest sign-in of its user."""
 MOST_KEYS = 20
-PURPOSE, ALGORITHM = "sign-in", "HS256"
+PURPOSE = "sign-in"
 SESSION, KEY, USED = "session", "key", "used"
 """What a secret is for. One of one kind is not accepted as one of another."""
 _PRINCIPAL = TypeAdapter(Principal)
@@ -50,24 +52,26 @@ class Key(NamedTuple):
 class CredentialStore:
     """Secrets by their hash, for all processes that share the store. `clock` has seconds since the epoch."""
 
-    def __init__(self, items: Items, key: bytes, clock: Callable[[], float] = time.time) -> None:
-        """`key` seals what browsers keep."""
+    def __init__(self, items: Items, keys: Keys, clock: Callable[[], float] = time.time) -> None:
+        """`keys` seal what browsers keep."""
         self._items = items
-        self._key = key
+        self._keys = keys
         self._clock = clock
 
     def seal(self, facts: Mapping[str, str], *, seconds: float) -> str:
         """Facts that a browser keeps for so long, and cannot change."""
+        # 0.3.0 asks for the audience.
         claims = {**facts, "aud": PURPOSE, "exp": int(self._clock() + seconds)}
-        return jwt.encode(claims, self._key, ALGORITHM)
+        return self._keys.sign(json.dumps(claims).encode(), PURPOSE)
 
     def unseal(self, text: str, names: Iterable[str]) -> dict[str, str]:
         """The facts of these names. Raises NotAuthenticated if they are changed, too old or incomplete."""
-        options: Any = {"require": ["exp", "aud", *names]}
-        try:
-            return jwt.decode(text, self._key, [ALGORITHM], audience=PURPOSE, options=options)
-        except jwt.PyJWTError as exc:
-            raise NotAuthenticated("This was not begun in this browser, or long ago.") from exc
+        with suppress(jwt.PyJWTError):
+            facts: dict[str, Any] = json.loads(self._keys.signed(text, PURPOSE))
+            is_whole = facts.keys() >= {"aud", "exp", *names}
+            if is_whole and facts["aud"] == PURPOSE and self._clock() < facts["exp"]:
+                return facts
+        raise NotAuthenticated("This was not begun in this browser, or long ago.")
 
     async def begin_session(self, principal: Principal, *, seconds: float, id_token: str = "") -> str:
         """The secret of a new session."""

@@ -9,14 +9,16 @@ from orc.conversations.turn_log import TurnLog
 from orc.settings import Settings
 from orc.tools.mcp_client import McpToolGateway
 from orc_core.bootstrap import Documents
-from orc_core.documents.scope import Scope
-from orc_core.errors import OrcError
+from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.errors import DependencyDown, OrcError
+from orc_core.infra.keys import Keys
 from orc_core.llm.chat_model import ChatModel
 from orc_core.llm.factory import describe
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.models import Record
 
 SECONDS = 5.0
+ONLY_SECOND_KEY = "It accepts the second signing key only: it was started before the keys were changed."
 
 
 class DependencyState(Record):
@@ -144,7 +146,13 @@ def _ping_of_tools(gateway: McpToolGateway, documents: Documents) -> Callable[[]
     async def ping() -> None:
         await gateway.ping()
         # With a scope, though an empty one: both sides must sign with the same key.
-        await gateway.list_tools(documents.tokens.mint(nowhere, seconds=60))
+        try:
+            await gateway.list_tools(documents.tokens.mint(nowhere, seconds=60))
+        except DependencyDown as exc:
+            if exc.code == "tool_refused" and (second := documents.keys.second):
+                await gateway.list_tools(ScopeTokens(Keys(second)).mint(nowhere, seconds=60))
+                raise DependencyDown(ONLY_SECOND_KEY, dependency="mcp_server", code=exc.code) from exc
+            raise
 
     return ping
 

@@ -12,7 +12,7 @@ from orc_core.documents.catalog import Catalog
 from orc_core.documents.ingestion import Ingestion
 from orc_core.documents.pictures import PagePictures, PictureFolder
 from orc_core.documents.ports import PassageIndex, PlaceRetriever, ProviderFiles
-from orc_core.documents.scope import ScopeTokens, load_or_create_key
+from orc_core.documents.scope import ScopeTokens
 from orc_core.documents.service import DocumentService
 from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import TextExtraction
@@ -21,6 +21,7 @@ from orc_core.errors import OrcError
 from orc_core.extraction.extractor import PRELOADED, Extractor
 from orc_core.extraction.pictures import PageDrawer
 from orc_core.infra.data_directory import in_use
+from orc_core.infra.keys import Keys, load_keys
 from orc_core.infra.sandbox import Sandbox
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.temporary_folders import remove_left_over
@@ -58,6 +59,7 @@ class Documents:
     ocr: Ocr | None
     provider: Provider | None
     embedder: OpenAIEmbedder | None
+    keys: Keys
     tokens: ScopeTokens
     counter: TokenCounter
     clients: StorageClients
@@ -168,7 +170,8 @@ def _build(
         ocr=ocr,
         provider=provider,
         embedder=embedder,
-        tokens=ScopeTokens(_scope_key(settings)),
+        keys=(keys := load_keys(settings)),
+        tokens=ScopeTokens(keys),
         counter=counter,
         clients=clients,
         sandbox=sandbox,
@@ -201,12 +204,6 @@ def _build_analyser(
     uses_model = provider is not None and settings.page_analysis == "auto"
     model = build_chat_model(settings, "analyst", counter, provider) if uses_model else None
     return Analyser(analyses, model, tokens=DailyTokens(settings.analysis_tokens_per_day))
-
-
-def _scope_key(settings: CoreSettings) -> str:
-    if settings.scope_signing_key is not None:
-        return settings.scope_signing_key.get_secret_value()
-    return load_or_create_key(settings.data_dir / "scope.key")
 
 
 async def place_documents(catalog: Catalog, index: PassageIndex) -> int:

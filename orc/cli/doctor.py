@@ -16,6 +16,7 @@ from rich.text import Text
 from orc import __version__
 from orc.settings import AuthMode, Settings
 from orc_core.infra.data_directory import announced_tools
+from orc_core.infra.keys import load_keys
 from orc_core.infra.settings import MIB, doubtful_settings
 from orc_core.storage.folder import FolderBlobStore
 from orc_core.storage.inspection import Finding, inspect_database, inspect_documents
@@ -41,6 +42,12 @@ _ADVICE = {
     "Upstash Vector": "Check UPSTASH_VECTOR_REST_URL and UPSTASH_VECTOR_REST_TOKEN. Until it answers, search"
     " uses words only, and documents wait for their vectors.",
 }
+
+
+TWO_KEYS = (
+    "A second signing key is accepted. Remove it once what it signed has ended, after a day at most:"
+    " ORC_SECOND_SIGNING_KEY, or second.key in the data directory."
+)
 
 
 async def examine(settings: Settings, console: Console) -> bool:
@@ -77,6 +84,8 @@ async def examine(settings: Settings, console: Console) -> bool:
         blobs = FolderBlobStore(settings.blobs_dir)
         findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
     _report(findings, console)
+    if load_keys(settings).second:
+        say(Text("--", "yellow"), f" keys: {TWO_KEYS}")
     for problem in _full_disks(settings):
         say(Text("--", "yellow"), f" disk: {problem}")
     for warning in doubtful_settings(Settings):

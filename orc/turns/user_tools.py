@@ -15,7 +15,7 @@ from orc.contexts.turn_scope import TurnScope, TurnScopes
 from orc.conversations.models import TurnContext
 from orc.conversations.search import wanted
 from orc.conversations.turn_log import TurnLog
-from orc.identity import PURPOSE, SessionIds
+from orc.identity import SessionIds
 from orc.limits.models import RateLimit
 from orc.tools.mcp_client import McpToolGateway
 from orc.tools.ports import DOCUMENT_CHAT, WEB_SEARCH
@@ -76,6 +76,7 @@ class UserTools:
         self,
         gateway: McpToolGateway,
         tokens: ScopeTokens,
+        sessions: SessionIds,
         log: TurnLog,
         contexts: ContextService,
         scopes: TurnScopes,
@@ -87,7 +88,7 @@ class UserTools:
         self._log = log
         self._contexts = contexts
         self._scopes = scopes
-        self._sessions = SessionIds(tokens.sub_key(PURPOSE))
+        self._sessions = sessions
         self._messages = messages
 
     async def places(self, caller: Caller, arguments: Mapping[str, Any]) -> Places:

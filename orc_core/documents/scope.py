@@ -1,17 +1,10 @@
 """The signed scope token: the documents that one turn may access, decided by the server."""
 
-import contextlib
-import hashlib
-import hmac
 import json
-import os
-import secrets
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
 import jwt
@@ -19,14 +12,12 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from orc_core.documents.places import Access, Accessible, Place, PlaceType, session_place
 from orc_core.errors import InvalidInput, NotAuthenticated, UnsafeName
+from orc_core.infra.keys import Keys
 from orc_core.models import Document, Record
 from orc_core.names import Owner
 
-ALGORITHM = "HS256"
 AUDIENCE = "mcp"
 ISSUER = "orc"
-KEY_BYTES = 48
-MIN_KEY_CHARACTERS = 32
 MAX_TOKEN_BYTES = 16 * 1024
 """The token is a header, which proxies limit."""
 VERSION = 2
@@ -89,23 +80,17 @@ class Scope(Record):
 
 
 class ScopeTokens:
-    """Creates and verifies scope tokens with one shared secret."""
+    """Creates and verifies scope tokens with shared keys."""
 
-    def __init__(self, key: str) -> None:
-        self._key = key.encode()
-        self._signed = jwt.PyJWS([ALGORITHM])
-
-    def sub_key(self, purpose: str) -> bytes:
-        """A derived secret for another purpose, which does not reveal the key. Deterministic."""
-        return hmac.digest(self._key, f"orc/{purpose}".encode(), hashlib.sha256)
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
 
     def mint(self, scope: Scope, *, seconds: int) -> str:
         """A token for `scope`, valid for `seconds` from now. Raises InvalidInput if it is too large."""
         now = int(time.time())
         claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds, "scope": _packed(scope)}
         # As bytes of UTF-8: PyJWT would write every other letter than those of ASCII as six characters.
-        payload = json.dumps(claims, ensure_ascii=False, separators=(",", ":")).encode()
-        token = self._signed.encode(payload, self._key, ALGORITHM, headers={"typ": "JWT"})
+        token = self._keys.sign(json.dumps(claims, ensure_ascii=False, separators=(",", ":")).encode())
         if len(token) > MAX_TOKEN_BYTES:
             raise InvalidInput("Too many contexts and documents for one question.", field="contexts")
         return token
@@ -113,7 +98,7 @@ class ScopeTokens:
     def verify(self, token: str) -> tuple[Scope, int]:
         """The scope and its expiry (epoch seconds). Raises NotAuthenticated, which says what is wrong."""
         try:
-            claims = json.loads(self._signed.decode(token, self._key, [ALGORITHM]))
+            claims = json.loads(self._keys.signed(token))
             if (expires_at := _expiry_of(claims)) <= time.time():
                 raise NotAuthenticated("The scope token has expired.")
             scope = _unpacked(claims["scope"])
@@ -199,26 +184,3 @@ class _ScopeOfVersion1(Record):
         owner = Owner(self.organization_id, self.user_id, self.conversation_id)
         ids = tuple(document.document_id for document in self.documents)
         return Scope(**asdict(owner), places=(session_place(owner),), document_ids=ids)
-
-
-def load_or_create_key(path: Path) -> str:
-    """The secret in `path`, created on first use and readable by its owner only.
-
-    Processes that start at the same time use the same secret, because the file is created atomically.
-    Raises InvalidInput for a truncated file.
-    """
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".key-") as file:
-            file.write(secrets.token_urlsafe(KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-            with contextlib.suppress(FileExistsError):
-                path.hardlink_to(file.name)
-    key = path.read_text().strip()
-    if len(key) < MIN_KEY_CHARACTERS:
-        raise InvalidInput(
-            f"The key in {path} is damaged: it has fewer than {MIN_KEY_CHARACTERS} characters. Stop Orc and "
-            "delete the file; a new key is made at the next start."
-        )
-    return key

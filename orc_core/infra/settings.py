@@ -60,6 +60,18 @@ class StorageSettings(Section):
         description="secret with which the API signs the scope of a tool call, the same in all processes;"
         " default: generated in the data directory",
     )
+    second_signing_key: SecretStr | None = Field(
+        None,
+        min_length=32,
+        description="a second key, whose signatures are accepted too: the next one before a change of keys,"
+        " the former one after it",
+    )
+    derivation_key: SecretStr | None = Field(
+        None,
+        min_length=32,
+        description="secret that leads names of sessions to their conversations, which never may change;"
+        " default: the signing key",
+    )
     azure_cosmos_endpoint: str | None = Field(
         None,
         description="address of the Cosmos DB account for conversations, document records and analyses;"
@@ -123,7 +135,7 @@ class StorageSettings(Section):
             raise ValueError("this is no key: copy it whole, with the = at its end") from exc
         return bare
 
-    @field_validator("scope_signing_key", mode="after")
+    @field_validator("scope_signing_key", "second_signing_key", "derivation_key", mode="after")
     @classmethod
     def _is_resolved(cls, key: SecretStr | None) -> SecretStr | None:
         # Azure leaves the reference itself in the variable if it cannot read the vault: anyone can guess it.

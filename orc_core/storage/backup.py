@@ -1,4 +1,4 @@
-"""Backups of embedded data: one zip file with the database, the documents and the scope signing key."""
+"""Backups of embedded data: one zip file with the database, the documents and the keys."""
 
 import hashlib
 import json
@@ -17,6 +17,7 @@ from typing import IO
 from orc_core.errors import DataNotUsable, InvalidInput
 from orc_core.infra.data_directory import in_use
 from orc_core.infra.exhaustion import naming_the_disk
+from orc_core.infra.keys import KEY_FILES
 from orc_core.infra.sqlite import SCHEMA_VERSION, check_version, damage_of
 from orc_core.models import Record
 from orc_core.storage.file_names import original_name
@@ -24,8 +25,9 @@ from orc_core.storage.folder import FolderBlobStore, blob_path, etag_of
 from orc_core.storage.sqlite.items import adopt
 from orc_core.storage.sqlite.tables import ANALYSES, DOCUMENTS
 
-FORMAT = 1
-DATABASE, KEY, BLOBS, MANIFEST = "orc.db", "scope.key", "blobs", "manifest.json"
+FORMAT = 2
+"""2: with the keys of a change of keys."""
+DATABASE, BLOBS, MANIFEST = "orc.db", "blobs", "manifest.json"
 BLOB_PARTS = 5
 _BLOCK = 1024 * 1024
 _NEW_ETAGS = (
@@ -100,8 +102,9 @@ def _write(data_dir: Path, snapshot: Path, target: Path, version: int) -> Manife
     with os.fdopen(descriptor, "wb") as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             files = [_add(archive, snapshot, DATABASE)]
-            with suppress(FileNotFoundError):
-                files.append(_add(archive, data_dir / KEY, KEY))
+            for key in KEY_FILES:
+                with suppress(FileNotFoundError):
+                    files.append(_add(archive, data_dir / key, key))
             for _, path in FolderBlobStore(data_dir / BLOBS).files():
                 # Deleted meanwhile: then it is not in the backup either.
                 with suppress(FileNotFoundError):
@@ -179,7 +182,7 @@ def _check_manifest(manifest: Manifest, names: Sequence[str]) -> None:
     listed = [file.name for file in manifest.files]
     if DATABASE not in listed or sorted([*listed, MANIFEST]) != sorted(names):
         raise ValueError("the list of files does not fit the files")
-    if any(name not in {DATABASE, KEY} and not _is_blob(name) for name in listed):
+    if any(name not in {DATABASE, *KEY_FILES} and not _is_blob(name) for name in listed):
         raise ValueError("a file has another place")
 
 

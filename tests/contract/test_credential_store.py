@@ -11,6 +11,7 @@ from devkit.store_pairs import opened_items
 from orc.credentials import CredentialStore
 from orc.identity import Principal
 from orc_core.errors import NotAuthenticated
+from orc_core.infra.keys import Keys
 
 pytestmark = pytest.mark.contract("credential store")
 
@@ -25,7 +26,7 @@ async def stores(
 ) -> AsyncIterator[list[CredentialStore]]:
     """The stores of two processes over the same data, with one key."""
     async with opened_items(adapter, request, tmp_path, "credentials") as open_items:
-        yield [CredentialStore(await open_items(), b"k" * 32, clock) for _ in range(2)]
+        yield [CredentialStore(await open_items(), Keys("k" * 32), clock) for _ in range(2)]
 
 
 async def test_a_session_has_all_that_is_known_of_its_user(

@@ -15,6 +15,7 @@ from mcp_types import CallToolResult
 
 from devkit.system import Event, System, read_events, upload
 from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.infra.keys import Keys
 from orc_core.names import BlobPath, Owner
 
 QUAY = "The quay opens at seven. The harbour master keeps the key."
@@ -105,7 +106,7 @@ def leaves_files_alone(act: Callable[[], None], folder: Path) -> bool:
 
 def scope_tokens(system: System) -> ScopeTokens:
     """Mints tokens as the orchestrator of this system would."""
-    return ScopeTokens((system.data_dir / "scope.key").read_text())
+    return ScopeTokens(Keys((system.data_dir / "scope.key").read_text()))
 
 
 def scope_over(owner: Owner, *names: str) -> Scope:

@@ -9,7 +9,8 @@ import jwt
 import pytest
 
 from devkit.system import System
-from orc_core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens
+from orc_core.documents.scope import AUDIENCE, ISSUER, Scope, ScopeTokens
+from orc_core.infra.keys import ALGORITHM, Keys
 from orc_core.names import Owner
 from tests.system.steps import new_id, scope_over, scope_tokens
 
@@ -18,7 +19,7 @@ Claims = dict[str, Any]
 
 def scope_claim(scope: Scope) -> Claims:
     """The claim `scope` as a token has it."""
-    token = ScopeTokens("k" * 64).mint(scope, seconds=60)
+    token = ScopeTokens(Keys("k" * 64)).mint(scope, seconds=60)
     claim: Claims = jwt.decode(token, options={"verify_signature": False})["scope"]
     return claim
 

@@ -19,6 +19,7 @@ from mcp_server.settings import Settings
 from mcp_server.tools.documents_analyze import DocumentsAnalyze
 from orc_core import __version__
 from orc_core.documents.scope import Scope, ScopeTokens
+from orc_core.infra.keys import Keys
 from orc_core.names import Owner
 from tests.unit.mcp_server.stand_ins import ANN, BOB
 
@@ -161,7 +162,7 @@ async def test_a_client_can_hold_no_stream_open_on_which_nothing_comes(tmp_path:
 
 
 async def test_a_refusal_says_what_is_wrong_with_the_token_and_how_to_get_one(tmp_path: Path) -> None:
-    foreign = ScopeTokens("another key of more than 32 characters")
+    foreign = ScopeTokens(Keys("another key of more than 32 characters"))
     async with served(tmp_path) as (client, tokens):
         said = {}
         for name, headers in {

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orc.identity import Principal, SessionIds
-from orc_core.documents.scope import ScopeTokens
+from orc_core.infra.keys import Keys
 
-SESSIONS = SessionIds(ScopeTokens("k" * 48).sub_key("sessions"))
-ELSEWHERE = SessionIds(ScopeTokens("l" * 48).sub_key("sessions"))
+SESSIONS = SessionIds(Keys("k" * 48).derived("sessions"))
+ELSEWHERE = SessionIds(Keys("l" * 48).derived("sessions"))
 # Few letters, so that different parts often have the same concatenation.
 WORDS = st.text(st.sampled_from('ab",\\ é'), min_size=1, max_size=4)
 CALLERS = st.builds(Principal, WORDS, WORDS)

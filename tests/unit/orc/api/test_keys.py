@@ -17,6 +17,7 @@ from orc.credentials import KEY_SECONDS, MOST_KEYS, CredentialStore
 from orc.identity import Principal
 from orc.settings import Settings
 from orc_core.errors import Conflict
+from orc_core.infra.keys import Keys
 from orc_core.infra.sqlite import Database
 from orc_core.storage.sqlite.items import open_table
 from orc_core.storage.sqlite.tables import TABLES
@@ -80,7 +81,7 @@ def database_in(folder: Path) -> bytes:
 @pytest.fixture
 async def store(clock: Clock, tmp_path: Path) -> AsyncIterator[CredentialStore]:
     database = Database(tmp_path / "orc.db")
-    yield CredentialStore(await open_table(database, TABLES["credentials"]), b"k" * 32, clock)
+    yield CredentialStore(await open_table(database, TABLES["credentials"]), Keys("k" * 32), clock)
     await database.close()
 
 

@@ -26,6 +26,7 @@ from orc.turns.service import TurnService
 from orc.turns.titles import Title, accepted
 from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import DependencyDown
+from orc_core.infra.keys import Keys
 from orc_core.infra.sqlite import Database
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import ChatModels
@@ -94,7 +95,7 @@ def turn_service(log: TurnLog, titler: Titler | None, writer: Writer | None = No
         log=log,
         library=FakeLibrary(),  # type: ignore[arg-type]
         tools=FakeTools(),
-        scope_tokens=ScopeTokens("k" * 32),
+        scope_tokens=ScopeTokens(Keys("k" * 32)),
         memory=ConversationMemory(),
         models=models_with(titler, writer),
         catalogue=ModelCatalogue(),

@@ -18,6 +18,7 @@ from orc_core.documents.places import (
 )
 from orc_core.documents.scope import Scope, ScopeTokens
 from orc_core.errors import InvalidInput
+from orc_core.infra.keys import Keys
 from orc_core.models import BlobProperties, Document
 from orc_core.names import BlobPath, Owner
 
@@ -111,7 +112,7 @@ def test_what_is_accessible_is_what_the_places_say(scope: Scope) -> None:
 
 @given(scopes)
 def test_a_token_keeps_everything(scope: Scope) -> None:
-    tokens = ScopeTokens("k" * 48)
+    tokens = ScopeTokens(Keys("k" * 48))
     assert tokens.verify(tokens.mint(scope, seconds=60))[0] == scope
 
 

@@ -2,20 +2,17 @@
 
 import base64
 import json
-import os
-import stat
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import jwt
 import pytest
 
 from orc_core.documents.places import Place, PlaceType, session_place
-from orc_core.documents.scope import ALGORITHM, AUDIENCE, ISSUER, Scope, ScopeTokens, load_or_create_key
+from orc_core.documents.scope import AUDIENCE, ISSUER, Scope, ScopeTokens
 from orc_core.errors import InvalidInput, NotAuthenticated
+from orc_core.infra.keys import ALGORITHM, Keys
 from orc_core.models import BlobProperties, Document
 from orc_core.names import BlobPath, Owner
 
@@ -25,7 +22,7 @@ OWNER = Owner("acme", "ann", "c1")
 
 @pytest.fixture
 def tokens() -> ScopeTokens:
-    return ScopeTokens(KEY)
+    return ScopeTokens(Keys(KEY))
 
 
 def document(name: str) -> Document:
@@ -38,7 +35,7 @@ def scope() -> Scope:
 
 def packed(**changes: object) -> dict[str, Any]:
     """The claim `scope` as a token has it."""
-    token = ScopeTokens(KEY).mint(scope(), seconds=90)
+    token = ScopeTokens(Keys(KEY)).mint(scope(), seconds=90)
     return {**jwt.decode(token, options={"verify_signature": False})["scope"], **changes}
 
 
@@ -111,7 +108,7 @@ def test_a_signed_value_that_is_no_scope_is_refused(tokens: ScopeTokens, scope: 
 
 
 def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeTokens) -> None:
-    assert ScopeTokens(KEY).verify(tokens.mint(scope(), seconds=90))[0] == scope()
+    assert ScopeTokens(Keys(KEY)).verify(tokens.mint(scope(), seconds=90))[0] == scope()
     assert tokens.verify(signed())[0] == scope()
 
 
@@ -184,56 +181,3 @@ def test_a_token_whose_scope_was_widened_is_refused(tokens: ScopeTokens) -> None
     body = base64.urlsafe_b64encode(json.dumps(wider).encode()).rstrip(b"=").decode()
     with pytest.raises(NotAuthenticated):
         tokens.verify(f"{header}.{body}.{signature}")
-
-
-def test_the_key_is_created_once_and_readable_by_its_owner_only(tmp_path: Path) -> None:
-    path = tmp_path / "data" / "scope.key"
-    key = load_or_create_key(path)
-    assert len(key) >= 64
-    assert load_or_create_key(path) == key
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert load_or_create_key(tmp_path / "other.key") != key
-
-
-def test_processes_that_start_together_use_one_key(tmp_path: Path) -> None:
-    for attempt in range(20):
-        path = tmp_path / str(attempt) / "scope.key"
-        with ThreadPoolExecutor(8) as pool:
-            keys = set(pool.map(load_or_create_key, [path] * 8))
-        assert len(keys) == 1
-        assert [left.name for left in path.parent.iterdir()] == ["scope.key"]
-
-
-@pytest.mark.parametrize("left", ["", "\n", "k" * 31, "k" * 31 + "\n"])
-def test_a_truncated_key_is_refused_and_not_changed(tmp_path: Path, left: str) -> None:
-    path = tmp_path / "scope.key"
-    path.write_text(left)
-    with pytest.raises(InvalidInput, match=r"scope\.key.* delete the file"):
-        load_or_create_key(path)
-    assert path.read_text() == left
-
-
-def test_a_trailing_line_end_is_not_part_of_the_key(tmp_path: Path) -> None:
-    path = tmp_path / "scope.key"
-    key = load_or_create_key(path)
-    path.write_text(f"{key}\n")
-    assert load_or_create_key(path) == key
-
-
-def test_a_new_key_is_synced_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "scope.key"
-    synced: list[tuple[int, bool]] = []
-
-    def fsync(descriptor: int) -> None:
-        synced.append((os.fstat(descriptor).st_size, path.exists()))
-
-    monkeypatch.setattr(os, "fsync", fsync)
-    key = load_or_create_key(path)
-    assert synced == [(len(key), False)]
-
-
-def test_a_derived_key_is_deterministic_and_does_not_reveal_the_key() -> None:
-    secret = ScopeTokens(KEY).sub_key("sessions")
-    assert secret == ScopeTokens(KEY).sub_key("sessions")
-    assert len({secret, ScopeTokens(KEY).sub_key("other"), ScopeTokens("l" * 64).sub_key("sessions")}) == 3
-    assert KEY.encode() not in secret
