@@ -36,11 +36,11 @@ LONGEST_WAIT_SECONDS = 1.0
 
 
 class CircuitOpen(DependencyDown):
-    """The dependency failed several times in a row, so the call was not made."""
+    """The dependency failed several times in a row, so the call was not made. It says what the last failure
+    said: too many requests are no outage."""
 
-    def __init__(self, dependency: str) -> None:
-        name = _NAMES.get(dependency, dependency)
-        super().__init__(f"{name} does not answer. Try again shortly.", dependency=dependency)
+    def __init__(self, last: DependencyDown) -> None:
+        super().__init__(last.message, dependency=last.dependency, code=last.code)
 
 
 class CircuitBreaker:
@@ -66,6 +66,7 @@ class CircuitBreaker:
         self._translate = translate
         self._clock = clock
         self._failures = 0
+        self._last: DependencyDown | None = None
         self._next_probe: float | None = None
         """When the next call may be made; None while the circuit is closed."""
         self._retrying = AsyncRetrying(
@@ -112,7 +113,8 @@ class CircuitBreaker:
         if self._next_probe is None:
             return False
         if self._clock() < self._next_probe:
-            raise CircuitOpen(self._dependency)
+            assert self._last is not None
+            raise CircuitOpen(self._last)
         self._next_probe = self._clock() + OPEN_SECONDS
         return True
 
@@ -122,7 +124,8 @@ class CircuitBreaker:
         elif not self._is_outage(error):
             self._close()
         else:
-            self._failures += 1
+            assert isinstance(error, DependencyDown)
+            self._failures, self._last = self._failures + 1, error
             if probing or (self._next_probe is None and self._failures >= FAILURES_IN_A_ROW):
                 self._next_probe = self._clock() + OPEN_SECONDS
 
@@ -158,18 +161,6 @@ def guarded(
         return await self._breaker.call(lambda: work(self, *args, **kwargs))
 
     return call
-
-
-_NAMES = {
-    "model": "The model",
-    "mcp_server": "The tools server",
-    "store": "The database",
-    "blobs": "The document store",
-    "queue": "The job queue",
-    "search": "The search",
-    "web_search": "The web search",
-    "vectors": "The vector index",
-}
 
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.02, 1.0

@@ -70,6 +70,11 @@ async def test_a_read_that_fails_is_repeated_and_never_empty(
     with pytest.raises(DependencyDown) as caught:
         await CALLS[name](items)
     assert (caught.value.dependency, caught.value.retryable) == ("store", True)
+    # Also while the circuit is open, which those failures have opened.
+    with pytest.raises(DependencyDown) as again:
+        await CALLS[name](items)
+    expected = "dependency_busy" if status == 429 else "dependency_down"
+    assert (caught.value.code, again.value.code) == (expected, expected)
 
 
 async def test_a_replica_that_is_behind_is_asked_again_and_has_nothing_to_say_of_an_item(
