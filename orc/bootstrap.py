@@ -30,6 +30,7 @@ from orc.memory.recall import Selection, TextVectors
 from orc.memory.service import MemoryService, MemoryStore
 from orc.memory.summary import Summarizer
 from orc.readiness import Check, build_checks
+from orc.retention import SessionStores, open_session_stores
 from orc.settings import Settings
 from orc.tools.catalogue import ToolCatalogue
 from orc.tools.mcp_client import McpToolGateway
@@ -42,7 +43,6 @@ from orc.turns.user_tools import UserTools
 from orc_core.analysis.store import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures
-from orc_core.documents.proposals import ProposalStore
 from orc_core.documents.service import DocumentService
 from orc_core.documents.worker import Worker
 from orc_core.grounding.answer_rules import read_answer_rules
@@ -85,7 +85,7 @@ class App:
     revoked: RevokedAnswers
     sessions: SessionIds
     credentials: CredentialStore
-    traces: TraceStore
+    stored: SessionStores
     checks: list[Check]
     warm: Callable[[], Coroutine[Any, Any, None]]
     """Makes what the first turn would otherwise wait for."""
@@ -99,6 +99,11 @@ class App:
     analyses: AnalysisStore
     suggestions: Suggestions
     user_tools: UserTools
+
+    @property
+    def traces(self) -> TraceStore:
+        """The traces of turns."""
+        return self.stored.traces
 
 
 class AppProvider:
@@ -130,15 +135,15 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
     """Open everything that `settings` name. `override` replaces dependencies of turns, in tests."""
     async with AsyncExitStack() as stack:
         documents = await stack.enter_async_context(open_documents(settings))
-        models = _build_models(settings, documents)
-        gateway = _open_gateway(settings, stack)
-        limits, log, traces, memories, credentials = await _open_stores(settings, documents)
-        scopes = TurnScopes(contexts := ContextStore(shared := await documents.clients.items("contexts")))
+        models, gateway = _build_models(settings, documents), _open_gateway(settings, stack)
+        stored, items = await open_session_stores(settings, documents), documents.clients.items
+        limits, log = LimitStore(await items("limits")), stored.log
+        scopes = TurnScopes(contexts := ContextStore(await items("contexts")))
         places = ContextService(contexts, everyone_creates=settings.everyone_creates_contexts)
         parts = TurnDependencies(
             log=log,
             library=documents.library,
-            memory=_build_memory(settings, documents, memories, log, models.summariser, stack),
+            memory=_build_memory(settings, documents, stored.memory, log, models.summariser, stack),
             tools=gateway,
             scope_tokens=documents.tokens,
             models=models,
@@ -151,7 +156,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
             suggestions=(suggestions := _build_suggestions(documents, log)),
             pictures=documents.pictures,
-            traces=traces if settings.store_turn_traces else TraceSink(),
+            traces=stored.traces if settings.store_turn_traces else TraceSink(),
             judge=_open_judge(settings, documents, models, stack),
         )
         parts = override(parts) if override else parts
@@ -167,12 +172,12 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             Exporter(parts.log, Renderer(documents.sandbox, settings.fonts_folder), revoked),
             parts.memory,
             places,
-            Proposals(ProposalStore(shared), places, documents.library),
+            Proposals(stored.proposals, places, documents.library),
             scopes,
             revoked,
             (sessions := SessionIds(documents.keys.derived(SESSIONS_KEY))),
-            credentials,
-            traces,
+            CredentialStore(await items("credentials"), documents.keys),
+            stored,
             build_checks(settings, documents, gateway, log, models.writer),
             partial(_warm, documents, parts.models),
             parts.models,
@@ -235,21 +240,6 @@ def _build_tasks(
 def _window(limit: int, seconds: int) -> Window | None:
     """The window of a limit; 0 is no limit."""
     return Window(limit, seconds) if limit else None
-
-
-async def _open_stores(
-    settings: Settings, documents: Documents
-) -> tuple[LimitStore, TurnLog, TraceStore, MemoryStore, CredentialStore]:
-    clients, seconds = documents.clients, settings.retention_seconds
-    # On this machine only traces expire.
-    kept = None if clients.cosmos is None else seconds
-    return (
-        LimitStore(await clients.items("limits")),
-        TurnLog(await clients.items("conversations"), retention_seconds=kept),
-        TraceStore(await clients.items("traces", ttl=seconds), retention_seconds=seconds),
-        MemoryStore(await clients.items("memory"), retention_seconds=kept),
-        CredentialStore(await clients.items("credentials"), documents.keys),
-    )
 
 
 def _build_memory(

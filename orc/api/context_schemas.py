@@ -127,7 +127,7 @@ class MembersResponse(BaseModel):
 
 
 class AuditView(View):
-    """One change of a context or its members."""
+    """One change of a context or its members, or a session that expired: its `context_id` is empty."""
 
     at: datetime
     actor: str
@@ -136,7 +136,8 @@ class AuditView(View):
     principal: str | None
     role_before: Role | None
     role_after: Role | None
-    document_id: str | None = Field(default=None, description="that a confirmed proposal added, or its undo")
+    document_id: str | None = Field(default=None, description="that was added, taken back or removed")
+    conversation_id: str | None = Field(default=None, description="of a session that expired")
     trace_id: str
 
 

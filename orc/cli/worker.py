@@ -8,10 +8,12 @@ import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime
+from functools import partial
 
-from orc.contexts.models import Action, AuditEntry
+from orc.contexts.models import BY_ORC, Action, AuditEntry
 from orc.contexts.store import ContextStore
 from orc.conversations.models import utc_now
+from orc.retention import Retention, open_retention
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.jobs import Notice
 from orc_core.errors import OrcError
@@ -25,8 +27,6 @@ SERVICE = "orc-worker"
 NICENESS = 10
 """Users wait for answers; a document may be indexed a little later."""
 SECONDS_BETWEEN_SWEEPS = 30.0
-BY_ORC = "orc"
-"""The actor of the audit if no user is."""
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,8 @@ async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> Non
     with contextlib.closing(start_telemetry(settings, SERVICE)):
         async with open_documents(settings, analyser=True) as documents:
             contexts = ContextStore(await documents.clients.items("contexts"))
-            working = asyncio.create_task(_work(documents, contexts))
+            retention = await open_retention(settings, documents, contexts)
+            working = asyncio.create_task(_work(documents, contexts, retention))
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, working.cancel)
@@ -49,10 +50,12 @@ async def work(settings: CoreSettings, *, until_stdin_ends: bool = False) -> Non
                 await working
 
 
-async def _work(documents: Documents, contexts: ContextStore) -> None:
+async def _work(documents: Documents, contexts: ContextStore, retention: Retention) -> None:
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(documents.worker.run())
-        tasks.create_task(sweep_for_ever(contexts, documents.library.delete_all))
+        of_contexts = partial(sweep, contexts, documents.library.delete_all)
+        tasks.create_task(sweep_for_ever("deleted contexts", of_contexts))
+        tasks.create_task(sweep_for_ever("what has expired", retention.sweep))
 
 
 class WorkerProvider:
@@ -73,10 +76,12 @@ class WorkerProvider:
         await (await self._get()).worker.work_on(job.path, job.kind)
 
     async def sweep(self) -> None:
-        """Find jobs without a queue message, or whose message was lost; remove deleted contexts."""
+        """Find jobs without a message; remove deleted contexts and what has expired."""
         documents = await self._get()
         await documents.worker.sweep()
-        await sweep(ContextStore(await documents.clients.items("contexts")), documents.library.delete_all)
+        contexts = ContextStore(await documents.clients.items("contexts"))
+        await sweep(contexts, documents.library.delete_all)
+        await (await open_retention(self._settings, documents, contexts)).sweep()
 
     async def close(self) -> None:
         """Close what was opened."""
@@ -114,14 +119,14 @@ async def sweep(
             await store.remove(context, entry)
 
 
-async def sweep_for_ever(store: ContextStore, remove_documents: Callable[[Owner], Awaitable[None]]) -> None:
+async def sweep_for_ever(what: str, sweep: Callable[[], Awaitable[None]]) -> None:
     """Sweep now and then until cancelled; a failed sweep is repeated."""
     while True:
         try:
-            await sweep(store, remove_documents)
+            await sweep()
         except OrcError as exc:
-            log.warning("deleted contexts are removed later: %s", exc.code)
+            log.warning("%s: removed later: %s", what, exc.code)
         except Exception:
             # The outermost edge of a sweep: documents are processed in the meantime.
-            log.exception("deleted contexts could not be removed")
+            log.exception("%s: could not be removed", what)
         await asyncio.sleep(SECONDS_BETWEEN_SWEEPS)

@@ -112,10 +112,16 @@ class Action(StrEnum):
     WITHDRAWN = "role_withdrawn"
     ADDED = "document_added"
     TAKEN_BACK = "document_taken_back"
+    SESSION_EXPIRED = "session_expired"
+    DOCUMENT_EXPIRED = "document_expired"
+
+
+BY_ORC = "orc"
+"""The actor of the audit if no user is."""
 
 
 class AuditEntry(Record):
-    """One change: who did what, with ids only."""
+    """One change: who did what, with ids only. Of a session, `context_id` is empty."""
 
     organization_id: str
     entry_id: str = Field(default_factory=lambda: uuid.uuid4().hex)
@@ -126,7 +132,8 @@ class AuditEntry(Record):
     principal: str | None = None
     role_before: Role | None = None
     role_after: Role | None = None
-    document_id: str | None = Field(default=None, description="that a confirmed proposal added, or its undo")
+    document_id: str | None = Field(default=None, description="that was added, taken back or removed")
+    conversation_id: str | None = Field(default=None, description="of a session that expired")
     trace_id: str = ""
 
 

@@ -193,6 +193,10 @@ class ContextStore:
         )
         return [AuditEntry.model_validate(item["item"]) for item in found]
 
+    async def note(self, entry: AuditEntry) -> None:
+        """Add an entry about something that is no context."""
+        await self._items.write([entry.organization_id], upsert(entry_item(entry)))
+
     async def _named(
         self, organization_id: str, among: Condition, words: Sequence[str], limit: int, after: str
     ) -> list[Context]:

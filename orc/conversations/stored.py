@@ -37,8 +37,8 @@ def head_item(head: Head, life: str) -> Item:
     return {"id": HEAD, "life": life, "place": place, "home": head.home, "item": record}
 
 
-def turn_item(turn: Turn, life: str) -> Item:
-    """The item of a turn in this life of its conversation."""
+def turn_item(turn: Turn, life: str, *, ttl: int | None = None) -> Item:
+    """The item of a turn in this life of its conversation. With `ttl` it expires after so many seconds."""
     record = turn.model_dump(mode="json")
     result, message = record["result"], record["assistant"]
     twice = [name for name, field in SAID_TWICE.items() if result and result.get(name) == message[field]]
@@ -49,6 +49,7 @@ def turn_item(turn: Turn, life: str) -> Item:
         "status": turn.listed_as,
         "item": {**record, "result": result and {**result, **dict.fromkeys(twice)}},
         "said_twice": twice,
+        **({} if ttl is None else {"ttl": ttl}),
     }
 
 

@@ -3,10 +3,11 @@
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from orc.conversations import transitions
-from orc.conversations.listing import first_page, place_of, read_cursor, sortable
+from orc.conversations.listing import first_page, place_of, read_cursor, sortable, timestamp
 from orc.conversations.models import (
     HISTORY_TURNS,
     NO_SEQ,
@@ -29,7 +30,6 @@ from orc.conversations.stored import HEAD, has_word, head_item, head_of, turn_id
 from orc_core.infra.items import (
     MOST_CHANGES,
     VERSION,
-    Change,
     Condition,
     Item,
     Items,
@@ -74,7 +74,8 @@ class TurnLog:
     ) -> None:
         self._items = items
         self._clock = clock
-        self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
+        # Heads stay: whole sessions are found by them (orc/retention.py).
+        self._turn_item = partial(turn_item, ttl=retention_seconds)
 
     async def begin(
         self,
@@ -261,7 +262,7 @@ class TurnLog:
             head = transitions.retitle_head(conversation.head, title, by)
             if head is not conversation.head:
                 item = head_item(head, conversation.life)
-                await self._write(owner, over(conversation.stored, item))
+                await self._items.write(owner.key, over(conversation.stored, item))
             return head
 
         return await unraced(work)
@@ -277,10 +278,15 @@ class TurnLog:
             if conversation is None:
                 conversation = _new_life(transitions.first_head(owner, self._clock(), file))
                 item = head_item(conversation.head, conversation.life)
-                await self._write(owner, over(None, item))
+                await self._items.write(owner.key, over(None, item))
             return conversation.head
 
         return await unraced(work)
+
+    async def unused_since(self, moment: datetime) -> list[Owner]:
+        """The conversations of all users that were last used before it."""
+        found = await self._items.query([], Where("place", "<", timestamp(moment)))
+        return [head_of(item).owner for item in found]
 
     async def delete(self, owner: Owner) -> bool:
         """Remove the conversation and all its turns; False if there was none.
@@ -328,7 +334,7 @@ class TurnLog:
             before = turn_of(stored) if stored else None
             turn = change(before, self._clock())
             if turn is not before:
-                await self._write(owner, over(stored, turn_item(turn, conversation.life)))
+                await self._items.write(owner.key, over(stored, self._turn_item(turn, conversation.life)))
             return turn
 
         return await unraced(work)
@@ -353,12 +359,12 @@ class TurnLog:
         """Write head, turn and the version that it replaces together, over what was read."""
         changes = [
             over(conversation.stored, head_item(head, conversation.life)),
-            over(stored, turn_item(turn, conversation.life)),
+            over(stored, self._turn_item(turn, conversation.life)),
         ]
         if replaced is not None:
             before = transitions.replaced_turn(turn_of(replaced), turn)
-            changes.append(over(replaced, turn_item(before, conversation.life)))
-        await self._write(head.owner, *changes)
+            changes.append(over(replaced, self._turn_item(before, conversation.life)))
+        await self._items.write(head.owner.key, *changes)
 
     async def _end_life(self, owner: Owner) -> bool:
         """Remove the present head; False if there was none."""
@@ -385,10 +391,6 @@ class TurnLog:
         others = (Where("seq", ">", 0), Where("life", "!=", life))
         fields = ["id", "life", VERSION]
         return await self._items.query(owner.key, *others, limit=MOST_CHANGES, fields=fields)
-
-    async def _write(self, owner: Owner, *changes: Change) -> None:
-        expiring = (each._replace(item={**each.item, **self._expiry}) for each in changes if each.item)
-        await self._items.write(owner.key, *expiring)
 
 
 def _new_life(head: Head) -> _Conversation:

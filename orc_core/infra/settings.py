@@ -86,7 +86,13 @@ class StorageSettings(Section):
     retention_days: int | None = Field(
         None,
         ge=1,
-        description="days after which traces are deleted, and in Cosmos DB conversations too; default: never",
+        description="days after which what `ORC_RETENTION_COVERS` names is deleted; default: never",
+    )
+    retention_covers: Literal["auto", "traces", "sessions", "contexts"] = Field(
+        "auto",
+        description="what `ORC_RETENTION_DAYS` deletes; sessions: those that were not used for so long, with"
+        " their documents, and traces; contexts: documents of contexts of that age, too; auto: sessions if"
+        " Cosmos DB has them, else traces",
     )
     azure_storage_account_url: str | None = Field(
         None,
@@ -168,8 +174,16 @@ class StorageSettings(Section):
 
     @property
     def retention_seconds(self) -> int | None:
-        """How long turns are kept; None: forever."""
+        """How long traces are kept; None: forever."""
         return self.retention_days and self.retention_days * DAY_SECONDS
+
+    @property
+    def session_seconds(self) -> int | None:
+        """How long sessions are kept after their last use; None: forever."""
+        keeps = self.retention_covers == "traces" or (
+            self.retention_covers == "auto" and not self.azure_cosmos_endpoint
+        )
+        return None if keeps else self.retention_seconds
 
 
 class IngestionSettings(Section):

@@ -208,17 +208,12 @@ async def _head(app: App, owner: Owner) -> Head:
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
 async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     """Delete a conversation with its turns, its documents, its memory and its traces."""
-    documents = await app.library.list_documents(owner)
-    await app.library.delete_all(owner)
+    deleted = await app.stored.delete(owner)
+    # What this process remembers of it.
     await app.memory.forget(owner)
-    deleted = await app.log.delete(owner)
-    # Again: an update may have written in between, while the conversation still existed.
-    await app.memory.forget(owner)
-    await app.traces.delete(owner)
-    await app.proposals.store.forget(owner)
     app.turn_service.forget(owner)
     app.turn_service.changes.happened(owner)
-    if not deleted and not documents:
+    if not deleted:
         raise NotFound("There is no such conversation.")
 
 

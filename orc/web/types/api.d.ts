@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `python -m scripts.describe_web_types`.
 
 export interface Schemas {
-  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn" | "document_added" | "document_taken_back";
+  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn" | "document_added" | "document_taken_back" | "session_expired" | "document_expired";
   AskRequest: {
     blob_names: Array<string | Schemas["BlobName"]> | null;
     contexts: Array<Schemas["ContextRef"]>;
@@ -26,6 +26,7 @@ export interface Schemas {
     role_before: Schemas["Role"] | null;
     role_after: Schemas["Role"] | null;
     document_id: string | null;
+    conversation_id: string | null;
     trace_id: string;
   };
   AuthMode: "local" | "easyauth" | "jwt" | "oidc";

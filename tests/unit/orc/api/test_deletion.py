@@ -17,6 +17,7 @@ from orc.api.routes.conversations import delete_conversation
 from orc.conversations.models import Head
 from orc.conversations.turn_log import TurnLog
 from orc.memory.service import MemoryStore
+from orc.retention import SessionStores
 from orc.traces.models import TraceSink
 from orc.turns.event_log import Changes
 from orc_core.documents.proposals import ProposalStore
@@ -66,12 +67,15 @@ async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_pa
     memory_service = memory_service_of(database, log, store=store)
     log.late = await ask(log, "My name is Ada.")
     services = SimpleNamespace(
-        library=EmptyLibrary(),
         memory=memory_service,
-        log=log,
-        traces=TraceSink(),
         turn_service=Forgetful(),
-        proposals=SimpleNamespace(store=ProposalStore(items_here(database, "contexts"))),
+        stored=SessionStores(
+            SimpleNamespace(library=EmptyLibrary()),  # type: ignore[arg-type]
+            log,
+            store,
+            TraceSink(),  # type: ignore[arg-type]
+            ProposalStore(items_here(database, "contexts")),
+        ),
     )
     await delete_conversation(OWNER, services)  # type: ignore[arg-type]
     assert await store.read(OWNER) is None

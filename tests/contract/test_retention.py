@@ -1,0 +1,125 @@
+"""A session that was not used for long is deleted with all that belongs to it, and the audit says so."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devkit.sample_traces import trace
+from orc.contexts.models import BY_ORC, Action, AuditEntry
+from orc.contexts.store import ContextStore
+from orc.conversations.models import NewTurn
+from orc.conversations.turn_log import TurnLog
+from orc.memory.models import Memory
+from orc.retention import Retention, open_retention
+from orc.traces.models import TraceFilter
+from orc_core.bootstrap import open_documents
+from orc_core.documents.places import Accessible
+from orc_core.infra.settings import CoreSettings
+from orc_core.names import Owner
+
+pytestmark = [pytest.mark.contract("retention"), pytest.mark.slow]
+
+OLD, USED, UPLOADED, LEFT = (Owner("acme", "ann", each) for each in ("old", "used", "uploaded", "left"))
+TEAM = Owner.of_context("acme", "k3v9x2mq7hd4tz1w")
+NOW = datetime.now(UTC)
+LATER, SOON = NOW + timedelta(days=31), NOW + timedelta(days=29)
+
+
+@pytest.fixture(params=["embedded", "azure"])
+def adapter(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@dataclass
+class World:
+    """A retention of 30 days, 31 days after everything was written."""
+
+    retention: Retention
+    settings: CoreSettings
+
+    async def audit(self) -> list[AuditEntry]:
+        return await self.retention.contexts.audit("acme", context_id=None, limit=100)
+
+    async def left(self) -> dict[str, set[str]]:
+        """The sessions and contexts of which each store has something."""
+        stored = self.retention.sessions
+        documents = stored.documents
+        traces, _ = await stored.traces.page("acme", TraceFilter(), limit=100)
+        found = {
+            "turns": [o for o in (OLD, USED, UPLOADED, LEFT) if await stored.log.head(o)],
+            "memory": [o for o in (OLD, USED, UPLOADED, LEFT) if await stored.memory.read(o)],
+            "records": [each.owner for each in (await documents.stores.catalog.everything())[0]],
+            "files": [each.path.owner for each in await documents.stores.blobs.list_all()],
+            "index": [o for o in (OLD, USED, UPLOADED, LEFT, TEAM) if await self.finds(o)],
+        }
+        names = {name: {owner.conversation_id for owner in owners} for name, owners in found.items()}
+        return {**names, "traces": {each.conversation_id for each in traces}}
+
+    async def finds(self, owner: Owner) -> bool:
+        documents = self.retention.sessions.documents
+        return bool((await documents.retriever.search_places("fee", Accessible.of_owner(owner), 5)).hits)
+
+
+@pytest.fixture
+async def world(stored_in: CoreSettings, tmp_path: Path) -> AsyncIterator[World]:
+    given = {"retention_days": 30, "retention_covers": "sessions"}
+    async with open_documents(settings := stored_in.model_copy(update=given)) as documents:
+        contexts = ContextStore(await documents.clients.items("contexts"))
+        retention = replace(await open_retention(settings, documents, contexts), clock=lambda: LATER)
+        (source := tmp_path / "fees.txt").write_text("The mooring fee is 410 euros.")
+        for owner in (OLD, USED, UPLOADED, LEFT, TEAM):
+            await documents.library.upload(owner, "fees.txt", source)
+        await documents.worker.drain()
+        items = await documents.clients.items("conversations")
+        for owner, used in ((OLD, NOW), (USED, SOON), (UPLOADED, NOW)):
+            log = TurnLog(items, clock=lambda used=used: used)  # type: ignore[misc]
+            new = NewTurn(key="k", attempt="a", question="What is the fee?", request_hash="h")
+            await log.begin(owner, new, lease_seconds=1)
+            await retention.sessions.memory.write(owner, Memory())
+            known: dict[str, Any] = {"organization_id": "acme", "user_id": "ann"}
+            known["conversation_id"] = owner.conversation_id
+            await retention.sessions.traces.save(trace(len(owner.conversation_id), **known))
+        [uploaded] = await documents.library.recorded(UPLOADED)
+        await documents.stores.catalog.save(uploaded.model_copy(update={"updated_at": SOON}))
+        yield World(retention, settings)
+
+
+async def test_an_unused_session_goes_with_all_that_belongs_to_it_and_everything_else_stays(
+    world: World,
+) -> None:
+    before = await world.left()
+    assert before["index"] == before["files"] == {"old", "used", "uploaded", "left", TEAM.conversation_id}
+    assert before["turns"] == before["memory"] == before["traces"] == {"old", "used", "uploaded"}
+    await world.retention.sweep()
+    assert await world.left() == {name: each - {"old", "left"} for name, each in before.items()}
+    entries = await world.audit()
+    assert {(each.actor, each.action, each.principal, each.conversation_id) for each in entries} == {
+        (BY_ORC, Action.SESSION_EXPIRED, "user:ann", "old"),
+        (BY_ORC, Action.SESSION_EXPIRED, "user:ann", "left"),
+    }
+
+
+async def test_documents_of_contexts_go_only_if_the_settings_say_so(world: World) -> None:
+    retention = replace(world.retention, of_contexts=True)
+    await retention.sweep()
+    left = await world.left()
+    assert all(TEAM.conversation_id not in each for each in left.values())
+    [entry] = [each for each in await world.audit() if each.action is Action.DOCUMENT_EXPIRED]
+    assert (entry.context_id, entry.conversation_id) == (TEAM.conversation_id, None)
+    assert entry.document_id is not None
+
+
+async def test_processes_share_one_sweep_of_six_hours(world: World) -> None:
+    await replace(world.retention, clock=lambda: NOW).sweep()
+    await world.retention.sweep()
+    assert "old" in (await world.left())["turns"]
+
+
+async def test_without_a_retention_of_sessions_nothing_is_deleted(world: World) -> None:
+    await replace(world.retention, seconds=None).sweep()
+    assert "old" in (await world.left())["turns"]
+    assert await world.audit() == []
