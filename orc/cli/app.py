@@ -1,4 +1,4 @@
-"""The command line: serve, worker, ask, trial, doctor, backup, restore, provision, reindex, token, mcp."""
+"""The command line: serve, worker, ask, trial, doctor, backup, restore, check, reindex, token, ..."""
 
 import asyncio
 import subprocess
@@ -146,11 +146,9 @@ def doctor() -> None:
 def backup(
     file: Annotated[Path, typer.Argument(help="the zip file to write; it must not exist")],
 ) -> None:
-    """Write the database, the documents and the scope signing key to one zip file. Orc may be running."""
+    """Write the database, the documents and the keys to one zip file. Orc may be running."""
     made = _run(lambda settings: _embedded(settings, lambda: back_up(settings.data_dir, file)))
-    out.print(
-        f"{file}: the database and {_documents_of(made)}. Keep it secret: it holds the scope signing key."
-    )
+    out.print(f"{file}: the database and {_documents_of(made)}. Keep it secret: it holds the signing keys.")
 
 
 @app.command()
@@ -202,27 +200,29 @@ def reindex(
 
     A worker does it, such as that of `orc serve`. Ctrl-C ends only this report.
     """
-    done = _run(lambda settings: _reindex(settings, conversation))
+    from orc.cli.check import make_vectors
+
+    done = _run(lambda settings: make_vectors(settings, out, conversation))
     out.print(f"The vectors of {done} document{'s' if done != 1 else ''} are up to date.")
 
 
-async def _reindex(settings: Settings, conversation: uuid.UUID | None) -> int:
-    from orc_core.bootstrap import open_documents
-    from orc_core.documents.reindexing import follow, queue_vectors
+@app.command()
+def check(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="have a worker make again what can be made from the files")
+    ] = False,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="have a worker make everything again from the files")
+    ] = False,
+) -> None:
+    """Compare the records of documents with their files, texts and index entries, as after a restore.
 
-    async with open_documents(settings) as documents:
-        if documents.embedder is None:
-            raise InvalidInput("There is no embedding model, so documents have no vectors.")
-        queued = await queue_vectors(documents.stores, str(conversation) if conversation else None)
-        with out.status("") as status:
-            await follow(
-                documents.stores,
-                queued,
-                lambda done, total, now: status.update(
-                    f"{done} of {total} documents. {now or 'Waiting for a worker.'}"
-                ),
-            )
-        return len(queued)
+    Exits with 1 if something is missing, also after --repair or --rebuild. Ctrl-C ends only the report.
+    """
+    from orc.cli.check import check as compare
+
+    if not _run(lambda settings: compare(settings, out, repairs=repair, rebuilds=rebuild)):
+        raise typer.Exit(1)
 
 
 @app.command()

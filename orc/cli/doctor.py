@@ -15,11 +15,11 @@ from rich.text import Text
 
 from orc import __version__
 from orc.settings import AuthMode, Settings
+from orc_core.documents.consistency import Finding
 from orc_core.infra.data_directory import announced_tools
 from orc_core.infra.keys import load_keys
 from orc_core.infra.settings import MIB, doubtful_settings
-from orc_core.storage.folder import FolderBlobStore
-from orc_core.storage.inspection import Finding, inspect_database, inspect_documents
+from orc_core.storage.inspection import inspect_database
 
 if TYPE_CHECKING:
     from orc.readiness import DependencyState
@@ -43,7 +43,6 @@ _ADVICE = {
     " uses words only, and documents wait for their vectors.",
 }
 
-
 TWO_KEYS = (
     "A second signing key is accepted. Remove it once what it signed has ended, after a day at most:"
     " ORC_SECOND_SIGNING_KEY, or second.key in the data directory."
@@ -63,7 +62,7 @@ async def examine(settings: Settings, console: Console) -> bool:
         settings = settings.model_copy(update={"mcp_server_url": tools})
     findings = await asyncio.to_thread(inspect_database, settings.database_path)
     if any(finding.blocks for finding in findings):
-        _report(findings, console)
+        report(findings, console)
         return False
     # Not at the top: `orc serve` starts its other processes before it imports as much itself.
     from orc.bootstrap import open_app
@@ -80,10 +79,9 @@ async def examine(settings: Settings, console: Console) -> bool:
         if settings.has_model:
             window = settings.context_window or app.model_facts.window(app.models.names)
             answers = await report_model(app.models.writer, window, settings.server, say)
-    if not settings.azure_services:
-        blobs = FolderBlobStore(settings.blobs_dir)
-        findings = await asyncio.to_thread(inspect_documents, settings.database_path, blobs)
-    _report(findings, console)
+        if not settings.azure_services:
+            findings = list((await app.library.compared()).findings)
+    report(findings, console)
     if load_keys(settings).second:
         say(Text("--", "yellow"), f" keys: {TWO_KEYS}")
     for problem in _full_disks(settings):
@@ -119,7 +117,8 @@ def _full_disks(settings: Settings) -> list[str]:
     ]
 
 
-def _report(findings: Sequence[Finding], console: Console) -> None:
+def report(findings: Sequence[Finding], console: Console) -> None:
+    """Print what is wrong with the data, or that nothing is."""
     say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
     for finding in findings:
         say(Text("no", "red") if finding.is_damage else Text("--", "yellow"), f" data: {finding.problem}")

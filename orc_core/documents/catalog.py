@@ -161,20 +161,25 @@ class Catalog:
 
         An item that this version cannot parse is logged and left out, so that it does not block the others.
         """
-        return await self._parsed(Where("status", "in", ["uploaded", "processing"]))
+        return (await self._parsed(Where("status", "in", ["uploaded", "processing"])))[0]
 
     async def completed(self) -> list[Document]:
         """Completed records of all owners, oldest first, without those that this version cannot parse."""
-        return await self._parsed(equal(status="completed"))
+        return (await self._parsed(equal(status="completed")))[0]
 
-    async def _parsed(self, condition: Condition) -> list[Document]:
-        found = []
+    async def everything(self) -> tuple[list[Document], int]:
+        """All records of all owners, oldest first, and how many more this version cannot parse."""
+        return await self._parsed(_RECORDS)
+
+    async def _parsed(self, condition: Condition) -> tuple[list[Document], int]:
+        found, unreadable = [], 0
         for item in await self._items.query([], condition):
             try:
                 found.append(Document.model_validate(item))
             except ValidationError:
-                log.error("a record cannot be read id=%s", item["id"])
-        return sorted(found, key=lambda document: document.created_at)
+                unreadable += 1
+                log.error("a record cannot be read id=%s", item.get("id"))
+        return sorted(found, key=lambda document: document.created_at), unreadable
 
     async def delete(self, path: BlobPath) -> None:
         """Remove the record and its file references; a missing record is no error."""

@@ -46,6 +46,9 @@ class BlobStore(Protocol):
     async def list_in(self, owner: Owner) -> list[BlobProperties]:
         """All blobs of a conversation, sorted by name."""
 
+    async def list_all(self) -> list[BlobProperties]:
+        """All blobs of all owners, in any order."""
+
     async def delete(self, path: BlobPath) -> None:
         """Remove the blob; a missing blob is no error."""
 

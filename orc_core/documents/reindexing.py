@@ -25,13 +25,17 @@ async def queue_vectors(stores: Stores, conversation_id: str | None = None) -> l
 
 
 async def follow(
-    stores: Stores, documents: Sequence[Document], report: Report, sleep: Sleep = asyncio.sleep
+    stores: Stores,
+    documents: Sequence[Document],
+    report: Report,
+    sleep: Sleep = asyncio.sleep,
+    kind: JobKind = JobKind.EMBED,
 ) -> None:
-    """Report how far a worker is with the vectors of these documents, until no job for them is left."""
+    """Report how far a worker is with the jobs of a kind for these documents, until none of them is left."""
     left = list(documents)
     while left:
         jobs = [(each, await stores.queue.progress(each.document_id)) for each in left]
-        unfinished = [(each, found[JobKind.EMBED]) for each, found in jobs if JobKind.EMBED in found]
+        unfinished = [(each, found[kind]) for each, found in jobs if kind in found]
         left = [each for each, _ in unfinished]
         going_on = [f"{each.blob_name}: {at.done} of {at.total}" for each, at in unfinished if at.done]
         report(len(documents) - len(left), len(documents), ", ".join(going_on))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from orc_core.documents.catalog import Catalog
+from orc_core.documents.consistency import Differences, compare
 from orc_core.documents.ingestion import Ingestion
 from orc_core.documents.places import Accessible, DocumentsPage, PlaceCount
 from orc_core.documents.stores import Stores
@@ -195,6 +196,10 @@ class DocumentService:
                     await act(document.path)
                     done += 1
         return done
+
+    async def compared(self) -> Differences:
+        """Where the records of all owners do not fit their files, texts and index entries."""
+        return await compare(self._stores)
 
     async def readable(self, document: Document, progress: Progress | None = None) -> Document:
         """The record as soon as its pages can be read, or `failed` with the reason.

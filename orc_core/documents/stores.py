@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import datetime
 from weakref import WeakValueDictionary
 
 from orc_core.documents.catalog import Catalog
@@ -50,9 +51,16 @@ class Stores:
         blob = await self.blobs.head(document.path)
         return blob is not None and blob.etag == document.etag and await self.get(document.path) == document
 
-    async def begin(self, blob: BlobProperties, status: DocumentStatus = DocumentStatus.UPLOADED) -> Document:
-        """Store and queue a record for a blob that has not been processed yet."""
-        document = Document.first_seen(blob).model_copy(update={"status": status})
+    async def begin(
+        self,
+        blob: BlobProperties,
+        status: DocumentStatus = DocumentStatus.UPLOADED,
+        created_at: datetime | None = None,
+    ) -> Document:
+        """Store and queue a record for a blob that has not been processed yet; by default it is new."""
+        document = Document.first_seen(blob)
+        kept = {"status": status, "created_at": created_at or document.created_at}
+        document = document.model_copy(update=kept)
         await self.make_unsearchable(document.document_id)
         await self.forget_pictures(document.document_id)
         await self.catalog.save(document)

@@ -57,7 +57,7 @@ class TextExtraction:
 
         Without `with_ocr`, which is slow, pages that are images stay without text for now.
         """
-        sha256 = await asyncio.to_thread(_sha256, source)
+        sha256 = await asyncio.to_thread(sha256_of, source)
         for duplicate in await self.duplicates(path, sha256):
             if (
                 self.is_whole(duplicate)
@@ -170,6 +170,7 @@ def _no_text_reason(pages: int, note: str) -> str:
     return f"{what}. {note or 'Run OCR over the file and upload it again, or set up OCR in Orc.'}"
 
 
-def _sha256(source: Path) -> str:
+def sha256_of(source: Path) -> str:
+    """The SHA-256 of a file, as records have it. Blocks."""
     with source.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

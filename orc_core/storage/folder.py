@@ -100,6 +100,14 @@ class FolderBlobStore:
         return [blob for blob in found if blob is not None]
 
     @_in_thread
+    def list_all(self) -> list[BlobProperties]:
+        found = []
+        for path, file in self.files():
+            with suppress(FileNotFoundError):
+                found.append(_properties(path, file.stat()))
+        return found
+
+    @_in_thread
     def delete(self, path: BlobPath) -> None:
         folder = self._folder(path.owner)
         if folder is None or not (files := self._files(folder, path.file)):

@@ -107,6 +107,11 @@ class Blobs:
         return [_found(each) async for each in walk if isinstance(each, BlobProperties)]
 
     @guarded
+    async def list_all(self) -> list[Found]:
+        """All blobs of the container."""
+        return [_found(each) async for each in self._container.list_blobs()]
+
+    @guarded
     async def delete(self, name: str) -> None:
         """Remove a blob with its snapshots; an absent one is no error."""
         client = self._container.get_blob_client(name)

@@ -20,6 +20,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from itertools import accumulate, pairwise
@@ -66,6 +67,15 @@ class AzureBlobStore:
         for blob in sorted(await self._blobs.list_in(owner.prefix)):
             with suppress(UnsafeName):
                 listed.append(_properties(BlobPath(owner, blob.name.removeprefix(owner.prefix)), blob))
+        return listed
+
+    async def list_all(self) -> list[BlobProperties]:
+        listed = []
+        for blob in await self._blobs.list_all():
+            *owner, file = blob.name.split("/")
+            if len(owner) == len(fields(Owner)):
+                with suppress(UnsafeName):
+                    listed.append(_properties(BlobPath(Owner(*owner), file), blob))
         return listed
 
     async def delete(self, path: BlobPath) -> None:

@@ -3,6 +3,7 @@
 README.md in this folder says how the directory and the expectations were made.
 """
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ from typing import Any
 import pytest
 
 from devkit.in_process import InProcess, Variant, running_here
+from orc_core.bootstrap import open_documents
+from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import SCHEMA_VERSION
 from orc_core.models import PROPERTIES
-from orc_core.storage.folder import FolderBlobStore
-from orc_core.storage.inspection import inspect_database, inspect_documents
+from orc_core.storage.inspection import inspect_database
 from scripts.api_snapshot import differences
 from tests.system.documented import misfits
 from tests.system.old_data.data_directory import EXPECTED, unpack
@@ -216,7 +218,12 @@ def test_old_database_gets_the_present_version_and_has_no_damage(tmp_path: Path)
     with running_here(tmp_path / "data", {"": Variant()}, common={}, tools={}):
         assert version_of(database) == SCHEMA_VERSION
     assert inspect_database(database) == []
-    assert inspect_documents(database, FolderBlobStore(tmp_path / "data" / "blobs")) == []
+    assert asyncio.run(differences_in(tmp_path / "data")) == []
+
+
+async def differences_in(folder: Path) -> list[str]:
+    async with open_documents(CoreSettings(data_dir=folder)) as documents:
+        return [each.problem for each in (await documents.library.compared()).findings]
 
 
 def changes(before: Json, now: Json) -> list[str]:

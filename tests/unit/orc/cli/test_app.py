@@ -30,9 +30,10 @@ from orc.contexts.store import ContextStore
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings, load
 from orc_core.bootstrap import open_documents
-from orc_core.documents.scope import ScopeTokens, load_or_create_key
+from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import InvalidInput
 from orc_core.infra.data_directory import announced
+from orc_core.infra.keys import Keys, load_or_create_key
 from orc_core.infra.sqlite import SCHEMA_VERSION
 from orc_core.names import Owner
 
@@ -172,7 +173,7 @@ def test_a_token_covers_a_context_and_switches_on_what_it_names(data_dir: Path) 
     alone = orc("token", "--context", context)
     both = orc("token", "--context", context, "-c", conversation, "--tool", tool)
     assert (alone.exit_code, both.exit_code) == (0, 0), alone.stderr + both.stderr
-    tokens = ScopeTokens(load_or_create_key(data_dir / "scope.key"))
+    tokens = ScopeTokens(Keys(load_or_create_key(data_dir / "scope.key")))
     shared, whole = (tokens.verify(each.stdout.strip())[0] for each in (alone, both))
     assert [place.id for place in shared.places[1:]] == [context]
     assert not shared.allows(tool, only_reads=False)
@@ -531,8 +532,7 @@ def test_the_doctor_reports_damage_and_what_to_do(data_dir: Path, monkeypatch: p
     (folder / "new.txt").write_text("put there by a program")
     lines = orc("doctor").stdout.splitlines()
     assert (
-        f"--  data: 1 document (local/me/{folder.name}/new.txt) in the folder but not in the records."
-        in lines
+        f"--  data: 1 document (local/me/{folder.name}/new.txt) in the files but not in the records." in lines
     )
     (data_dir / "orc.db").write_text("no database " * 1000)
     result = orc("doctor")
@@ -541,6 +541,13 @@ def test_the_doctor_reports_damage_and_what_to_do(data_dir: Path, monkeypatch: p
         "no  data: The database cannot be read: file is not a database.",
         "    to do: Stop Orc and restore a backup: orc restore FILE --force.",
     ]
+
+
+def test_the_doctor_says_that_a_former_key_is_still_accepted(data_dir: Path) -> None:
+    assert "second" not in orc("doctor").stdout
+    (data_dir / "derivation.key").write_text((data_dir / "scope.key").read_text())
+    (data_dir / "scope.key").rename(data_dir / "second.key")
+    assert "--  keys: A second signing key is accepted. Remove it" in orc("doctor").stdout
 
 
 def test_a_backup_is_written_and_restored_by_command(

@@ -15,13 +15,12 @@ import pytest
 from orc_core.bootstrap import open_documents
 from orc_core.errors import DataNotUsable, InvalidInput
 from orc_core.infra.data_directory import in_use
+from orc_core.infra.keys import KEY_FILES
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import SCHEMA_VERSION
 from orc_core.models import Document, DocumentStatus
 from orc_core.names import Owner
 from orc_core.storage.backup import DATABASE, MANIFEST, back_up, restore
-from orc_core.storage.folder import FolderBlobStore
-from orc_core.storage.inspection import inspect_documents
 
 pytestmark = pytest.mark.slow
 
@@ -80,13 +79,17 @@ def content(folder: Path) -> dict[str, bytes]:
 async def test_a_backup_of_a_directory_in_use_restores_all_of_it(tmp_path: Path) -> None:
     data, file, target = tmp_path / "data", tmp_path / "orc.zip", tmp_path / "elsewhere" / "data"
     async with writing(tmp_path):
+        for key in KEY_FILES:
+            (data / key).write_text(f"{key} of more than thirty-two characters")
         manifest = back_up(data, file)
     assert manifest.documents == len(NAMES)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert restore(file, target) == (manifest, None)
     assert content(target) == content(data)
-    assert (target / "scope.key").read_text() == (data / "scope.key").read_text()
-    assert inspect_documents(target / DATABASE, FolderBlobStore(target / "blobs")) == []
+    for key in KEY_FILES:
+        assert (target / key).read_text() == (data / key).read_text()
+    async with open_documents(CoreSettings(data_dir=target)) as documents:
+        assert list((await documents.library.compared()).findings) == []
     restored = await documents_in(target)
     # The restored files have other ETags; the records say so, and nothing is read again.
     assert {document.blob_name: document.status for document in restored} == dict.fromkeys(

@@ -13,12 +13,12 @@ import pytest
 
 from devkit.shared_data import HANDBOOK
 from orc_core.bootstrap import open_documents
+from orc_core.documents.consistency import Finding
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import SCHEMA_VERSION
 from orc_core.names import Owner
 from orc_core.storage.backup import DATABASE, back_up, restore
-from orc_core.storage.folder import FolderBlobStore
-from orc_core.storage.inspection import Finding, inspect_database, inspect_documents
+from orc_core.storage.inspection import inspect_database
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +50,12 @@ def data(saved: Path, tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def findings(data: Path) -> list[Finding]:
+async def findings(data: Path) -> list[Finding]:
     found = inspect_database(data / DATABASE)
-    blocked = any(finding.blocks for finding in found)
-    return found if blocked else inspect_documents(data / DATABASE, FolderBlobStore(data / "blobs"))
+    if any(finding.blocks for finding in found):
+        return found
+    async with open_documents(CoreSettings(data_dir=data, page_analysis="off")) as documents:
+        return list((await documents.library.compared()).findings)
 
 
 def execute(data: Path, statement: str) -> None:
@@ -103,7 +105,7 @@ def make_newer(data: Path) -> None:
 
 
 async def test_whole_data_has_no_findings(data: Path) -> None:
-    assert findings(data) == []
+    assert await findings(data) == []
 
 
 async def test_a_directory_without_a_database_has_no_findings(tmp_path: Path) -> None:
@@ -120,10 +122,14 @@ async def test_a_directory_without_a_database_has_no_findings(tmp_path: Path) ->
         (make_newer, "was written by a newer version", ""),
         (
             remove_a_file,
-            "1 document (acme/ann/c1/a.txt) in the records but not in the folder.",
-            "Restore a backup",
+            "1 document (acme/ann/c1/a.txt) in the records, of which there is no file.",
+            "Restore these files",
         ),
-        (remove_a_page, "1 document (acme/ann/c1/a.txt) without some of the extracted pages.", "Upload"),
+        (
+            remove_a_page,
+            "1 document (acme/ann/c1/a.txt) without some of the extracted pages.",
+            "orc check --repair",
+        ),
         (damage_a_record, "1 records of documents cannot be read.", "orc restore FILE"),
     ],
 )
@@ -131,7 +137,7 @@ async def test_damage_is_found_and_named(
     data: Path, plant: Callable[[Path], None], problem: str, advice: str
 ) -> None:
     plant(data)
-    [found] = [finding for finding in findings(data) if finding.is_damage]
+    [found] = [finding for finding in await findings(data) if finding.is_damage]
     assert problem in found.problem
     assert advice in found.advice
 
@@ -139,7 +145,7 @@ async def test_damage_is_found_and_named(
 @pytest.mark.parametrize(
     ("plant", "problem"),
     [
-        (add_a_file, "1 document (acme/ann/c1/new.txt) in the folder but not in the records."),
+        (add_a_file, "1 document (acme/ann/c1/new.txt) in the files but not in the records."),
         (change_a_file, "1 document (acme/ann/c1/a.txt) changed since they were read."),
     ],
 )
@@ -147,7 +153,7 @@ async def test_what_orc_repairs_by_itself_is_no_damage(
     data: Path, plant: Callable[[Path], None], problem: str
 ) -> None:
     plant(data)
-    [found] = findings(data)
+    [found] = await findings(data)
     assert (found.problem, found.is_damage, found.blocks) == (problem, False, False)
     assert found.advice.startswith("Nothing: ")
 
