@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from orc_core.grounding.models import Citation, CitationCheck, are_not_there
+from orc.words import ENGLISH, Words, words_of
+from orc_core.grounding.models import MOST_NAMED, Citation, CitationCheck
 
-CLOSEST = "closest passage, not an answer"
 LONGEST_REASON = 300
 _COUNTED: dict[CitationCheck, str] = {
     "quoted": "in the same words",
@@ -18,24 +18,33 @@ _COUNTED: dict[CitationCheck, str] = {
 }
 
 
-def check_words(citation: Citation) -> str:
-    """What is known of the sentences that cite it, in one line; `reason` is a model's own text."""
+def check_words(citation: Citation, words: Words | None = None) -> str:
+    """What is known of the sentences that cite it, in one line; `reason` is a model's own text.
+
+    In English without `words`.
+    """
+    words = words or words_of(ENGLISH)
     match citation.check:
         case "quoted":
-            return "same words, found by code" if citation.by_code else "same words"
-        case "supported":
-            return "checked by a second reading"
-        case "reworded":
-            return "in other words"
+            return words.say("verdict.by_code" if citation.by_code else "verdict.quoted")
         case "differs":
-            return f"differs: {are_not_there(citation.missing, 'on the page')}"
-        case "unsupported":
-            reason = " ".join(citation.reason.split())[:LONGEST_REASON]
-            return f"not supported: {reason}" if reason else "not supported by the page"
-        case "picture":
-            return "read from the picture of the page, not checked"
+            return _what_differs(citation.missing, words)
+        case "unsupported" if reason := " ".join(citation.reason.split())[:LONGEST_REASON]:
+            return words.say("verdict.why", reason=reason)
+        case "supported" | "reworded" | "unsupported" | "picture":
+            return words.say(f"verdict.{citation.check}")
         case other:
             assert_never(other)
+
+
+def _what_differs(missing: Sequence[str], words: Words) -> str:
+    """`differs: 7, 8, 9 and 2 others are not on the page`."""
+    shown = [*missing[:MOST_NAMED]] or [words.say("verdict.number")]
+    if (others := len(missing) - len(shown)) > 0:
+        shown.append(words.say("verdict.others", n=others))
+    *listed, last = shown
+    named = words.say("verdict.list", listed=", ".join(listed), last=last) if listed else last
+    return words.say("verdict.differs", n=len(shown), missing=named)
 
 
 def summary_words(citations: Sequence[Citation]) -> str:

@@ -9,16 +9,16 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from devkit.exported import TRANSCRIPT, heading_of
 from mcp_server.web.ports import plain_text, public_address
 from orc.api.completions import CompletionRequest, numbered
 from orc.api.schemas import ChatRequest
 from orc.conversations.models import Message, Turn, TurnStatus
 from orc.conversations.search import searchable
 from orc.events import TurnMetadata, TurnResult
+from orc.exports.markdown import write_entry
 from orc.exports.pdf import write_pdf
-from orc.exports.service import to_json, write_entry
-from orc.exports.transcript import Transcript
-from orc.exports.tree import Heading
+from orc.exports.service import to_json
 from orc.memory.models import Memory
 from orc.memory.service import add_turns
 from orc.tools.schemas import Handles
@@ -120,8 +120,8 @@ def refused(call: Call) -> Call:
 def pdf_of(text: str) -> object:
     """The text in a PDF, or a part of it."""
     text = text[: MOST_SET if text.isascii() else MOST_SHAPED]
-    entry = to_json(asdict(Transcript().entry_of(turn_of(text, text))))
-    return list(write_pdf(asdict(Heading("Leave", "c", "2024-01-01 00:00 UTC", 1)), [entry], ""))
+    entry = to_json(asdict(TRANSCRIPT.entry_of(turn_of(text, text))))
+    return list(write_pdf(asdict(heading_of("Leave")), [entry], ""))
 
 
 def checked(answer: str, page: str, question: str = "") -> object:
@@ -217,7 +217,9 @@ CALLS: Mapping[str, Call] = {
     "memory": lambda text: add_turns(Memory(), [turn_of(asked(text), text)], 1, TokenCounter()),
     "title": accepted,
     "search in conversations": searchable,
-    "export as Markdown": lambda text: write_entry(Transcript().entry_of(turn_of(text, text))),
+    "export as Markdown": lambda text: write_entry(
+        TRANSCRIPT.entry_of(turn_of(text, text)), heading_of("Leave").labels
+    ),
     "export as PDF": pdf_of,
 }
 IN_CHILDREN = frozenset({"export as PDF"})

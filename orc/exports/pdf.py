@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain, groupby
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from fontTools.ttLib import TTFont
 from fpdf import FPDF
@@ -222,9 +222,9 @@ class _Paper(FPDF):
         self.text(self.w / 2 - 5, self.h - MARGIN / 2, str(self.page_no()))
 
 
-def write_pdf(heading: dict[str, str], entries: Sequence[str], fonts_folder: str) -> Iterator[ChildMessage]:
+def write_pdf(heading: dict[str, Any], entries: Sequence[str], fonts_folder: str) -> Iterator[ChildMessage]:
     """The file, and how many characters no font had. The entries are JSON."""
-    writer = PdfWriter(Heading(**heading), fonts_folder)  # type: ignore[arg-type]
+    writer = PdfWriter(Heading.read(heading), fonts_folder)
     for entry in entries:
         writer.write(Entry.read(json.loads(entry)))
     content = writer.finish()
@@ -238,6 +238,7 @@ class PdfWriter:
         self._pdf = _Paper(unit="pt", format="A4")
         self._pdf.set_auto_page_break(False)
         self._pdf.c_margin = 0
+        self._labels = heading.labels
         self._fonts = Fonts(self._pdf, fonts_folder)
         self._pdf.set_title(heading.title)
         self._pdf.set_creator("Orc")
@@ -252,7 +253,7 @@ class PdfWriter:
 
     def write(self, entry: Entry) -> None:
         """Add one turn."""
-        about = f", about {', '.join(entry.documents)}" if entry.documents else ""
+        about = f" · {self._labels.about}: {', '.join(entry.documents)}" if entry.documents else ""
         self._keep_together(TURN.before + SPACE_OF_TWO)
         self._write(f"{entry.number}. {entry.asked_at}{about}", TURN)
         self._write(entry.question, QUESTION)
@@ -266,9 +267,8 @@ class PdfWriter:
     def finish(self) -> bytes:
         """The whole file, which ends in the number of boxes if there are any."""
         if count := self.boxes:
-            what, whose = ("character is", "it") if count == 1 else ("characters are", "them")
-            reason = f"{count:,} {what} shown as □, because no font of this server has {whose}."
-            self._write(reason, SMALL._replace(before=20))
+            said = self._labels.box if count == 1 else self._labels.boxes.format(n=f"{count:,}")
+            self._write(said, SMALL._replace(before=20))
         content = bytes(self._pdf.output())
         self._fonts.close()
         return content
@@ -285,9 +285,12 @@ class PdfWriter:
 
     def _write_source(self, source: CitedSource) -> None:
         self._keep_together(SPACE_OF_TWO)
-        self._write(f"[{source.number}] {source.document}, {source.place}: {source.verdict}", SOURCE)
-        if quote := " ".join(source.quote.split()):
-            self._write(quote, QUOTE)
+        named = f"[{source.number}] {source.document}, {source.place}: "
+        for quote in source.quotes:
+            self._write(f"{named}{quote.verdict}", SOURCE)
+            if text := " ".join(quote.text.split()):
+                self._write(text, QUOTE)
+            named = ""
 
     def _write(self, text: str, style: Style) -> None:
         """Set a paragraph; its lines stay lines."""

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -15,10 +14,12 @@ from orc.contexts.withholding import RevokedAnswers, withheld
 from orc.conversations.models import Head, utc_now
 from orc.conversations.session_contexts import Range, covers
 from orc.conversations.turn_log import TurnLog
-from orc.exports.transcript import Transcript, heading_of
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.markdown import write_entry, write_heading
+from orc.exports.transcript import Transcript
+from orc.exports.tree import Entry, Heading
 from orc.identity import Principal
 from orc.limits.models import UserLimit
+from orc.words import ENGLISH, words_of
 from orc_core.errors import Conflict, NotFound, OrcError, Unavailable
 from orc_core.infra.sandbox import Ended, Limits, Reason, Sandbox
 from orc_core.names import Owner
@@ -27,11 +28,6 @@ MOST_SET_TURNS = 500
 MOST_TURNS = 2000
 PAGE = 50
 """Turns that are read at a time, so that no other request waits long."""
-_SPECIAL = re.compile(r"[\\`*_\[\]<>&~|$!^{}=#]|:(?=//)|(?<=www)\.|@")
-_LINE_START = re.compile(r"^([-+]|\d{1,9}(?=[.)]))")
-_INDENT = re.compile(r"^[ \t]+")
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_TAB = 4
 LIMITS = Limits(512 * 1024 * 1024, step=60.0, most=60.0, wall=600.0)
 PROCESSES = 2
 """PDF and Word files that one process of the API writes at the same time."""
@@ -55,6 +51,14 @@ MEDIA_TYPES = {
     ExportFormat.WORD: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 }
 _EXTENSIONS = {ExportFormat.MARKDOWN: ".md", ExportFormat.PDF: ".pdf", ExportFormat.WORD: ".docx"}
+
+
+class Wanted(NamedTuple):
+    """The file that a reader wants: its format, its language, and the time zone of its times."""
+
+    format: ExportFormat
+    language: str = ENGLISH
+    zone: str = "UTC"
 
 
 class ExportedFile(NamedTuple):
@@ -117,7 +121,7 @@ class Exporter:
         self._clock = clock
         self._of_users = UserLimit(1, "export")
 
-    async def export(self, owner: Owner, caller: Principal, wanted: ExportFormat) -> ExportedFile:
+    async def export(self, owner: Owner, caller: Principal, wanted: Wanted) -> ExportedFile:
         """The whole conversation as a file.
 
         Raises NotFound, TooMany, and Conflict (code `too_long`) with the format that may do instead.
@@ -126,16 +130,17 @@ class Exporter:
             head = await self._turns.head(owner)
             if head is None:
                 raise NotFound("There is no such conversation.")
-            _check_length(head, wanted)
+            _check_length(head, wanted.format)
             blocked = await self._revoked.ranges(caller, head)
-            heading, entries = heading_of(head, self._clock()), self._entries(head, blocked)
-            content = await self._written(wanted, heading, entries)
-        name = f"{heading.title}{_EXTENSIONS[wanted]}"
-        return ExportedFile(name, MEDIA_TYPES[wanted], content)
+            transcript = Transcript(words_of(wanted.language), wanted.zone)
+            heading = transcript.heading(head, self._clock())
+            content = await self._written(wanted.format, heading, self._entries(transcript, head, blocked))
+        name = f"{heading.title}{_EXTENSIONS[wanted.format]}"
+        return ExportedFile(name, MEDIA_TYPES[wanted.format], content)
 
     async def _written(self, wanted: ExportFormat, heading: Heading, entries: AsyncIterator[Entry]) -> bytes:
         if wanted is ExportFormat.MARKDOWN:
-            shown = [write_heading(heading), *[write_entry(entry) async for entry in entries]]
+            shown = [write_heading(heading), *[write_entry(entry, heading.labels) async for entry in entries]]
             return "".join(shown).encode("utf-8", "replace")
         render = self._renderer.pdf if wanted is ExportFormat.PDF else self._renderer.word
         try:
@@ -143,8 +148,10 @@ class Exporter:
         except TooMuch:
             raise too_long("This file would be too large. Export the conversation as markdown.") from None
 
-    async def _entries(self, head: Head, blocked: Sequence[Range]) -> AsyncIterator[Entry]:
-        transcript, after = Transcript(), 0
+    async def _entries(
+        self, transcript: Transcript, head: Head, blocked: Sequence[Range]
+    ) -> AsyncIterator[Entry]:
+        after = 0
         while page := await self._turns.turns(head.owner, after_seq=after, limit=PAGE):
             for turn in page:
                 yield transcript.entry_of(withheld(turn) if covers(blocked, turn.seq) else turn)
@@ -162,70 +169,6 @@ def _check_length(head: Head, wanted: ExportFormat) -> None:
     if wanted is not ExportFormat.MARKDOWN and head.turn_count > MOST_SET_TURNS:
         message = f"A PDF or Word file can have {MOST_SET_TURNS} turns, and there are {head.turn_count:,}."
         raise too_long(f"{message} Export the conversation as markdown.")
-
-
-def write_heading(heading: Heading) -> str:
-    """The beginning of the file."""
-    return f"# {escaped(heading.title)}\n\n{escaped(heading.line)}\n"
-
-
-def write_entry(entry: Entry) -> str:
-    """One turn: its question, its answer or why there is none, and its sources."""
-    blocks = [f"## {entry.number}. {entry.asked_at}", "### Question", quoted(_plain_lines(entry.question))]
-    if entry.documents:
-        blocks.append(f"About: {', '.join(f'**{escaped(_one_line(name))}**' for name in entry.documents)}")
-    if entry.answer is not None:
-        blocks += ["### Answer", quoted(_LINE_END.split(entry.answer))]
-    if entry.note:
-        blocks += ["### Note", quoted(_plain_lines(entry.note))]
-    if entry.sources:
-        blocks += ["### Sources", *map(_source, entry.sources)]
-    return "".join(f"\n{block}\n" for block in blocks)
-
-
-def _source(source: CitedSource) -> str:
-    number = f"{source.number}. "
-    document, place = escaped(_one_line(source.document)), escaped(_one_line(source.place))
-    named = f"{number}**{document}**, {place}: {escaped(_one_line(source.verdict))}"
-    quote = _escaped_line(_one_line(source.quote))
-    return f"{named}\n\n{' ' * len(number)}> {quote}" if quote else named
-
-
-def quoted(lines: list[str]) -> str:
-    """Lines as a block quote."""
-    return "\n".join(f"> {line}".rstrip(" ") if line else ">" for line in lines)
-
-
-def _plain_lines(text: str) -> list[str]:
-    """The escaped lines of a plain text, each of which stays a line."""
-    lines = _LINE_END.split(text)
-    shown = [_escaped_line(line) for line in lines]
-    return [
-        f"{line}\\" if line and after else line for line, after in zip(shown, [*shown[1:], ""], strict=True)
-    ]
-
-
-def _escaped_line(line: str) -> str:
-    if line.isspace():
-        return ""
-    indent = _INDENT.match(line)
-    spaces = indent[0].replace("\t", " " * _TAB) if indent else ""
-    rest = line[indent.end() :] if indent else line
-    return "&nbsp;" * len(spaces) + _LINE_START.sub(_defused, escaped(rest.rstrip(" \t")))
-
-
-def _defused(start: re.Match[str]) -> str:
-    """The start of a line that would begin a list: a dash with a backslash before it, a number behind it."""
-    return f"{start[1]}\\" if start[1].isdecimal() else f"\\{start[1]}"
-
-
-def escaped(text: str) -> str:
-    """Plain text of one line as Markdown that shows it, and links to nothing."""
-    return _SPECIAL.sub(r"\\\g<0>", text)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 class TooMuch(Exception):

@@ -3,97 +3,110 @@
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
-from orc.check_words import CLOSEST, check_words
+from orc.check_words import check_words
 from orc.conversations.models import Head, Turn, TurnStatus
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.tree import CitedSource, Entry, Heading, Labels, Quote
+from orc.words import Words
 from orc_core.grounding.models import Citation
-
-PENDING = "The question is being answered."
-STOPPED = "The user stopped this answer: it is not complete, and was not checked as a whole."
-REPLACED = "A later version of this question and its answer follows."
-NO_TITLE = "Conversation"
-
-
-def heading_of(head: Head, now: datetime) -> Heading:
-    """The heading of a conversation's export."""
-    return Heading(
-        title=" ".join((head.title or NO_TITLE).split()) or NO_TITLE,
-        conversation_id=head.conversation_id,
-        exported_at=_moment(now),
-        turns=head.turn_count,
-    )
 
 
 class Transcript:
-    """Turns turns into entries, in order: citations are numbered through."""
+    """Turns turns into entries, in a reader's language and time. `zone` is the name of a time zone."""
 
-    def __init__(self) -> None:
-        self._cited = 0
+    def __init__(self, words: Words, zone: str = "UTC") -> None:
+        self._words = words
+        self._zone = _zone(zone)
+
+    def heading(self, head: Head, now: datetime) -> Heading:
+        """The heading of a conversation's export."""
+        say = self._words.say
+        named = {name: say(f"export.{name}") for name in ("about", "question", "answer", "note", "sources")}
+        boxes = {"box": say("export.boxes"), "boxes": self._words.form("export.boxes", n=2)}
+        return Heading(
+            title=" ".join((head.title or "").split()) or say("export.untitled"),
+            line=say("export.line", n=head.turn_count, time=self._moment(now)),
+            labels=Labels(**named, **boxes),
+        )
 
     def entry_of(self, turn: Turn) -> Entry:
-        """The entry of the next turn."""
+        """The entry of a turn. Its sources are numbered like on the web page: each page once, from 1."""
         answer, sources = None, list[CitedSource]()
         if turn.assistant is not None:
-            citations = turn.assistant.citations
-            sources = [
-                _source(self._cited + place, citation) for place, citation in enumerate(citations, start=1)
-            ]
-            self._cited += len(sources)
-            answer = numbered(turn.assistant.content, citations, [source.number for source in sources])
+            citations, numbers = turn.assistant.citations, numbers_of(turn.assistant.citations)
+            answer = numbered(turn.assistant.content, citations, numbers)
+            cited: dict[int, list[Citation]] = defaultdict(list)
+            for number, citation in zip(numbers, citations, strict=True):
+                cited[number].append(citation)
+            sources = [self._source(number, quoted) for number, quoted in cited.items()]
         return Entry(
             number=turn.seq,
-            asked_at=_moment(turn.created_at),
+            asked_at=self._moment(turn.created_at),
             question=turn.question,
-            documents=[*(name.rpartition("/")[2] for name in turn.blob_names), *_contexts(turn)],
+            documents=[*(name.rpartition("/")[2] for name in turn.blob_names), *self._contexts(turn)],
             answer=answer,
-            note=_note(turn),
+            note=self._note(turn),
             sources=sources,
         )
 
+    def verdict_of(self, citation: Citation) -> str:
+        """What the check said about a citation. A closest passage answers nothing: no claim is its."""
+        closest = citation.closest
+        return self._words.say("verdict.closest") if closest else check_words(citation, self._words)
 
-def _contexts(turn: Turn) -> list[str]:
-    """The contexts of the question, as they were called at that time."""
-    named = (context for context in turn.contexts if context.active and context.name)
-    return [f'{context.type} "{context.name}"' for context in named]
+    def _source(self, number: int, citations: Sequence[Citation]) -> CitedSource:
+        # Of a citation of an earlier version that was not verified, the quote is the claim of the answer.
+        quotes = [Quote(self.verdict_of(c), c.quote if c.end > c.start else "") for c in citations]
+        return CitedSource(number, citations[0].blob_name, self._place(citations[0]), quotes)
+
+    def _place(self, citation: Citation) -> str:
+        """Where a quote comes from, with the context of the document as it was called then."""
+        say = self._words.say
+        if citation.url:
+            return say("place.web", address=citation.url)
+        label = citation.page_label
+        page = f"{citation.page}"
+        place = say("place.label", page=page, label=label) if label else say("place.page", page=page)
+        if not citation.context_name:
+            return place
+        kind = self._words.name(f"context.{citation.context_type}", citation.context_type or "")
+        return say("place.in", place=place, type=kind, name=citation.context_name)
+
+    def _contexts(self, turn: Turn) -> list[str]:
+        """The contexts of the question, as they were called at that time."""
+        named = [context for context in turn.contexts if context.active and context.name]
+        return [f'{self._words.name(f"context.{each.type}", each.type)} "{each.name}"' for each in named]
+
+    def _note(self, turn: Turn) -> str:
+        if turn.replaced_by is not None:
+            return self._words.say("export.replaced")
+        if turn.status is TurnStatus.COMMITTED:
+            return ""
+        return self._words.say(f"export.{turn.status}")
+
+    def _moment(self, moment: datetime) -> str:
+        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}{' UTC' if self._zone is UTC else ''}"
 
 
-def _note(turn: Turn) -> str:
-    if turn.replaced_by is not None:
-        return REPLACED
-    notes = {TurnStatus.PENDING: PENDING, TurnStatus.STOPPED: STOPPED}
-    return notes.get(turn.status) or (turn.failure.message if turn.failure else "")
+def _zone(name: str) -> tzinfo:
+    """The time zone of this name; UTC for one that this machine does not know."""
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (OSError, KeyError, ValueError):
+        return UTC
 
 
-def _moment(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+def numbers_of(citations: Sequence[Citation]) -> list[int]:
+    """The number of each citation: that of its page, in the order of their first use."""
+    pages = dict.fromkeys(map(_page_of, citations))
+    numbers = {page: number for number, page in enumerate(pages, start=1)}
+    return [numbers[_page_of(citation)] for citation in citations]
 
 
-def _source(number: int, citation: Citation) -> CitedSource:
-    return CitedSource(
-        number=number,
-        document=citation.blob_name,
-        page=citation.page,
-        # Of a citation of an earlier version that was not verified, it is the claim of the answer.
-        quote=citation.quote if citation.end > citation.start else "",
-        verdict=verdict_of(citation),
-        address=citation.url or "",
-        page_label=citation.page_label or "",
-        origin=_origin(citation),
-    )
-
-
-def _origin(citation: Citation) -> str:
-    """The context that the document belongs to, as it was called when it was cited."""
-    if not citation.context_name:
-        return ""
-    return f', in {citation.context_type} "{citation.context_name}"'
-
-
-def verdict_of(citation: Citation) -> str:
-    """What the check said about a citation, in words. A closest passage answers nothing: no claim is its."""
-    return CLOSEST if citation.closest else check_words(citation)
+def _page_of(citation: Citation) -> tuple[str, int]:
+    return (citation.url or citation.document_id, 0 if citation.url else citation.page)
 
 
 def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int]) -> str:
@@ -102,8 +115,8 @@ def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int])
     places = [((mark.start, mark.end), number) for citation, number in cited for mark in citation.marks]
     places += _without_marks(answer, [(citation, number) for citation, number in cited if not citation.marks])
     shown, begun = list[str](), 0
-    for (start, end), number in sorted(places):
-        # Several citations may have one marker.
+    for (start, end), number in sorted(set(places)):
+        # Citations of several pages may have one marker.
         shown += [answer[begun:start] if start >= begun else "", f"[{number}]"]
         begun = end
     return "".join([*shown, answer[begun:]])

@@ -1,36 +1,30 @@
 """What an export shows of a conversation, whatever its format: a heading, and one entry for each turn.
 
-All fields are plain values: the child process that writes PDF files reads them from lines of JSON.
+All fields are plain values: the child process that writes PDF and Word files reads them from JSON. Texts are
+in the reader's language.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """One citation: what its check found, and its text, which is empty if the page is a picture."""
+
+    verdict: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CitedSource:
-    """One citation. `number` is unique in the export and follows its markers in the answer.
-
-    `verdict` says in words what the check of it found. `quote` is empty if the page is a picture.
-    """
+    """A page with its quotes. `number` is that of its markers in the answer, as the web page shows it."""
 
     number: int
     document: str
-    page: int
-    quote: str
-    verdict: str
-    page_label: str = ""
-    address: str = ""
-    """Of a web page; empty for a page of a document."""
-    origin: str = ""
-    """The context that the document belongs to, if it is not the conversation's own."""
-
-    @property
-    def place(self) -> str:
-        """Where the quote comes from, without the name of the document."""
-        if self.address:
-            return f"web page {self.address}"
-        label = f" ({self.page_label})" if self.page_label else ""
-        return f"page {self.page}{label}{self.origin}"
+    place: str
+    """Of the page, without the name of the document."""
+    quotes: list[Quote]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +41,37 @@ class Entry:
     sources: list[CitedSource] = field(default_factory=list)
 
     @classmethod
-    def read(cls, values: dict[str, object]) -> "Entry":
+    def read(cls, values: dict[str, Any]) -> "Entry":
         """The entry whose fields a line of JSON has."""
-        fields: dict[str, object] = {**values}
-        sources = fields.pop("sources", [])
-        assert isinstance(sources, list)
-        return cls(**fields, sources=[CitedSource(**source) for source in sources])  # type: ignore[arg-type]
+        sources = [
+            CitedSource(**{**source, "quotes": [Quote(**quote) for quote in source["quotes"]]})
+            for source in values["sources"]
+        ]
+        return cls(**{**values, "sources": sources})
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The words of an export that are the same in every entry. `boxes` has a form for one and for several."""
+
+    about: str
+    question: str
+    answer: str
+    note: str
+    sources: str
+    box: str
+    boxes: str
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The beginning of an export."""
+    """The beginning of an export; `line` says what it is of."""
 
     title: str
-    conversation_id: str
-    exported_at: str
-    turns: int
+    line: str
+    labels: Labels
 
-    @property
-    def line(self) -> str:
-        """What the export is of, in one sentence."""
-        turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
-        return f"Exported by Orc at {self.exported_at}: conversation {self.conversation_id}, {turns}."
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> "Heading":
+        """The heading whose fields a line of JSON has."""
+        return cls(**{**values, "labels": Labels(**values["labels"])})

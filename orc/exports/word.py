@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docx import Document
 from docx.shared import Pt
@@ -23,9 +23,9 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LINE_BREAK = re.compile("<br ?/?>", re.I)
 
 
-def write_word(heading: dict[str, str], entries: Sequence[str]) -> Iterator[ChildMessage]:
+def write_word(heading: dict[str, Any], entries: Sequence[str]) -> Iterator[ChildMessage]:
     """The file. The entries are JSON."""
-    writer = WordWriter(Heading(**heading))  # type: ignore[arg-type]
+    writer = WordWriter(Heading.read(heading))
     for entry in entries:
         writer.write(Entry.read(json.loads(entry)))
     yield ChildMessage({}, writer.finish())
@@ -36,6 +36,7 @@ class WordWriter:
 
     def __init__(self, heading: Heading) -> None:
         self._document = Document()
+        self._about = heading.labels.about
         self._document.core_properties.title = _clean(heading.title)
         self._document.core_properties.author = "Orc"
         self._document.add_heading(_clean(heading.title), level=0)
@@ -45,7 +46,7 @@ class WordWriter:
     def write(self, entry: Entry) -> None:
         """Add one turn."""
         self._document.add_heading(_clean(entry.question), level=1)
-        about = f", about {', '.join(entry.documents)}" if entry.documents else ""
+        about = f" · {self._about}: {', '.join(entry.documents)}" if entry.documents else ""
         self._document.add_paragraph(_clean(f"{entry.number}. {entry.asked_at}{about}"), style="Caption")
         for node in SyntaxTreeNode(self._markdown.parse(_clean(entry.answer or ""))).children:
             self._block(node)
@@ -63,9 +64,14 @@ class WordWriter:
     def _source(self, source: CitedSource) -> None:
         named = self._document.add_paragraph(_clean(f"[{source.number}] "), style="List Paragraph")
         named.add_run(_clean(source.document)).bold = True
-        named.add_run(_clean(f", {source.place}: {source.verdict}"))
-        if source.quote:
-            self._document.add_paragraph(_clean(" ".join(source.quote.split())), style="Quote")
+        named.add_run(_clean(f", {source.place}"))
+        for quote in source.quotes:
+            if quote is source.quotes[0]:
+                named.add_run(_clean(f": {quote.verdict}"))
+            else:
+                self._document.add_paragraph(_clean(quote.verdict), style="List Paragraph")
+            if quote.text:
+                self._document.add_paragraph(_clean(" ".join(quote.text.split())), style="Quote")
 
     def _block(self, node: SyntaxTreeNode, style: str = "Normal", level: int = 0, label: str = "") -> None:
         match node.type:

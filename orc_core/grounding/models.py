@@ -195,12 +195,12 @@ def written_marks(citations: Sequence[Citation]) -> list[WrittenMark]:
     return sorted(marks, key=lambda each: each.mark.start)
 
 
-def are_not_there(missing: Sequence[str], where: str = "there") -> str:
+def are_not_there(missing: Sequence[str]) -> str:
     """`1,084 is not there`, of the numbers of an answer that a page has not."""
     shown = [*missing[:MOST_NAMED]] or ["a number"]
     others = len(missing) - len(shown)
     *listed, last = [*shown, f"{others} others"] if others > 0 else shown
-    return f"{', '.join(listed)} and {last} are not {where}" if listed else f"{last} is not {where}"
+    return f"{', '.join(listed)} and {last} are not there" if listed else f"{last} is not there"
 
 
 class Objection(Record):

@@ -8,8 +8,9 @@ import psutil
 import pypdfium2
 import pytest
 
+from devkit.exported import heading_of, source_of
 from orc.exports.service import MOST_SET_TURNS, Renderer
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.tree import Entry
 from orc_core.infra.sandbox import Sandbox
 
 SMALL = 20
@@ -27,7 +28,7 @@ def quote_of(number: int) -> str:
 async def entries(count: int) -> AsyncIterator[Entry]:
     for turn in range(count):
         numbers = range(3 * turn + 1, 3 * turn + 4)
-        sources = [CitedSource(n, f"file {n}.pdf", n, quote_of(n), "same words") for n in numbers]
+        sources = [source_of(n, f"file {n}.pdf", f"page {n}", quote_of(n), "same words") for n in numbers]
         answer = f"# Leave\n\n- {ANSWER} [{numbers[0]}]\n"
         yield Entry(turn + 1, "2026-11-23 09:12 UTC", "How long?", ["a.pdf"], answer, "", sources)
 
@@ -47,7 +48,7 @@ async def test_a_long_export_takes_little_time_and_holds_every_citation(full_siz
     turns = MOST_SET_TURNS if full_size else SMALL
     used, ended = _children_seconds(), asyncio.Event()
     watching = asyncio.create_task(longest_pause(ended))
-    heading = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", turns)
+    heading = heading_of("Leave", turns)
     sandbox = Sandbox()
     content = await Renderer(sandbox, "").pdf(heading, entries(turns))
     ended.set()

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
@@ -22,9 +22,10 @@ from orc.contexts.models import ReadableRef
 from orc.conversations.models import NO_SEQ, Head, Turn
 from orc.conversations.search import wanted
 from orc.events import Event
-from orc.exports.service import MEDIA_TYPES, ExportFormat
+from orc.exports.service import MEDIA_TYPES, ExportFormat, Wanted
 from orc.identity import Principal
 from orc.memory.models import NoteKind
+from orc.words import ENGLISH
 from orc_core.errors import InvalidInput, NotFound, Unavailable
 from orc_core.names import Owner
 
@@ -47,7 +48,25 @@ EXPORTED = {
         },
     },
 }
-FormatParameter = Annotated[ExportFormat, Query(alias="format", description="of the file")]
+
+
+async def _wanted_file(
+    file_format: Annotated[
+        ExportFormat, Query(alias="format", description="of the file")
+    ] = ExportFormat.MARKDOWN,
+    language: Annotated[
+        str,
+        Query(pattern="^[a-z]{2}$", description="of headings and verdicts; English if it is not there"),
+    ] = ENGLISH,
+    zone: Annotated[
+        str, Query(max_length=64, description="time zone of the times; UTC if it is not known")
+    ] = "UTC",
+) -> Wanted:
+    """What a reader wants exported, of the query."""
+    return Wanted(file_format, language, zone)
+
+
+WantedFile = Annotated[Wanted, Depends(_wanted_file)]
 _FOLLOWED = {"description": "The events, as they come.", "content": EVENTS}
 MAX_QUERY_CHARACTERS = 200
 _SEARCHED = "words of titles and questions; all have to fit, the beginning of the last one is enough"
@@ -165,7 +184,7 @@ async def conversation_events(
     responses={**responses(404, 409, 429), 200: EXPORTED},
 )
 async def export_conversation(
-    owner: OwnerDep, caller: PrincipalDep, app: AppDep, wanted: FormatParameter = ExportFormat.MARKDOWN
+    owner: OwnerDep, caller: PrincipalDep, app: AppDep, wanted: WantedFile
 ) -> Response:
     """The conversation as a file, with all turns in order.
 

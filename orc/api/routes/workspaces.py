@@ -21,11 +21,11 @@ from orc.api.responses import (
 )
 from orc.api.routes.conversations import (
     EXPORTED,
-    FormatParameter,
     FullParameter,
     Limit,
     SeqParameter,
     SuggestionsResponse,
+    WantedFile,
     delete_conversation,
     get_conversation,
     list_conversations,
@@ -39,7 +39,6 @@ from orc.contexts.service import Caller
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Head, TurnContext
 from orc.events import TurnResult
-from orc.exports.service import ExportFormat
 from orc.turns.requests import TurnRequest
 from orc_core.documents.places import Accessible, session_place
 from orc_core.documents.service import DocumentService
@@ -299,9 +298,7 @@ async def get_session(
     response_class=Response,
     responses={**responses(404, 409, 429), 200: EXPORTED},
 )
-async def export_session(
-    owner: SessionDep, caller: CallerDep, app: AppDep, wanted: FormatParameter = ExportFormat.MARKDOWN
-) -> Response:
+async def export_session(owner: SessionDep, caller: CallerDep, app: AppDep, wanted: WantedFile) -> Response:
     """The session as a file, as for a conversation."""
     file = await app.exports.export(owner, caller.principal, wanted)
     disposition = {"content-disposition": content_disposition(file.name)}

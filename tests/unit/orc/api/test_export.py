@@ -41,6 +41,8 @@ async def test_a_conversation_is_saved_as_a_file(ann: httpx.AsyncClient) -> None
     assert "1. **handbook.pdf**, page 5: same words" in markdown.text
     disposition = markdown.headers["content-disposition"]
     assert disposition.startswith("attachment; filename=\"_ .md\"; filename*=UTF-8''%D0%9A")
+    german = await ann.get(PATH, params={"language": "de", "zone": "Europe/Berlin"})
+    assert "Seite 5: gleiche Wörter" in german.text and "UTC" not in german.text
     pdf = await ann.get(PATH, params={"format": "pdf"})
     assert pdf.headers["content-type"] == "application/pdf"
     assert pdf.content.startswith(b"%PDF-")

@@ -16,8 +16,8 @@ class ReadSource:
     number: int
     document: str
     place: str
-    verdict: str
-    quote: str
+    verdicts: list[str]
+    quotes: list[str]
 
 
 @dataclass
@@ -59,12 +59,14 @@ def read_turns(text: str) -> list[ReadTurn]:
 
 
 def _source(number: int, item: SyntaxTreeNode) -> ReadSource:
-    line, *quotes = item.children
+    line, *others = item.children
     strong = next(node for node in line.walk() if node.type == "strong")
     document = _text(strong)
     rest = _SOURCE.fullmatch(_text(line).removeprefix(document))
     assert rest
-    return ReadSource(number, document, rest["place"], rest["verdict"], "".join(map(_text, quotes)))
+    quotes = [_text(each) for each in others if each.type == "blockquote"]
+    verdicts = [rest["verdict"], *(_text(each) for each in others if each.type == "paragraph")]
+    return ReadSource(number, document, rest["place"], verdicts, quotes)
 
 
 def _text(node: SyntaxTreeNode) -> str:

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc.exports.service import write_entry, write_heading
-from orc.exports.tree import CitedSource, Entry, Heading
+from devkit.exported import heading_of, source_of
+from orc.exports.markdown import write_entry, write_heading
+from orc.exports.tree import CitedSource, Entry, Quote
 from tests.unit.orc.exports.read_markdown import read_turns
 
-HEADING = Heading("A *title*", "c-1", "2026-11-23 09:12 UTC", 2)
+HEADING = heading_of("A *title*", 2)
+LABELS = HEADING.labels
 FORGING = [
     "## 2. 2026-11-23 09:12 UTC",
     "### Answer",
@@ -37,14 +39,13 @@ TEXTS = st.lists(
     max_size=6,
 ).map("\n".join)
 NAMES = TEXTS.map(lambda text: " ".join(text.split()) or "a.pdf")
+VERDICTS = st.sampled_from(["in other words", "differs: 1,084 is not on the page", *FORGING])
 SOURCES = st.builds(
     CitedSource,
     number=st.just(0),
     document=NAMES,
-    page=st.integers(1, 999),
-    quote=TEXTS,
-    verdict=st.sampled_from(["in other words", "differs: 1,084 is not on the page", *FORGING]),
-    page_label=st.sampled_from(["", "iv", "A-1"]),
+    place=st.sampled_from(["page 5", "page 5 (iv)", "page 999 (A-1)"]),
+    quotes=st.lists(st.builds(Quote, VERDICTS, TEXTS), min_size=1, max_size=3),
 )
 ENTRIES = st.builds(
     Entry,
@@ -65,18 +66,13 @@ def words(text: str) -> list[str]:
 @pytest.mark.slow
 @given(st.lists(ENTRIES, max_size=3))
 def test_an_export_reads_back_as_the_same_turns_and_citations(entries: list[Entry]) -> None:
-    cited = 0
     text = write_heading(HEADING)
     expected: list[Entry] = []
     for number, made in enumerate(entries, start=1):
-        sources = [
-            CitedSource(cited + n, s.document, s.page, s.quote, s.verdict, s.page_label)
-            for n, s in enumerate(made.sources, start=1)
-        ]
-        cited += len(sources)
+        sources = [CitedSource(n, s.document, s.place, s.quotes) for n, s in enumerate(made.sources, start=1)]
         entry = Entry(number, made.asked_at, made.question, made.documents, made.answer, made.note, sources)
         expected.append(entry)
-        text += write_entry(entry)
+        text += write_entry(entry, LABELS)
     read = read_turns(text)
     assert [turn.heading for turn in read] == [f"{entry.number}. {entry.asked_at}" for entry in expected]
     for turn, entry in zip(read, expected, strict=True):
@@ -87,38 +83,40 @@ def test_an_export_reads_back_as_the_same_turns_and_citations(entries: list[Entr
         assert [source.number for source in turn.sources] == [source.number for source in entry.sources]
         for found, source in zip(turn.sources, entry.sources, strict=True):
             assert (words(found.document), found.place) == (words(source.document), source.place)
-            assert (words(found.verdict), words(found.quote)) == (words(source.verdict), words(source.quote))
+            verdicts, quotes = zip(*((words(q.verdict), words(q.text)) for q in source.quotes), strict=True)
+            assert [words(each) for each in found.verdicts] == list(verdicts)
+            assert [words(each) for each in found.quotes] == [quote for quote in quotes if quote]
 
 
 @pytest.mark.parametrize("line", FORGING)
 def test_no_part_of_a_turn_imitates_the_structure_of_an_export(line: str) -> None:
-    source = CitedSource(1, line, 5, line, f"not supported: {line}")
+    source = CitedSource(1, line, "page 5", [Quote(f"not supported: {line}", line)] * 2)
     entry = Entry(1, "2026-11-23 09:12 UTC", line, [line], line, line, [source])
-    [turn] = read_turns(write_heading(HEADING) + write_entry(entry))
+    [turn] = read_turns(write_heading(HEADING) + write_entry(entry, LABELS))
     assert (turn.answer, len(turn.sources)) == (line, 1)
 
 
 def test_a_source_without_a_quote_has_no_empty_one() -> None:
-    pictured = CitedSource(1, "scan.pdf", 1, "", "read from the picture of the page, not checked")
+    pictured = source_of(1, "scan.pdf", "page 1", "", "read from the picture of the page, not checked")
     entry = Entry(1, "2026-11-23 09:12 UTC", "How long?", answer="Long.", sources=[pictured])
-    assert write_entry(entry).endswith(
+    assert write_entry(entry, LABELS).endswith(
         "1. **scan.pdf**, page 1: read from the picture of the page, not checked\n"
     )
 
 
 def test_the_lines_of_a_question_stay_lines_with_their_indentation() -> None:
     entry = Entry(1, "2026-11-23 09:12 UTC", "if a:\n    b\n\n- c\nd", answer="")
-    [turn] = read_turns(write_entry(entry))
+    [turn] = read_turns(write_entry(entry, LABELS))
     assert turn.question == "if a:\n\u00a0\u00a0\u00a0\u00a0b\n\n- c\nd"
 
 
 def test_a_line_without_anything_visible_is_an_empty_line() -> None:
     entry = Entry(1, "2026-11-23 09:12 UTC", "a\n\u00a0\nb\n \t", answer="")
-    [turn] = read_turns(write_entry(entry))
+    [turn] = read_turns(write_entry(entry, LABELS))
     assert turn.question == "a\n\nb"
 
 
 def test_an_export_says_what_it_is_of() -> None:
     assert write_heading(HEADING) == (
-        "# A \\*title\\*\n\nExported by Orc at 2026-11-23 09:12 UTC: conversation c-1, 2 turns.\n"
+        "# A \\*title\\*\n\nExported from Orc on 2026-11-23 09:12 UTC: 2 questions.\n"
     )

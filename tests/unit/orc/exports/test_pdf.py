@@ -5,8 +5,9 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
+from devkit.exported import heading_of, source_of
 from orc.exports.pdf import MARGIN, PdfWriter
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.tree import CitedSource, Entry
 from scripts import make_box_font
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ def entry(answer: str, *sources: CitedSource, question: str = "How long?") -> En
 
 def written(*entries: Entry, fonts: str = "") -> tuple[str, PdfWriter]:
     """The text of the file, and its writer."""
-    writer = PdfWriter(Heading("Leave", "c-1", "2026-11-23 09:12 UTC", len(entries)), fonts)
+    writer = PdfWriter(heading_of("Leave", len(entries)), fonts)
     for each in entries:
         writer.write(each)
     with pypdfium2.PdfDocument(writer.finish()) as document:
@@ -50,12 +51,12 @@ def written(*entries: Entry, fonts: str = "") -> tuple[str, PdfWriter]:
 
 
 def test_the_text_holds_every_turn_and_citation() -> None:
-    first = CitedSource(1, "a.pdf", 5, "Every employee\nhas 28 days.", "same words", "iv")
-    second = CitedSource(2, "Leave", 1, "Excerpt.", "in other words", address="https://a.example/leave")
+    first = source_of(1, "a.pdf", "page 5 (iv)", "Every employee\nhas 28 days.", "same words")
+    second = source_of(2, "Leave", "web page https://a.example/leave", "Excerpt.", "in other words")
     text, writer = written(entry("# Leave\n- **28** days. [1]\n\nMore.", first, second))
     for shown in (
         "How long?",
-        "about a.pdf",
+        "About: a.pdf",
         "Leave • 28 days. [1] More.",
         "[1] a.pdf, page 5 (iv): same words Every employee has 28 days.",
         "[2] Leave, web page https://a.example/leave: in other words Excerpt.",

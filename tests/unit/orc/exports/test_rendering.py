@@ -8,8 +8,9 @@ from pathlib import Path
 import pypdfium2
 import pytest
 
+from devkit.exported import heading_of, source_of
 from orc.exports.service import WRITE_PDF, Renderer, TooMuch, to_json
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.tree import Entry
 from orc_core.errors import OrcError, Unavailable
 from orc_core.infra.sandbox import Sandbox
 from tests.unit.orc_core.infra.test_landlock import needs_landlock
@@ -17,8 +18,8 @@ from tests.unit.orc_core.infra.test_landlock import needs_landlock
 pytestmark = pytest.mark.slow
 
 CHILDREN = "tests.unit.orc.exports.export_children"
-HEADING = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", 1)
-SOURCE = CitedSource(1, "a.pdf", 5, "Every employee has 28 days.", "same words")
+HEADING = heading_of("Leave")
+SOURCE = source_of(1, "a.pdf", "page 5", "Every employee has 28 days.", "same words")
 
 
 async def entries(count: int = 1) -> AsyncIterator[Entry]:

@@ -11,7 +11,16 @@ from devkit.remembered_turns import CITED, OWNER, ask, begin
 from devkit.store_pairs import items_here
 from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.turn_log import TurnLog
-from orc.exports.service import MOST_SET_TURNS, MOST_TURNS, PAGE, Exporter, ExportFormat, Renderer, TooMuch
+from orc.exports.service import (
+    MOST_SET_TURNS,
+    MOST_TURNS,
+    PAGE,
+    Exporter,
+    ExportFormat,
+    Renderer,
+    TooMuch,
+    Wanted,
+)
 from orc.exports.tree import Entry, Heading
 from orc.identity import Principal
 from orc_core.errors import Conflict, NotFound, TooMany
@@ -21,7 +30,7 @@ from orc_core.storage.sqlite.tables import TABLES
 from tests.unit.orc.exports.read_markdown import read_turns
 
 ADA = Principal(OWNER.organization_id, OWNER.user_id)
-MARKDOWN, PDF, WORD = ExportFormat
+MARKDOWN, PDF, WORD = map(Wanted, ExportFormat)
 
 
 class Waiting(Renderer):
@@ -77,7 +86,8 @@ async def test_an_export_has_all_turns_in_order(log: TurnLog, exporter: Exporter
     file = await exporter.export(OWNER, ADA, MARKDOWN)
     turns = read_turns(file.content.decode())
     assert [turn.question for turn in turns] == expected
-    assert [source.number for turn in turns for source in turn.sources] == list(range(1, PAGE + 3))
+    # Each answer begins with 1, as on the web page.
+    assert [source.number for turn in turns for source in turn.sources] == [1] * (PAGE + 2)
     assert (file.name, file.media_type) == ("Question 0?.md", "text/markdown")
     assert (await exporter.export(OWNER, ADA, PDF)).name == "Question 0?.pdf"
     assert [entry.question for entry in renderer.entries] == expected
@@ -111,7 +121,7 @@ async def test_a_user_makes_one_export_at_a_time(log: TurnLog, exporter: Exporte
     ],
 )
 async def test_a_conversation_that_is_too_long_is_refused_before_it_is_read(
-    log: TurnLog, exporter: Exporter, turns: int, wanted: ExportFormat, named: str
+    log: TurnLog, exporter: Exporter, turns: int, wanted: Wanted, named: str
 ) -> None:
     head = await ask(log, "How long?")
     longer = head.model_copy(update={"turn_count": turns})
@@ -129,3 +139,20 @@ async def test_a_pdf_file_beyond_its_limits_is_refused_with_the_other_format(
     with pytest.raises(Conflict, match="markdown") as refused:
         await exporter.export(OWNER, ADA, PDF)
     assert refused.value.code == "too_long"
+
+
+async def test_an_export_is_in_the_language_and_the_time_of_its_reader(
+    log: TurnLog, exporter: Exporter
+) -> None:
+    await ask(log, "Wie lange?", CITED)
+    written = {
+        language: (
+            await exporter.export(OWNER, ADA, Wanted(MARKDOWN.format, language, zone))
+        ).content.decode()
+        for language, zone in (("de", "Europe/Berlin"), ("fr", "UTC"), ("xx", "No/Where"))
+    }
+    assert "Aus Orc gesichert am 2026-11-23 01:00: 1 Frage." in written["de"]
+    for words in ("### Frage", "### Antwort", "### Quellen", "**handbook.pdf**, Seite 5: gleiche Wörter"):
+        assert words in written["de"]
+    assert "Exporté d'Orc le 2026-11-23 00:00 UTC : 1 question." in written["fr"]
+    assert "Exported from Orc on 2026-11-23 00:00 UTC: 1 question." in written["xx"]

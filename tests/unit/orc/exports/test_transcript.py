@@ -5,13 +5,16 @@ from typing import Any
 
 import pytest
 
+from devkit.exported import TRANSCRIPT
 from devkit.remembered_turns import BEGUN, answered, citation
 from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
-from orc.exports.transcript import PENDING, REPLACED, STOPPED, Transcript, numbered
+from orc.exports.transcript import Transcript, numbered, numbers_of
+from orc.words import words_of
 from orc_core.grounding.models import Mark
 
 PAGE_5 = '[Page 5 of Document "handbook.pdf"]'
 PAGE_6 = '[Page 6 of Document "handbook.pdf", not verified]'
+SAID = words_of("en").say
 PAGE_7 = '[Page 7 of Document "handbook.pdf", not checked]'
 
 
@@ -46,7 +49,7 @@ def test_a_source_has_the_label_of_its_page() -> None:
     turn = answered(1, "How long?", f"Long. {PAGE_5}")
     assert turn.assistant
     answer = turn.assistant.model_copy(update={"citations": [labelled]})
-    [source] = Transcript().entry_of(turn.model_copy(update={"assistant": answer})).sources
+    [source] = TRANSCRIPT.entry_of(turn.model_copy(update={"assistant": answer})).sources
     assert source.place == "page 5 (iv)"
 
 
@@ -61,23 +64,30 @@ def test_contexts_are_named_at_the_question_and_at_the_source() -> None:
         TurnContext(type="folder", id="e"),
     ]
     answer = turn.assistant.model_copy(update={"citations": [cited]})
-    entry = Transcript().entry_of(turn.model_copy(update={"assistant": answer, "contexts": contexts}))
+    entry = TRANSCRIPT.entry_of(turn.model_copy(update={"assistant": answer, "contexts": contexts}))
     assert entry.documents == ['folder "Rail 2024"']
     assert entry.sources[0].place == 'page 5, in folder "Rail 2024"'
 
 
 def test_a_replaced_turn_says_so() -> None:
     turn = answered(1, "How long?").model_copy(update={"replaced_by": "t-2"})
-    assert noted(turn) == (turn_text(turn), REPLACED)
+    assert noted(turn) == (turn_text(turn), SAID("export.replaced"))
 
 
-def test_citations_are_numbered_through() -> None:
-    transcript = Transcript()
-    turns = [answered(1, "How long?", f"Long. {PAGE_5}"), answered(2, "Really?", f"Yes. {PAGE_5}")]
-    entries = [transcript.entry_of(turn) for turn in turns]
-    assert [[source.number for source in entry.sources] for entry in entries] == [[1], [2]]
-    assert entries[1].answer == "Yes. [2]"
-    assert entries[0].sources[0].place == "page 5"
+def test_a_page_has_one_number_in_each_answer_as_on_the_web_page() -> None:
+    cited = [citation(5), citation(6), citation(5)]
+    assert numbers_of(cited) == [1, 2, 1]
+    marks = [[Mark(start=start, end=start + 1)] for start in (1, 3, 5)]
+    marked = [each.model_copy(update={"marks": mark}) for each, mark in zip(cited, marks, strict=True)]
+    turn = answered(2, "How long?", f"Long. {PAGE_5}")
+    assert turn.assistant
+    message = turn.assistant.model_copy(update={"content": "a^b^c^", "citations": marked})
+    entry = TRANSCRIPT.entry_of(turn.model_copy(update={"assistant": message}))
+    assert entry.answer == "a[1]b[2]c[1]"
+    assert [(source.number, source.place, len(source.quotes)) for source in entry.sources] == [
+        (1, "page 5", 2),
+        (2, "page 6", 1),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +104,8 @@ def test_the_verdict_is_that_of_the_check_in_words(fields: dict[str, Any], verdi
     turn = answered(1, "How long?", f"Long. {PAGE_5}")
     assert turn.assistant
     answer = turn.assistant.model_copy(update={"citations": [citation().model_copy(update=fields)]})
-    [source] = Transcript().entry_of(turn.model_copy(update={"assistant": answer})).sources
-    assert source.verdict == verdict
+    [source] = TRANSCRIPT.entry_of(turn.model_copy(update={"assistant": answer})).sources
+    assert source.quotes[0].verdict == verdict
 
 
 def test_turns_without_an_answer_say_why() -> None:
@@ -103,17 +113,17 @@ def test_turns_without_an_answer_say_why() -> None:
     without = {"assistant": None, "status": TurnStatus.FAILED}
     failed = turn.model_copy(update={**without, "failure": Failure(code="unavailable", message="No model.")})
     stopped = turn.model_copy(update={"status": TurnStatus.STOPPED})
-    assert noted(stopped) == (turn_text(turn), STOPPED)
+    assert noted(stopped) == (turn_text(turn), SAID("export.stopped"))
     pending = turn.model_copy(update={"assistant": None, "status": TurnStatus.PENDING})
     assert [noted(failed), noted(pending), noted(turn)] == [
-        (None, "No model."),
-        (None, PENDING),
+        (None, SAID("export.failed")),
+        (None, SAID("export.pending")),
         (turn_text(turn), ""),
     ]
 
 
 def noted(turn: Turn) -> tuple[str | None, str]:
-    entry = Transcript().entry_of(turn)
+    entry = TRANSCRIPT.entry_of(turn)
     return entry.answer, entry.note
 
 
@@ -122,9 +132,18 @@ def turn_text(turn: Turn) -> str:
     return turn.assistant.content
 
 
-def test_times_are_in_utc() -> None:
+@pytest.mark.parametrize(
+    ("zone", "asked_at"),
+    [
+        ("UTC", "2025-01-01 00:30 UTC"),
+        ("Asia/Tokyo", "2025-01-01 09:30"),
+        ("../etc/passwd", "2025-01-01 00:30 UTC"),
+        ("Nowhere", "2025-01-01 00:30 UTC"),
+    ],
+)
+def test_times_are_those_of_the_reader(zone: str, asked_at: str) -> None:
     turn = answered(1, "How long?").model_copy(
         update={"created_at": datetime.fromisoformat("2025-01-01T02:30+02:00")}
     )
-    assert Transcript().entry_of(turn).asked_at == "2025-01-01 00:30 UTC"
+    assert Transcript(words_of("en"), zone).entry_of(turn).asked_at == asked_at
     assert BEGUN.tzinfo is UTC

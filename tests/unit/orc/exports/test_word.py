@@ -7,13 +7,14 @@ import docx
 import pytest
 from docx.document import Document
 
+from devkit.exported import heading_of, source_of
 from orc.exports.service import Renderer
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.tree import CitedSource, Entry, Quote
 from orc.exports.word import WordWriter
 from orc_core.infra.sandbox import Sandbox
 
-HEADING = Heading("Leave", "c-1", "2026-11-23 09:12 UTC", 1)
-SOURCE = CitedSource(1, "a.pdf", 5, "Every employee\nhas 28 days.", "same words")
+HEADING = heading_of("Leave")
+SOURCE = source_of(1, "a.pdf", "page 5", "Every employee\nhas 28 days.", "same words")
 ANSWER = """\
 ## Days
 
@@ -52,9 +53,9 @@ def test_an_answer_keeps_its_form() -> None:
     document = written(answer=ANSWER, sources=[SOURCE], documents=["a.pdf"])
     assert lines(document) == [
         ("Title", "Leave"),
-        ("Subtitle", "Exported by Orc at 2026-11-23 09:12 UTC: conversation c-1, 1 turn."),
+        ("Subtitle", "Exported from Orc on 2026-11-23 09:12 UTC: 1 question."),
         ("Heading 1", "How long?"),
-        ("Caption", "1. 2026-11-23 09:12 UTC, about a.pdf"),
+        ("Caption", "1. 2026-11-23 09:12 UTC · About: a.pdf"),
         ("Heading 3", "Days"),
         ("Normal", "Employees have 28 days and no code [1]."),
         ("List Paragraph", "3. third"),
@@ -75,6 +76,17 @@ def test_an_answer_keeps_its_form() -> None:
     assert (marked["28 days"], marked["no"]) == ((True, None), (None, True))
     indents = [each.paragraph_format.left_indent for each in document.paragraphs[6:9]]
     assert indents[0] == indents[2] and indents[1] == 2 * indents[0]
+
+
+def test_a_page_has_its_number_once_and_each_quote_its_verdict() -> None:
+    quotes = [Quote("same words", "28 days."), Quote("in other words", "Four weeks.")]
+    document = written(answer="Long. [1]", sources=[CitedSource(1, "a.pdf", "page 5", quotes)])
+    assert lines(document)[-4:] == [
+        ("List Paragraph", "[1] a.pdf, page 5: same words"),
+        ("Quote", "28 days."),
+        ("List Paragraph", "in other words"),
+        ("Quote", "Four weeks."),
+    ]
 
 
 def test_each_item_of_a_list_has_its_mark_whatever_it_begins_with() -> None:
