@@ -32,6 +32,7 @@ from orc.memory.summary import Summarizer
 from orc.readiness import Check, build_checks
 from orc.retention import SessionStores, open_session_stores
 from orc.settings import Settings
+from orc.sharing import Sharing
 from orc.tools.catalogue import ToolCatalogue
 from orc.tools.mcp_client import McpToolGateway
 from orc.traces.models import TraceSink, TraceStore
@@ -43,6 +44,7 @@ from orc.turns.user_tools import UserTools
 from orc_core.analysis.store import AnalysisStore
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.pictures import PagePictures
+from orc_core.documents.proposals import ProposalStore
 from orc_core.documents.service import DocumentService
 from orc_core.documents.worker import Worker
 from orc_core.grounding.answer_rules import read_answer_rules
@@ -81,6 +83,7 @@ class App:
     memory: ConversationMemory
     contexts: ContextService
     proposals: Proposals
+    sharing: Sharing
     scopes: TurnScopes
     revoked: RevokedAnswers
     sessions: SessionIds
@@ -159,8 +162,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             traces=stored.traces if settings.store_turn_traces else TraceSink(),
             judge=_open_judge(settings, documents, models, stack),
         )
-        parts = override(parts) if override else parts
-        turn_service = TurnService(parts)
+        turn_service = TurnService(parts := override(parts) if override else parts)
         stack.push_async_callback(turn_service.close)
         yield App(
             settings,
@@ -172,7 +174,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             Exporter(parts.log, Renderer(documents.sandbox, settings.fonts_folder), revoked),
             parts.memory,
             places,
-            Proposals(stored.proposals, places, documents.library),
+            Proposals(ProposalStore(stored.shared), places, documents.library),
+            Sharing(stored.shared, parts.log, revoked, settings.most_share_days),
             scopes,
             revoked,
             (sessions := SessionIds(documents.keys.derived(SESSIONS_KEY))),

@@ -10,6 +10,7 @@ from orc.contexts.store import ContextStore
 from orc.conversations.models import utc_now
 from orc.conversations.turn_log import TurnLog
 from orc.memory.service import MemoryStore
+from orc.sharing import forget_links
 from orc.traces.models import TraceStore
 from orc_core.bootstrap import Documents
 from orc_core.documents.proposals import ProposalStore
@@ -32,10 +33,11 @@ class SessionStores:
     log: TurnLog
     memory: MemoryStore
     traces: TraceStore
-    proposals: ProposalStore
+    shared: Items
+    """The collection of contexts, which has proposals and links too."""
 
     async def delete(self, owner: Owner) -> bool:
-        """Remove a session with its turns, documents, memory and traces; False if there was none."""
+        """Remove a session with its turns, documents, memory, traces and links; False if there was none."""
         documents = await self.documents.library.list_documents(owner)
         await self.documents.library.delete_all(owner)
         await self.memory.delete(owner)
@@ -43,7 +45,8 @@ class SessionStores:
         # Again: an update may have written in between, while the conversation still existed.
         await self.memory.delete(owner)
         await self.traces.delete(owner)
-        await self.proposals.forget(owner)
+        await ProposalStore(self.shared).forget(owner)
+        await forget_links(self.shared, owner)
         return deleted or bool(documents)
 
 
@@ -105,7 +108,7 @@ class Retention:
                 at=self.clock(),
                 actor=BY_ORC,
                 action=action,
-                context_id=owner.context_id or "",
+                context_id=owner.context_id,
                 principal=None if owner.context_id else f"user:{owner.user_id}",
                 conversation_id=None if owner.context_id else owner.conversation_id,
                 document_id=document_id,
@@ -121,7 +124,7 @@ async def open_session_stores(settings: StorageSettings, documents: Documents) -
         TurnLog(await items("conversations"), retention_seconds=turns),
         MemoryStore(await items("memory"), retention_seconds=turns),
         TraceStore(await items("traces", ttl=traces), retention_seconds=traces),
-        ProposalStore(await items("contexts")),
+        await items("contexts"),
     )
 
 

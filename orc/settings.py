@@ -280,6 +280,13 @@ class Settings(TurnSettings, MemorySettings, CallerSettings, CoreSettings):
         description="stored answers that drew on a context which their reader may not read any more: shown as"
         " they are, or withheld wherever they are shown again",
     )
+    share_days: int = Field(
+        default=90,
+        ge=0,
+        le=365,
+        description="days that a link to a conversation is valid at most, for others of the organization who"
+        " sign in; 0: conversations are not shared, as in `local` mode",
+    )
     messages_per_hour: int | None = Field(
         default=None,
         ge=0,
@@ -321,6 +328,11 @@ class Settings(TurnSettings, MemorySettings, CallerSettings, CoreSettings):
     def names_tools_url(self) -> bool:
         """Whether MCP_SERVER_URL is set; else the address follows from ORC_MCP_HOST and ORC_MCP_PORT."""
         return "mcp_server_url" in self.model_fields_set
+
+    @property
+    def most_share_days(self) -> int:
+        """Days that a link to a conversation is valid at most; 0: there is no one to share with, or none."""
+        return 0 if self.auth_mode is AuthMode.LOCAL else self.share_days
 
     @property
     def most_messages(self) -> int:

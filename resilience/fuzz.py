@@ -49,9 +49,12 @@ PROBLEMS = "errors that are no problem documents"
 STREAMS = "streams that do not end as they should"
 UNANSWERED = "requests without an answer"
 UNREACHED = "operations that no request got through to"
-NOT_HERE = ("/proposals/{proposal_id}/{decision}", "/keys", "/keys/{key_id}")
+NOT_HERE = (
+    *("/proposals/{proposal_id}/{decision}", "/keys", "/keys/{key_id}"),
+    *("/links", "/links/{link_id}", "/shared"),
+)
 """Only a model that calls a tool makes proposals; the one of this campaign calls none. Only who signs in on
-the page has keys."""
+the page has keys, and the one user here shares with no one."""
 
 _CHECKS = {
     "not_a_server_error": SERVER_ERRORS,

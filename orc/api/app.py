@@ -37,6 +37,7 @@ from orc.api.routes import (
     openai_responses,
     pages,
     proposals,
+    sharing,
     sign_in,
     turns,
     workspaces,
@@ -69,7 +70,7 @@ DESCRIPTION = "Ask documents, get answers whose citations were checked against t
 
 
 OWN_ROUTERS = (
-    *(each.router for each in (turns, chat, documents, conversations, proposals, contexts)),
+    *(each.router for each in (turns, chat, documents, conversations, sharing, proposals, contexts)),
     *(each.router for each in (context_documents, workspaces, me, keys, admin, health)),
     pages.of_conversations,
     pages.of_contexts,
@@ -174,6 +175,7 @@ TAGS = {
     "openai": "Ask with a client of OpenAI's interface.",
     "documents": "Upload, list, follow and delete the documents of a conversation.",
     "conversations": "List, read and delete conversations.",
+    "sharing": "Links by which others of the organization read a conversation.",
     "contexts": "Places for shared documents, and who may use them.",
     "workspaces": "Chat in a workspace, and the sessions that were opened in it.",
     "keys": "Keys of a user for programs.",

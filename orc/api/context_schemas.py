@@ -127,17 +127,17 @@ class MembersResponse(BaseModel):
 
 
 class AuditView(View):
-    """One change of a context or its members, or a session that expired: its `context_id` is empty."""
+    """One change of a context or its members, or of a link to a conversation, or the end of a session."""
 
     at: datetime
     actor: str
     action: Action
-    context_id: str
+    context_id: str | None = Field(description="null: it is about a conversation")
+    conversation_id: str | None = Field(default=None, description="that a link leads to, or that expired")
     principal: str | None
     role_before: Role | None
     role_after: Role | None
     document_id: str | None = Field(default=None, description="that was added, taken back or removed")
-    conversation_id: str | None = Field(default=None, description="of a session that expired")
     trace_id: str
 
 

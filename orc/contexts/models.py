@@ -112,6 +112,8 @@ class Action(StrEnum):
     WITHDRAWN = "role_withdrawn"
     ADDED = "document_added"
     TAKEN_BACK = "document_taken_back"
+    SHARED = "link_made"
+    UNSHARED = "link_withdrawn"
     SESSION_EXPIRED = "session_expired"
     DOCUMENT_EXPIRED = "document_expired"
 
@@ -121,19 +123,19 @@ BY_ORC = "orc"
 
 
 class AuditEntry(Record):
-    """One change: who did what, with ids only. Of a session, `context_id` is empty."""
+    """One change: who did what, with ids only."""
 
     organization_id: str
     entry_id: str = Field(default_factory=lambda: uuid.uuid4().hex)
     at: datetime
     actor: str = Field(description="the user's id, or `orc`")
     action: Action
-    context_id: str
+    context_id: str | None = Field(default=None, description="null: it is about a conversation")
+    conversation_id: str | None = Field(default=None, description="that a link leads to, or that expired")
     principal: str | None = None
     role_before: Role | None = None
     role_after: Role | None = None
     document_id: str | None = Field(default=None, description="that was added, taken back or removed")
-    conversation_id: str | None = Field(default=None, description="of a session that expired")
     trace_id: str = ""
 
 

@@ -48,11 +48,13 @@ HARMLESS |= {"x-session-id", "x-openwebui-chat-id", "x-orc-task"}
 # Filters of the admin's traces apply within the admin's organization: see test_admin.py.
 HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent", "model"}
 HARMLESS |= {"trace_id", "attempt", "context_id"}
+# A link is looked up in the reader's organization: see test_sharing.py.
+HARMLESS |= {"x-share-link", "language", "zone"}
 HARMLESS |= {"q", "inherited", "if-match", "name", "replace"}
 # What is below a context is listed to those who see it: see test_contexts.py.
 HARMLESS |= {"parent_id"}
 HARMLESS_IN_BODY |= {"suggest", "rating", "reason", "comment"}
-HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label", "title"}
+HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label", "title", "days"}
 # Which page of a document that the caller may read, and how.
 HARMLESS |= {"number", "numbers", "width", "v", "boxes", "download", "if-none-match"}
 SECRET = "The canary sings at noon."
@@ -98,6 +100,7 @@ class Ids:
             "kind": "user",
             "principal": "ann",
             "model": "none",  # the same for all callers
+            "link_id": "none",  # of the conversation's owner: see test_sharing.py
             "key_id": "none",  # of users who sign in on the page: see test_keys.py
             "number": "1",
         }

@@ -226,7 +226,7 @@ async def _head(app: App, owner: Owner) -> Head:
 
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
 async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
-    """Delete a conversation with its turns, its documents, its memory and its traces."""
+    """Delete a conversation with its turns, its documents, its memory, its traces and its links."""
     deleted = await app.stored.delete(owner)
     # What this process remembers of it.
     await app.memory.forget(owner)

@@ -140,6 +140,7 @@ class Me(BaseModel):
             }
         ],
         direct_upload_origin="https://orcdata.blob.core.windows.net",
+        share_days=90,
         offline_model=False,
         version="0.1.0",
         languages=["de", "en"],
@@ -167,6 +168,9 @@ class Me(BaseModel):
     tools: list[ToolView]
     direct_upload_origin: str | None = Field(
         description="where the addresses of direct uploads are; null: files are uploaded through the API only"
+    )
+    share_days: int = Field(
+        description="days that a link to a conversation is valid at most; 0: conversations are not shared"
     )
     offline_model: bool = Field(description="no model is configured: passages are shown instead of answers")
     version: str
@@ -197,6 +201,7 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         page_images_allowed=bool(settings.most_page_images) and any(each.images for each in _models(app)),
         tools=[ToolView.of(tool) for tool in await app.tools.listed()],
         direct_upload_origin=_origin(settings.azure_storage_account_url),
+        share_days=settings.most_share_days,
         offline_model=not settings.has_model,
         version=__version__,
         languages=_languages(),

@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `python -m scripts.describe_web_types`.
 
 export interface Schemas {
-  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn" | "document_added" | "document_taken_back" | "session_expired" | "document_expired";
+  Action: "context_created" | "context_changed" | "context_deleted" | "context_removed" | "role_granted" | "self_grant" | "role_withdrawn" | "document_added" | "document_taken_back" | "link_made" | "link_withdrawn" | "session_expired" | "document_expired";
   AskRequest: {
     blob_names: Array<string | Schemas["BlobName"]> | null;
     contexts: Array<Schemas["ContextRef"]>;
@@ -21,12 +21,12 @@ export interface Schemas {
     at: string;
     actor: string;
     action: Schemas["Action"];
-    context_id: string;
+    context_id: string | null;
+    conversation_id: string | null;
     principal: string | null;
     role_before: Schemas["Role"] | null;
     role_after: Schemas["Role"] | null;
     document_id: string | null;
-    conversation_id: string | null;
     trace_id: string;
   };
   AuthMode: "local" | "easyauth" | "jwt" | "oidc";
@@ -393,6 +393,18 @@ export interface Schemas {
     documents_per_request: number;
     question_characters: number;
   };
+  LinkRequest: {
+    days: number;
+  };
+  LinkView: {
+    link_id: string;
+    created_at: string;
+    ends_at: string;
+    turn_count: number;
+  };
+  LinksResponse: {
+    links: Array<Schemas["LinkView"]>;
+  };
   LookupStep: {
     tool: string;
     status: "ok" | "failed" | "skipped";
@@ -421,6 +433,7 @@ export interface Schemas {
     page_images_allowed: boolean;
     tools: Array<Schemas["ToolView"]>;
     direct_upload_origin: string | null;
+    share_days: number;
     offline_model: boolean;
     version: string;
     languages: Array<string>;
@@ -462,6 +475,13 @@ export interface Schemas {
     ends_at: string;
     last_used: string | null;
     key: string;
+  };
+  NewLink: {
+    link_id: string;
+    created_at: string;
+    ends_at: string;
+    turn_count: number;
+    secret: string;
   };
   NotSearched: {
     documents: Array<Schemas["UnsearchedDocument"]>;
@@ -620,6 +640,26 @@ export interface Schemas {
     context_id: string | null;
     name: string | null;
     gone: boolean;
+  };
+  SharedConversation: {
+    title: string | null;
+    owner_name: string | null;
+    created_at: string;
+    ends_at: string;
+    turns: Array<Schemas["SharedTurn"]>;
+    next_seq: number | null;
+  };
+  SharedTurn: {
+    seq: number;
+    place: number;
+    status: Schemas["TurnStatus"];
+    question: string;
+    blob_names: Array<string>;
+    answer: string;
+    answer_kind: "answer" | "closest_passages" | "not_found" | null;
+    citations: Array<Schemas["Citation"]>;
+    metadata: Record<string, Schemas["JsonValue"]>;
+    created_at: string;
   };
   SignIn: {
     mode: Schemas["AuthMode"];
@@ -867,6 +907,9 @@ export interface Schemas {
   WindowView: {
     limit: number;
     seconds: number;
+  };
+  Withdrawn: {
+    withdrawn: number;
   };
   WordBox: {
     rectangles: Array<Schemas["Rectangle"]>;

@@ -84,6 +84,10 @@ TABLE: dict[str, Entry] = {
     f"DELETE {CONVERSATION}/memory/{{note_id}}": Entry(
         Of.OWNER, 404, CONVERSATION + "/memory/5d41402abc4b2a76"
     ),
+    f"POST {CONVERSATION}/links": Entry(Of.OWNER, 201, options={"json": {"days": 7}}),
+    f"GET {CONVERSATION}/links": Entry(Of.OWNER, 200),
+    f"DELETE {CONVERSATION}/links/{{link_id}}": Entry(Of.OWNER, 404, CONVERSATION + "/links/none"),
+    "GET /api/shared": Entry(Of.CALLERS, 404, options={"headers": {"x-share-link": "none"}}),
     f"GET {CONVERSATION}/proposals": Entry(Of.OWNER, 200),
     f"POST {CONVERSATION}/proposals/{{proposal_id}}/{{decision}}": Entry(
         Of.CALLERS, 404, CONVERSATION + "/proposals/5d41402abc4b2a76/confirm"
@@ -142,6 +146,7 @@ TABLE: dict[str, Entry] = {
     # Administrators of the installation, without a role.
     "GET /api/admin/contexts": Entry(Of.INSTALLATION, 200),
     "GET /api/admin/audit": Entry(Of.INSTALLATION, 200, "/api/admin/audit?context_id={context_id}"),
+    "DELETE /api/admin/links": Entry(Of.INSTALLATION, 200, "/api/admin/links?user_id=bob"),
     "GET /api/admin/telemetry": Entry(Of.INSTALLATION, 200),
     "GET /api/admin/telemetry/days": Entry(Of.INSTALLATION, 200),
     "GET /api/admin/telemetry/{trace_id}": Entry(Of.INSTALLATION, 404),

@@ -143,7 +143,8 @@ class World:
 
     async def _send(self, caller: Caller, route: str, entry: Entry, ids: dict[str, str]) -> httpx.Response:
         method, path, options = request_of(route, entry, ids)
-        return await self._http.request(method, path, headers=caller.headers, **options)
+        headers = {**caller.headers, **options.pop("headers", {})}
+        return await self._http.request(method, path, headers=headers, **options)
 
     def _named(self, route: str) -> dict[str, str]:
         """The ids of a route: a document is one of the conversation or of the context."""

@@ -20,7 +20,6 @@ from orc.memory.service import MemoryStore
 from orc.retention import SessionStores
 from orc.traces.models import TraceSink
 from orc.turns.event_log import Changes
-from orc_core.documents.proposals import ProposalStore
 from orc_core.errors import NotFound
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
@@ -74,7 +73,7 @@ async def test_an_update_between_forgetting_and_deleting_leaves_no_memory(tmp_pa
             log,
             store,
             TraceSink(),  # type: ignore[arg-type]
-            ProposalStore(items_here(database, "contexts")),
+            items_here(database, "contexts"),
         ),
     )
     await delete_conversation(OWNER, services)  # type: ignore[arg-type]

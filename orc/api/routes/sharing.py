@@ -1,0 +1,205 @@
+"""Links by which others of the organization read a conversation, and what such a reader is shown."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Header, Path, Query
+from pydantic import BaseModel, Field, JsonValue
+
+from orc.api.dependencies import AppDep, CallerDep, OwnerDep, PrincipalDep
+from orc.api.responses import responses
+from orc.api.routes.conversations import Limit, SeqParameter
+from orc.api.schemas import Body, View, example
+from orc.conversations.models import Turn, TurnStatus
+from orc.events import AnswerKind
+from orc_core.errors import Forbidden, NotFound
+from orc_core.grounding.models import Citation
+
+router = APIRouter(tags=["sharing"])
+LINKS = "/conversations/{conversation_id}/links"
+_LINK: dict[str, JsonValue] = {
+    "link_id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "created_at": "2026-01-31T12:00:00Z",
+    "ends_at": "2026-03-02T12:00:00Z",
+    "turn_count": 3,
+}
+_OF_METADATA: Mapping[str, set[str]] = {
+    "route": {"intent"},
+    "critic_summary": {"coverage", "uncited"},
+    "lookups": {"tool", "status"},
+    "retrieval_mode": set(),
+    "files": {"blob_name", "status", "pages"},
+    "not_searched": {"total"},
+}
+"""What a reader needs of the metadata to judge an answer, without names of files that it does not use."""
+
+
+class LinkRequest(Body):
+    """A link to make."""
+
+    model_config = example(days=30)
+    days: int = Field(default=30, ge=1, le=365, description="it is valid for so long")
+
+
+class LinkView(View):
+    """A link without its secret."""
+
+    model_config = example(**_LINK)
+    link_id: str
+    created_at: datetime
+    ends_at: datetime
+    turn_count: int = Field(
+        description="questions that the conversation had when it was made: later ones stay out"
+    )
+
+
+class NewLink(LinkView):
+    """A link that was made, with its secret, which is not stored and not shown again."""
+
+    model_config = example(**_LINK, secret="mF_9B5f-41JqMmF_9B5f-41JqMmF_9B5f-41JqMmF_9")
+    secret: str = Field(
+        repr=False, description="anyone of the organization who has it reads the conversation"
+    )
+
+
+class LinksResponse(BaseModel):
+    """The valid links of a conversation, latest first."""
+
+    model_config = example(links=[_LINK])
+    links: list[LinkView]
+
+
+class SharedTurn(View):
+    """A question with its answer, as those read it who have a link."""
+
+    seq: int
+    place: int = Field(description="the `seq` of its first version: they are read in this order")
+    status: TurnStatus
+    question: str
+    blob_names: list[str]
+    answer: str
+    answer_kind: AnswerKind | None = None
+    citations: list[Citation]
+    metadata: dict[str, JsonValue] = Field(description="what a reader needs of it to judge the answer")
+    created_at: datetime
+
+    @classmethod
+    def shown(cls, turn: Turn) -> Self:
+        """The view of a turn that has an answer."""
+        result: dict[str, Any] = turn.result or {}
+        return cls.of(
+            turn,
+            place=turn.place or turn.seq,
+            blob_names=[name.rpartition("/")[2] for name in turn.blob_names],
+            answer=turn.assistant.content if turn.assistant else "",
+            answer_kind=result.get("answer_kind"),
+            citations=turn.assistant.citations if turn.assistant else [],
+            metadata=_needed(result.get("metadata") or {}),
+        )
+
+
+class SharedConversation(BaseModel):
+    """A conversation as those read it who have a link, with some of its turns."""
+
+    title: str | None
+    owner_name: str | None = Field(description="of the user who has made the link; null: not known")
+    created_at: datetime = Field(description="when the link was made: what came later is not shown")
+    ends_at: datetime
+    turns: list[SharedTurn]
+    next_seq: int | None = Field(default=None, description="pass as `after_seq` for more; null at the end")
+
+
+class Withdrawn(BaseModel):
+    """How many links were withdrawn."""
+
+    withdrawn: int
+
+
+@router.post(LINKS, status_code=201, response_model=NewLink, responses=responses(400, 404, 409, 413, 415))
+async def make_link(body: LinkRequest, owner: OwnerDep, caller: CallerDep, app: AppDep) -> NewLink:
+    """Make a link to the conversation as it is now. Others of the organization who sign in can read it.
+
+    It opens no document: that needs a right of the reader's own. 403 `no_sharing` in `local` mode, which has
+    one user, and if an operator has switched links off.
+    """
+    link, secret = await app.sharing.share(caller, owner, body.days)
+    return NewLink.of(link, turn_count=link.last_seq, secret=secret)
+
+
+@router.get(LINKS, response_model=LinksResponse, responses=responses(404))
+async def list_links(owner: OwnerDep, app: AppDep) -> LinksResponse:
+    """The links of a conversation that are valid."""
+    if await app.log.head(owner) is None:
+        raise NotFound("There is no such conversation.")
+    found = await app.sharing.links(owner.organization_id, owner.user_id, owner.conversation_id)
+    return LinksResponse(links=[LinkView.of(link, turn_count=link.last_seq) for link in found])
+
+
+@router.delete(LINKS + "/{link_id}", status_code=204, responses=responses(404))
+async def withdraw_link(
+    link_id: Annotated[str, Path(max_length=64, description="the link")],
+    owner: OwnerDep,
+    caller: CallerDep,
+    app: AppDep,
+) -> None:
+    """End a link at once."""
+    found = await app.sharing.links(owner.organization_id, owner.user_id, owner.conversation_id)
+    if not (named := [link for link in found if link.link_id == link_id]):
+        raise NotFound("There is no such link.")
+    await app.sharing.withdraw(caller, named)
+
+
+@router.get("/shared", response_model=SharedConversation, responses=responses(404))
+async def read_shared(
+    # Not in the address, which proxies and browsers keep.
+    x_share_link: Annotated[str, Header(min_length=1, max_length=100, description="the secret of a link")],
+    reader: PrincipalDep,
+    app: AppDep,
+    after_seq: SeqParameter = None,
+    limit: Limit = 50,
+) -> SharedConversation:
+    """A conversation that was shared by a link, from its first turn on: the turns that have an answer.
+
+    404 for a link that was withdrawn or has ended, of another organization, or of a deleted conversation.
+    """
+    link, head = await app.sharing.follow(reader, x_share_link)
+    turns, next_seq = await app.sharing.shown(reader, link, head, after_seq=after_seq or 0, limit=limit)
+    return SharedConversation(
+        title=link.title,
+        owner_name=link.owner_name,
+        created_at=link.created_at,
+        ends_at=link.ends_at,
+        turns=[SharedTurn.shown(turn) for turn in turns],
+        next_seq=next_seq,
+    )
+
+
+@router.delete("/admin/links", response_model=Withdrawn, responses=responses())
+async def withdraw_links_of_user(
+    user_id: Annotated[str, Query(min_length=1, max_length=256, description="who has made them")],
+    caller: CallerDep,
+    app: AppDep,
+) -> Withdrawn:
+    """End all links of a user, such as one whose account was closed. For administrators."""
+    if not caller.is_admin:
+        raise Forbidden("This is for administrators of the installation.")
+    found = await app.sharing.links(caller.principal.organization_id, user_id)
+    await app.sharing.withdraw(caller, found)
+    return Withdrawn(withdrawn=len(found))
+
+
+def _needed(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """The parts of the metadata that are shown, with the fields of each that are."""
+    return {
+        name: _only(metadata[name], fields) for name, fields in _OF_METADATA.items() if metadata.get(name)
+    }
+
+
+def _only(part: Any, fields: set[str]) -> JsonValue:
+    if isinstance(part, list):
+        return [_only(each, fields) for each in part]
+    if not isinstance(part, dict):
+        shown: JsonValue = part
+        return shown
+    return {name: value for name, value in part.items() if name in fields}
