@@ -310,18 +310,14 @@ class ConversationView(View):
     conversation_id: str
     title: str | None = Field(examples=["How many days of leave does a new employee get?"])
     title_by: TitleBy | None = None
+    is_pinned: bool = Field(default=False, description="lists begin with it")
     turn_count: int
     last_mcp_tool_used: str | None
     created_at: datetime
     updated_at: datetime
-
-
-class ConversationChange(Body):
-    """The title that the user gives a conversation."""
-
-    title: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), AfterValidator(visible)
-    ] = Field(examples=["Leave of new employees"])
+    passage: str | None = Field(
+        default=None, description="of a search: a part of an answer or a question that has the words"
+    )
 
 
 class ConversationsResponse(BaseModel):

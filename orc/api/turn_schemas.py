@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, Field, JsonValue, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, JsonValue, StrictBool, StringConstraints
 
-from orc.api.schemas import Body, ConversationView, View, example, without_nul
+from orc.api.schemas import Body, ConversationView, View, example, visible, without_nul
 from orc.contexts.models import ContextType, ReadableRef
 from orc.conversations.listing import history_view
 from orc.conversations.models import (
@@ -25,6 +25,9 @@ from orc.events import AnswerKind, TurnMetadata
 from orc_core.grounding.models import Citation
 
 COMMENT_CHARACTERS = 2000
+Title = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=120), AfterValidator(visible)
+]
 NOT_SHOWN = {"timeline"}
 """Of the metadata of a result: the events of the turn have it."""
 
@@ -133,6 +136,13 @@ class ConversationResponse(ConversationView):
             next_seq=turns[-1].seq if turns and more else None,
             history=history_view(list(turns)) if full else None,
         )
+
+
+class ConversationChange(Body):
+    """The title that the user gives a conversation, and whether lists begin with it; null: as it is."""
+
+    title: Title | None = Field(default=None, examples=["Leave of new employees"])
+    is_pinned: StrictBool | None = None
 
 
 class StopView(View):

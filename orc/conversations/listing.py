@@ -13,8 +13,9 @@ from orc_core.errors import InvalidInput
 Each = TypeVar("Each")
 
 _PLACE = TypeAdapter(tuple[str, str])
-_TOP = ("~", "")
+PINNED = "~"
 """Sorts above every timestamp."""
+_TOP = (PINNED * 2, "")
 
 
 def history_view(turns: list[Turn]) -> list[dict[str, JsonValue]]:
@@ -40,8 +41,8 @@ def timestamp(moment: datetime) -> str:
 
 
 def place_of(head: Head) -> tuple[str, str]:
-    """The conversation's position in the listing: when it was used, and its id."""
-    return timestamp(head.updated_at), head.conversation_id
+    """The conversation's position in the listing: pinned or not, when it was used, and its id."""
+    return (PINNED if head.is_pinned else "") + timestamp(head.updated_at), head.conversation_id
 
 
 def sortable(place: tuple[str, str]) -> str:

@@ -270,6 +270,7 @@ class Head(Record):
         default=None, description="what a search finds of the questions; None: of an earlier version"
     )
     title_words: str = Field(default="", description="what a search finds of a title that is not from them")
+    is_pinned: bool = Field(default=False, description="lists of conversations begin with it")
     turn_count: int = Field(default=0, ge=0, description="turns begun, failed ones included: the highest seq")
     replaced: list[int] = Field(default=[], description="the turns with a newer version, by seq, in order")
     retried: list[int] = Field(

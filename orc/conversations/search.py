@@ -1,14 +1,18 @@
-"""The search in a user's conversations: by the stems of titles and questions, never of answers."""
+"""The search in a user's conversations: by stems of titles and questions, by parts of words in answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from orc.conversations.models import Turn
 from orc_core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, detect_language, stems, words
 
 MOST_STEMS = 200
 """Stems that are kept of the questions of a conversation, the latest ones."""
 MOST_WORDS = 10
 """Words of a query that count."""
+PASSAGE_CHARACTERS = 120
+MOST_SAID = 500
+"""Turns with words of a query that are looked at."""
 
 
 class Wanted(NamedTuple):
@@ -20,6 +24,11 @@ class Wanted(NamedTuple):
 
     fragments: tuple[str, ...]
     plain: str
+
+    @property
+    def parts(self) -> set[str]:
+        """What one of has to be in a text as it was written, in lower case."""
+        return {self.plain, *(fragment.strip() for fragment in self.fragments)}
 
 
 def searchable(text: str, before: str | None = None) -> str:
@@ -43,6 +52,33 @@ def wanted(query: str) -> list[Wanted]:
     ]
     started = [Wanted(tuple(f" {stem}" for stem in (last, *_stems_of(last))), last)] if last else []
     return exact + started
+
+
+def passage(turn: Turn, query: Sequence[Wanted]) -> str:
+    """A part of the turn around a word of the query; "" if not all words are in it.
+
+    Markers of sources do not count, but the names of the files that are cited do.
+    """
+    answer, begun, parts = (turn.assistant.content if turn.assistant else ""), 0, list[str]()
+    citations = turn.assistant.citations if turn.assistant else []
+    for mark in sorted((mark for each in citations for mark in each.marks), key=lambda mark: mark.start):
+        parts.append(answer[begun : mark.start].rstrip())
+        begun = max(begun, mark.end)
+    names = ", ".join(dict.fromkeys(citation.blob_name for citation in citations))
+    texts = ["".join([*parts, answer[begun:]]), turn.question, names]
+    if not all(any(_place(text, word) >= 0 for text in texts) for word in query):
+        return ""
+    text, at = next((text, at) for text in texts for word in query if (at := _place(text, word)) >= 0)
+    start, end = max(0, at - PASSAGE_CHARACTERS // 4), at + PASSAGE_CHARACTERS
+    # Words stay whole.
+    start = text.rfind(" ", 0, start) + 1 if start else 0
+    shown = " ".join(text[start : text.rfind(" ", at, end) if end < len(text) else None].split())
+    return f"{'… ' if start else ''}{shown}{' …' if end < len(text) else ''}"
+
+
+def _place(text: str, word: Wanted) -> int:
+    """Where the word is; -1 if it is not there."""
+    return min((at for part in word.parts if (at := text.lower().find(part)) >= 0), default=-1)
 
 
 def _stems_of(word: str) -> list[str]:

@@ -1,11 +1,34 @@
 """Heads and turns as items, and back, and the search for heads."""
 
-from typing import Any
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
-from orc.conversations.listing import place_of, sortable
+from orc.conversations.listing import PINNED, place_of, sortable, timestamp
 from orc.conversations.models import Head, Turn
 from orc.conversations.search import Wanted
-from orc_core.infra.items import All, Condition, Item, Some, Where, id_part
+from orc_core.infra.items import All, Change, Condition, Item, Some, Where, equal, id_part, over
+
+
+class Conversation(NamedTuple):
+    """A head as it was read. `life` tells it from earlier conversations of the same id, since deleted."""
+
+    head: Head
+    life: str
+    stored: Item | None = None
+
+    @classmethod
+    def begun(cls, head: Head) -> "Conversation":
+        """A conversation that begins."""
+        return cls(head, uuid.uuid4().hex)
+
+    def written(self, head: Head) -> Change:
+        """The write of this head over the one that was read."""
+        place, record = sortable(place_of(head)), head.model_dump(mode="json")
+        item = {"id": HEAD, "life": self.life, "place": place, "home": head.home, "item": record}
+        return over(self.stored, item)
+
 
 HEAD = "head"
 SAID_TWICE = {"answer": "content", "citations": "citations"}
@@ -31,12 +54,6 @@ def turn_of(item: Item) -> Turn:
     return Turn.model_validate({**record, "result": record["result"] and {**record["result"], **twice}})
 
 
-def head_item(head: Head, life: str) -> Item:
-    """The item of a head in this life of its conversation."""
-    place, record = sortable(place_of(head)), head.model_dump(mode="json")
-    return {"id": HEAD, "life": life, "place": place, "home": head.home, "item": record}
-
-
 def turn_item(turn: Turn, life: str, *, ttl: int | None = None) -> Item:
     """The item of a turn in this life of its conversation. With `ttl` it expires after so many seconds."""
     record = turn.model_dump(mode="json")
@@ -51,6 +68,33 @@ def turn_item(turn: Turn, life: str, *, ttl: int | None = None) -> Item:
         "said_twice": twice,
         **({} if ttl is None else {"ttl": ttl}),
     }
+
+
+def is_said(words: Sequence[Wanted]) -> list[Condition]:
+    """The turn has the words in its question or its answer, whose markers name files."""
+    names = ("item.question", "item.assistant.content")
+    said = [
+        Some([Where(name, "has lower", part) for part in sorted(word.parts) for name in names])
+        for word in words
+    ]
+    return [Where("seq", ">", 0), *said]
+
+
+def is_listed(
+    after: tuple[str, str], words: Sequence[Wanted], among: Sequence[str], home: str | None
+) -> list[Condition]:
+    """It is behind this place, has all words or is `among` these, and was opened in this context."""
+    listed: list[Condition] = [Where("place", "<", sortable(after))]
+    if words:
+        listed.append(Some([All([*map(has_word, words)]), Where("conversation_id", "in", [*among])]))
+    return listed if home is None else [*listed, equal(home=home)]
+
+
+def is_older(moment: datetime) -> Condition:
+    """The conversation was last used before this moment, pinned or not."""
+    end = timestamp(moment)
+    pinned = All([Where("place", ">", PINNED), Where("place", "<", PINNED + end)])
+    return Some([Where("place", "<", end), pinned])
 
 
 def has_word(word: Wanted) -> Condition:

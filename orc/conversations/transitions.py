@@ -95,10 +95,13 @@ def replaced_turn(replaced: Turn, turn: Turn) -> Turn:
     return replaced.model_copy(update={"replaced_by": turn.turn_id})
 
 
-def retitle_head(head: Head | None, title: str, by: TitleBy) -> Head:
+def pin_head(head: Head, is_pinned: bool) -> Head:
+    """The head that lists begin with, or no longer."""
+    return _next_version(head, head.updated_at, is_pinned=is_pinned)
+
+
+def retitle_head(head: Head, title: str, by: TitleBy) -> Head:
     """The head with the title; it was not used by that. The same head if a model's title comes too late."""
-    if head is None:
-        raise missing_conversation()
     if by is TitleBy.MODEL and head.title_by in (TitleBy.MODEL, TitleBy.USER):
         return head
     return _next_version(head, head.updated_at, title=title, title_by=by, title_words=searchable(title))

@@ -1,13 +1,11 @@
 """The turn log: conversations, one head each, and their turns. See docs/decisions/turn-log.md."""
 
-import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 
 from orc.conversations import transitions
-from orc.conversations.listing import first_page, place_of, read_cursor, sortable, timestamp
+from orc.conversations.listing import first_page, place_of, read_cursor
 from orc.conversations.models import (
     HISTORY_TURNS,
     NO_SEQ,
@@ -25,8 +23,18 @@ from orc.conversations.models import (
     TurnStatus,
     utc_now,
 )
-from orc.conversations.search import Wanted
-from orc.conversations.stored import HEAD, has_word, head_item, head_of, turn_id_of, turn_item, turn_of
+from orc.conversations.search import MOST_SAID, Wanted, passage
+from orc.conversations.stored import (
+    HEAD,
+    Conversation,
+    head_of,
+    is_listed,
+    is_older,
+    is_said,
+    turn_id_of,
+    turn_item,
+    turn_of,
+)
 from orc_core.infra.items import (
     MOST_CHANGES,
     VERSION,
@@ -40,14 +48,6 @@ from orc_core.infra.items import (
     unraced,
 )
 from orc_core.names import Owner
-
-
-class _Conversation(NamedTuple):
-    """A head as it was read. `life` tells it from earlier conversations of the same id, since deleted."""
-
-    head: Head
-    life: str
-    stored: Item | None = None
 
 
 class TurnLog:
@@ -109,7 +109,7 @@ class TurnLog:
             now = self._clock()
             conversation = await self._find(owner)
             if conversation is None:
-                conversation = _new_life(transitions.first_head(owner, now))
+                conversation = Conversation.begun(transitions.first_head(owner, now))
             stored = await self._stored(conversation, new.key)
             before, replaced = turn_of(stored) if stored else None, None
             if new.replaces is not None and stored is None:
@@ -230,18 +230,17 @@ class TurnLog:
         limit: int,
         cursor: str | None = None,
         words: Sequence[Wanted] = (),
+        among: Sequence[str] = (),
         home: str | None = None,
     ) -> tuple[list[Head], str | None]:
         """One page of a user's conversations, latest used first, and the cursor of the next, if any.
 
-        `words`: only those that have all of them; `home`: only those that were opened in this context. A
-        conversation that is used meanwhile moves to the first page. Raises InvalidInput for a wrong cursor.
+        `words`: only those that have all of them, and those `among` these ids; `home`: only those that were
+        opened in this context. One that is used meanwhile moves to the first page. Raises InvalidInput.
         """
         found = await self._items.query(
             (organization_id, user_id),
-            Where("place", "<", sortable(read_cursor(cursor))),
-            *map(has_word, words),
-            *([] if home is None else [equal(home=home)]),
+            *is_listed(read_cursor(cursor), words, among, home),
             order="place",
             descending=True,
             limit=limit + 1,
@@ -250,22 +249,21 @@ class TurnLog:
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         return first_page(heads, limit, place_of)
 
+    async def said(self, organization_id: str, user_id: str, words: Sequence[Wanted]) -> dict[str, str]:
+        """Conversations with a turn that has all words, by id, each with a part of that turn."""
+        found = await self._items.query((organization_id, user_id), *is_said(words), limit=MOST_SAID)
+        return {turn.conversation_id: part for turn in map(turn_of, found) if (part := passage(turn, words))}
+
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         """Give the conversation a title; NotFound if there is no such one. Its place in lists stays.
 
-        A model's title only takes the place of a question's words or a file's name: the head is then as
-        it was.
+        A model's title only takes the place of a question's words or a file's name.
         """
+        return await self._change_head(owner, lambda head: transitions.retitle_head(head, title, by))
 
-        async def work() -> Head:
-            conversation = await self._found(owner)
-            head = transitions.retitle_head(conversation.head, title, by)
-            if head is not conversation.head:
-                item = head_item(head, conversation.life)
-                await self._items.write(owner.key, over(conversation.stored, item))
-            return head
-
-        return await unraced(work)
+    async def pin(self, owner: Owner, is_pinned: bool) -> Head:
+        """Have lists begin with the conversation, or no longer; NotFound if there is no such one."""
+        return await self._change_head(owner, lambda head: transitions.pin_head(head, is_pinned))
 
     async def ensure_conversation(self, owner: Owner, file: str = "") -> Head:
         """The conversation's head, made if absent: an upload may come before any question.
@@ -276,16 +274,15 @@ class TurnLog:
         async def work() -> Head:
             conversation = await self._find(owner)
             if conversation is None:
-                conversation = _new_life(transitions.first_head(owner, self._clock(), file))
-                item = head_item(conversation.head, conversation.life)
-                await self._items.write(owner.key, over(None, item))
+                conversation = Conversation.begun(transitions.first_head(owner, self._clock(), file))
+                await self._items.write(owner.key, conversation.written(conversation.head))
             return conversation.head
 
         return await unraced(work)
 
     async def unused_since(self, moment: datetime) -> list[Owner]:
         """The conversations of all users that were last used before it."""
-        found = await self._items.query([], Where("place", "<", timestamp(moment)))
+        found = await self._items.query([], is_older(moment))
         return [head_of(item).owner for item in found]
 
     async def delete(self, owner: Owner) -> bool:
@@ -302,21 +299,21 @@ class TurnLog:
         """Raise DependencyDown unless the log can be used now."""
         await self._items.ping()
 
-    async def _find(self, owner: Owner) -> _Conversation | None:
+    async def _find(self, owner: Owner) -> Conversation | None:
         item = await self._items.read(owner.key, HEAD)
-        return None if item is None else _Conversation(head_of(item), item["life"], item)
+        return None if item is None else Conversation(head_of(item), item["life"], item)
 
-    async def _found(self, owner: Owner) -> _Conversation:
+    async def _found(self, owner: Owner) -> Conversation:
         if (conversation := await self._find(owner)) is None:
             raise transitions.missing_conversation()
         return conversation
 
-    async def _stored(self, conversation: _Conversation, turn_id: str) -> Item | None:
+    async def _stored(self, conversation: Conversation, turn_id: str) -> Item | None:
         key = conversation.head.owner.key
         return await self._items.read(key, turn_id_of(conversation.life, turn_id))
 
     async def _newest(
-        self, conversation: _Conversation, before: int, limit: int, *conditions: Condition
+        self, conversation: Conversation, before: int, limit: int, *conditions: Condition
     ) -> list[Item]:
         """Turns before that one by seq, the newest first."""
         earlier = (equal(life=conversation.life), Where("seq", "<", before), *conditions)
@@ -339,7 +336,19 @@ class TurnLog:
 
         return await unraced(work)
 
-    async def _last_version(self, conversation: _Conversation, turn_id: str) -> Item:
+    async def _change_head(self, owner: Owner, change: Callable[[Head], Head]) -> Head:
+        """Write what `change` makes of the head; nothing if that is the same."""
+
+        async def work() -> Head:
+            conversation = await self._found(owner)
+            head = change(conversation.head)
+            if head is not conversation.head:
+                await self._items.write(owner.key, conversation.written(head))
+            return head
+
+        return await unraced(work)
+
+    async def _last_version(self, conversation: Conversation, turn_id: str) -> Item:
         """The last version of a turn; NotFound if there is none."""
         stored = await self._stored(conversation, turn_id)
         while stored is not None and (replaced_by := stored["item"].get("replaced_by")) is not None:
@@ -350,7 +359,7 @@ class TurnLog:
 
     async def _put(
         self,
-        conversation: _Conversation,
+        conversation: Conversation,
         head: Head,
         turn: Turn,
         stored: Item | None = None,
@@ -358,7 +367,7 @@ class TurnLog:
     ) -> None:
         """Write head, turn and the version that it replaces together, over what was read."""
         changes = [
-            over(conversation.stored, head_item(head, conversation.life)),
+            conversation.written(head),
             over(stored, self._turn_item(turn, conversation.life)),
         ]
         if replaced is not None:
@@ -389,9 +398,4 @@ class TurnLog:
 
     async def _turns_of_others(self, owner: Owner, life: str) -> list[Item]:
         others = (Where("seq", ">", 0), Where("life", "!=", life))
-        fields = ["id", "life", VERSION]
-        return await self._items.query(owner.key, *others, limit=MOST_CHANGES, fields=fields)
-
-
-def _new_life(head: Head) -> _Conversation:
-    return _Conversation(head, uuid.uuid4().hex)
+        return await self._items.query(owner.key, *others, limit=MOST_CHANGES, fields=["id", "life", VERSION])

@@ -11,6 +11,7 @@ from typing import TypeVar
 import pytest
 from pydantic import JsonValue
 
+from devkit import remembered_turns
 from devkit.clock import Clock
 from devkit.store_pairs import OpenItems, opened_items
 from orc.conversations.models import (
@@ -556,6 +557,46 @@ async def test_conversations_are_found_by_title_and_questions(log: TurnLog) -> N
     assert await found("budget") == await found("100") == {"signs"}
     assert await found("day budget") == await found("lea day") == await found("c-1") == set()
     assert await found("  ") == {"leave", "german", "signs", "empty"}
+
+
+async def test_conversations_are_found_by_an_answer_and_the_files_that_it_cites(log: TurnLog) -> None:
+    said = 'After ten years there is a sabbatical. [Page 5 of Document "handbook.pdf"]'
+    await remembered_turns.ask(log, "What do old hands get?", said, Owner("acme", "ada", "c-1"))
+    await remembered_turns.ask(log, "Thank you", owner=Owner("acme", "ada", "c-2"))
+    await remembered_turns.ask(log, "What do old hands get?", said, Owner("acme", "bob", "c-3"))
+    for query, found in (
+        ("sabbaticals", {"c-1"}),
+        ("years sabb", {"c-1"}),
+        ("handbook", {"c-1"}),
+        ("hands years", {"c-1"}),
+        ("sabbatical ferry", set()),
+    ):
+        words = wanted(query)
+        assert (await log.said("acme", "ada", words)).keys() == found, query
+        heads, _ = await log.conversations("acme", "ada", limit=5, words=words, among=list(found))
+        assert {head.conversation_id for head in heads} == found
+    [passage] = (await log.said("acme", "ada", wanted("sabbatical"))).values()
+    assert passage.startswith("After ten years there is a sabbatical.")
+
+
+async def test_pinned_conversations_are_listed_first(log: TurnLog, clock: Clock) -> None:
+    def of(number: int) -> Owner:
+        return Owner("acme", "ada", f"c-{number}")
+
+    for number in range(5):
+        clock.advance(1)
+        await log.ensure_conversation(of(number))
+    for number in (0, 2):
+        assert (await log.pin(of(number), True)).is_pinned
+    shown, cursor = await log.conversations("acme", "ada", limit=3)
+    rest, end = await log.conversations("acme", "ada", limit=3, cursor=cursor)
+    assert [head.conversation_id for head in (*shown, *rest)] == ["c-2", "c-0", "c-4", "c-3", "c-1"]
+    assert end is None
+    await log.pin(of(2), False)
+    shown, _ = await log.conversations("acme", "ada", limit=3)
+    assert [head.conversation_id for head in shown] == ["c-0", "c-4", "c-3"]
+    with pytest.raises(NotFound):
+        await log.pin(of(9), True)
 
 
 async def test_found_conversations_come_in_pages(log: TurnLog, clock: Clock) -> None:

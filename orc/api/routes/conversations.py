@@ -12,11 +12,10 @@ from orc.api.conversation_events import ConversationReader, Seen, follow_convers
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.responses import EVENTS, content_disposition, responses, stream
 from orc.api.schemas import (
-    ConversationChange,
     ConversationsResponse,
     ConversationView,
 )
-from orc.api.turn_schemas import ConversationResponse
+from orc.api.turn_schemas import ConversationChange, ConversationResponse
 from orc.bootstrap import App
 from orc.contexts.models import ReadableRef
 from orc.conversations.models import NO_SEQ, Head, Turn
@@ -69,7 +68,10 @@ async def _wanted_file(
 WantedFile = Annotated[Wanted, Depends(_wanted_file)]
 _FOLLOWED = {"description": "The events, as they come.", "content": EVENTS}
 MAX_QUERY_CHARACTERS = 200
-_SEARCHED = "words of titles and questions; all have to fit, the beginning of the last one is enough"
+_SEARCHED = (
+    "words of titles and questions, or of one question with its answer and the names of its sources; all have"
+    " to fit, the beginning of the last one is enough"
+)
 NoteId = Annotated[str, Path(max_length=64, description="of the memory")]
 Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
 
@@ -101,17 +103,14 @@ async def list_conversations(
     cursor: str | None = None,
 ) -> ConversationsResponse:
     """The caller's conversations, latest used first."""
+    who, words = (caller.organization_id, caller.user_id), wanted(q)
+    # A search must not say what is in an answer that is withheld.
+    said = await app.log.said(*who, words) if words and not app.revoked.is_on else {}
     heads, next_cursor = await app.log.conversations(
-        caller.organization_id,
-        caller.user_id,
-        limit=limit,
-        cursor=cursor,
-        words=wanted(q),
-        home=context_id,
+        *who, limit=limit, cursor=cursor, words=words, among=list(said), home=context_id
     )
-    return ConversationsResponse(
-        conversations=[ConversationView.of(head) for head in heads], next_cursor=next_cursor
-    )
+    found = [ConversationView.of(head, passage=said.get(head.conversation_id)) for head in heads]
+    return ConversationsResponse(conversations=found, next_cursor=next_cursor)
 
 
 FullParameter = Annotated[bool, Query(description="with the whole result of each turn, and the history")]
@@ -199,8 +198,12 @@ async def export_conversation(
 
 @router.patch("/{conversation_id}", response_model=ConversationView, responses=responses(400, 404, 413, 415))
 async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: AppDep) -> ConversationView:
-    """Give a conversation a title of the user's own. Its place in the list stays the same."""
-    head = await app.log.retitle(owner, body.title)
+    """Give a conversation a title of the user's own, or pin it to the beginning of lists."""
+    head = await _head(app, owner)
+    if body.title is not None:
+        head = await app.log.retitle(owner, body.title)
+    if body.is_pinned is not None:
+        head = await app.log.pin(owner, body.is_pinned)
     app.turn_service.changes.happened(owner)
     return ConversationView.of(head)
 

@@ -166,16 +166,19 @@ export interface Schemas {
     next_cursor: string | null;
   };
   ConversationChange: {
-    title: string;
+    title: string | null;
+    is_pinned: boolean | null;
   };
   ConversationResponse: {
     conversation_id: string;
     title: string | null;
     title_by: Schemas["TitleBy"] | null;
+    is_pinned: boolean;
     turn_count: number;
     last_mcp_tool_used: string | null;
     created_at: string;
     updated_at: string;
+    passage: string | null;
     home: Schemas["SessionContextView"] | null;
     contexts: Array<Schemas["SessionContextView"]>;
     turns: Array<Schemas["TurnView"]>;
@@ -187,10 +190,12 @@ export interface Schemas {
     conversation_id: string;
     title: string | null;
     title_by: Schemas["TitleBy"] | null;
+    is_pinned: boolean;
     turn_count: number;
     last_mcp_tool_used: string | null;
     created_at: string;
     updated_at: string;
+    passage: string | null;
   };
   ConversationsResponse: {
     conversations: Array<Schemas["ConversationView"]>;

@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+from devkit.remembered_turns import answered, citation
 from devkit.store_pairs import items_here
-from orc.conversations.search import MOST_STEMS, searchable, wanted
+from orc.conversations.models import Turn
+from orc.conversations.search import MOST_STEMS, passage, searchable, wanted
 from orc.conversations.turn_log import TurnLog
+from orc_core.grounding.models import Mark
 from orc_core.infra.sqlite import Database
 from orc_core.names import Owner
 from orc_core.storage.sqlite.tables import TABLES
@@ -26,6 +29,32 @@ def test_a_query_has_few_fragments() -> None:
     assert wanted("") == wanted("?!") == []
     assert max(len(word.fragments) for word in wanted("national universities of organisations")) <= 20
     assert len(wanted("word " * 500)) == 10
+
+
+MARKER = '[Page 5 of Document "handbook.pdf"]'
+
+
+def cited(text: str) -> Turn:
+    """A turn whose answer has a marker behind each sentence."""
+    turn = answered(1, "What is there?", text)
+    assert turn.assistant
+    starts = [at for at in range(len(text)) if text.startswith(MARKER, at)]
+    marks = [Mark(start=at, end=at + len(MARKER)) for at in starts]
+    citations = [citation().model_copy(update={"marks": marks})]
+    return turn.model_copy(update={"assistant": turn.assistant.model_copy(update={"citations": citations})})
+
+
+def test_a_passage_has_the_words_around_the_first_one_found_and_no_markers() -> None:
+    turn = cited(f"{'Long before. ' * 30}There are sabbaticals. {MARKER} And more. {MARKER} {'After. ' * 40}")
+    found = passage(turn, wanted("sabbatical"))
+    assert found.startswith("… ") and found.endswith(" …")
+    assert "There are sabbaticals. And more." in found
+    assert len(found) < 250
+    assert passage(turn, wanted("handbook")) == "handbook.pdf"
+    assert passage(turn, wanted("what")) == "What is there?"
+    # Words that only markers have, and a word that is missing.
+    for query in ("document", "sabbatical ferry"):
+        assert passage(turn, wanted(query)) == ""
 
 
 async def test_a_conversation_of_an_earlier_version_is_found_by_its_title(tmp_path: Path) -> None:
