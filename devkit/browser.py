@@ -49,6 +49,7 @@ _KEYS = {
     "PageUp": ("PageUp", 33),
     " ": ("Space", 32),
     "k": ("KeyK", 75),
+    "l": ("KeyL", 76),
     "/": ("Slash", 191),
     "o": ("KeyO", 79),
     "z": ("KeyZ", 90),

@@ -56,6 +56,7 @@ SHARING = {
         "tests/web/test_proposals",
         "tests/web/test_reading",
         "tests/web/test_sessions",
+        "tests/web/test_sharing",
         "tests/web/test_shelf",
         "tests/web/test_sign_in",
         "tests/web/test_undo",

@@ -2,10 +2,10 @@
 import { ask, rate, retry } from "./chat.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
-import { accountOf, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
+import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
 import { Proposals } from "./proposals.js";
-import { answering, draft, earlierVersions, edit, isRunning, newest, objectionsOf, openSource, setDraft } from "./session.js";
-import { copy, me, moreOf, online, wordsOf, wordsOfCode } from "./store.js";
+import { answering, draft, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, setDraft, shownTurn } from "./session.js";
+import { copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
@@ -161,7 +161,7 @@ function Trouble({ turn }) {
   const { state, problem, turnId } = turn.value;
   if (state === "stopped") {
     const isPartly = turn.value.citations.some((each) => each && each.check !== "picture");
-    return h(Note, { kind: "stopped" }, t(isPartly ? "turn.stopped.partly" : "turn.stopped.note"));
+    return h(Note, { kind: "stopped" }, isShared.value ? t("turn.stopped") : t(isPartly ? "turn.stopped.partly" : "turn.stopped.note"));
   }
   if (!["failed", "interrupted"].includes(state)) return null;
   const text = state === "interrupted" ? t("turn.interrupted") : problem ? wordsOf(problem) : t("problem.unknown");
@@ -191,16 +191,19 @@ function plainOf(turn) {
 /** @param {{turn: Signal<TurnView>}} properties */
 function Actions({ turn }) {
   const now = turn.value;
-  const idle = !answering.value;
-  const again = () => ask(now.question, { replaces: now });
+  const idle = !answering.value && !isShared.value;
+  const again = (/** @type {string} */ model = "") => ask(now.question, { replaces: now, model });
   const change = () => { edit(now); document.getElementById("question")?.focus(); };
   const rated = now.feedback?.rating;
+  const models = me.value?.models ?? [];
+  const used = now.model ?? models.find((each) => each.default)?.id;
   return h("div", { class: "actions", role: "group", "aria-label": t("turn.actions") },
     now.text && h(IconButton, { name: "copy", label: t("turn.copy"), onClick: () => copy(plainOf(now), t("turn.copied")) }),
     // What failed has a button of its own to try again.
-    now.turnId && idle && (now.state === "answered" || now.state === "stopped") && h(IconButton, { name: "again", label: t("turn.again"), onClick: again }),
+    now.turnId && idle && (now.state === "answered" || now.state === "stopped") && h(IconButton, { name: "again", label: t("turn.again"), onClick: () => again() }),
+    now.turnId && idle && now.state === "answered" && models.length > 1 && h(Choice, { label: t("turn.again.with"), choices: models, current: used, onChoose: again }),
     idle && h(IconButton, { name: "edit", label: t("turn.edit"), onClick: change }),
-    now.state === "answered" && RATINGS.map(({ rating, name, words }) => h(IconButton, {
+    now.state === "answered" && !isShared.value && RATINGS.map(({ rating, name, words }) => h(IconButton, {
       name, key: rating, label: t(words), pressed: rated === rating,
       onClick: () => rate(turn, rated === rating ? null : { rating, reason: null, comment: null }),
     })));
@@ -316,20 +319,38 @@ function Budget({ parts }) {
       h("span", { class: `part-${index % 5}`, key: name }, t("why.part", { part: named(`why.part.${name}`, name.replaceAll("_", " ")), n: tokens })))));
 }
 
+const HEADING = 80;
+/** @param {string} question */
+const headingOf = (question) => (question.length > HEADING ? `${question.slice(0, HEADING).trimEnd()}…` : question);
+
 /** @param {{turn: Signal<TurnView>, last: boolean, live: boolean}} properties */
 export function Turn({ turn, last, live }) {
   const [back, setBack] = useState(0);
   const earlier = earlierVersions(turn.value);
+  const wanted = place.value.turn;
+  // The address names a version: the turn shows the one whose sources are open.
+  useEffect(() => {
+    const at = earlier.findIndex(({ turnId }) => turnId === wanted);
+    if (at >= 0 || (wanted && wanted === turn.value.turnId)) setBack(at < 0 ? 0 : earlier.length - at);
+  }, [wanted, earlier.length]);
   const now = (back && earlier.at(-back)) || turn.value;
+  const onMove = (/** @type {number} */ by) => {
+    const all = [...earlier, turn.value];
+    setBack(back - by);
+    // What is open next to it goes along.
+    if (all.some(({ turnId }) => turnId && turnId === shownTurn.value?.turnId)) openSource(all[earlier.length - back + by] ?? now, null);
+  };
   const running = isRunning(now.state);
   const notices = now.state === "answered" ? cautions(now) : [];
   const covered = now.metadata?.contexts;
   const missed = covered?.left_out?.length ?? 0;
+  // Headings of a conversation are a list of its questions for those who do not see it.
+  const named = { question: headingOf(now.question) };
   const asked = [...now.contexts.map((each) => each.name || t(`context.${each.type}`)), ...now.files];
   return h("article", { class: `turn is-${now.state}${last ? " is-last" : ""}${newest.value === now.key ? " is-newest" : ""}`, id: `turn-${now.key}`, "aria-busy": running ? "true" : undefined },
-    h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question")), h("p", null, now.question),
+    h("div", { class: "question" }, h("h2", { class: "hidden" }, t("turn.question", named)), h("p", null, now.question),
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
-    h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer")),
+    h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer.named", named)),
       h(Withdrawn, { turn: now }), h(Corrected, { turn: now }),
       notices.map(([kind, words]) => h(Note, { kind, key: kind }, words)),
       missed > 0 && h(Note, { kind: "left" }, t("contexts.left_out", { n: missed })),
@@ -337,9 +358,8 @@ export function Turn({ turn, last, live }) {
       now.text && h(Text, { turn: now, key: now.key }),
       !back && h(Trouble, { turn }),
       !running && h(SourcesLine, { turn: now }), h("ul", { class: "on-paper" }, pagesOf(now.citations).map(({ number: n, citation }) => h("li", { key: n }, `${n}. ${pageOf(citation)}`))),
-      now.state === "answered" && h(Proposals, { turn: now }),
-      now.state === "answered" && h(Why, { turn: now }),
-      earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove: (by) => setBack(back - by) }),
+      now.state === "answered" && !isShared.value && [h(Proposals, { turn: now }), h(Why, { turn: now })],
+      earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove }),
       !running && !back && [h(Actions, { turn }), h(Comment, { turn })],
       live && !running && h(Suggestions, { texts: now.suggestions })));
 }

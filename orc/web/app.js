@@ -175,7 +175,8 @@ function Head({ text }) {
 function Elsewhere() {
   const { view, id } = place.value;
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 }, h(Head, { text: t(view) }), h(Banner, null),
-    h("div", { class: "scroller" }, view === "contexts" ? h(Lazy, { from: () => import("./contexts.js"), name: "Contexts", properties: { id, key: id ?? "" }, key: view })
+    h("div", { class: "scroller" }, view === "shared" ? h(Lazy, { from: () => import("./shared.js"), name: "Shared", properties: { id, key: id ?? "" }, key: view })
+      : view === "contexts" ? h(Lazy, { from: () => import("./contexts.js"), name: "Contexts", properties: { id, key: id ?? "" }, key: view })
       : me.value?.can.administer ? h(Lazy, { from: () => import("./telemetry.js"), name: "Telemetry", properties: { trace: id, key: id ?? "" }, key: view })
         : h("p", { class: "loading" }, t("telemetry.denied"))));
 }
@@ -235,8 +236,12 @@ function onKey(event) {
     event.preventDefault();
     return;
   }
+  const newestMarker = () => {
+    const answers = [...document.querySelectorAll(".turn")].filter((each) => each.querySelector("button.marker"));
+    /** @type {HTMLElement | null | undefined} */ (answers.at(-1)?.querySelector("button.marker"))?.focus();
+  };
   /** @type {Record<string, () => void>} */
-  const shifted = { o: () => { go(null); focus("question"); }, u: () => document.getElementById("picker")?.click() };
+  const shifted = { l: newestMarker, o: () => { go(null); focus("question"); }, u: () => document.getElementById("picker")?.click() };
   const act = ctrl ? (event.shiftKey ? shifted[key] ?? (key === "/" ? chords["/"] : undefined) : chords[key]) : undefined;
   if (act) {
     event.preventDefault();

@@ -103,8 +103,8 @@ export async function jumpToEnd() {
 
 // --- Asking
 
-/** Ask a question. @param {string} question @param {{replaces?: TurnView | null}} [how] */
-export function ask(question, { replaces = null } = {}) {
+/** Ask a question. @param {string} question @param {{replaces?: TurnView | null, model?: string}} [how] `model`: another one than is chosen */
+export function ask(question, { replaces = null, model: other = "" } = {}) {
   const id = conversationId.value;
   if (!id || !question.trim() || answering.value) return;
   const names = replaces ? replaces.files : asked.value;
@@ -113,13 +113,13 @@ export function ask(question, { replaces = null } = {}) {
   const body = {
     conversation_id: id, question: question.trim(), blob_names: names,
     contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, suggest: true,
-    ...(model.value ? { model: model.value } : {}),
+    ...(other || model.value ? { model: other || model.value } : {}),
     ...(pictures.value === null ? {} : { feature_flags: { images: pictures.value } }),
     ...(replaces?.turnId ? { replaces: replaces.turnId } : {}),
   };
   const shown = {
     question: question.trim(), files: names, contexts: chosen, tools, replaces: replaces?.turnId ?? null,
-    place: replaces ? placeOf(replaces) : 0, model: model.value || null,
+    place: replaces ? placeOf(replaces) : 0, model: other || model.value || null,
   };
   const turn = signal(view(shown));
   batch(() => {

@@ -237,10 +237,9 @@ function onKeyDown(event) {
     event.preventDefault();
     if (!event.repeat) submit();
   } else if (event.key === "ArrowUp" && !draft.value && turns.value.length && !answering.value) {
-    const last = turns.value[turns.value.length - 1];
-    if (!last) return;
     event.preventDefault();
-    edit(last.value);
+    // What was asked last may be an edit further up.
+    edit(turns.value.reduce((one, other) => (other.value.seq > one.value.seq ? other : one)).value);
   } else if (event.key === "Escape" && replacing.value) {
     event.stopPropagation();
     endEdit();

@@ -86,7 +86,7 @@ async function showMissed(id) {
     const { turn_id: turnId, seq, replaced_by: next } = fresh;
     if (next) versions.set(turnId, stored(fresh));
     else if (seq > last) await appear(id, turnId, seq);
-    else if (fresh.result) judge(turnId, stored(fresh).citations);
+    else if (fresh.status !== "pending") judge(turnId, stored(fresh).citations);
   }
 }
 

@@ -57,6 +57,20 @@ export function numbered(text, places, numbers) {
   return shown + text.slice(from);
 }
 
+/** An answer as it is read out: without markers and the signs of Markdown. @param {string} text @param {Place[]} places */
+export function spoken(text, places) {
+  const source = withPlaces(text, places).replace(new RegExp(PLACE, "g"), "");
+  return new Lexer({ gfm: true }).lex(source).map(wordsIn).filter(Boolean).join("\n").replace(/ +$/gm, "");
+}
+
+/** @param {Token} token @returns {string} */
+function wordsIn(token) {
+  const { tokens, items, header, rows, text: words, type } = /** @type {Tokens.Generic} */ (token);
+  if (type === "table") return [header, ...rows].map((row) => row.map(wordsIn).join(", ")).join("\n");
+  if (items) return items.map(wordsIn).join("\n");
+  return tokens?.length ? tokens.map(wordsIn).join("") : type === "br" ? "\n" : words ?? "";
+}
+
 /** @param {string} text */
 const clean = (text) => text.replace(/[\uE000\uE001]/g, "");
 

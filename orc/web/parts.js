@@ -1,7 +1,7 @@
 // Small parts: icons, buttons, notices, and the card with a quote.
 import { listed, t } from "./i18n.js";
 import { checkVersion, dismiss, focusOn, goOn, hold, notices } from "./store.js";
-import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
+import { h, signal, useEffect, useId, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { ButtonProperties, Citation, Peeked, Ref, Signal, Source } from "./types/page.js" */
 
@@ -17,6 +17,48 @@ export const IconButton = ({ name, label, onClick, pressed, disabled, id, class:
     type: "button", class: `quiet icon ${extra}`, "aria-label": label, title: label, onClick, disabled, id,
     "aria-pressed": pressed === undefined ? undefined : pressed ? "true" : "false",
   }, h(Icon, { name }));
+
+/** A small menu of things that one is chosen of. @param {{label: string, choices: {id: string, title: string}[], current?: string, onChoose: (id: string) => void}} properties */
+export function Choice({ label, choices, current, onChoose }) {
+  const list = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
+  const id = useId();
+  const place = () => {
+    const [box, from] = [list.current, list.current?.previousElementSibling?.getBoundingClientRect()];
+    if (!box || !from) return;
+    box.style.left = `${Math.min(from.left, innerWidth - box.offsetWidth - 8)}px`;
+    box.style.top = `${Math.min(from.bottom + 4, innerHeight - box.offsetHeight - 8)}px`;
+    box.querySelector("button")?.focus();
+  };
+  return [h("button", { type: "button", class: "quiet icon", "aria-label": label, title: label, popovertarget: id, "aria-haspopup": "true" }, h(Icon, { name: "down_page" })),
+    h("div", { id, class: "menu is-small", popover: "auto", ref: list, role: "group", "aria-label": label, onToggle: (event) => { if (event.newState === "open") place(); } },
+      choices.map((each) => h("button", {
+        type: "button", class: "toggle", key: each.id, "aria-current": each.id === current ? "true" : undefined,
+        onClick: () => { list.current?.hidePopover(); onChoose(each.id); },
+      }, each.title)))];
+}
+
+const STEP = 40;
+
+/** The edge of a panel: drag it, press it, or move it with arrow keys. @param {{label: string, width: number, least: number, most: number, wide: number, isAtEnd: boolean, onWidth: (width: number) => void}} properties */
+export function Divider({ label, width, least, most, wide, isAtEnd, onWidth }) {
+  const moved = /** @type {{current: boolean}} */ (useRef(false));
+  const resize = (/** @type {number} */ wanted) => onWidth(Math.round(Math.max(least, Math.min(wanted, most))));
+  return h("div", {
+    class: `divider${isAtEnd ? " is-at-end" : ""}`, role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": label, title: label,
+    "aria-valuenow": width, "aria-valuemin": least, "aria-valuemax": most, onClick: () => { if (!moved.current) resize(width < wide ? wide : least); },
+    onPointerDown: (event) => { moved.current = false; event.currentTarget.setPointerCapture(event.pointerId); },
+    onPointerMove: (event) => {
+      if (!event.currentTarget.hasPointerCapture(event.pointerId)) return;
+      moved.current = true;
+      resize(isAtEnd ? event.clientX : innerWidth - event.clientX);
+    },
+    onKeyDown: (event) => {
+      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+      event.preventDefault();
+      resize(width + (event.key === "ArrowRight" === isAtEnd ? STEP : -STEP));
+    },
+  });
+}
 
 /** @type {Map<string, any>} */
 const loaded = new Map();

@@ -259,21 +259,28 @@ export function leaveGone(id) {
 
 // --- The sources beside the answer, which the address names
 
+/** Whether a conversation is read by a link: nothing in it can be changed, and no document belongs to the reader. */
+export const isShared = computed(() => place.value.view === "shared");
+/** What such a reader is shown. @type {Signal<Signal<TurnView>[]>} */
+export const sharedTurns = signal([]);
+
 /** The turn whose sources are shown. */
 export const shownTurn = computed(() => {
   const { view: shown, turn } = place.value;
+  if (isShared.value) return sharedTurns.value.find((each) => each.value.turnId === turn)?.value ?? null;
   return shown === "session" && turn ? turns.value.find((each) => each.value.turnId === turn)?.value ?? versions.get(turn) ?? null : null;
 });
+
+const here = () => (isShared.value ? `#/s/${place.value.id}` : `#/c/${conversationId.value}`);
 
 /** Show the page of a citation, or all sources of the turn. @param {TurnView} turn @param {number | null} index */
 export function openSource(turn, index) {
   if (!turn.turnId) return;
-  goTo(`#/c/${conversationId.value}/t/${turn.turnId}/s${index === null ? "" : `/${index + 1}`}`, { replace: shownTurn.value !== null });
+  goTo(`${here()}/t/${turn.turnId}/s${index === null ? "" : `/${index + 1}`}`, { replace: shownTurn.value !== null });
 }
 
 /** Go back, if that is where the sources were opened from. */
 export function closeSources() {
-  const id = conversationId.value;
-  if (history.state?.from === `#/c/${id}`) history.back();
-  else go(id, { replace: true });
+  if (history.state?.from === here()) history.back();
+  else goTo(here(), { replace: true });
 }

@@ -1,8 +1,8 @@
 // The sessions of the user, and their list.
 import { ApiError, download, get, request, send } from "./api.js";
-import { day, t } from "./i18n.js";
-import { Icon, IconButton } from "./parts.js";
-import { dialog, doLater, focusOn, forgetUser, go, keep, kept, me, place, prefer, report, sessionsOpen } from "./store.js";
+import { day, language, t } from "./i18n.js";
+import { Divider, Icon, IconButton } from "./parts.js";
+import { dialog, doLater, focusOn, forgetUser, go, keep, kept, me, place, prefer, preferences, report, sessionsOpen } from "./store.js";
 import { batch, computed, h, signal, useEffect, useRef } from "./vendor/ui.js";
 
 /** @import { ConversationHead, Heads, Ref, Signal } from "./types/page.js" */
@@ -72,18 +72,30 @@ export async function rename(id, title) {
   }
 }
 
-/** Delete a session, unless the user takes that back. @param {string} id @param {string} title */
-export function remove(id, title) {
-  const wasOpen = place.value.id === id;
-  leaving.value = new Set([...leaving.value, id]);
-  doLater(t("sessions.deleted", { title }), {
-    key: `deleted.${id}`, focus: `#session-${id} a`, act: (keepalive) => removeNow(id, keepalive),
+/** @param {ConversationHead} session */
+async function pin({ conversation_id: id, is_pinned: is }) {
+  try {
+    await send("PATCH", `/conversations/${id}`, { is_pinned: !is });
+    await loadSessions();
+    requestAnimationFrame(() => focusOn(`#session-${id} a`));
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Delete sessions, unless the user takes that back. @param {string[]} ids @param {string} text */
+export function remove(ids, text) {
+  const open = ids.find((id) => id === place.value.id);
+  leaving.value = new Set([...leaving.value, ...ids]);
+  doLater(text, {
+    key: `deleted.${ids.join()}`, focus: `#session-${ids[0]} a`,
+    act: async (keepalive) => { await Promise.all(ids.map((id) => removeNow(id, keepalive))); },
     undo: () => {
-      stay(id);
-      if (wasOpen && place.value.view === "session" && !place.value.id) go(id);
+      for (const id of ids) stay(id);
+      if (open && place.value.view === "session" && !place.value.id) go(open);
     },
   });
-  if (wasOpen) go(null);
+  if (open) go(null);
 }
 
 /** @param {string} id */
@@ -120,6 +132,27 @@ export function finishDeletions() {
 
 const renaming = signal("");
 const menuOf = signal("");
+/** The sessions that are chosen, to be deleted together; null: none is to be. @type {Signal<Set<string> | null>} */
+const chosen = signal(null);
+
+/** @param {string} id */
+function choose(id) {
+  const now = new Set(chosen.value);
+  if (!now.delete(id)) now.add(id);
+  chosen.value = now;
+}
+
+/** What can be done with the chosen sessions. @param {{ids: Set<string>}} properties */
+function Chosen({ ids }) {
+  const end = () => {
+    chosen.value = null;
+    requestAnimationFrame(() => focusOn("#search"));
+  };
+  return h("div", { class: "row chosen", role: "group", "aria-label": t("sessions.choose") },
+    h("span", { role: "status" }, t("sessions.chosen", { n: ids.size })),
+    h("button", { type: "button", class: "is-bad", disabled: !ids.size, onClick: () => { end(); remove([...ids], t("sessions.deleted.several", { n: ids.size })); } }, t("sessions.delete")),
+    h("button", { type: "button", class: "quiet", onClick: end }, t("cancel")));
+}
 
 /** @param {ConversationHead} session */
 const titleOf = (session) => session.title || t("sessions.untitled");
@@ -129,7 +162,7 @@ function byDay(all) {
   /** @type {[string, ConversationHead[]][]} */
   const days = [];
   for (const session of all) {
-    const name = day(new Date(session.updated_at));
+    const name = session.is_pinned ? t("sessions.pinned") : day(new Date(session.updated_at));
     const last = days.at(-1);
     if (last?.[0] === name) last[1].push(session);
     else days.push([name, [session]]);
@@ -172,24 +205,28 @@ function Menu({ session }) {
     list.current.querySelector("button")?.focus();
   }, []);
   /** @param {() => void} act */
-  const choose = (act) => () => {
+  const after = (act) => () => {
     // This gives the focus back, which would be lost with the menu.
     list.current?.hidePopover();
     menuOf.value = "";
     act();
   };
-  const save = (/** @type {string} */ format) => choose(() => {
-    download(`/conversations/${id}/export?format=${format}`, `${titleOf(session)}.${format === "markdown" ? "md" : format}`).catch(report);
+  const save = (/** @type {string} */ format) => after(() => {
+    const reader = new URLSearchParams({ format, language: language.value, zone: new Intl.DateTimeFormat().resolvedOptions().timeZone });
+    download(`/conversations/${id}/export?${reader}`, `${titleOf(session)}.${format === "markdown" ? "md" : format}`).catch(report);
   });
   return h("div", {
     class: "menu is-small", popover: "auto", ref: list, role: "group", "aria-label": t("sessions.menu", { title: titleOf(session) }),
     onToggle: (event) => { if (event.newState === "closed") menuOf.value = ""; },
   },
-  h("button", { type: "button", class: "toggle", onClick: choose(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
+  h("button", { type: "button", class: "toggle", onClick: after(() => { renaming.value = id; }) }, h(Icon, { name: "edit" }), t("sessions.rename")),
+  h("button", { type: "button", class: "toggle", onClick: after(() => { pin(session); }) }, h(Icon, { name: "up_page" }), t(session.is_pinned ? "sessions.unpin" : "sessions.pin")),
+  me.value?.share_days ? h("button", { type: "button", class: "toggle", onClick: after(() => { dialog.value = `share/${id}`; }) }, h(Icon, { name: "share" }), t("share")) : null,
   h("button", { type: "button", class: "toggle", onClick: save("markdown") }, h(Icon, { name: "download" }), t("sessions.export.markdown")),
   h("button", { type: "button", class: "toggle", onClick: save("pdf") }, h(Icon, { name: "download" }), t("sessions.export.pdf")),
   h("button", { type: "button", class: "toggle", onClick: save("docx") }, h(Icon, { name: "download" }), t("sessions.export.docx")),
-  h("button", { type: "button", class: "toggle is-bad", onClick: choose(() => { remove(id, titleOf(session)); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
+  h("button", { type: "button", class: "toggle", onClick: after(() => { choose(id); requestAnimationFrame(() => focusOn(`#session-${id} input`)); }) }, h(Icon, { name: "check" }), t("sessions.choose")),
+  h("button", { type: "button", class: "toggle is-bad", onClick: after(() => { remove([id], t("sessions.deleted", { title: titleOf(session) })); }) }, h(Icon, { name: "bin" }), t("sessions.delete")));
 }
 
 /** @param {{session: ConversationHead}} properties */
@@ -197,9 +234,10 @@ function Row({ session }) {
   const id = session.conversation_id;
   const current = place.value.view === "session" && place.value.id === id;
   return h("li", { class: `session${current ? " is-current" : ""}`, id: `session-${id}` },
+    chosen.value && h("input", { type: "checkbox", "aria-label": t("sessions.choose.one", { title: titleOf(session) }), checked: chosen.value.has(id), onChange: () => choose(id) }),
     renaming.value === id ? h(TitleField, { session })
       : h("a", { href: `#/c/${id}`, "aria-current": current ? "page" : undefined, title: titleOf(session), onClick: () => { sessionsOpen.value = false; } },
-        h("bdi", null, titleOf(session)),
+        h("bdi", null, titleOf(session)), session.passage && !titleOf(session).includes(session.passage) && h("small", null, session.passage),
         busy.value.has(id) && h("span", { class: "busy", role: "img", "aria-label": t("sessions.busy") })),
     h(IconButton, { name: "more", label: t("sessions.menu", { title: titleOf(session) }), onClick: () => { menuOf.value = id; } }),
     menuOf.value === id && h(Menu, { session }));
@@ -217,6 +255,8 @@ function onKeyDown(event) {
 }
 
 let searching = 0;
+/** Widths of the list, in pixels. */
+const [NARROWEST, USUAL, WIDER, WIDEST] = [220, 264, 400, 560];
 
 export function Sessions() {
   const list = shownSessions.value;
@@ -233,11 +273,15 @@ export function Sessions() {
         searching = window.setTimeout(() => loadSessions(), 200);
       },
     }),
+    chosen.value && h(Chosen, { ids: chosen.value }),
     h("div", { class: "session-list", tabIndex: -1 },
       byDay(list).map(([name, some]) => [h("h2", { key: name }, name), h("ul", null, some.map((each) => h(Row, { session: each, key: each.conversation_id })))]),
       sessionsLoaded.value && !list.length && h("p", { class: "soft" }, t(sessionsQuery.value ? "sessions.none_found" : "sessions.none")),
       sessionsCursor.value && h("button", { type: "button", class: "quiet", onClick: () => loadSessions(sessionsCursor.value) }, t("sessions.more"))),
-    h(Foot, null));
+    h(Foot, null),
+    h(Divider, {
+      label: t("sessions.width"), width: preferences.value.listWidth || USUAL, least: NARROWEST, most: WIDEST, wide: WIDER, isAtEnd: true, onWidth: (listWidth) => prefer({ listWidth }),
+    }));
 }
 
 /** @param {"contexts" | "telemetry"} view @param {string} icon */

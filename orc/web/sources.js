@@ -3,8 +3,8 @@ import { ApiError, download, get, request } from "./api.js";
 import { fateOf } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { accountOf, Home, Icon, IconButton, lookOf, MarkerIcon, Middle, pageOf, pagesOf, QuoteText, tailOf, Verdict } from "./parts.js";
-import { closeSources, conversationId, openSource, shownTurn } from "./session.js";
+import { accountOf, Divider, Home, Icon, IconButton, lookOf, MarkerIcon, Middle, pageOf, pagesOf, QuoteText, tailOf, Verdict } from "./parts.js";
+import { closeSources, conversationId, isShared, openSource, shownTurn } from "./session.js";
 import { focusOn, place, prefer, preferences, report } from "./store.js";
 import { Fragment, h, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -13,11 +13,13 @@ import { Fragment, h, useEffect, useLayoutEffect, useRef, useState } from "./ven
 /** @param {TurnView} turn @param {number} index */
 export function prefetchSource(turn, index) {
   const citation = turn.citations[index];
-  if (citation?.rectangles.length) preparePicture(documentPath(citation), citation);
+  const path = citation && documentPath(citation);
+  if (path && citation.rectangles.length) preparePicture(path, citation);
 }
 
-/** @param {Citation} citation */
+/** Where the document is in the API; "" for one of a conversation that is read by a link. @param {Citation} citation */
 function documentPath({ document_id: id, context_type: type, context_id: context }) {
+  if (isShared.value && !context) return "";
   const owner = type && type !== "session" ? `/contexts/${context}` : `/conversations/${conversationId.value}`;
   return `${owner}/documents/${id}`;
 }
@@ -27,8 +29,8 @@ function Card({ turn, source: { citation, indexes, number } }) {
   const [card, setCard] = useState(/** @type {PageCard | null} */ (null));
   const [picture, setPicture] = useState("");
   useEffect(() => {
-    if (citation.url) return;
     const path = documentPath(citation);
+    if (citation.url || !path) return;
     get(`${path}/pages?numbers=${citation.page}`).then((found) => {
       const [first] = /** @type {any} */ (found).pages ?? found;
       setCard(first ?? null);
@@ -86,7 +88,11 @@ function Panel({ turn, index }) {
   // Rows and buttons of what was shown before are gone then.
   useEffect(() => { if (!panel.current?.contains(document.activeElement)) panel.current?.focus(); }, [index < 0]);
   const all = pagesOf(turn.citations);
-  return h("aside", { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1, ref: panel }, h(Divider, null),
+  return h("aside", { class: "sources", "aria-label": t("sources"), id: "sources", tabIndex: -1, ref: panel }, 
+    h(Divider, {
+      label: t("sources.width"), width: preferences.value.panelWidth || Math.round(innerWidth * 0.36), least: NARROWEST, most: innerWidth - NARROWEST, wide: WIDER,
+      isAtEnd: false, onWidth: (panelWidth) => prefer({ panelWidth }),
+    }),
     h("header", { class: "panel-head" },
       citation && h(IconButton, { name: "back", label: t("sources.all"), onClick: () => openSource(turn, null) }),
       h("h2", null, citation ? h(Middle, { text: pageOf(citation), tail: citation.url ? 8 : pageOf(citation).length - citation.blob_name.length + tailOf(citation.blob_name) }) : t("sources")),
@@ -96,30 +102,7 @@ function Panel({ turn, index }) {
       : h("ul", { class: "cards" }, all.map((each) => h(Card, { key: each.key, turn, source: each }))));
 }
 
-const [NARROWEST, WIDER, STEP] = [340, 720, 40];
-
-/** The edge of the panel: drag it, press it, or move it with arrow keys. */
-function Divider() {
-  const moved = /** @type {{current: boolean}} */ (useRef(false));
-  const width = preferences.value.panelWidth || Math.round(innerWidth * 0.36);
-  const resize = (/** @type {number} */ wanted) => prefer({ panelWidth: Math.round(Math.max(NARROWEST, Math.min(wanted, innerWidth - NARROWEST))) });
-  const press = () => { if (!moved.current) resize(width < WIDER ? WIDER : NARROWEST); };
-  return h("div", {
-    class: "divider", role: "separator", tabIndex: 0, "aria-orientation": "vertical", "aria-label": t("sources.width"), title: t("sources.width"),
-    "aria-valuenow": width, "aria-valuemin": NARROWEST, "aria-valuemax": innerWidth - NARROWEST, onClick: press,
-    onPointerDown: (event) => { moved.current = false; event.currentTarget.setPointerCapture(event.pointerId); },
-    onPointerMove: (event) => {
-      if (!event.currentTarget.hasPointerCapture(event.pointerId)) return;
-      moved.current = true;
-      resize(innerWidth - event.clientX);
-    },
-    onKeyDown: (event) => {
-      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-      event.preventDefault();
-      resize(width + (event.key === "ArrowLeft" ? STEP : -STEP));
-    },
-  });
-}
+const [NARROWEST, WIDER] = [340, 720];
 
 // --- One page of a document
 
@@ -181,7 +164,7 @@ function PageView({ turn, index, path, panel }) {
   const [zoom, setZoom] = useState(1);
   const [offset, setOffset] = useState(0);
   const [tab, setTab] = useState(/** @type {"picture" | "text"} */ ("picture"));
-  const [refused, setState] = useState(/** @type {"" | "removed" | "replaced"} */ (""));
+  const [refused, setState] = useState(/** @type {"" | "removed" | "replaced" | "closed"} */ (""));
   const [total, setTotal] = useState(Infinity);
   const [, setFailures] = useState(0);
   const [lost, setLost] = useState("");
@@ -190,11 +173,11 @@ function PageView({ turn, index, path, panel }) {
   useEffect(() => {
     let current = true;
     setTotal(Infinity);
-    if (!citation.url) totalOf(path, citation).then((found) => current && setTotal(found), () => {});
+    if (!citation.url && path) totalOf(path, citation).then((found) => current && setTotal(found), () => {});
     return () => { current = false; };
   }, [path, citation.document_version]);
   // A picture in memory says nothing of what became of the file since.
-  const state = fateOf(citation) || refused;
+  const state = !path && !citation.url ? "closed" : (!isShared.value && fateOf(citation)) || refused;
   const number = citation.page + offset;
   const turnTo = (/** @type {number} */ by) => setOffset(Math.min(Math.max(number + by, 1), Math.max(total, citation.page)) - citation.page);
   const pictureKey = `${path}/${citation.document_version}/${number}`;
@@ -210,7 +193,7 @@ function PageView({ turn, index, path, panel }) {
   const failed = (error) => {
     const code = error instanceof ApiError ? error.problem.status : 0;
     if (code === 404 && offset) setOffset(offset > 0 ? offset - 1 : offset + 1);
-    else if (code === 404) setState("removed");
+    else if (code === 404) setState(isShared.value ? "closed" : "removed");
     else if (code === 409) setState("replaced");
     else if (code === 415) {
       unpictured.add(pictureKey);
@@ -277,10 +260,10 @@ const Toolbar = ({ source, sources, quotes, number, total, onStep, onPage }) => 
     h("span", { class: "count" }, Number.isFinite(total) ? t("page.of", { n: number, total }) : t("page.one", { n: number })),
     h(IconButton, { name: "down_page", label: t("page.after"), disabled: number >= total, onClick: () => onPage(1) })));
 
-/** The quotes of the page that is shown. @param {{turn: TurnView, index: number, indexes: number[], state: "" | "removed" | "replaced"}} properties */
+/** The quotes of the page that is shown. @param {{turn: TurnView, index: number, indexes: number[], state: "" | "removed" | "replaced" | "closed"}} properties */
 function Quotes({ turn, index, indexes, state }) {
   const citation = /** @type {Citation} */ (turn.citations[index]);
-  const said = state && h("p", { class: "verdict is-missing", role: "status" }, t(`page.${state}`));
+  const said = state && h("p", { class: state === "closed" ? "soft" : "verdict is-missing", role: "status" }, t(`page.${state}`));
   if (indexes.length > 1) return h("div", { class: "quote-box is-many" }, h("ul", null, indexes.map((each) => h(Quote, { turn, index: each, current: each === index, key: each }))), said);
   // It has the focus so that a long quote can be scrolled with the keyboard.
   return h("div", { class: `quote-box ${lookOf(citation)}`, tabIndex: 0, role: "group", "aria-label": accountOf(citation) },

@@ -26,17 +26,19 @@ export const dropTarget = signal(null);
 
 const SESSION = /^#\/c\/([0-9a-f-]{36})(?:\/t\/([0-9a-f-]{36})\/s(?:\/(\d{1,4}))?)?$/;
 const ELSEWHERE = /^#\/(contexts|telemetry)(?:\/([\w-]{1,64}))?$/;
+const SHARED = /^#\/s\/([\w-]{43})(?:\/t\/(\d{1,9})\/s(?:\/(\d{1,4}))?)?$/;
 
 export function readAddress() {
   const [, view, id] = ELSEWHERE.exec(location.hash) ?? [];
-  const [, session, turn, source] = SESSION.exec(location.hash) ?? [];
+  const [, shared] = SHARED.exec(location.hash) ?? [];
+  const [, session, turn, source] = (shared ? SHARED : SESSION).exec(location.hash) ?? [];
   if (!view && !session && !["", "#", "#/"].includes(location.hash)) {
     notify({ text: t("sessions.gone"), kind: "info" });
     history.replaceState(null, "", "#/");
   }
   sessionsOpen.value = false;
   place.value = view ? { view: view === "contexts" ? view : "telemetry", id: id ?? null }
-    : { view: "session", id: session ?? null, turn, source: source === undefined ? undefined : Number(source) };
+    : { view: shared ? "shared" : "session", id: session ?? null, turn, source: source === undefined ? undefined : Number(source) };
 }
 
 /** @param {string} address @param {{replace?: boolean}} [how] */
@@ -81,7 +83,7 @@ function forgetAll(storage, prefix) {
 }
 
 /** @type {Preferences} */
-const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, panelWidth: 0 };
+const DEFAULTS = { theme: "", language: "", sendKey: "enter", folded: false, panelWidth: 0, listWidth: 0 };
 /** @type {Signal<Preferences>} */
 export const preferences = signal(DEFAULTS);
 
@@ -105,9 +107,11 @@ export function openSessions() {
 }
 
 effect(() => {
-  const { panelWidth } = preferences.value;
-  if (panelWidth) document.documentElement.style.setProperty("--panel", `${panelWidth}px`);
-  else document.documentElement.style.removeProperty("--panel");
+  const { panelWidth, listWidth } = preferences.value;
+  for (const [name, width] of /** @type {const} */ ([["--panel", panelWidth], ["--wide-list", listWidth]])) {
+    if (width) document.documentElement.style.setProperty(name, `${width}px`);
+    else document.documentElement.style.removeProperty(name);
+  }
 });
 
 effect(() => {
@@ -246,9 +250,9 @@ const LEFT = "orc.left";
 
 /** How callers are identified here: local, easyauth, jwt or oidc. */
 export const authMode = auth;
-/** Where a browser signs in and comes back from; "" if unknown. */
+/** Where a browser signs in and comes back from; "" if unknown. The secret of a link is nothing for the log of a server. */
 export const signInAddress = () =>
-  signIn && `${signIn}?post_login_redirect_uri=${encodeURIComponent(location.pathname + location.hash)}`;
+  signIn && `${signIn}?post_login_redirect_uri=${encodeURIComponent(location.pathname + (SHARED.test(location.hash) ? "" : location.hash))}`;
 
 /** Keep the part of the address that a sign-in may not give back. */
 export const leaveToSignIn = () => permitted(() => sessionStorage.setItem(RETURN, location.hash));

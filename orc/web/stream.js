@@ -2,7 +2,7 @@
 import { ApiError, eventsOf, get, pause, request } from "./api.js";
 import { settleRemovals } from "./files.js";
 import { language, named, t } from "./i18n.js";
-import { numbered, placesIn, toUnits } from "./markdown.js";
+import { numbered, placesIn, spoken, toUnits } from "./markdown.js";
 import { numbersOf, summaryOf } from "./parts.js";
 import { answering, change, conversationId, giveBack, heard, isRestored, isRunning, objectionsOf, path, stored, title, turns } from "./session.js";
 import { busy, loadSessions, retitled, sessions } from "./sessions.js";
@@ -276,7 +276,7 @@ export const toolTitle = (name) => named(`tool.${name}`, name.replaceAll("_", " 
 /** @param {TurnView} turn */
 export function announce(turn) {
   if (turn.state === "answered") {
-    finished.value = turn.text;
+    finished.value = spoken(turn.text, placesIn(turn.text, turn.citations));
     const sources = summaryOf(turn.citations);
     const corrected = turn.metadata?.corrections?.length;
     const ready = sources ? t("turn.ready.sources", { sources }) : t("turn.ready");

@@ -21,7 +21,8 @@ def program() -> Iterator[Program]:
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[InProcess, OpenAIDouble]]:
-    variants = {"limited": LIMITED, "local": Variant({"auth_mode": AuthMode.LOCAL})}
+    others = {"local": Variant({"auth_mode": AuthMode.LOCAL}), "models": Variant({"models": ["gpt-5-mini"]})}
+    variants = {"limited": LIMITED, **others}
     with page_running(tmp_path_factory.mktemp("page"), variants) as (here, double):
         yield here, double
 

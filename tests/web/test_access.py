@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pypdf
 
-from devkit.doubles.openai_double import Reply, Script
+from devkit.doubles.openai_double import Reply, Script, default_reply
 from devkit.page_scenes import HOTEL, another_version
 from devkit.shared_data import HANDBOOK
 from devkit.system import upload
@@ -199,6 +199,41 @@ async def test_citations_and_pages_are_turned_with_the_keyboard(visit: Visit, tm
     await focused(visit)
 
 
+async def test_an_answer_is_read_out_without_markers_and_headings_name_their_questions(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.page
+    (tmp_path / "rules.pdf").write_bytes(pdf(f"{LEAVE} {QUAY}"))
+    await visit.attach(tmp_path / "rules.pdf")
+    visit.model.responder = lambda asked: (
+        Reply(text=f"## Leave\n\n- {LEAVE} [S1]\n- **Really**.\n\n| Group | Days |\n|---|---|\n| all | 28 |")
+        if asked.sources and not asked.schema_asked
+        else default_reply(asked)
+    )
+    await visit.ask("How many days of leave does an employee get?")
+    said = await page.value("document.querySelector('[role=log]').textContent")
+    assert said == f"Leave\n{LEAVE}\nReally.\nGroup, Days\nall, 28"
+    await visit.ask("How many days of leave, again?", answers=2)
+    headings = await visit.texts(".turn h2")
+    assert headings == [
+        "You asked: How many days of leave does an employee get?",
+        "Answer to: How many days of leave does an employee get?",
+        "You asked: How many days of leave, again?",
+        "Answer to: How many days of leave, again?",
+    ]
+    # One key leads from the question to the newest source.
+    await page.value("document.getElementById('question').focus()")
+    await page.press("l", modifiers=10)
+    last = "document.activeElement.closest('.turn:last-child')"
+    await page.until(f"{last}?.querySelector('.marker') === document.activeElement")
+    # The list of keys has an entry that can be seen.
+    named = "[...document.querySelectorAll('{}')].find((each) => each.textContent === '{}').click()"
+    await page.value(named.format(".foot-link", "Preferences"))
+    await page.until("document.querySelector('dialog select')")
+    await page.value(named.format("dialog button", "Keyboard shortcuts"))
+    await page.until("document.querySelector('dialog .keys')?.textContent.includes('newest answer')")
+
+
 async def test_a_session_is_exported_with_the_keyboard(visit: Visit, tmp_path: Path) -> None:
     page = visit.page
     (tmp_path / "rules.pdf").write_bytes(pdf(f"{LEAVE} {QUAY}"))
@@ -206,7 +241,7 @@ async def test_a_session_is_exported_with_the_keyboard(visit: Visit, tmp_path: P
     await visit.ask("How many days of leave does an employee get?")
     turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]
     await page.value(SAVING)
-    for tabs, ending in ((1, ".md"), (2, ".pdf")):
+    for tabs, ending in ((3, ".md"), (4, ".pdf")):
         await page.press("k", modifiers=2)
         await page.until("document.activeElement.id === 'search'")
         await tab_to(
@@ -252,7 +287,7 @@ async def change_the_session(visit: Visit) -> None:
     await tab_to(visit, "Options for Fair hotels")
     await keys(visit, "Enter")
     await page.until("document.activeElement.textContent === 'Rename'")
-    await keys(visit, "Tab", "Tab", "Tab", "Tab", "Enter")
+    await keys(visit, *["Tab"] * 7, "Enter")
     await page.until("document.activeElement.textContent === 'Undo'")
     await keys(visit, "Enter")
     await page.until("document.querySelector('.session a')?.textContent === 'Fair hotels'")

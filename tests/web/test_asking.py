@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -201,6 +202,44 @@ async def test_an_edited_question_keeps_its_place_and_its_earlier_versions(visit
         assert await visit.texts(".turn .question p") == order
 
 
+async def test_the_question_that_was_asked_last_is_edited_with_the_arrow(visit: Visit) -> None:
+    """Also if it is further up, because it is an edit itself."""
+    page = visit.page
+    for number, words in enumerate(("First question", "Second question"), 1):
+        await visit.ask(words, answers=number)
+    await page.value(f"{EDIT}[0].click()")
+    await visit.write(", edited")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn.is-answered .question p')?.innerText.includes('edited')")
+    await page.until(f"{BOX} === ''")
+    await page.value("document.getElementById('question').focus()")
+    await page.press("ArrowUp")
+    await page.until(f"{BOX} === 'First question, edited'")
+    await page.press("Escape")
+
+
+async def test_an_answer_is_asked_for_again_from_another_model(visit: Visit) -> None:
+    page = visit.page
+    await page.open("about:blank")
+    several = replace(visit, variant="models")
+    await several.open()
+    await several.ask("First question")
+    await several.click('.actions [aria-label="Answer again with another model"]')
+    other = "[...document.querySelectorAll('.actions .menu:popover-open button')].at(-1)"
+    await page.until(other)
+    assert await visit.texts(".actions .menu:popover-open button") == ["gpt-5.1", "gpt-5-mini"]
+    await page.value(f"{other}.focus()")
+    await page.press("Enter")
+    await page.until("document.querySelector('.turn.is-answered .versions span')?.textContent === '2 of 2'")
+    [_, again] = several.get(f"/conversations/{await several.conversation()}")["turns"]
+    assert (again["choices"]["model"], again["question"]) == ("gpt-5-mini", "First question")
+    # With one model there is nothing to choose.
+    await page.open("about:blank")
+    await visit.open()
+    await visit.ask("First question")
+    assert await page.value("document.querySelector('.actions .menu')") is None
+
+
 async def test_the_keyboard_stays_at_the_button_of_versions_at_their_end(visit: Visit) -> None:
     page = visit.page
     await visit.ask("First question")
@@ -247,6 +286,13 @@ async def test_a_source_of_an_earlier_version_is_opened_from_its_marker(
     await page.value("new Promise((done) => { setTimeout(done, 300); })")
     assert await page.value(f"location.hash.includes('/t/{first['turn_id']}/s/1')")
     assert await visit.texts(".notice") == []
+    # The turn shows the version whose source is open, and each of the two follows the other.
+    assert await visit.texts(".versions span") == ["1 of 2"]
+    await visit.click('[aria-label="Later version"]')
+    await page.until(f"location.hash.includes('/t/{second['turn_id']}/s')")
+    assert await visit.texts(".versions span") == ["2 of 2"]
+    await page.value(f"location.hash = location.hash.replace('{second['turn_id']}', '{first['turn_id']}')")
+    await page.until("document.querySelector('.versions span').textContent === '1 of 2'")
 
 
 async def test_suggestions_are_those_of_the_answer_that_was_asked_last(visit: Visit, tmp_path: Path) -> None:

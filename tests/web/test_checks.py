@@ -171,6 +171,8 @@ HEARD = """(async (citations) => {
   const headers = { "content-type": "text/event-stream" };
   let isFirst = true;
   window.fetch = async (address, init) => {
+    // The API has other checks than this page shows.
+    if (String(address).endsWith("?limit=10")) return new Response('{"turns": []}');
     if (!/conversations\\/[^/]+\\/events$/.test(String(address)) || !isFirst) return send(address, init);
     isFirst = false;
     return new Response(new ReadableStream({ start: (body) => body.enqueue(text) }), { headers });
@@ -193,6 +195,27 @@ async def test_checks_that_come_later_change_the_marks_where_they_are(visit: Vis
     assert await visit.page.value("document.activeElement.getAttribute('aria-label')") == before[2].replace(
         "in other words", "checked by a second reading"
     )
+
+
+async def test_checks_that_came_while_the_window_was_quiet_change_the_marks_too(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    assert await visit.page.value("document.querySelector('.text .marker:not(.is-supported)') !== null")
+    await visit.page.value("""(async () => {
+      const send = window.fetch;
+      window.fetch = async (address, init) => {
+        const response = await send(address, init);
+        if (!String(address).endsWith("?limit=10")) return response;
+        const found = await response.json();
+        const judged = (each) => ({ ...each, check: "supported" });
+        for (const turn of found.turns) turn.citations = turn.citations.map(judged);
+        return new Response(JSON.stringify(found), { headers: { "content-type": "application/json" } });
+      };
+      const { stopListening, listen } = await import(document.documentElement.dataset.base + "listen.js");
+      stopListening();
+      listen(location.hash.split("/").at(-1), true);
+    })()""")
+    await visit.page.until("!document.querySelector('.text .marker:not(.is-supported)')")
 
 
 async def test_checks_that_come_before_the_end_of_a_turn_show_on_its_marks(visit: Visit) -> None:

@@ -36,10 +36,10 @@ async def test_one_turns_to_the_last_page_and_no_further(visit: Visit) -> None:
     await page.until("document.querySelector('.sheet img')?.alt.includes('page 16')")
     # Wider by a press, then by keys; kept for the next time.
     width = "document.getElementById('sources').offsetWidth"
-    await page.value("document.querySelector('.divider').click()")
+    await page.value("document.querySelector('.sources .divider').click()")
     await page.until("document.documentElement.style.getPropertyValue('--panel') === '720px'")
     assert await page.value(width) == 720
-    await page.value("document.querySelector('.divider').focus()")
+    await page.value("document.querySelector('.sources .divider').focus()")
     await page.press("ArrowRight")
     await page.until("document.documentElement.style.getPropertyValue('--panel') === '680px'")
     await page.reload()

@@ -401,6 +401,77 @@ async def test_sessions_further_down_stay_listed_once_the_page_is_looked_at_agai
     assert await page.value("document.querySelector('.session-list > button')") is None
 
 
+async def test_a_session_is_found_by_its_answer_and_its_file_with_the_place(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.page
+    said = "After ten years the harbour gives a sabbatical of three months."
+    (tmp_path / "pilots.pdf").write_bytes(pdf(said))
+    await visit.attach(tmp_path / "pilots.pdf")
+    visit.model.responder = lambda asked: (
+        Reply(text=f"{said} [S1]") if asked.sources and not asked.schema_asked else default_reply(asked)
+    )
+    await visit.ask("What is given after so many years?")
+    await visit.click("#new")
+    await visit.ask("Hello")
+    await page.until("document.querySelectorAll('.session').length === 2")
+    searches = {"sabbaticals": "sabbatical", "harbour gives": "harbour gives", "pilots": "pilots.pdf"}
+    for words, found in searches.items():
+        await page.value("document.getElementById('search').select()")
+        await page.call("Input.insertText", text=words)
+        await page.until("document.querySelectorAll('.session').length === 1")
+        await page.until(f"document.querySelector('.session small')?.textContent.includes('{found}')")
+        assert await visit.texts(".session bdi") == ["What is given after so many years?"]
+        assert "[Page" not in (await visit.texts(".session small"))[0]
+    # What every marker has is no word of an answer.
+    await page.value("document.getElementById('search').select()")
+    await page.call("Input.insertText", text="document")
+    await page.until("document.querySelector('.session-list > p')?.textContent === 'No chat matches.'")
+
+
+async def test_sessions_are_pinned_and_several_are_deleted_and_brought_back(visit: Visit) -> None:
+    page = visit.page
+    with visit.client() as client:
+        for number in range(4):
+            client.post("/orc", json={"question": f"What is pier{number}?"})
+    await page.reload()
+    await page.until("document.querySelectorAll('.session').length === 4")
+    entry = "[...document.querySelectorAll('.menu .toggle')].find((each) => each.textContent === '{}')"
+
+    async def choose(number: int, words: str) -> None:
+        await page.value(f"document.querySelectorAll('.session > button')[{number}].click()")
+        await page.until(entry.format(words))
+        await page.value(f"{entry.format(words)}.click()")
+
+    await choose(3, "Pin to the top")
+    await page.until("document.querySelector('.session-list h2').textContent === 'Pinned'")
+    assert (await visit.texts(".session a"))[0] == "What is pier0?"
+    await choose(1, "Choose several")
+    await page.until("document.activeElement.matches('.session input:checked')")
+    await page.value("document.querySelectorAll('.session input')[2].click()")
+    await page.until("document.querySelector('.chosen').textContent.includes('2 chosen')")
+    await page.value("document.querySelector('.chosen .is-bad').click()")
+    await page.until("document.querySelectorAll('.session').length === 2")
+    assert await visit.texts(".session a") == ["What is pier0?", "What is pier1?"]
+    await visit.click(".notice button")
+    await page.until("document.querySelectorAll('.session').length === 4")
+    assert len(visit.get("/conversations")["conversations"]) == 4
+    await choose(0, "Unpin")
+    await page.until("document.querySelector('.session a')?.textContent === 'What is pier3?'")
+
+
+async def test_the_list_is_made_wider_with_the_keyboard_and_stays_so(visit: Visit) -> None:
+    page = visit.page
+    width = "document.getElementById('sessions').offsetWidth"
+    before = await page.value(width)
+    await page.value("document.querySelector('#sessions .divider').focus()")
+    await page.press("ArrowRight")
+    await page.until(f"{width} === {before + 40}")
+    await page.reload()
+    await page.until(f"document.getElementById('question') && {width} === {before + 40}")
+    assert await page.value("document.documentElement.scrollWidth <= innerWidth")
+
+
 async def test_the_arrows_lead_from_the_search_to_a_session_and_back(visit: Visit) -> None:
     await visit.ask("When does the ferry leave?")
     await visit.click("#new")

@@ -46,7 +46,7 @@ async def test_a_deleted_session_is_taken_back_with_the_keyboard(visit: Visit) -
     await tab_to(visit, label)
     await keys(visit, "Enter")
     await page.until("document.activeElement.textContent === 'Rename'")
-    await keys(visit, "Tab", "Tab", "Tab", "Tab", "Enter")
+    await keys(visit, *["Tab"] * 7, "Enter")
     await page.until("document.activeElement.textContent === 'Undo'")
     await focused(visit)
     # The notice is a region of the window.

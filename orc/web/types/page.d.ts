@@ -28,6 +28,8 @@ export type ContextsPage = Schemas["ContextsResponse"];
 export type Member = Schemas["MemberView"];
 export type Role = Schemas["Role"];
 export type ApiKey = Schemas["KeyView"];
+export type ShareLink = Schemas["LinkView"];
+export type SharedConversation = Schemas["SharedConversation"];
 
 // --- Turns
 
@@ -220,7 +222,7 @@ export interface TurnsProperties {
 // --- The page
 
 /** `turn` is the one whose sources are shown; `source` is the number of a citation, or none for all. */
-export interface Address { view: "session" | "contexts" | "telemetry"; id: string | null; turn?: string; source?: number }
+export interface Address { view: "session" | "shared" | "contexts" | "telemetry"; id: string | null; turn?: string; source?: number }
 export type Kept = "localStorage" | "sessionStorage";
 
 export interface Preferences {
@@ -230,6 +232,8 @@ export interface Preferences {
   folded: boolean;
   /** In pixels; 0: a part of the window. */
   panelWidth: number;
+  /** That of the list of sessions; 0: the usual one. */
+  listWidth: number;
 }
 
 export interface Notice {
