@@ -309,8 +309,7 @@ class TurnLog:
         return conversation
 
     async def _stored(self, conversation: Conversation, turn_id: str) -> Item | None:
-        key = conversation.head.owner.key
-        return await self._items.read(key, turn_id_of(conversation.life, turn_id))
+        return await self._items.read(conversation.head.owner.key, turn_id_of(conversation.life, turn_id))
 
     async def _newest(
         self, conversation: Conversation, before: int, limit: int, *conditions: Condition

@@ -592,6 +592,9 @@ async def test_pinned_conversations_are_listed_first(log: TurnLog, clock: Clock)
     rest, end = await log.conversations("acme", "ada", limit=3, cursor=cursor)
     assert [head.conversation_id for head in (*shown, *rest)] == ["c-2", "c-0", "c-4", "c-3", "c-1"]
     assert end is None
+    later = clock.utc() + timedelta(seconds=1)
+    assert len(await log.unused_since(later)) == 5, "pinned ones are old, too"
+    assert await log.unused_since(clock.utc() - timedelta(seconds=9)) == []
     await log.pin(of(2), False)
     shown, _ = await log.conversations("acme", "ada", limit=3)
     assert [head.conversation_id for head in shown] == ["c-0", "c-4", "c-3"]
