@@ -94,10 +94,8 @@ def are_in_cells(sentence: str, rows: Sequence[Row], language: str) -> bool:
 def _is_among(number: Number, values: set[float], names: str) -> bool:
     """Whether a cell has the number; a scale of it must be that of the cell, or be written above."""
     scale = SCALES.get(number.written.rpartition(" ")[2])
-    named = scale is None or any(
-        SCALES.get(word.strip("().,:")) == scale for word in names.casefold().split()
-    )
-    return not values.isdisjoint(number.values if named else number.values[:1])
+    is_named = any(SCALES.get(word.strip("().,:")) == scale for word in names.casefold().split())
+    return not values.isdisjoint([*number.values, *(number.in_scale if is_named else ())])
 
 
 def _named(labels: Iterable[str], words: frozenset[str], language: str) -> set[str]:
@@ -171,13 +169,6 @@ class Passage:
         )
         return list(filter(None, dict.fromkeys(found)))
 
-    @cached_property
-    def operands(self) -> list[float]:
-        """The numbers of the units that can be calculated with."""
-        is_whole = len(self.units) == len(self.page.units)
-        values = self.page.values if is_whole else Values("\n".join(map(self.page.of, self.units)))
-        return values.operands
-
     def quotes(self, sentence: str) -> bool:
         """Whether the units have the words of a sentence, or its numbers in the cells that it names."""
         language = self.page.language
@@ -198,16 +189,15 @@ def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING
 
     `quoted`: it uses the words of one passage, in their order, adds none, and negates as often; or it names a
     row of a table and its numbers are in cells of it. `differs`: a number, date or amount of it is neither on
-    the pages nor in the question in any usual way of writing, and is no sum, difference, product, ratio or
-    percentage of two numbers of the passages. `reworded` is the rest: it may be right or wrong, and code
+    the pages nor in the question in any usual way of writing, and no calculation that the sentence shows
+    gives it. `reworded` is the rest: it may be right or wrong, and code
     cannot know.
     """
     if quoted_by := tuple(number for number, each in enumerate(passages) if each.quotes(sentence)):
         return CodeCheck("quoted", quoted_by=quoted_by)
     language = passages[0].page.language if passages else ""
-    operands = sorted({value for passage in passages for value in passage.operands})
     everywhere = (question, *(passage.page.values for passage in passages))
-    differing = missing(sentence, language, everywhere, operands)
+    differing = missing(sentence, language, everywhere, question)
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, permutations
+from itertools import accumulate, combinations, permutations
 from typing import NamedTuple
 
 from orc_core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
@@ -13,10 +13,8 @@ from orc_core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES
 
 LONGEST_NUMBER = 30
 """Digits and marks of a number; a longer run of digits is a code, and has no value."""
-MOST_CALCULATED = 8
-"""Numbers of a sentence that are looked for among the results of calculations."""
 MOST_OPERANDS = 40
-"""Values of the units; two of more than these give almost any number."""
+"""Numbers that a sentence, and the question, may calculate with."""
 EXACT = 1e-9
 ROUGHLY = 0.1
 """Shares of a value by which another one may differ from it."""
@@ -38,11 +36,15 @@ _PERCENT = {name for name, code in CURRENCIES.items() if code == "%"} | {"per", 
 
 
 class Number(NamedTuple):
-    """A number as it is written, and every value that it can have, the usual one first."""
+    """A number as it is written, and every value that it can have, the usual one first.
+
+    `in_scale`: what a table has for it whose numbers are in thousands or millions.
+    """
 
     written: str
     figure: str
     values: Sequence[float]
+    in_scale: Sequence[float] = ()
     is_about: bool = False
     is_percent: bool = False
 
@@ -62,7 +64,7 @@ class Values:
     @cached_property
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
-        found = {value for figure in self._figures for value in _values(*figure)}
+        found = {value for figure in self._figures for values in _values(*figure) for value in values}
         dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
         found.update(float(part) for figure in dates for part in _MARK.split(figure))
         found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
@@ -72,7 +74,7 @@ class Values:
     @cached_property
     def operands(self) -> list[float]:
         """What can be calculated with: the usual value of each number, but zero."""
-        usual = (next(iter(_values(*figure)), 0.0) for figure in self._figures)
+        usual = (next(iter(_values(*figure)[0]), 0.0) for figure in self._figures)
         return sorted({*usual, *self._spelled} - {0})
 
     @cached_property
@@ -91,6 +93,10 @@ class Values:
         return set(_WORD.findall(self._folded))
 
     @cached_property
+    def _names_scale(self) -> bool:
+        return not self._words.isdisjoint(SCALES)
+
+    @cached_property
     def _spelled(self) -> set[float]:
         values = ALL_CARDINALS
         found = {values[word] for word in self._words & values.keys()}
@@ -104,23 +110,33 @@ class Values:
         return sorted(self.all)
 
     def have(self, number: Number) -> bool:
-        """Whether a value of the number is here, or one that it rounds, if it says so."""
-        if not self.all.isdisjoint(number.values):
-            return True
-        return number.is_about and any(map(self._have_near, number.values))
+        """Whether a value of the number is here, or one that it rounds, if it says so.
+
+        A value in a scale counts if the text names one.
+        """
+        values = [*number.values, *(number.in_scale if self._names_scale else ())]
+        return not self.all.isdisjoint(values) or (number.is_about and any(map(self._have_near, values)))
 
     def _have_near(self, value: float) -> bool:
         at = bisect_left(self._ascending, value * (1 - ROUGHLY))
         return at < len(self._ascending) and self._ascending[at] <= value * (1 + ROUGHLY)
 
 
-def missing(
-    sentence: str, language: str, everywhere: Sequence[Values], operands: Sequence[float]
-) -> list[str]:
-    """The numbers of a sentence that are nowhere, and that no two of the operands give."""
-    found = [each for each in numbers_of(sentence, language) if not any(v.have(each) for v in everywhere)]
-    calculated = {each.written for each in found[:MOST_CALCULATED] if _is_calculated(each, operands)}
-    return [written for written in dict.fromkeys(each.written for each in found) if written not in calculated]
+def missing(sentence: str, language: str, everywhere: Sequence[Values], asked: Values) -> list[str]:
+    """The numbers of a sentence that are nowhere, and that no calculation gives which the sentence shows.
+
+    It shows one if both numbers are in it or in what was asked. Two of all numbers of a page would give
+    almost any number.
+    """
+    found, lacking = [*asked.operands], list[Number]()
+    for number in numbers_of(sentence, language):
+        if any(values.have(number) for values in everywhere):
+            found.append(number.values[0])
+        else:
+            lacking.append(number)
+    operands = list(dict.fromkeys(found))[:MOST_OPERANDS]
+    written = dict.fromkeys(number.written for number in lacking if not _is_calculated(number, operands))
+    return list(written)
 
 
 def numbers_of(sentence: str, language: str) -> Iterator[Number]:
@@ -137,16 +153,15 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
         token, behind = number.casefold(), following.casefold()
         tens = cardinals.get(before, 0)
         scale = behind if behind in SCALES else ""
+        values, in_scale = _values(token, scale)
         if token in cardinals:
             value = float(cardinals[token])
             values = [tens + value, value] if tens in _TENS and value < 10 else [value]
-        else:
-            values = _values(token, scale)
         if gap in _OF_YEARS and _YEAR.fullmatch(before) and token.isdecimal() and len(token) == 2:
             values = [float(f"{before[:2]}{token}"), *values]
         if values:
             shown = f"{number}{space}{following}" if scale else number
-            yield Number(shown, token, values, before in ABOUT, behind in _PERCENT)
+            yield Number(shown, token, values, in_scale, before in ABOUT, behind in _PERCENT)
 
 
 def plain(number: str) -> str:
@@ -162,13 +177,13 @@ def plain(number: str) -> str:
     return f"{leading[0]}.{last}" if len(marks) == 1 else number
 
 
-def _values(figure: str, scale: str) -> list[float]:
+def _values(figure: str, scale: str) -> tuple[list[float], list[float]]:
     """The values that figures can have, the usual one first: `1,084` is 1084 or 1.084, by language.
 
-    A table may have `1,084` in thousands or millions where a sentence has `1.1 billion`.
+    The second list has those in the scale of a table: `1,084` in millions for `1.1 billion`.
     """
     if not figure[:1].isdecimal() or len(figure) > LONGEST_NUMBER:
-        return []
+        return [], []
     if figure.isdecimal():
         found = [float(figure)]
     else:
@@ -177,26 +192,29 @@ def _values(figure: str, scale: str) -> list[float]:
         found += [float(".".join(parts))] if len(parts) == 2 else []
         found += [float("".join(parts))] if len(parts[-1]) == 3 else []
     if not scale:
-        return found
+        return found, []
     factor = SCALE_VALUES[SCALES[scale]]
-    factors = [factor, 1.0, *(factor / less for less in (1e3, 1e6) if factor > less)]
-    return [value * each for each in factors for value in found]
+    factors = [1.0, *(factor / less for less in (1e3, 1e6) if factor > less)]
+    # A letter can be a unit, too: `1.25 m`.
+    values = [value * factor for value in found] + (found if len(scale) == 1 else [])
+    return values, [value * each for each in factors for value in found]
 
 
 def _is_calculated(number: Number, operands: Sequence[float]) -> bool:
-    """Whether it is a sum, difference, product, ratio or percentage of two of the operands."""
-    if len(operands) > MOST_OPERANDS:
-        return False
+    """Whether it is a sum, difference, product, ratio or percentage of two of the operands, or the sum of
+    several in a row."""
     pairs = list(permutations(operands, 2))
-    return any(_is_result(value, number, pairs) for value in number.values if value)
+    sums = list(accumulate(operands, initial=0.0))
+    totals = {end - start for start, end in combinations(sums, 2)}
+    return any(value in totals or _is_result(value, number, pairs) for value in number.values if value)
 
 
 def _is_result(value: float, number: Number, pairs: Sequence[tuple[float, float]]) -> bool:
     if number.is_percent:
         wanted = (value / 100, 1 + value / 100, 1 - value / 100)
         return any(abs(one / other - each) <= number.step / 100 for one, other in pairs for each in wanted)
-    results = ((one + other, one - other, one * other) for one, other in pairs)
-    if any(abs(result - value) <= EXACT * value for three in results for result in three):
+    results = ((one + other, one - other, one * other, one * other / 100) for one, other in pairs)
+    if any(abs(result - value) <= EXACT * value for four in results for result in four):
         return True
     least = EXACT if value.is_integer() else number.step
     return any(abs(one / other - value) <= least for one, other in pairs)
