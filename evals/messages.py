@@ -1,9 +1,10 @@
 """What the configured model makes of first messages and of conversations with talk in them.
 
-`python -m evals.messages HALF --output FILE` sends the messages of one half of `messages.jsonl`: 22 first
-messages, each without a history, and a conversation of 15 turns. Prompts are chosen on the half `chosen`,
-and `reported` counts. Answers are written to the file as they come, with their plan and their marks, to be
-read; the same command goes on with what is missing.
+`python -m evals.messages PART --output FILE` sends the messages of one part of `messages.jsonl`: 22 first
+messages, each without a history, and a conversation of 15 turns. Prompts are chosen on the part `chosen`,
+and `reported` and `fresh` count: `fresh` was written after the last change of a prompt. Answers are written
+to the file as they come, with their plan and their marks, to be read; the same command goes on with what is
+missing.
 """
 
 import argparse
@@ -94,10 +95,10 @@ def figures(answered: Sequence[Message]) -> str:
     return markdown_table(headings, rows)
 
 
-async def run(half: str, answered: list[Message], output: Path, err: Console) -> list[Message]:
+async def run(part: str, answered: list[Message], output: Path, err: Console) -> list[Message]:
     """What was answered before, and the rest, which is sent."""
     messages = [json.loads(line) for line in MESSAGES.read_text("utf-8").splitlines()]
-    asked = [each for each in messages if each["half"] == half]
+    asked = [each for each in messages if each["part"] == part]
     left = [each for each in asked if each["id"] not in {one["id"] for one in answered}]
     if not left:
         return answered
@@ -119,11 +120,11 @@ async def run(half: str, answered: list[Message], output: Path, err: Console) ->
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("half", choices=("chosen", "reported"))
+    parser.add_argument("part", choices=("chosen", "reported", "fresh"))
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args(arguments)
     kept = given.output.read_text("utf-8").splitlines() if given.output.exists() else []
-    answered = asyncio.run(run(given.half, list(map(json.loads, kept)), given.output, Console(stderr=True)))
+    answered = asyncio.run(run(given.part, list(map(json.loads, kept)), given.output, Console(stderr=True)))
     sys.stdout.write(figures(answered))
 
 
