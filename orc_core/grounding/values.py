@@ -13,6 +13,8 @@ from orc_core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES
 
 LONGEST_NUMBER = 30
 """Digits and marks of a number; a longer run of digits is a code, and has no value."""
+MOST_CALCULATED = 8
+"""Numbers of a sentence that are looked for among the results of calculations."""
 MOST_OPERANDS = 40
 """Numbers that a sentence, and the question, may calculate with."""
 EXACT = 1e-9
@@ -118,8 +120,7 @@ class Values:
         return not self.all.isdisjoint(values) or (number.is_about and any(map(self._have_near, values)))
 
     def _have_near(self, value: float) -> bool:
-        at = bisect_left(self._ascending, value * (1 - ROUGHLY))
-        return at < len(self._ascending) and self._ascending[at] <= value * (1 + ROUGHLY)
+        return _is_near(self._ascending, value, value * ROUGHLY)
 
 
 def missing(sentence: str, language: str, everywhere: Sequence[Values], asked: Values) -> list[str]:
@@ -128,15 +129,16 @@ def missing(sentence: str, language: str, everywhere: Sequence[Values], asked: V
     It shows one if both numbers are in it or in what was asked. Two of all numbers of a page would give
     almost any number.
     """
-    found, lacking = [*asked.operands], list[Number]()
+    stated, lacking = list[float](), list[Number]()
     for number in numbers_of(sentence, language):
         if any(values.have(number) for values in everywhere):
-            found.append(number.values[0])
+            stated.append(number.values[0])
         else:
             lacking.append(number)
-    operands = list(dict.fromkeys(found))[:MOST_OPERANDS]
-    written = dict.fromkeys(number.written for number in lacking if not _is_calculated(number, operands))
-    return list(written)
+    operands = [*stated, *asked.operands][:MOST_OPERANDS]
+    results = _Results.of(operands) if lacking else None
+    calculated = {number.written for number in lacking[:MOST_CALCULATED] if results and results.have(number)}
+    return [each for each in dict.fromkeys(number.written for number in lacking) if each not in calculated]
 
 
 def numbers_of(sentence: str, language: str) -> Iterator[Number]:
@@ -200,21 +202,33 @@ def _values(figure: str, scale: str) -> tuple[list[float], list[float]]:
     return values, [value * each for each in factors for value in found]
 
 
-def _is_calculated(number: Number, operands: Sequence[float]) -> bool:
-    """Whether it is a sum, difference, product, ratio or percentage of two of the operands, or the sum of
-    several in a row."""
-    pairs = list(permutations(operands, 2))
-    sums = list(accumulate(operands, initial=0.0))
-    totals = {end - start for start, end in combinations(sums, 2)}
-    return any(value in totals or _is_result(value, number, pairs) for value in number.values if value)
+class _Results(NamedTuple):
+    """What two of some numbers give, and the sums of several in a row, in ascending order."""
+
+    exact: Sequence[float]
+    ratios: Sequence[float]
+
+    @classmethod
+    def of(cls, operands: Sequence[float]) -> "_Results":
+        pairs = list(permutations(operands, 2))
+        sums = list(accumulate(operands, initial=0.0))
+        exact = [end - start for start, end in combinations(sums, 2)]
+        for one, other in pairs:
+            exact += (one + other, one - other, one * other, one * other / 100)
+        return cls(sorted(exact), sorted(one / other for one, other in pairs if other))
+
+    def have(self, number: Number) -> bool:
+        """Whether a value of the number is a sum, difference, product, ratio or percentage."""
+        return any(self._give(value, number) for value in number.values if value)
+
+    def _give(self, value: float, number: Number) -> bool:
+        if number.is_percent:
+            wanted = (value / 100, 1 + value / 100, 1 - value / 100)
+            return any(_is_near(self.ratios, each, number.step / 100) for each in wanted)
+        least = EXACT if value.is_integer() else number.step
+        return _is_near(self.exact, value, EXACT * value) or _is_near(self.ratios, value, least)
 
 
-def _is_result(value: float, number: Number, pairs: Sequence[tuple[float, float]]) -> bool:
-    if number.is_percent:
-        wanted = (value / 100, 1 + value / 100, 1 - value / 100)
-        return any(abs(one / other - each) <= number.step / 100 for one, other in pairs for each in wanted)
-    results = ((one + other, one - other, one * other, one * other / 100) for one, other in pairs)
-    if any(abs(result - value) <= EXACT * value for four in results for result in four):
-        return True
-    least = EXACT if value.is_integer() else number.step
-    return any(abs(one / other - value) <= least for one, other in pairs)
+def _is_near(ascending: Sequence[float], value: float, by: float) -> bool:
+    at = bisect_left(ascending, value - by)
+    return at < len(ascending) and ascending[at] <= value + by

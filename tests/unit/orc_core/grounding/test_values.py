@@ -81,6 +81,7 @@ SHOWN = [
     "From 42 to 58 it rose by 38.1 %.",
     "42 is 72.4 per cent of 58.",
     "58 + 42 + 7 = 107.",
+    "58 and 58 are 116.",
 ]
 
 
@@ -88,6 +89,16 @@ SHOWN = [
 def test_a_result_is_not_missing_if_the_sentence_shows_what_it_comes_from(sentence: str) -> None:
     assert _missing(sentence, PAGE) == []
     assert _missing(sentence, PAGE.replace("58", "59")) != []
+
+
+def test_sums_of_amounts_are_found_although_they_are_no_exact_fractions() -> None:
+    page = "A is 10.10, B is 20.20, and C is 30.30."
+    assert _missing("10.10, 20.20 and 30.30 euros are 60.60 together.", page) == []
+
+
+def test_the_numbers_of_a_long_question_leave_space_for_those_of_the_sentence() -> None:
+    asked = " ".join(str(7919 * number) for number in range(1, 60))
+    assert _missing("4100 + 5200 = 9300.", "One has 4100, the other 5200.", asked) == []
 
 
 def test_what_was_asked_can_be_calculated_with() -> None:
