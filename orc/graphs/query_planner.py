@@ -120,7 +120,7 @@ async def decide(state: ConversationState, run: Run) -> Decision:
     if decision is None or (
         is_guess and _form(sources, run) is ShortPlan and not await _is_found(state, run)
     ):
-        decision = await _plan_by_model(state, sources, language, run)
+        decision = await _plan_by_model(state, sources, language, run, is_searched=decision is not None)
     if missing is None:
         return decision
     why = " ".join(filter(None, (decision.plan.fallback, missing)))
@@ -176,8 +176,14 @@ async def _available_sources(state: ConversationState, run: Run) -> tuple[Availa
 
 
 async def _plan_by_model(
-    state: ConversationState, sources: AvailableSources, language: str | None, run: Run
+    state: ConversationState,
+    sources: AvailableSources,
+    language: str | None,
+    run: Run,
+    *,
+    is_searched: bool,
 ) -> Decision:
+    """The plan of the model. `is_searched` says that a search has found nothing."""
     if run.context.budget.calls_left == 1 and not state.blob_names:
         return fallback_plan(
             "The only model call left is for the answer.", state, sources, run.context.settings
@@ -190,7 +196,8 @@ async def _plan_by_model(
             planned = await planner.structured(prompt, schema, budget=run.context.budget)
         if not isinstance(planned, TurnPlan):
             planned = TurnPlan(**planned.model_dump(), confidence=1)
-            if planned.intent == CONVERSATIONAL and await _is_found(state, run):
+            is_talk = planned.intent == CONVERSATIONAL
+            if is_talk and not is_searched and await _is_found(state, run):
                 # A small model takes questions for talk, and would answer them from nowhere.
                 planned.intent = FACTUAL
         return decision_from(planned, state, sources, run.context.settings)

@@ -665,6 +665,7 @@ async def test_a_model_on_this_machine_only_says_what_kind_of_message_it_is(
     assert messages[-1].text.endswith(f"Last message: {THANKS}")
     fields = asked["tools"][0]["function"]["parameters"]["properties"]
     assert list(fields) == ["intent", "question"]
+    assert [name for name, _ in turn.tools.calls].count("semantic_search") <= 1
 
 
 async def test_what_a_search_finds_is_no_talk_whatever_a_small_model_says() -> None:
