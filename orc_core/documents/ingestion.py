@@ -234,14 +234,14 @@ class Ingestion:
             await self._embedder.index(document.document_id, passages, progress)
 
     async def _copy_vectors(self, document: Document) -> bool:
-        """Copy the vectors of a duplicate; returns False if there is none, or it changes meanwhile."""
+        """Copy the vectors of a duplicate; False if it has none of this model, or changes meanwhile."""
         vectors = self._stores.vectors
         duplicate = await self._find_processed_duplicate(document) if vectors is not None else None
         if vectors is None or duplicate is None:
             return False
         async with self._stores.write_lock(document.document_id):
-            await vectors.copy(duplicate.document_id, document.document_id)
-        return await self._stores.is_current(duplicate)
+            is_usable = await vectors.copy(duplicate.document_id, document.document_id)
+        return is_usable and await self._stores.is_current(duplicate)
 
     async def _analyse(self, document: Document, progress: Progress) -> None:
         if self._analyser is None or document.status is not DocumentStatus.COMPLETED:

@@ -163,8 +163,11 @@ class VectorIndex(Protocol):
     async def save(self, document_id: str, vectors: Sequence[Sequence[float]]) -> None:
         """Replace a document's vectors: one for each passage, in reading order."""
 
-    async def copy(self, source_id: str, target_id: str) -> None:
-        """Replace the target's vectors by those of a document with the same bytes."""
+    async def copy(self, source_id: str, target_id: str) -> bool:
+        """Replace the target's vectors by those of a document with the same bytes.
+
+        Vectors of any embedder are copied. Returns whether they are of the present one.
+        """
 
     async def nearest(
         self, vector: Sequence[float], document_ids: Sequence[str], top_k: int

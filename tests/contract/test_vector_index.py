@@ -171,7 +171,7 @@ async def test_a_vector_without_direction_is_near_to_nothing(index: VectorIndex)
 async def test_a_copy_lives_on_without_its_source(index: VectorIndex) -> None:
     await index.save("source", [NORTH, EAST])
     await index.save("target", [WEST, WEST, WEST])
-    await index.copy("source", "target")
+    assert await index.copy("source", "target")
     await index.delete("source")
     assert places(await index.nearest(EAST, ["source", "target"], 10)) == [("target", 1), ("target", 0)]
 
@@ -185,13 +185,13 @@ async def test_a_copy_is_of_every_vector_of_a_long_document(index: VectorIndex) 
 
 async def test_a_copy_of_nothing_is_nothing(index: VectorIndex) -> None:
     await index.save("target", [EAST])
-    await index.copy("never there", "target")
+    assert not await index.copy("never there", "target")
     assert await index.nearest(EAST, ["target"], 10) == []
 
 
 async def test_a_copy_onto_itself_changes_nothing(index: VectorIndex) -> None:
     await index.save("d1", [EAST])
-    await index.copy("d1", "d1")
+    assert await index.copy("d1", "d1")
     assert places(await index.nearest(EAST, ["d1"], 10)) == [("d1", 0)]
 
 
@@ -261,7 +261,8 @@ async def test_vectors_of_another_embedder_are_skipped_and_reported(
 ) -> None:
     async with opened("old") as old, opened("new") as new:
         await old.save("d1", [EAST])
-        await old.copy("d1", "copy")
+        assert not await new.copy("d1", "copy")
+        assert await old.copy("d1", "copy")
         await new.save("d2", [EAST])
         with caplog.at_level(logging.WARNING):
             assert places(await new.nearest(EAST, ["d1", "copy", "d2"], 10)) == [("d2", 0)]

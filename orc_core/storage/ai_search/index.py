@@ -69,6 +69,11 @@ class Embedding(NamedTuple):
         return f"{VECTOR_PREFIX}{hashlib.sha256(self.embedder.encode()).hexdigest()[:12]}_{self.dimension}"
 
 
+def is_of(embedder: str, field: str) -> bool:
+    """Whether a field is for vectors of this embedder, of any dimension."""
+    return field == Embedding(embedder, int(field.rpartition("_")[2])).field
+
+
 async def create_index(
     endpoint: str, credential: str | AsyncTokenCredential, name: str, embeddings: Sequence[Embedding] = ()
 ) -> None:

@@ -55,18 +55,20 @@ class AzureVectorIndex:
             await self._write(document_id, mark, enumerate(units))
             await index.set_mark(self._search, document_id, index.VECTORS, mark)
 
-    async def copy(self, source_id: str, target_id: str) -> None:
+    async def copy(self, source_id: str, target_id: str) -> bool:
         """Replace the target's vectors by the source's, of any embedder; by none if it has none."""
-        if source_id == target_id:
-            return
         mark = (await index.read_marks(self._search, [source_id])).vectors.get(source_id)
+        is_usable = mark is not None and index.is_of(self._embedder, mark.vector_field)
+        if source_id == target_id:
+            return is_usable
         await self.delete(target_id)
         if mark is None:
-            return
+            return False
         copied = mark._replace(version=uuid.uuid4().hex)
         for start in range(0, mark.size, VECTORS_PER_PAGE):
             await self._write(target_id, copied, await self._read(source_id, mark, start))
         await index.set_mark(self._search, target_id, index.VECTORS, copied)
+        return is_usable
 
     async def nearest(
         self, vector: Sequence[float], document_ids: Sequence[str], top_k: int

@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS passage_vectors (
 _STORED = "<f4"
 _IN_SCOPE = f" FROM passage_vectors WHERE document_id {IN_LIST}"
 _DELETE = "DELETE FROM passage_vectors WHERE document_id = ?"
+_IS_OF_EMBEDDER = "SELECT 1 FROM passage_vectors WHERE document_id = ? AND embedder = ?"
 _COLUMNS = "embedder, dimension, vectors"
 _COPY = f"INSERT INTO passage_vectors SELECT ?, {_COLUMNS} FROM passage_vectors WHERE document_id = ?"
 
@@ -55,9 +56,10 @@ class SqliteVectorIndex:
         row = (document_id, self._embedder, matrix.shape[1], matrix.astype(_STORED).tobytes())
         await self._database.execute(("REPLACE INTO passage_vectors VALUES (?, ?, ?, ?)", row))
 
-    async def copy(self, source_id: str, target_id: str) -> None:
+    async def copy(self, source_id: str, target_id: str) -> bool:
         if source_id != target_id:
             await self._database.execute((_DELETE, (target_id,)), (_COPY, (target_id, source_id)))
+        return bool(await self._database.rows(_IS_OF_EMBEDDER, (target_id, self._embedder)))
 
     async def nearest(
         self, vector: Sequence[float], document_ids: Sequence[str], top_k: int

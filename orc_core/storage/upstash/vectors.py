@@ -64,18 +64,20 @@ class UpstashVectorIndex:
         filled = [(i, await self._filled(unit)) for i, unit in enumerate(units) if unit is not None]
         await self._replace(document_id, Mark("", self._embedder, len(vectors[0]), len(filled)), filled)
 
-    async def copy(self, source_id: str, target_id: str) -> None:
+    async def copy(self, source_id: str, target_id: str) -> bool:
         """Replace the target's vectors by the source's, of any embedder; by none if it has none."""
-        if source_id == target_id:
-            return
         mark = (await self._marks([source_id])).get(source_id)
+        is_usable = mark is not None and mark.embedder == self._embedder
+        if source_id == target_id:
+            return is_usable
         if mark is None:
             await self.delete(target_id)
-            return
+            return False
         found = [(item["metadata"]["ordinal"], item["vector"]) for item in await self._read(source_id, mark)]
         if len(found) != mark.stored:
             raise DependencyDown("Upstash Vector is behind. Try again shortly.", dependency=VECTORS)
         await self._replace(target_id, mark, found)
+        return is_usable
 
     async def nearest(
         self, vector: Sequence[float], document_ids: Sequence[str], top_k: int

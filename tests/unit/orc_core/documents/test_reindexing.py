@@ -79,11 +79,11 @@ async def test_vectors_of_bytes_that_a_user_has_already_are_copied_unless_they_g
     owner, other = OWNERS[0], Owner("acme", "ann", "c9")
 
     class Vectors(SqliteVectorIndex):
-        async def copy(self, source_id: str, target_id: str) -> None:
+        async def copy(self, source_id: str, target_id: str) -> bool:
             if is_deleted:
                 await side.library.delete(owner, source_id)
-            await super().copy(source_id, target_id)
             copied.append(target_id)
+            return await super().copy(source_id, target_id)
 
     await queue_vectors(side.stores)
     await worker_with(side, model).drain()
@@ -95,6 +95,23 @@ async def test_vectors_of_bytes_that_a_user_has_already_are_copied_unless_they_g
     assert len(model.texts) == len(OWNERS) + is_deleted
     vectors = SqliteVectorIndex(side.database, model.name)
     assert [each.document_id for each in await vectors.nearest(model.direction, copied, 5)] == copied
+
+
+@pytest.mark.parametrize("earlier", [None, "first"])
+async def test_bytes_whose_first_upload_has_no_vectors_of_the_model_get_them_with_the_second(
+    side: DocumentSide, earlier: str | None
+) -> None:
+    if earlier is not None:
+        await queue_vectors(side.stores)
+        await worker_with(side, Directions(earlier, [1.0, 0.0])).drain()
+    model, again = Directions("second", [0.0, 1.0, 0.0]), BlobPath(Owner("acme", "ann", "c9"), "b.txt")
+    vectors = SqliteVectorIndex(side.database, model.name)
+    side.stores = replace(side.stores, vectors=vectors)
+    await side.blobs.put(again, side.file("The quay opens at seven."))
+    await side.library.resolve(again.owner, ["b.txt"])
+    await worker_with(side, model).drain()
+    near = await vectors.nearest(model.direction, [again.document_id], 5)
+    assert [each.document_id for each in near] == [again.document_id]
 
 
 async def test_only_one_conversation_can_be_asked_for(side: DocumentSide) -> None:
