@@ -2,8 +2,10 @@
 
 import re
 import shlex
+import subprocess
 import tomllib
-from pathlib import PurePosixPath
+from datetime import date
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -81,3 +83,15 @@ def test_the_image_is_run_by_a_user_without_rights_whose_data_is_a_volume() -> N
     [data] = re.findall(r"ORC_DATA_DIR=(\S+)", DOCKERFILE)
     # In the volume, not the volume itself: a restore moves the folder aside.
     assert PurePosixPath(data).parent in {PurePosixPath(p) for p in re.findall(r'"(/\w+)"', DOCKERFILE)}
+
+
+def test_what_a_backup_that_was_cut_off_left_is_deleted_and_no_backup_is(tmp_path: Path) -> None:
+    *shell, loop = COMPOSE["services"]["backup"]["command"]
+    left = tmp_path / ".orc-2026-01-01.zip.0a1b"
+    for path in (left, left.with_name(f"{left.name}.db"), tmp_path / "orc-2026-01-01.zip"):
+        path.touch()
+    once = 'sleep() { test "$1" = 3600 || mkdir once; }; orc() { touch "$2"; }\n'
+    script = once + loop.replace("$$", "$").replace("/backups", str(tmp_path))
+    subprocess.run([*shell, script], cwd=tmp_path, check=True, timeout=30)
+    kept = sorted(path.name for path in tmp_path.glob("*.zip*"))
+    assert kept == ["orc-2026-01-01.zip", f"orc-{date.today()}.zip"]
