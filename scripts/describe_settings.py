@@ -120,7 +120,8 @@ def _limits(field: FieldInfo) -> str:
     most = next((f"{limit.le}" for limit in field.metadata if isinstance(limit, Le)), None)
     if least and most:
         return f", {least} to {most}"
-    return f", {above or f'{least} or more'}" if least or above else ""
+    bounds = (above or (least and f"{least} or more"), most and f"at most {most}")
+    return "".join(f", {bound}" for bound in bounds if bound)
 
 
 def _default(field: FieldInfo) -> str:

@@ -188,8 +188,9 @@ async def export_conversation(
     """The conversation as a file, with all turns in order.
 
     Each citation has its document, page, quote and the result of its check. One export at a time for each
-    user (429). 409 `too_long` if the conversation is too long for the format; the problem names the other
-    one. In a PDF file, characters that no font of the server has are shown as boxes, and the end counts them.
+    user (429). 409 `too_long` if the conversation is too long for the format; the problem names a
+    format that may do. In a PDF file, characters that no font of the server has are shown as boxes, and the
+    end counts them.
     """
     file = await app.exports.export(owner, caller, wanted)
     disposition = {"content-disposition": content_disposition(file.name)}
