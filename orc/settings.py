@@ -1,11 +1,11 @@
 """Settings of the orchestrator, read from the environment and from `.env`. See docs/decisions/settings.md."""
 
 import os
-import re
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, field_validator
+from pydantic_core import Url
 from pydantic_settings import NoDecode
 
 from orc.intents import Intent
@@ -231,9 +231,22 @@ class CallerSettings(Section):
     @field_validator("allowed_origins")
     @classmethod
     def _are_origins(cls, value: list[str]) -> list[str]:
-        if not all(re.fullmatch(r"https?://[^/*\s]+", each) for each in value):
-            raise ValueError("an origin has a scheme, a host and perhaps a port, and no slash at the end")
+        for each in value:
+            if each != (origin := _origin(each)):
+                hint = f": write {origin}" if origin else ""
+                raise ValueError(f"{each} is no origin, which is a scheme, a host and perhaps a port{hint}")
         return value
+
+
+def _origin(address: str) -> str | None:
+    """The origin of an address as browsers write it; None if it has none."""
+    try:
+        url = Url(address)
+    except ValueError:
+        return None
+    if url.scheme not in ("http", "https") or url.host is None or "*" in url.host:
+        return None
+    return str(Url.build(scheme=url.scheme, host=url.host, port=url.port)).removesuffix("/")
 
 
 class Settings(TurnSettings, MemorySettings, CallerSettings, CoreSettings):
