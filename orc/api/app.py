@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -101,6 +101,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
 
     app = DocumentedApp(
         auth_mode=settings.auth_mode,
+        allowed_origins=settings.allowed_origins,
         title="Orc",
         version=__version__,
         description=DESCRIPTION,
@@ -128,15 +129,6 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
     )
     app.add_middleware(RequestLog, words=_path_words())
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))
-    if settings.allowed_origins:
-        # Without cookies: such a page has no session here.
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=settings.allowed_origins,
-            allow_methods=METHODS,
-            allow_headers=["*"],
-            expose_headers=EXPOSED_HEADERS,
-        )
     add_error_handlers(app)
     return app
 
@@ -227,8 +219,9 @@ class DocumentedApp(FastAPI):
     FastAPI itself would put a response's model under `application/json`, whatever its media type.
     """
 
-    def __init__(self, *, auth_mode: AuthMode, **options: Any) -> None:
+    def __init__(self, *, auth_mode: AuthMode, allowed_origins: Sequence[str], **options: Any) -> None:
         self._auth_mode = auth_mode
+        self._allowed_origins = allowed_origins
         super().__init__(
             **options,
             license_info={"name": "MIT", "identifier": "MIT"},
@@ -238,7 +231,17 @@ class DocumentedApp(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Errors are translated, then compressed, also those of the framework's own handler."""
-        return compressed(OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES))
+        app: ASGIApp = OpenAIErrors(super().build_middleware_stack(), prefixes=OPENAI_PREFIXES)
+        if self._allowed_origins:
+            # Around all errors, which such a page may read too. Without cookies: it has no session here.
+            app = CORSMiddleware(
+                app,
+                allow_origins=self._allowed_origins,
+                allow_methods=METHODS,
+                allow_headers=["*"],
+                expose_headers=EXPOSED_HEADERS,
+            )
+        return compressed(app)
 
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()

@@ -3,10 +3,12 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import Request
 
 from orc.api.app import create_app
 from orc.identity import Principal
@@ -83,12 +85,42 @@ async def test_an_allowed_origin_does_not_act_with_the_session_of_a_browser(
     ).status_code == 200
 
 
+async def test_a_page_of_an_allowed_origin_reads_that_the_server_failed(serve: Callable[..., Any]) -> None:
+    client = await serve(allowed_origins=[UI])
+    app = client._transport.app
+    client._transport.raise_app_exceptions = False
+
+    async def broken(_request: Request) -> Principal:
+        raise RuntimeError("broken")
+
+    app.state.authenticator = SimpleNamespace(identify=broken)
+    for path in ("/api/me", "/v1/models"):
+        failed = await client.get(path, headers={"origin": UI})
+        assert (failed.status_code, failed.headers["access-control-allow-origin"]) == (500, UI)
+        assert "internal" in failed.text
+
+
 @pytest.mark.parametrize(
-    "value", ["*", "localhost:3000", "https://ui.example/", "https://*.example", "file://"]
+    ("value", "right"),
+    [
+        *((value, "") for value in ("*", "localhost:3000", "https://*.example", "file://", "https://")),
+        ("https://ui.example/", "https://ui.example"),
+        ("https://UI.example", "https://ui.example"),
+        ("https://ui.example:443", "https://ui.example"),
+        ("http://a@ui.example:80", "http://ui.example"),
+        ("https://ui.example:8443?x", "https://ui.example:8443"),
+        ("https://\u00fc.example", "https://xn--tda.example"),
+        ("http://[0::1]:3000", "http://[::1]:3000"),
+    ],
 )
-def test_what_is_no_origin_is_refused_at_the_start(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_origin_is_refused_at_the_start(
+    value: str, right: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ORC_ALLOWED_ORIGINS", f"{UI}, https://ui.example")
     assert load().allowed_origins == [UI, "https://ui.example"]
     monkeypatch.setenv("ORC_ALLOWED_ORIGINS", value)
-    with pytest.raises(InvalidInput, match="ORC_ALLOWED_ORIGINS"):
+    with pytest.raises(InvalidInput, match="ORC_ALLOWED_ORIGINS") as refused:
         load()
+    assert (f"write {right}" if right else "") in str(refused.value)
+    monkeypatch.setenv("ORC_ALLOWED_ORIGINS", right)
+    assert load().allowed_origins == [right] * bool(right)
