@@ -2,7 +2,7 @@
 
 import re
 
-from orc.exports.tree import CitedSource, Entry, Heading, Labels
+from orc.exports.tree import CitedSource, Entry, Heading, Labels, with_numbers
 
 _SPECIAL = re.compile(r"[\\`*_\[\]<>&~|$!^{}=#]|:(?=//)|(?<=www)\.|@")
 _LINE_START = re.compile(r"^([-+]|\d{1,9}(?=[.)]))")
@@ -24,7 +24,7 @@ def write_entry(entry: Entry, labels: Labels) -> str:
         named = (f"**{escaped(_one_line(name))}**" for name in entry.documents)
         blocks.append(f"{labels.about}: {', '.join(named)}")
     if entry.answer is not None:
-        blocks += [f"### {labels.answer}", quoted(_LINE_END.split(entry.answer))]
+        blocks += [f"### {labels.answer}", quoted(_LINE_END.split(with_numbers(entry.answer, r"\\[\1\\]")))]
     if entry.note:
         blocks += [f"### {labels.note}", quoted(_plain_lines(entry.note))]
     if entry.sources:

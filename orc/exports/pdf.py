@@ -16,7 +16,7 @@ from fontTools.ttLib import TTFont
 from fpdf import FPDF
 from fpdf.fonts import TTFFont
 
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.tree import CitedSource, Entry, Heading, with_numbers
 from orc_core.infra.sandbox_child import ChildMessage
 from orc_core.text.normal_forms import normalized
 
@@ -257,7 +257,7 @@ class PdfWriter:
         self._keep_together(TURN.before + SPACE_OF_TWO)
         self._write(f"{entry.number}. {entry.asked_at}{about}", TURN)
         self._write(entry.question, QUESTION)
-        for line in (entry.answer or "").split("\n") if entry.answer else ():
+        for line in with_numbers(entry.answer or "").split("\n") if entry.answer else ():
             self._write_markdown(line)
         if entry.note:
             self._write(entry.note, NOTE)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from orc.check_words import check_words
 from orc.conversations.models import Head, Turn, TurnStatus
-from orc.exports.tree import CitedSource, Entry, Heading, Labels, Quote
+from orc.exports.tree import CitedSource, Entry, Heading, Labels, Quote, mark, without_marks
 from orc.words import Words
 from orc_core.grounding.models import Citation
 
@@ -110,16 +110,16 @@ def _page_of(citation: Citation) -> tuple[str, int]:
 
 
 def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int]) -> str:
-    """The answer with the numbers of its citations in the places of their markers, as in `28 days [7].`"""
+    """The answer with marks of its citations in the places of their markers, which are shown as `[7]`."""
     cited = list(zip(citations, numbers, strict=True))
     places = [((mark.start, mark.end), number) for citation, number in cited for mark in citation.marks]
     places += _without_marks(answer, [(citation, number) for citation, number in cited if not citation.marks])
     shown, begun = list[str](), 0
     for (start, end), number in sorted(set(places)):
         # Citations of several pages may have one marker.
-        shown += [answer[begun:start] if start >= begun else "", f"[{number}]"]
+        shown += [without_marks(answer[begun:start]) if start >= begun else "", mark(number)]
         begun = end
-    return "".join([*shown, answer[begun:]])
+    return "".join([*shown, without_marks(answer[begun:])])
 
 
 def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[tuple[tuple[int, int], int]]:

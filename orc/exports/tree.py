@@ -4,8 +4,27 @@ All fields are plain values: the child process that writes PDF and Word files re
 in the reader's language.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_MARK = re.compile(f"\u2e28{_OPEN}(\\d+){_CLOSE}\u2e29")
+
+
+def mark(number: int) -> str:
+    """The number of a citation, which no Markdown reads as a link. Punctuation around it can end emphasis."""
+    return f"\u2e28{_OPEN}{number}{_CLOSE}\u2e29"
+
+
+def without_marks(text: str) -> str:
+    """The text without characters that would make a mark of it."""
+    return text.replace(_OPEN, "").replace(_CLOSE, "")
+
+
+def with_numbers(text: str, form: str = r"[\1]") -> str:
+    """The text with each mark as a number in brackets, or in another form."""
+    return _MARK.sub(form, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +56,7 @@ class Entry:
     documents: list[str] = field(default_factory=list)
     """The documents and contexts that the question named."""
     answer: str | None = None
+    """With marks of its citations."""
     note: str = ""
     sources: list[CitedSource] = field(default_factory=list)
 

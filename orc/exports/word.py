@@ -11,7 +11,7 @@ from docx.shared import Pt
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from orc.exports.tree import CitedSource, Entry, Heading
+from orc.exports.tree import CitedSource, Entry, Heading, with_numbers
 from orc_core.infra.sandbox_child import ChildMessage
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class WordWriter:
             case "table":
                 self._table(node)
             case "fence" | "code_block":
-                self._paragraph(style, level).add_run(node.content.rstrip("\n")).font.name = "Consolas"
+                code = with_numbers(node.content.rstrip("\n"))
+                self._paragraph(style, level).add_run(code).font.name = "Consolas"
             case "hr":
                 pass
             case _:
@@ -118,23 +119,23 @@ class WordWriter:
         """The text of a block with its emphasis. The address of a link is shown, and leads nowhere."""
         for each in node.children:
             if each.type in {"text", "code_inline", "image"}:
-                for place, text in enumerate(_LINE_BREAK.split(each.content)):
+                is_code, content = each.type == "code_inline", with_numbers(each.content)
+                for place, text in enumerate([content] if is_code else _LINE_BREAK.split(content)):
                     if place:
                         paragraph.add_run().add_break()
                     run = paragraph.add_run(text)
                     run.bold = bold or _is_inside(each, "strong") or None
                     run.italic = _is_inside(each, "em") or None
-                    if each.type == "code_inline":
+                    if is_code:
                         run.font.name = "Consolas"
             elif each.type in {"softbreak", "hardbreak"}:
                 paragraph.add_run().add_break()
             else:
                 self._inline(paragraph, each, bold=bold)
-                if (
-                    each.type == "link"
-                    and "".join(part.content for part in each.children) != each.attrs["href"]
-                ):
-                    paragraph.add_run(f" ({each.attrs['href']})")
+                if each.type == "link":
+                    address = self._markdown.normalizeLinkText(str(each.attrs["href"]))
+                    if "".join(part.content for part in each.children) != address:
+                        paragraph.add_run(with_numbers(f" ({address})"))
 
 
 def _is_inside(node: SyntaxTreeNode, kind: str) -> bool:

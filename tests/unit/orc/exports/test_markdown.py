@@ -6,10 +6,11 @@ import string
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from devkit.exported import heading_of, source_of
 from orc.exports.markdown import write_entry, write_heading
-from orc.exports.tree import CitedSource, Entry, Quote
+from orc.exports.tree import CitedSource, Entry, Quote, mark
 from tests.unit.orc.exports.read_markdown import read_turns
 
 HEADING = heading_of("A *title*", 2)
@@ -120,3 +121,10 @@ def test_an_export_says_what_it_is_of() -> None:
     assert write_heading(HEADING) == (
         "# A \\*title\\*\n\nExported from Orc on 2026-11-23 09:12 UTC: 2 questions.\n"
     )
+
+
+@pytest.mark.parametrize("follows", ["", ": handbook.pdf", "(handbook.pdf)"])
+def test_the_number_of_a_citation_is_shown_whatever_follows_it(follows: str) -> None:
+    answer = f"{mark(1)}{follows}\n\n**28 days.**{mark(1)}"
+    html = MarkdownIt().render(write_entry(Entry(1, "", "How long?", answer=answer), LABELS))
+    assert html.count("[1]") == 2 and "<a" not in html and "<strong>28 days.</strong>[1]" in html

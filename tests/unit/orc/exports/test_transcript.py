@@ -9,6 +9,7 @@ from devkit.exported import TRANSCRIPT
 from devkit.remembered_turns import BEGUN, answered, citation
 from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
 from orc.exports.transcript import Transcript, numbered, numbers_of
+from orc.exports.tree import mark, with_numbers
 from orc.words import words_of
 from orc_core.grounding.models import Mark
 
@@ -21,7 +22,7 @@ PAGE_7 = '[Page 7 of Document "handbook.pdf", not checked]'
 def test_the_number_of_a_citation_is_in_the_place_of_its_markers() -> None:
     citations = [citation(5), citation(6, verified=False), citation(7, verified=False)]
     answer = f"One. {PAGE_5} Two. {PAGE_6} Three. {PAGE_7} Again. {PAGE_5}"
-    assert numbered(answer, citations, [4, 5, 6]) == "One. [4] Two. [5] Three. [6] Again. [4]"
+    assert with_numbers(numbered(answer, citations, [4, 5, 6])) == "One. [4] Two. [5] Three. [6] Again. [4]"
 
 
 def test_marks_tell_citations_of_one_page_apart() -> None:
@@ -35,13 +36,17 @@ def test_marks_tell_citations_of_one_page_apart() -> None:
         second.model_copy(update={"marks": marks[1]}),
         citation(5).model_copy(update={"marks": [Mark(start=ends[1], end=len(answer))]}),
     ]
-    assert numbered(answer, cited, [7, 8, 9]) == "😀 One. [7] Two. [8][9]"
+    assert with_numbers(numbered(answer, cited, [7, 8, 9])) == "😀 One. [7] Two. [8][9]"
     same = [first.model_copy(update={"marks": marks[0]}), second.model_copy(update={"marks": marks[0]})]
-    assert numbered(answer[: ends[0]] + ".", same, [7, 8]) == "😀 One. [7][8]."
+    assert with_numbers(numbered(answer[: ends[0]] + ".", same, [7, 8])) == "😀 One. [7][8]."
+
+
+def test_an_answer_cannot_have_marks_of_its_own_making() -> None:
+    assert with_numbers(numbered(f"One {mark(3)}. {PAGE_5}", [citation(5)], [1])).count("[") == 1
 
 
 def test_citations_of_one_page_without_marks_share_their_numbers() -> None:
-    assert numbered(f"One. {PAGE_5}", [citation(5), citation(5)], [1, 2]) == "One. [1][2]"
+    assert with_numbers(numbered(f"One. {PAGE_5}", [citation(5), citation(5)], [1, 2])) == "One. [1][2]"
 
 
 def test_a_source_has_the_label_of_its_page() -> None:
@@ -83,7 +88,7 @@ def test_a_page_has_one_number_in_each_answer_as_on_the_web_page() -> None:
     assert turn.assistant
     message = turn.assistant.model_copy(update={"content": "a^b^c^", "citations": marked})
     entry = TRANSCRIPT.entry_of(turn.model_copy(update={"assistant": message}))
-    assert entry.answer == "a[1]b[2]c[1]"
+    assert with_numbers(entry.answer or "") == "a[1]b[2]c[1]"
     assert [(source.number, source.place, len(source.quotes)) for source in entry.sources] == [
         (1, "page 5", 2),
         (2, "page 6", 1),

@@ -9,7 +9,7 @@ from docx.document import Document
 
 from devkit.exported import heading_of, source_of
 from orc.exports.service import Renderer
-from orc.exports.tree import CitedSource, Entry, Quote
+from orc.exports.tree import CitedSource, Entry, Quote, mark
 from orc.exports.word import WordWriter
 from orc_core.infra.sandbox import Sandbox
 
@@ -76,6 +76,21 @@ def test_an_answer_keeps_its_form() -> None:
     assert (marked["28 days"], marked["no"]) == ((True, None), (None, True))
     indents = [each.paragraph_format.left_indent for each in document.paragraphs[6:9]]
     assert indents[0] == indents[2] and indents[1] == 2 * indents[0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (f"28 days {mark(1)}.\n\n{mark(1)}: handbook.pdf", ["28 days [1].", "[1]: handbook.pdf"]),
+        (f"28 days {mark(7)}(handbook.pdf){mark(1)}", ["28 days [7](handbook.pdf)[1]"]),
+        (f"**28 days.**{mark(1)}", ["28 days.[1]"]),
+        (f"`x {mark(1)}` <https://a.example/\u00fc>", ["x [1] https://a.example/\u00fc"]),
+        ("[28](https://a.example/\u00fc)", ["28 (https://a.example/\u00fc)"]),
+        ("`<br>` and `<br/>`", ["<br> and <br/>"]),
+    ],
+)
+def test_numbers_of_citations_code_and_addresses_stay_as_they_are(answer: str, shown: list[str]) -> None:
+    assert [text for _, text in lines(written(answer=answer))][4:] == shown
 
 
 def test_a_page_has_its_number_once_and_each_quote_its_verdict() -> None:
