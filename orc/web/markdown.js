@@ -24,15 +24,15 @@ const SCHEMES = new Set(["http:", "https:", "mailto:"]);
 /** They change the direction of text, or cannot be seen. */
 const HIDDEN = /[\u0000-\u0008\u000B-\u001F\u007F\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
 
-/** What stands between the signs is a formula only if TeX is in it: two amounts, or words in brackets, have none. */
+/** What stands between the signs is a formula only if TeX is in it: two amounts, or what stands in brackets, have none. */
 const FORMULA_FORMS = [
   { is: /^\\\(([^]{1,2000}?)\\\)/, wide: false },
   { is: /^\\\[([^]{1,2000}?)\\\]/, wide: true },
   { is: /^\$\$([^$]{1,2000})\$\$/, wide: true },
-  { is: /^\$(?=\S)([^$\n]{0,200}[\\^_={][^$\n]{0,200})(?<=\S)\$(?![\p{L}\p{N}_])/u, wide: false },
+  { is: /^\$(?=\S)([^$\n]{1,400})(?<=\S)\$(?![\p{L}\p{N}_])/u, wide: false },
 ];
-/** What makes TeX of it: a sign of TeX, or nothing but a letter or a number. */
-const TEX = /[\\^_={]|^\s*(?:\p{L}|\p{N}+(?:[.,]\p{N}+)*)\s*$/u;
+/** A command, `^`, `{`, or `_` and `=` at numbers and single letters. Names of fields have `_` and `=`, too. */
+const TEX = /\\[\p{L}\\]|[\^{]|\p{N}\s*[_=]|[_=]\s*\p{N}|(?<!\p{L})\p{L}(?:_\p{L}(?!\p{L})|\)?\s*=)|=\s*\p{L}(?!\p{L})/u;
 const FORMULA_START = /\\[([]|\$/;
 
 /** The source with a placeholder for each mark, which `blocks` fills. @param {string} text @param {Place[]} marks in UTF-16 units, in order */
@@ -153,7 +153,7 @@ function formulaOf(source) {
     // Marks of citations are no TeX.
     if (!found?.[1]?.trim() || found[0].includes(OPEN)) continue;
     // Markdown writes brackets so, too.
-    if (source[0] === "$" || TEX.test(found[1])) return { type: "formula", raw: found[0], text: found[1], wide };
+    if (source.startsWith("$$") || TEX.test(found[1])) return { type: "formula", raw: found[0], text: found[1], wide };
   }
 }
 

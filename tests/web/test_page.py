@@ -337,7 +337,9 @@ $$
 \begin{aligned} a &= b \\ c &= d \end{aligned}
 $$
 
-Inline $x_1^2 < y$ of \(x\). Prices: $5 and $10, US$5 or A$6. Broken: \(\frac{a\).
+Inline $x_1^2 < y$ of \(x_n\). Prices: $5 and $10, US$5 or A$6. Broken: \(\frac{a\).
+
+Parts: \(a\) the rent, \[12\]. \[1\] Smith, 2020. Fields: \[first_name\], \(key=value\), $first_name$.
 
 See \[Appendix A\] and the form \(see page 5\). Set $JAVA_HOME/bin:$PATH and $HOME/a_b:$USER, not $A_B:$ÜBER.
 
@@ -356,12 +358,14 @@ async def test_formulas_are_drawn_and_amounts_are_not(visit: Visit) -> None:
         "E=mc2",
         "a=bc=d",
         "x12<y",
-        "x",
+        "xn",
     ]
     wide = "[...document.querySelectorAll('.text math')].map((each) => each.getAttribute('display'))"
     assert await page.value(wide) == [None, "block", "block", None, None]
     shown = " ".join((await visit.texts(".turn .text"))[0].split())
     assert "Prices: $5 and $10, US$5 or A$6. Broken: \\(\\frac{a\\)." in shown
+    parts = "Parts: (a) the rent, [12]. [1] Smith, 2020."
+    assert f"{parts} Fields: [first_name], (key=value), $first_name$." in shown
     assert "See [Appendix A] and the form (see page 5)." in shown
     assert "Set $JAVA_HOME/bin:$PATH and $HOME/a_b:$USER, not $A_B:$ÜBER." in shown
     assert shown.endswith("[Appendix B] is last.")
