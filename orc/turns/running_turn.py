@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from opentelemetry.trace import Span
 
@@ -92,7 +91,6 @@ async def watched(
         yield
 
 
-Result = TypeVar("Result")
 COMMIT_SECONDS = 10.0
 """The time limit for storing an answer."""
 

@@ -14,7 +14,6 @@ from orc_core.errors import Conflict, DocumentRejected, NotFound, Unavailable, U
 from orc_core.extraction.pictures import PICTURED, PageDrawer
 from orc_core.models import Document
 
-WIDTHS = (160, 800, 1200, 1600)
 MOST_BYTES = 256 * 1024 * 1024
 """Of all pictures of a folder together. Those that were not read for longest are removed first."""
 KEPT_SHARE = 0.8

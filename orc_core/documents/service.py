@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from orc_core.documents.catalog import Catalog
 from orc_core.documents.consistency import Differences, compare
@@ -31,7 +30,6 @@ from orc_core.models import (
 )
 from orc_core.names import BlobPath, Owner, missing_document, resolve_blob_name
 
-Result = TypeVar("Result")
 READING_SECONDS = 10.0
 """How long a request waits for the text of its files; the worker reads what is left."""
 

@@ -1,11 +1,9 @@
 """Spans hold names, kinds, numbers and ids: what fails inside one leaves its kind there, never its text."""
 
-import functools
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from opentelemetry import context, trace
 from opentelemetry.trace import (
@@ -21,9 +19,6 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from orc_core.errors import OrcError
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
-Work: TypeAlias = Coroutine[Any, Any, Result]
 Attributes = Mapping[str, str | int | float | bool]
 
 SCOPE = "orc"
@@ -101,17 +96,6 @@ def begin_step(name: str, *, kind: SpanKind) -> Span:
     if not trace.get_current_span().is_recording():
         return INVALID_SPAN
     return _TRACER.start_span(name, kind=kind)
-
-
-def traced(work: Callable[Arguments, Work[Result]]) -> Callable[Arguments, Work[Result]]:
-    """The same function, as a step of its name."""
-
-    @functools.wraps(work)
-    async def within(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with step(work.__name__):
-            return await work(*args, **kwargs)
-
-    return within
 
 
 @contextmanager

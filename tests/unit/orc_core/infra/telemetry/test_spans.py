@@ -22,7 +22,6 @@ from orc_core.infra.telemetry.spans import (
     span,
     step,
     trace_id_of,
-    traced,
 )
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -46,9 +45,8 @@ async def test_a_failure_is_recorded_by_its_kind_alone(recorded: Recorded) -> No
 
 
 async def test_a_step_is_part_of_a_trace_or_nothing(recorded: Recorded) -> None:
-    @traced
     async def plan_query() -> str:
-        with step("sqlite read"):
+        with step("plan_query"), step("sqlite read"):
             return "planned"
 
     assert await plan_query() == "planned"
