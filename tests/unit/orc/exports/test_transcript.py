@@ -41,7 +41,7 @@ def test_marks_tell_citations_of_one_page_apart() -> None:
     assert with_numbers(numbered(answer[: ends[0]] + ".", same, [7, 8])) == "😀 One. [7][8]."
 
 
-def test_an_answer_cannot_have_marks_of_its_own_making() -> None:
+def test_an_answer_cannot_imitate_a_mark() -> None:
     assert with_numbers(numbered(f"One {mark(3)}. {PAGE_5}", [citation(5)], [1])).count("[") == 1
 
 
