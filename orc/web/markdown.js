@@ -8,9 +8,10 @@ import { Component, h, Lexer, useEffect, useRef } from "./vendor/ui.js";
 /** @import { Child, MarkedOptions, Token, Tokens } from "./vendor/ui.js" */
 /** @import { ChildAt, Citation, Place, Ref } from "./types/page.js" */
 
-const OPEN = "\uE000";
-const CLOSE = "\uE001";
-const PLACE = /\uE000(\d+)\uE001/;
+/** Punctuation stands around the place of a mark, so that emphasis ends before it and begins behind it. */
+const OPEN = "\u2E28\uE000";
+const CLOSE = "\uE001\u2E29";
+const PLACE = /\u2E28\uE000(\d+)\uE001\u2E29/;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const ITEM = /^ {0,3}(?:[-*+]|\d{1,9}[.)])\s/;
 /** A line that is nested deeper than anybody reads; the lexer and the tree recurse with the depth. */

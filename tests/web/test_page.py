@@ -401,6 +401,19 @@ async def test_a_formula_brings_no_link_no_picture_and_no_style_of_its_choice(vi
     assert visit.page.problems == []
 
 
+async def test_emphasis_ends_before_the_mark_of_a_citation(visit: Visit) -> None:
+    drawn = """(async () => {
+      const base = document.documentElement.dataset.base;
+      const [{ blocks, withPlaces }, { render }] =
+        await Promise.all([import(base + "markdown.js"), import(base + "vendor/ui.js")]);
+      const place = document.createElement("div");
+      const marked = withPlaces("**28 days.**[1] left", [{ start: 12, end: 15, index: 0 }]);
+      render(blocks(marked, () => "(1)"), place);
+      return [place.querySelector("strong")?.textContent, place.textContent.trim()];
+    })()"""
+    assert await visit.page.value(drawn) == ["28 days.", "28 days.(1) left"]
+
+
 async def test_a_block_that_cannot_be_drawn_takes_no_other_with_it(visit: Visit) -> None:
     drawn = """(async (sources) => {
       const base = document.documentElement.dataset.base;
