@@ -140,6 +140,7 @@ def campaign(ref: str, python: str, store: str, sessions: int, turns: int) -> Ve
     return Verdict(f"This version and {ref} on one {store} store", checks)
 
 
+@interrupted_by_sigterm()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the campaign; 1 if something was found."""
     parser = argparse.ArgumentParser(prog="python -m resilience.two_versions", description=__doc__)
@@ -155,5 +156,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    with interrupted_by_sigterm():
-        sys.exit(main())
+    sys.exit(main())

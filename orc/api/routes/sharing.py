@@ -102,6 +102,27 @@ class SharedTurn(View):
 class SharedConversation(BaseModel):
     """A conversation as those read it who have a link, with some of its turns."""
 
+    model_config = example(
+        title="Annual leave",
+        owner_name="Ada Lovelace",
+        created_at="2026-01-31T12:00:00Z",
+        ends_at="2026-03-02T12:00:00Z",
+        turns=[
+            {
+                "seq": 1,
+                "place": 1,
+                "status": "committed",
+                "question": "How many days of leave do I have?",
+                "blob_names": ["handbook.pdf"],
+                "answer": "I could not find this in the attached documents.",
+                "answer_kind": "not_found",
+                "citations": [],
+                "metadata": {},
+                "created_at": "2026-01-31T11:00:00Z",
+            }
+        ],
+        next_seq=None,
+    )
     title: str | None
     owner_name: str | None = Field(description="of the user who has made the link; null: not known")
     created_at: datetime = Field(description="when the link was made: what came later is not shown")
@@ -113,6 +134,7 @@ class SharedConversation(BaseModel):
 class Withdrawn(BaseModel):
     """How many links were withdrawn."""
 
+    model_config = example(withdrawn=2)
     withdrawn: int
 
 
