@@ -138,8 +138,8 @@ class BearerTokens:
         is_of_mcp = request.scope["path"].startswith(MCP_PATH)
         audience = self._mcp_audience if is_of_mcp else self._audience
         if audience is None:
-            name = "ORC_PUBLIC_URL" if is_of_mcp else "ORC_JWT_AUDIENCE"
-            raise NotAuthenticated(f"This server takes no tokens here: {name} is not set.")
+            name = "an https ORC_PUBLIC_URL without a path" if is_of_mcp else "ORC_JWT_AUDIENCE"
+            raise NotAuthenticated(f"This server takes no tokens here: it needs {name}.")
         return principal_of(await self._issuer.verify(token, audience), self._names)
 
 

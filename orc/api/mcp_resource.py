@@ -22,13 +22,17 @@ class McpResource:
 
     @classmethod
     def of(cls, settings: Settings) -> "McpResource | None":
-        """None unless callers have tokens of an issuer and the address of this server is known.
+        """None unless callers have tokens of an issuer and the address of this server is one for clients.
 
         Raises InvalidInput for an audience that other tokens of the same issuer have.
         """
         if settings.auth_mode not in (AuthMode.JWT, AuthMode.OIDC) or not settings.public_url:
             return None
-        origin = origin_of(settings.public_url)
+        try:
+            origin = origin_of(settings.public_url)
+        except InvalidInput:
+            # The sign-in of a page needs such an address, and says so; bearer tokens do not.
+            return None
         audience = settings.mcp_audience or origin + MCP_PATH
         if audience in (settings.jwt_audience, settings.oidc_client_id):
             raise InvalidInput(

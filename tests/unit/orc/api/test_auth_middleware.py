@@ -66,6 +66,20 @@ async def test_every_route_but_the_page_its_sign_in_and_four_authenticates(
     assert answered == {"/api/health", "/api/ready", "/api/docs", "/api/openapi.json"} | page
 
 
+@pytest.mark.parametrize("url", ["https://example.com/orc", "http://192.168.1.5:7071", "orc.example.com"])
+async def test_bearer_tokens_need_no_address_for_mcp_clients(url: str, tmp_path: Path) -> None:
+    issued = {"jwt_issuer": "https://issuer.example", "jwt_audience": "api://orc"}
+    settings: dict[str, Any] = {"auth_mode": AuthMode.JWT, "public_url": url, **issued}
+    app = create_app(Settings(data_dir=tmp_path, **settings))
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        assert (await client.get(METADATA_PATH)).status_code == 404
+        refused = await client.post("/mcp", json={}, headers={"authorization": "Bearer x"})
+        assert (refused.status_code, "www-authenticate" in refused.headers) == (401, False)
+        assert "ORC_PUBLIC_URL" in refused.json()["detail"]
+    await app.state.provider.close()
+
+
 def routes_of(app: FastAPI) -> list[tuple[str, str]]:
     """Method and path of every route, those that are not documented included."""
     found: list[tuple[str, str]] = []
