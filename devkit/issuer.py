@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Semaphore, Thread
 from typing import Any
@@ -27,6 +28,7 @@ class Issuer:
     """What is published at `url`, and how. `fetches` counts requests; each releases `arrivals` once.
 
     `tokens` is what it gives for any code, and `person` what it says of the user; None: it does not say.
+    An HTTPStatus is that of a refusal.
     """
 
     url: str = ""
@@ -69,6 +71,8 @@ class Issuer:
             "/token": self.tokens,
             "/userinfo": self.person,
         }.get(path)
+        if isinstance(found, HTTPStatus):
+            return found, b""
         return (404, b"") if found is None else (self.status, json.dumps(found).encode())
 
     def token(self, key_id: str = "k1", *, signed_with: str = "k1", **claims: Any) -> str:

@@ -38,6 +38,11 @@ class ClaimNames:
         # A tenant that is fixed without a claim is not looked for.
         return cls(only_tenant=only, **({"tenant": ()} if only else {}) | names)
 
+    def are_in(self, claims: Claims) -> bool:
+        """Whether the claims have all that is looked for."""
+        each = filter(None, (self.tenant, self.user, self.name, self.roles, self.groups))
+        return all(any(_claim(claims, name) is not None for name in names) for names in each)
+
 
 def principal_of(claims: Claims, names: ClaimNames) -> Principal:
     """The caller that verified claims describe. Raises NotAuthenticated if they name none."""

@@ -1,9 +1,11 @@
 """Signs a browser in: OpenID Connect's authorization code flow with PKCE, state and nonce."""
 
+import logging
 import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
@@ -41,6 +43,7 @@ class Attempt:
     place: str
 
 
+logger = logging.getLogger(__name__)
 ATTEMPT = [each.name for each in fields(Attempt)]
 
 
@@ -117,10 +120,9 @@ class SignInFlow:
                     endpoint, grant_type="authorization_code", code=code, code_verifier=attempt.verifier
                 )
                 claims = await self._identity(tokens, attempt)
-                if address := description.get("userinfo_endpoint"):
-                    response = await client.get(address)
-                    response.raise_for_status()
-                    claims = _joined(claims, response)
+                address = description.get("userinfo_endpoint")
+                if address and not self._names.are_in(claims):
+                    claims = _joined(claims, await client.get(address))
         except (OAuthError, ValueError) as exc:
             raise NotAuthenticated("The identity provider did not confirm the sign-in.") from exc
         except httpx2.HTTPError as exc:
@@ -183,6 +185,11 @@ def _random() -> str:
 
 def _joined(claims: dict[str, Any], response: httpx2.Response) -> dict[str, Any]:
     """The claims, and what only the user's page at the provider says. ValueError for another user's."""
+    if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        # Its access token can be for another interface, such as one of the operator's.
+        logger.warning("the identity provider's userinfo answered %s", response.status_code)
+        return claims
+    response.raise_for_status()
     if "json" not in response.headers.get("content-type", ""):
         return claims
     more = response.json()

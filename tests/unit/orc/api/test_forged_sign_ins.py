@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import AsyncIterator, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -226,6 +227,26 @@ async def test_no_answer_that_belongs_to_no_sign_in_is_accepted(
     answers |= {f"person {each!r}": {"person": each} for each in people}
     accepted = [what for what, changed in answers.items() if await finish(client, issuer, right, **changed)]
     assert accepted == []
+
+
+async def test_userinfo_is_asked_for_what_the_id_token_lacks_and_may_refuse(
+    issuer: Issuer, client: httpx.AsyncClient
+) -> None:
+    right = {**issued(issuer, CLIENT), "nonce": "right"}
+    whole = {**right, "name": "Ada", "roles": [], "groups": []}
+    assert await finish(client, issuer, whole, person=None)
+    assert await finish(client, issuer, whole, person={"sub": "eve"})
+    assert not await finish(client, issuer, right, person={"sub": "eve"})
+    more = {"sub": right["sub"], "name": "Ada", "roles": ["reader"]}
+    assert await finish(client, issuer, right, person=more)
+    assert (await client.get("/api/me")).json()["roles"] == ["reader"]
+    without_tenant = {name: value for name, value in right.items() if name != "tid"}
+    assert await finish(client, issuer, without_tenant, person=more | {"tid": "acme"})
+    for refused in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        assert await finish(client, issuer, right, person=refused)
+        assert (await client.get("/api/me")).json()["roles"] == []
+        assert not await finish(client, issuer, without_tenant, person=refused)
+    assert not await finish(client, issuer, right, person=HTTPStatus.BAD_GATEWAY)
 
 
 async def test_an_issuer_that_names_itself_in_each_answer_does_so(
