@@ -29,7 +29,7 @@ ATTEMPT_SECONDS = 600
 PROVIDER_SECONDS = 10.0
 LONGEST_HINT = 4096
 """Characters of an ID token that still go into the address of a sign-out."""
-_PLACE = re.compile(r"/(#[!-~]*)?")
+_PLACE = re.compile(r"/(#[!-~]{0,198})?")
 """The page, and a place in it. The address of a sign-in leads nowhere else."""
 
 
@@ -65,26 +65,22 @@ class SignInFlow:
         self._names = ClaimNames.of(settings)
         # Browsers send cookies of this prefix, which are secure, to no other host.
         self.is_secure = self.origin.startswith("https:")
-        self._prefix = "__Host-orc-" if self.is_secure else "orc-"
-        self.session_cookie = f"{self._prefix}session"
+        prefix = "__Host-orc-" if self.is_secure else "orc-"
+        self.session_cookie, self.attempt_prefix = f"{prefix}session", f"{prefix}sign-in-"
 
     def attempt_cookie(self, state: str) -> str:
         """The cookie of an attempt; each has its own, so that two tabs can sign in at the same time."""
-        return f"{self._prefix}sign-in-{re.sub('[^A-Za-z0-9_-]', '', state)[:16]}"
+        return self.attempt_prefix + re.sub("[^A-Za-z0-9_-]", "", state)[:16]
 
     def is_of_own_page(self, request: Request) -> bool:
         """Whether the browser says that the page of this server sent the request."""
         sites, origins = request.headers.getlist("sec-fetch-site"), request.headers.getlist("origin")
         return set(sites) == {"same-origin"} if sites else origins == [self.origin]
 
-    def address(self, place: str) -> str:
-        """The address of a place in the page; of the page itself for what is no such place."""
-        return self.origin + (place if _PLACE.fullmatch(place) else "/")
-
     async def begin(self, place: str) -> tuple[str, Attempt]:
         """Where the browser goes to sign in. Raises DependencyDown if the identity provider is away."""
         description = await self._issuer.keys.description()
-        attempt = Attempt(_random(), _random(), _random(), place)
+        attempt = Attempt(_random(), _random(), _random(), place if _PLACE.fullmatch(place) else "/")
         async with await self._client(description) as client:
             address, _ = client.create_authorization_url(
                 _endpoint(description, "authorization_endpoint"),
@@ -152,9 +148,9 @@ class SignInFlow:
         except DependencyDown:
             address = None
         if address is None:
-            return self.address("/")
+            return f"{self.origin}/"
         hint = {"id_token_hint": id_token} if 0 < len(id_token) <= LONGEST_HINT else {}
-        query = {"client_id": self._client_id, "post_logout_redirect_uri": self.address("/"), **hint}
+        query = {"client_id": self._client_id, "post_logout_redirect_uri": f"{self.origin}/", **hint}
         return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
 
     async def _client(self, description: Description) -> "AsyncOAuth2Client":

@@ -15,6 +15,8 @@ from orc_core.errors import Forbidden, NotAuthenticated, NotFound, OrcError
 
 FAILED = "/?sign-in=failed"
 """The address at which the page says so."""
+MOST_ATTEMPTS = 4
+"""Sign-ins that a browser can have begun: servers refuse requests with longer headers."""
 PATHS = frozenset({SIGN_IN, SIGN_OUT, CALLBACK})
 router = APIRouter(include_in_schema=False)
 logger = logging.getLogger(__name__)
@@ -32,6 +34,10 @@ async def begin_sign_in(
         return _failed(flow, exc)
     response = RedirectResponse(address, HTTPStatus.FOUND)
     sealed = app.credentials.seal(asdict(attempt), seconds=ATTEMPT_SECONDS)
+    # Browsers send the earliest first.
+    begun = [name for name in request.cookies if name.startswith(flow.attempt_prefix)]
+    for earlier in begun[: 1 - MOST_ATTEMPTS]:
+        _set_cookie(response, flow, earlier, "", 0)
     _set_cookie(response, flow, flow.attempt_cookie(attempt.state), sealed, ATTEMPT_SECONDS)
     return response
 
@@ -54,7 +60,7 @@ async def finish_sign_in(request: Request, app: AppDep) -> RedirectResponse:
     await app.credentials.renew_keys(principal)
     seconds = flow.session_seconds
     secret = await app.credentials.begin_session(principal, seconds=seconds, id_token=id_token)
-    response = RedirectResponse(flow.address(attempt.place), HTTPStatus.SEE_OTHER)
+    response = RedirectResponse(flow.origin + attempt.place, HTTPStatus.SEE_OTHER)
     _set_cookie(response, flow, cookie, "", 0)
     _set_cookie(response, flow, flow.session_cookie, secret, int(seconds))
     return response
@@ -66,7 +72,7 @@ async def sign_out(request: Request, app: AppDep) -> RedirectResponse:
     flow = _flow(request)
     if not set(request.headers.getlist("sec-fetch-site")) <= {"same-origin", "none"}:
         raise Forbidden(OTHER_SITE)
-    address = flow.address("/")
+    address = f"{flow.origin}/"
     if secret := request.cookies.get(flow.session_cookie):
         if session := await app.credentials.session(secret):
             address = await flow.leave(session.id_token)

@@ -238,3 +238,15 @@ async def test_an_open_stream_ends_with_the_session(app: FastAPI) -> None:
         events = await ada.orc.get(path)
     assert events.status_code == 200 and "event: snapshot" in events.text
     assert not await ada.is_signed_in()
+
+
+async def test_a_page_of_another_site_cannot_fill_the_browser_with_cookies(app: FastAPI) -> None:
+    ada = Person(app, ORIGIN, "ada@acme")
+    for place in ("/#/" + "a" * 3000, "https://evil.example/" + "a" * 3000, "/#/" + "a" * 197):
+        for _ in range(10):
+            await ada.begin(place)
+        sent = [f"{name}={value}" for name, value in ada.orc.cookies.items() if "sign-in" in name]
+        assert (len(sent), sum(map(len, sent)) < 3000) == (4, True)
+    for place, reached in (("/#/" + "a" * 197, "/#/" + "a" * 197), ("/#/" + "a" * 198, "/")):
+        answer = await ada.sign_in(place)
+        assert answer.headers["location"] == ORIGIN + reached
