@@ -179,7 +179,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             scopes,
             revoked,
             (sessions := SessionIds(documents.keys.derived(SESSIONS_KEY))),
-            CredentialStore(await items("credentials"), documents.keys),
+            CredentialStore(await items("credentials"), documents.keys, settings),
             stored,
             build_checks(settings, documents, gateway, log, models.writer),
             partial(_warm, documents, parts.models),

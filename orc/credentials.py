@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -15,19 +14,18 @@ import jwt
 from pydantic import TypeAdapter
 
 from orc.identity import Principal
+from orc.settings import CallerSettings
 from orc_core.errors import Conflict, NotAuthenticated
-from orc_core.infra.items import Item, Items, Raced, create, delete, equal, over, unraced
+from orc_core.infra.items import Item, Items, Raced, create, delete, over, unraced, upsert
 from orc_core.infra.keys import Keys
 
 SECRET_BYTES = 32
 KEY_PREFIX = "orc_"
 """Programs that look for secrets in published files find keys by it."""
-KEY_SECONDS = 90 * 24 * 60 * 60
-"""How long a key is valid after the latest sign-in of its user."""
 MOST_KEYS = 20
 PURPOSE = "sign-in"
-SESSION, KEY, USED = "session", "key", "used"
-"""What a secret is for. One of one kind is not accepted as one of another."""
+SESSION, USER, USED = "session", "user", "used"
+"""What a record is of: a session, the latest sign-in of a user with the user's keys, or a mark."""
 _PRINCIPAL = TypeAdapter(Principal)
 
 
@@ -52,11 +50,14 @@ class Key(NamedTuple):
 class CredentialStore:
     """Secrets by their hash, for all processes that share the store. `clock` has seconds since the epoch."""
 
-    def __init__(self, items: Items, keys: Keys, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, items: Items, keys: Keys, settings: CallerSettings, clock: Callable[[], float] = time.time
+    ) -> None:
         """`keys` seal what browsers keep."""
         self._items = items
         self._keys = keys
         self._clock = clock
+        self._key_seconds = settings.key_days * 24 * 60 * 60
 
     def seal(self, facts: Mapping[str, str], *, seconds: float) -> str:
         """Facts that a browser keeps for so long, and cannot change."""
@@ -74,7 +75,15 @@ class CredentialStore:
         raise NotAuthenticated("This was not begun in this browser, or long ago.")
 
     async def begin_session(self, principal: Principal, *, seconds: float, id_token: str = "") -> str:
-        """The secret of a new session."""
+        """The secret of a new session. Keys of the user get the roles of now, and their whole time."""
+
+        async def work() -> None:
+            user = await self._find(_mark(principal), USER)
+            latest = self._item(_mark(principal), USER, self._key_seconds) | _owner(principal)
+            latest["keys"] = user["keys"] if user else {}
+            await self._items.write([latest["id"]], over(user, latest) if user else upsert(latest))
+
+        await unraced(work)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         item = self._item(secret, SESSION, seconds) | _owner(principal) | {"id_token": id_token}
         await self._create(item)
@@ -100,58 +109,57 @@ class CredentialStore:
         return await self._create(self._item(mark, USED, seconds))
 
     async def create_key(self, principal: Principal, name: str) -> tuple[Key, str]:
-        """A new key of this user, with the roles and groups of now, and its secret. Raises Conflict."""
-        if len(await self._items_of(principal)) >= MOST_KEYS:
-            raise Conflict(f"You have {MOST_KEYS} keys. Revoke one first.", code="too_many_keys")
-        secret = KEY_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
-        item = self._item(secret, KEY, KEY_SECONDS) | _owner(principal) | {"name": name, "last_used": None}
-        await self._create(item)
-        return _key(item), secret
+        """A new key, and its secret. Raises Conflict, and NotAuthenticated if the sign-in is too long ago."""
+        secret = f"{KEY_PREFIX}{_mark(principal)}_{secrets.token_urlsafe(SECRET_BYTES)}"
+        key_id, facts = _hash(secret), {"name": name, "began_at": self._clock(), "last_used": None}
+
+        async def work() -> Item:
+            if (user := await self._find(_mark(principal), USER)) is None:
+                raise NotAuthenticated("The latest sign-in is too long ago for a key. Sign in again.")
+            if len(user["keys"].keys() - {key_id}) >= MOST_KEYS:
+                raise Conflict(f"You have {MOST_KEYS} keys. Revoke one first.", code="too_many_keys")
+            await self._write_keys(user, user["keys"] | {key_id: facts})
+            return user
+
+        return _key(await unraced(work), key_id, facts), secret
 
     async def keys_of(self, principal: Principal) -> list[Key]:
         """The valid keys of this user, the latest first."""
-        found = map(_key, await self._items_of(principal))
+        user = await self._find(_mark(principal), USER)
+        found = [_key(user, key_id, facts) for key_id, facts in user["keys"].items()] if user else []
         return sorted(found, key=lambda key: key.created_at, reverse=True)
 
     async def revoke_key(self, principal: Principal, key_id: str) -> bool:
         """End a key of this user for all processes at once; whether there was one."""
 
         async def work() -> bool:
-            if key_id not in (item["id"] for item in await self._items_of(principal)):
+            user = await self._find(_mark(principal), USER)
+            keys = dict(user["keys"]) if user else {}
+            if user is None or keys.pop(key_id, None) is None:
                 return False
-            await self._items.write([key_id], delete(key_id))
+            await self._write_keys(user, keys)
             return True
 
         return await unraced(work)
 
-    async def renew_keys(self, principal: Principal) -> None:
-        """Give the keys of this user the roles and groups of now, and their whole time again."""
-        for item in await self._items_of(principal):
-            await self._change(item, **_owner(principal), ends_at=self._clock() + KEY_SECONDS)
-
     async def key_owner(self, secret: str) -> Principal | None:
         """Whose key it is; None if it is none, or none any more. The day of its last use is noted."""
-        if (item := await self._find(secret, KEY)) is None:
+        user = await self._find(secret.removeprefix(KEY_PREFIX).partition("_")[0], USER)
+        if user is None or (facts := user["keys"].get(key_id := _hash(secret))) is None:
             return None
-        if item["last_used"] != (today := _time(self._clock()).date().isoformat()):
-            await self._change(item, last_used=today)
-        return replace(_principal(item), until=math.inf)
+        if facts["last_used"] != (today := _time(self._clock()).date().isoformat()):
+            # The next use notes it, if another process writes just now.
+            with suppress(Raced):
+                await self._write_keys(user, user["keys"] | {key_id: facts | {"last_used": today}})
+        return _principal(user)
 
-    async def _items_of(self, principal: Principal) -> list[Item]:
-        owner = {"organization_id": principal.organization_id, "user_id": principal.user_id}
-        found = await self._items.query([], equal(kind=KEY, **owner))
-        return [item for item in found if self._clock() < item["ends_at"]]
-
-    async def _change(self, item: Item, **changes: object) -> None:
-        """Write an item over what was read, unless another process has changed or removed it since."""
-        changed = {**item, **changes}
-        changed["ttl"] = max(1, int(changed["ends_at"] - self._clock()))
-        with suppress(Raced):
-            await self._items.write([item["id"]], over(item, changed))
+    async def _write_keys(self, user: Item, keys: Item) -> None:
+        ttl = max(1, int(user["ends_at"] - self._clock()))
+        await self._items.write([user["id"]], over(user, user | {"keys": keys, "ttl": ttl}))
 
     def _item(self, secret: str, kind: str, seconds: float) -> Item:
         now, digest = self._clock(), _hash(secret)
-        stored = {"id": digest, "kind": kind, "began_at": now, "ends_at": now + seconds}
+        stored = {"id": digest, "kind": kind, "ends_at": now + seconds}
         return stored | {"ttl": max(1, int(seconds))}
 
     async def _create(self, item: Item) -> bool:
@@ -165,7 +173,8 @@ class CredentialStore:
     async def _find(self, secret: str, kind: str) -> Item | None:
         item = await self._items.read([(digest := _hash(secret))], digest)
         # Databases remove what has expired in their own time.
-        return item if item and item["kind"] == kind and self._clock() < item["ends_at"] else None
+        is_now = item and self._clock() < item["ends_at"]
+        return item if item and is_now and item["kind"] == kind else None
 
 
 def _hash(secret: str) -> str:
@@ -177,17 +186,19 @@ def _time(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _key(item: Item) -> Key:
-    return Key(item["id"], item["name"], _time(item["began_at"]), _time(item["ends_at"]), item["last_used"])
+def _mark(principal: Principal) -> str:
+    """What the keys of a user begin with, to find the user's record by."""
+    return _hash(json.dumps([principal.organization_id, principal.user_id]))[:32]
+
+
+def _key(user: Item, key_id: str, facts: Item) -> Key:
+    began_at, ends_at = _time(facts["began_at"]), _time(user["ends_at"])
+    return Key(key_id, facts["name"], began_at, ends_at, facts["last_used"])
 
 
 def _owner(principal: Principal) -> Item:
     facts = _PRINCIPAL.dump_python(principal, mode="json", exclude={"until"})
-    return {
-        "organization_id": principal.organization_id,
-        "user_id": principal.user_id,
-        "principal": facts,
-    }
+    return {"organization_id": principal.organization_id, "user_id": principal.user_id, "principal": facts}
 
 
 def _principal(item: Item) -> Principal:

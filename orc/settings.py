@@ -222,6 +222,12 @@ class CallerSettings(Section):
     session_hours: float = Field(
         default=8.0, gt=0, le=720, description="hours after which one has to sign in again in `oidc` mode"
     )
+    key_days: float = Field(
+        default=90.0,
+        gt=0,
+        le=366,
+        description="days after a user's latest sign-in at which the user's keys end",
+    )
 
     @field_validator("allowed_origins", mode="before")
     @classmethod

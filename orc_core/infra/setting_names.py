@@ -29,8 +29,8 @@ _ADVANCED = """
     admin_role analysis_model analysis_tokens_per_day bytes_per_organization context_window
     context_creators
     critic_model critic_seconds fonts_folder history_tokens
-    history_turns ingestion_lease_seconds lazy_retrieval max_model_calls mcp_audience mcp_scope memory_tokens
-    model_retries
+    history_turns ingestion_lease_seconds key_days lazy_retrieval max_model_calls mcp_audience mcp_scope
+    memory_tokens model_retries
     model_timeout_seconds most_page_images oidc_scope page_image_tokens page_images
     planner_model planner_seconds planner_tokens retrieval_tokens revoked_answers
     session_hours share_days streams_per_user summary_model summary_threshold_tokens title_model tool_timeout_seconds

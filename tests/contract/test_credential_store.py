@@ -10,11 +10,13 @@ from devkit.clock import Clock
 from devkit.store_pairs import opened_items
 from orc.credentials import CredentialStore
 from orc.identity import Principal
+from orc.settings import CallerSettings
 from orc_core.errors import NotAuthenticated
 from orc_core.infra.keys import Keys
 
 pytestmark = pytest.mark.contract("credential store")
 
+DAY = 24 * 60 * 60
 ADA = Principal(
     "acme", "ada", frozenset({"reader"}), frozenset(f"group-{n}" for n in range(250)), name="Ada Lovelace"
 )
@@ -26,7 +28,8 @@ async def stores(
 ) -> AsyncIterator[list[CredentialStore]]:
     """The stores of two processes over the same data, with one key."""
     async with opened_items(adapter, request, tmp_path, "credentials") as open_items:
-        yield [CredentialStore(await open_items(), Keys("k" * 32), clock) for _ in range(2)]
+        settings = CallerSettings(jwt_issuer="https://issuer.example")
+        yield [CredentialStore(await open_items(), Keys("k" * 32), settings, clock) for _ in range(2)]
 
 
 async def test_a_session_has_all_that_is_known_of_its_user(
@@ -74,16 +77,34 @@ async def test_keys_are_known_used_renewed_and_revoked_by_all_processes(
     stores: list[CredentialStore], clock: Clock
 ) -> None:
     one, other = stores
+    bob = Principal("acme", "bob")
+    for user in (ADA, bob):
+        await one.begin_session(user, seconds=600)
     first, secret = await one.create_key(ADA, "laptop")
     clock.now += 1
     second, _ = await other.create_key(ADA, "server")
-    await one.create_key(Principal("acme", "bob"), "another user's")
+    await one.create_key(bob, "another user's")
     assert [key.name for key in await one.keys_of(ADA)] == ["server", "laptop"]
     assert await other.key_owner(secret) == ADA
     assert (await one.keys_of(ADA))[1].last_used == "2027-01-15"
-    await one.renew_keys(Principal("acme", "ada"))
+    await one.begin_session(Principal("acme", "ada"), seconds=600)
     renewed = await other.key_owner(secret)
     assert renewed is not None and renewed.groups == frozenset()
-    assert not await one.revoke_key(Principal("acme", "bob"), second.key_id)
+    assert not await one.revoke_key(bob, second.key_id)
     assert await other.revoke_key(ADA, first.key_id)
     assert (await one.key_owner(secret), [key.name for key in await one.keys_of(ADA)]) == (None, ["server"])
+
+
+async def test_a_sign_in_and_the_use_of_a_key_at_the_same_time_lose_neither_keys_nor_roles(
+    stores: list[CredentialStore], clock: Clock
+) -> None:
+    one, other = stores
+    await one.begin_session(ADA, seconds=600)
+    secrets = [(await one.create_key(ADA, f"key {number}"))[1] for number in range(4)]
+    fewer = Principal("acme", "ada")
+    for _ in range(5):
+        clock.now += DAY
+        await one.begin_session(ADA, seconds=600)
+        uses = (other.key_owner(secret) for secret in secrets)
+        await asyncio.gather(*uses, one.begin_session(fewer, seconds=600), *map(other.key_owner, secrets))
+        assert [await other.key_owner(secret) for secret in secrets] == [fewer] * 4

@@ -19,6 +19,7 @@ from devkit.tls_proxy import ending_tls
 from devkit.visits import ANSWERED, Visit, page_running, visiting
 from orc.cli.ports import free_port
 from orc.credentials import CredentialStore
+from orc.settings import CallerSettings
 from orc_core.infra.keys import Keys
 
 Running = tuple[InProcess, OpenAIDouble]
@@ -171,7 +172,9 @@ async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
     address = await page.value("location.hash")
     cookies = (await page.call("Network.getCookies"))["cookies"]
     [session] = [each["value"] for each in cookies if each["name"] == "orc-session"]
-    store = CredentialStore(here.portal.call(here.documents.clients.items, "credentials"), Keys("k" * 32))
+    store = CredentialStore(
+        here.portal.call(here.documents.clients.items, "credentials"), Keys("k" * 32), CallerSettings()
+    )
     here.portal.call(store.end_session, session)
     await visit.write("A draft about submarines")
     # The connection of the answer breaks, and is not taken up again without a session.

@@ -71,7 +71,7 @@ async def list_keys(request: Request, caller: PrincipalDep, app: AppDep) -> Keys
 
 @router.post("", status_code=201, response_model=NewKey, responses=responses(400, 403, 404, 409, 413, 415))
 async def create_key(request: Request, new: KeyRequest, caller: PrincipalDep, app: AppDep) -> NewKey:
-    """Make a key with the caller's present roles and groups. It is valid for 90 days after a sign-in."""
+    """Make a key with the roles and groups of the caller's latest sign-in, which each later one renews."""
     _require_sign_in(request)
     made, secret = await app.credentials.create_key(caller, new.name)
     return NewKey(**made._asdict(), key=secret)

@@ -57,7 +57,6 @@ async def finish_sign_in(request: Request, app: AppDep) -> RedirectResponse:
         return _failed(flow, exc)
     if earlier := request.cookies.get(flow.session_cookie):
         await app.credentials.end_session(earlier)
-    await app.credentials.renew_keys(principal)
     seconds = flow.session_seconds
     secret = await app.credentials.begin_session(principal, seconds=seconds, id_token=id_token)
     response = RedirectResponse(flow.origin + attempt.place, HTTPStatus.SEE_OTHER)

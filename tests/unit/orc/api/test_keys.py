@@ -13,9 +13,9 @@ from devkit.doubles import openid_provider
 from devkit.doubles.openid_provider import Provider
 from devkit.signing_in import Person
 from orc.api.app import create_app
-from orc.credentials import KEY_SECONDS, MOST_KEYS, CredentialStore
+from orc.credentials import MOST_KEYS, CredentialStore
 from orc.identity import Principal
-from orc.settings import Settings
+from orc.settings import CallerSettings, Settings
 from orc_core.errors import Conflict
 from orc_core.infra.keys import Keys
 from orc_core.infra.sqlite import Database
@@ -81,7 +81,10 @@ def database_in(folder: Path) -> bytes:
 @pytest.fixture
 async def store(clock: Clock, tmp_path: Path) -> AsyncIterator[CredentialStore]:
     database = Database(tmp_path / "orc.db")
-    yield CredentialStore(await open_table(database, TABLES["credentials"]), Keys("k" * 32), clock)
+    items, keys = await open_table(database, TABLES["credentials"]), Keys("k" * 32)
+    store = CredentialStore(items, keys, CallerSettings(), clock)
+    await store.begin_session(ANN, seconds=DAY)
+    yield store
     await database.close()
 
 
@@ -90,7 +93,7 @@ async def test_a_key_ends_ninety_days_after_the_latest_sign_in(store: Credential
     clock.now += 60 * DAY
     assert await store.key_owner(secret) == ANN
     promoted = Principal("acme", "ann", frozenset({"orc.admin"}))
-    await store.renew_keys(promoted)
+    await store.begin_session(promoted, seconds=DAY)
     clock.now += 60 * DAY
     assert await store.key_owner(secret) == promoted
     clock.now += 31 * DAY
@@ -116,6 +119,27 @@ async def test_a_user_has_so_many_keys_at_most(store: CredentialStore, clock: Cl
         await store.create_key(ANN, f"key {number}")
     with pytest.raises(Conflict):
         await store.create_key(ANN, "one more")
-    await store.create_key(Principal("acme", "bob"), "another user's")
-    clock.now += KEY_SECONDS
+    bob = Principal("acme", "bob")
+    await store.begin_session(bob, seconds=DAY)
+    await store.create_key(bob, "another user's")
+    clock.now += 90 * DAY
+    await store.begin_session(ANN, seconds=DAY)
     await store.create_key(ANN, "after all have ended")
+    assert [key.name for key in await store.keys_of(ANN)] == ["after all have ended"]
+
+
+async def test_an_old_session_makes_no_key_with_roles_that_a_later_sign_in_lacks(
+    store: CredentialStore, clock: Clock
+) -> None:
+    promoted = Principal("acme", "ann", frozenset({"orc.admin"}))
+    old = await store.begin_session(promoted, seconds=30 * DAY)
+    clock.now += DAY
+    latest = clock.now
+    await store.begin_session(ANN, seconds=DAY)
+    clock.now += 28 * DAY
+    session = await store.session(old)
+    assert session is not None
+    made, secret = await store.create_key(session.principal, "laptop")
+    owner = await store.key_owner(secret)
+    assert owner == ANN
+    assert made.ends_at.timestamp() == owner.until == latest + 90 * DAY
