@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from orc.identity import Principal
 from orc.settings import CallerSettings
 from orc_core.errors import Conflict, NotAuthenticated
-from orc_core.infra.items import Item, Items, Raced, create, delete, over, unraced, upsert
+from orc_core.infra.items import Item, Items, Raced, Where, create, delete, equal, over, unraced, upsert
 from orc_core.infra.keys import Keys
 
 SECRET_BYTES = 32
@@ -107,6 +107,15 @@ class CredentialStore:
     async def use_once(self, mark: str, *, seconds: float) -> bool:
         """Whether nothing has used this mark in the last `seconds`."""
         return await self._create(self._item(mark, USED, seconds))
+
+    async def end_all(self, user_id: str | None) -> int:
+        """End the sessions and keys of the users with this id, or of everyone; returns how many those are."""
+        whose = [] if user_id is None else [equal(user_id=user_id)]
+        found = await self._items.query([], Where("kind", "!=", USED), *whose)
+        for item in found:
+            with suppress(Raced):
+                await self._items.write([item["id"]], delete(item["id"]))
+        return sum(len(item["keys"]) if item["kind"] == USER else 1 for item in found)
 
     async def create_key(self, principal: Principal, name: str) -> tuple[Key, str]:
         """A new key, and its secret. Raises Conflict, and NotAuthenticated if the sign-in is too long ago."""

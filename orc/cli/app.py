@@ -1,4 +1,4 @@
-"""The command line: serve, worker, ask, trial, doctor, backup, restore, check, reindex, token, ..."""
+"""The command line: serve, worker, ask, trial, doctor, backup, restore, check, sign-out, token, ..."""
 
 import asyncio
 import subprocess
@@ -223,6 +223,25 @@ def check(
 
     if not _run(lambda settings: compare(settings, out, repairs=repair, rebuilds=rebuild)):
         raise typer.Exit(1)
+
+
+@app.command()
+def sign_out(
+    user: Annotated[str | None, typer.Argument(help="id of the user at the identity provider")] = None,
+    everyone: Annotated[bool, typer.Option("--everyone", help="all users")] = False,
+) -> None:
+    """End all sessions and keys of a user whose account was closed, or of everyone. Orc may be running."""
+    if (user is None) != everyone:
+        _fail("Give the id of a user, or --everyone.")
+    from orc.credentials import CredentialStore
+    from orc_core.bootstrap import open_documents
+
+    async def end(settings: Settings) -> int:
+        async with open_documents(settings) as documents:
+            items = await documents.clients.items("credentials")
+            return await CredentialStore(items, documents.keys, settings).end_all(user)
+
+    out.print(f"Sessions and keys that have ended: {_run(end)}.")
 
 
 @app.command()

@@ -108,3 +108,32 @@ async def test_a_sign_in_and_the_use_of_a_key_at_the_same_time_lose_neither_keys
         uses = (other.key_owner(secret) for secret in secrets)
         await asyncio.gather(*uses, one.begin_session(fewer, seconds=600), *map(other.key_owner, secrets))
         assert [await other.key_owner(secret) for secret in secrets] == [fewer] * 4
+
+
+async def test_an_operator_ends_all_of_a_user_or_of_everyone_in_all_processes(
+    stores: list[CredentialStore],
+) -> None:
+    one, other = stores
+    of: dict[str, list[str]] = {}
+    for user in (ADA, Principal("globex", "ada"), Principal("acme", "bob")):
+        sessions = [await one.begin_session(user, seconds=600) for _ in range(2)]
+        of[f"{user.organization_id} {user.user_id}"] = [*sessions, (await one.create_key(user, "laptop"))[1]]
+    assert await one.use_once("state", seconds=600)
+
+    async def valid() -> dict[str, int]:
+        return {
+            user: sum([bool(await other.session(each) or await other.key_owner(each)) for each in secrets])
+            for user, secrets in of.items()
+        }
+
+    assert await one.end_all("adam") == 0
+    assert await one.end_all("ada") == 6
+    assert await valid() == {"acme ada": 0, "globex ada": 0, "acme bob": 3}
+    with pytest.raises(NotAuthenticated):
+        await other.create_key(ADA, "from a page that is still open")
+    assert (await one.end_all(None), sum((await valid()).values())) == (3, 0)
+    # An answer of the identity provider still counts once.
+    assert not await other.use_once("state", seconds=600)
+    # Nothing of the former keys comes back with the next sign-in.
+    await one.begin_session(ADA, seconds=600)
+    assert await other.keys_of(ADA) == []

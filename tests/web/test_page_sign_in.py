@@ -81,6 +81,12 @@ async def sign_in(page: Page, name: str) -> None:
     await reached(page, AT_HOME)
 
 
+def end_sessions(here: InProcess, user: str) -> None:
+    """What `orc sign-out` does."""
+    items = here.portal.call(here.documents.clients.items, "credentials")
+    here.portal.call(CredentialStore(items, Keys("k" * 32), CallerSettings()).end_all, user)
+
+
 FETCH = """
 (async (method, path, body) => {
   const headers = { "content-type": "application/json" };
@@ -170,12 +176,7 @@ async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
     await page.press("Enter")
     await page.until("document.querySelector('.turn .text')?.textContent.includes('quay')")
     address = await page.value("location.hash")
-    cookies = (await page.call("Network.getCookies"))["cookies"]
-    [session] = [each["value"] for each in cookies if each["name"] == "orc-session"]
-    store = CredentialStore(
-        here.portal.call(here.documents.clients.items, "credentials"), Keys("k" * 32), CallerSettings()
-    )
-    here.portal.call(store.end_session, session)
+    end_sessions(here, "ada@acme")
     await visit.write("A draft about submarines")
     # The connection of the answer breaks, and is not taken up again without a session.
     await page.connected(False)

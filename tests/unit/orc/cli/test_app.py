@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import uuid
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from orc.cli.serve import SAMPLE, greet
 from orc.contexts.models import ContextType
 from orc.contexts.service import Caller, ContextService
 from orc.contexts.store import ContextStore
+from orc.credentials import CredentialStore
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings, load
 from orc_core.bootstrap import open_documents
@@ -566,6 +568,35 @@ def test_a_backup_is_written_and_restored_by_command(
     assert restored.exit_code == 0, restored.stderr
     assert f"The former data is in {data_dir}.before-" in restored.stdout
     assert sorted(path.name for path in data_dir.iterdir()) == ["orc.db", "scope.key"]
+
+
+def test_sessions_and_keys_end_by_command(data_dir: Path) -> None:
+    ada, bob = Principal("acme", "ada"), Principal("acme", "bob")
+
+    async def with_store(work: Callable[[CredentialStore], Awaitable[list[bool]]]) -> list[bool]:
+        async with open_documents(settings := load()) as documents:
+            items = await documents.clients.items("credentials")
+            return await work(CredentialStore(items, documents.keys, settings))
+
+    secrets: list[str] = []
+
+    async def begin(store: CredentialStore) -> list[bool]:
+        for user in (ada, bob):
+            secrets.append(await store.begin_session(user, seconds=600))
+            secrets.append((await store.create_key(user, "laptop"))[1])
+        return await valid(store)
+
+    async def valid(store: CredentialStore) -> list[bool]:
+        return [bool(await store.session(each) or await store.key_owner(each)) for each in secrets]
+
+    assert asyncio.run(with_store(begin)) == [True] * 4
+    for words in ([], ["ada", "--everyone"]):
+        assert orc("sign-out", *words).exit_code == 2
+    ended = orc("sign-out", "ada")
+    assert (ended.exit_code, ended.stdout) == (0, "Sessions and keys that have ended: 2.\n")
+    assert asyncio.run(with_store(valid)) == [False, False, True, True]
+    assert orc("sign-out", "--everyone").stdout.endswith(" 2.\n")
+    assert asyncio.run(with_store(valid)) == [False] * 4
 
 
 def test_a_backup_refuses_data_that_services_keep(
