@@ -53,10 +53,11 @@ class CredentialStore:
     def __init__(
         self, items: Items, keys: Keys, settings: CallerSettings, clock: Callable[[], float] = time.time
     ) -> None:
-        """`keys` seal what browsers keep."""
+        """`keys` seal what browsers keep. What began under other `settings` of the sign-in is refused."""
         self._items = items
         self._keys = keys
         self._clock = clock
+        self._sign_in = _hash(settings.sign_in)
         self._key_seconds = settings.key_days * 24 * 60 * 60
 
     def seal(self, facts: Mapping[str, str], *, seconds: float) -> str:
@@ -168,7 +169,7 @@ class CredentialStore:
 
     def _item(self, secret: str, kind: str, seconds: float) -> Item:
         now, digest = self._clock(), _hash(secret)
-        stored = {"id": digest, "kind": kind, "ends_at": now + seconds}
+        stored = {"id": digest, "kind": kind, "sign_in": self._sign_in, "ends_at": now + seconds}
         return stored | {"ttl": max(1, int(seconds))}
 
     async def _create(self, item: Item) -> bool:
@@ -182,7 +183,7 @@ class CredentialStore:
     async def _find(self, secret: str, kind: str) -> Item | None:
         item = await self._items.read([(digest := _hash(secret))], digest)
         # Databases remove what has expired in their own time.
-        is_now = item and self._clock() < item["ends_at"]
+        is_now = item and item.get("sign_in") == self._sign_in and self._clock() < item["ends_at"]
         return item if item and is_now and item["kind"] == kind else None
 
 

@@ -1,5 +1,6 @@
 """Settings of the orchestrator, read from the environment and from `.env`. See docs/decisions/settings.md."""
 
+import json
 import os
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -228,6 +229,12 @@ class CallerSettings(Section):
         le=366,
         description="days after a user's latest sign-in at which the user's keys end",
     )
+
+    @property
+    def sign_in(self) -> str:
+        """What decides who signs in: under another one, a user of the same name may be another user."""
+        claims = sorted(self.jwt_claims.items())
+        return json.dumps([self.jwt_issuer, self.oidc_client_id, self.jwt_tenant, claims])
 
     @field_validator("allowed_origins", mode="before")
     @classmethod

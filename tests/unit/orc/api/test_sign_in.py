@@ -37,8 +37,8 @@ async def app(provider: Provider, tmp_path: Path) -> AsyncIterator[FastAPI]:
     await app.state.provider.close()
 
 
-def opened(provider: Provider, folder: Path, origin: str = ORIGIN) -> FastAPI:
-    settings = {"context_creators": "everyone", **provider.settings(origin)}
+def opened(provider: Provider, folder: Path, origin: str = ORIGIN, **changed: Any) -> FastAPI:
+    settings = {"context_creators": "everyone", **provider.settings(origin), **changed}
     return create_app(Settings(data_dir=folder, **settings))
 
 
@@ -238,6 +238,37 @@ async def test_an_open_stream_ends_with_the_session(app: FastAPI) -> None:
         events = await ada.orc.get(path)
     assert events.status_code == 200 and "event: snapshot" in events.text
     assert not await ada.is_signed_in()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"jwt_tenant": "globex", "jwt_claims": {}},
+        {"jwt_claims": {"tenant": "org", "user": "email"}},
+        {"oidc_client_id": "another"},
+        {"jwt_issuer": "https://another.example"},
+    ],
+)
+async def test_sessions_and_keys_end_if_other_people_may_sign_in(
+    changed: dict[str, Any], provider: Provider, tmp_path: Path
+) -> None:
+    async def known(app: FastAPI, kept: dict[str, str], key: str) -> list[bool]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, cookies=kept) as client:
+            by_session = await client.get("/api/me")
+            by_key = await client.get("/api/me", headers={"authorization": f"Bearer {key}"})
+        await app.state.provider.close()
+        return [by_session.status_code == 200, by_key.status_code == 200]
+
+    first = opened(provider, tmp_path)
+    ada = Person(first, ORIGIN, "ada@acme")
+    await ada.sign_in()
+    key = (await ada.orc.post("/api/keys", json={"name": "laptop"})).json()["key"]
+    kept = {"orc-session": ada.orc.cookies["orc-session"]}
+    assert await known(first, kept, key) == [True, True]
+    assert await known(opened(provider, tmp_path, **changed), kept, key) == [False, False]
+    same: dict[str, Any] = {"session_hours": 1, "oidc_scope": "openid profile email phone"}
+    assert await known(opened(provider, tmp_path, **same), kept, key) == [True, True]
 
 
 async def test_a_page_of_another_site_cannot_fill_the_browser_with_cookies(app: FastAPI) -> None:
