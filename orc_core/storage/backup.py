@@ -23,7 +23,7 @@ from orc_core.models import Record
 from orc_core.storage.file_names import original_name
 from orc_core.storage.folder import FolderBlobStore, blob_path, etag_of
 from orc_core.storage.sqlite.items import adopt
-from orc_core.storage.sqlite.tables import ANALYSES, DOCUMENTS
+from orc_core.storage.sqlite.tables import ANALYSES, CREDENTIALS, DOCUMENTS
 
 FORMAT = 2
 """2: with the keys of a change of keys."""
@@ -130,6 +130,7 @@ def _add(archive: zipfile.ZipFile, path: Path, name: str, *, is_document: bool =
 def restore(archive: Path, data_dir: Path, *, force: bool = False) -> tuple[Manifest, Path | None]:
     """Make a data directory from a backup; returns where the former directory was moved, if there was one.
 
+    Sessions and keys of users are left out: some may have been ended since.
     Every file is compared with its hash, and the database is checked, before anything is replaced. Raises
     InvalidInput for a file that is no backup or damaged, for a directory that is not empty unless `force`
     is set, and for one that is in use.
@@ -146,7 +147,7 @@ def restore(archive: Path, data_dir: Path, *, force: bool = False) -> tuple[Mani
             staging.mkdir(parents=True)
             manifest = _unpack(archive, staging)
             _check(staging)
-            _adopt_etags(staging, manifest)
+            _adapt(staging, manifest)
             aside = None
             if has_data:
                 aside = data_dir.with_name(f"{data_dir.name}.before-{datetime.now(UTC):%Y%m%d-%H%M%S}")
@@ -210,9 +211,10 @@ def _check(data_dir: Path) -> None:
             raise InvalidInput(f"The database of the backup is damaged: {damage}.")
 
 
-def _adopt_etags(data_dir: Path, manifest: Manifest) -> None:
-    """Give the records the ETags of the restored files, which have other inodes: nothing is read again."""
+def _adapt(data_dir: Path, manifest: Manifest) -> None:
+    """Remove users' sessions and keys; give records the ETags of restored files, which have other inodes."""
     with closing(sqlite3.connect(data_dir / DATABASE)) as database, database:
+        database.execute(f"DROP TABLE IF EXISTS {CREDENTIALS.table}")
         for table in (DOCUMENTS, ANALYSES):
             for statement in table.schema.split(";"):
                 database.execute(statement)

@@ -570,7 +570,7 @@ def test_a_backup_is_written_and_restored_by_command(
     assert sorted(path.name for path in data_dir.iterdir()) == ["orc.db", "scope.key"]
 
 
-def test_sessions_and_keys_end_by_command(data_dir: Path) -> None:
+def test_sessions_and_keys_end_by_command_and_with_a_restore(data_dir: Path, tmp_path: Path) -> None:
     ada, bob = Principal("acme", "ada"), Principal("acme", "bob")
 
     async def with_store(work: Callable[[CredentialStore], Awaitable[list[bool]]]) -> list[bool]:
@@ -595,7 +595,9 @@ def test_sessions_and_keys_end_by_command(data_dir: Path) -> None:
     ended = orc("sign-out", "ada")
     assert (ended.exit_code, ended.stdout) == (0, "Sessions and keys that have ended: 2.\n")
     assert asyncio.run(with_store(valid)) == [False, False, True, True]
+    assert orc("backup", tmp_path / "orc.zip").exit_code == 0
     assert orc("sign-out", "--everyone").stdout.endswith(" 2.\n")
+    assert orc("restore", tmp_path / "orc.zip", "--force").exit_code == 0
     assert asyncio.run(with_store(valid)) == [False] * 4
 
 
