@@ -4,6 +4,7 @@ import base64
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -140,7 +141,8 @@ class BearerTokens:
         if audience is None:
             name = "an https ORC_PUBLIC_URL without a path" if is_of_mcp else "ORC_JWT_AUDIENCE"
             raise NotAuthenticated(f"This server takes no tokens here: it needs {name}.")
-        return principal_of(await self._issuer.verify(token, audience), self._names)
+        claims = await self._issuer.verify(token, audience)
+        return replace(principal_of(claims, self._names), until=float(claims["exp"]))
 
 
 class SignedIn:

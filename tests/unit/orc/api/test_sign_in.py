@@ -1,17 +1,20 @@
 """Signing in at a real OpenID provider: two organizations, sign-out, several processes, programs."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import jwt
 import pytest
 from fastapi import FastAPI
 
 from devkit.doubles import openid_provider
-from devkit.doubles.openid_provider import Provider
+from devkit.doubles.openid_provider import AUDIENCE, KEY_ID, Provider
+from devkit.issuer import private_key
 from devkit.signing_in import Person
 from devkit.system import principal_headers
 from orc.api.app import create_app
@@ -21,6 +24,7 @@ from orc_core.errors import InvalidInput
 
 pytestmark = pytest.mark.slow
 
+DAY = 24 * 60 * 60
 ORIGIN, BEHIND_TLS = "http://127.0.0.1:8230", "https://orc.example.com"
 
 
@@ -226,18 +230,33 @@ async def test_an_issuer_of_another_name_is_refused_and_the_log_says_its_name(
     await app.state.provider.close()
 
 
-async def test_an_open_stream_ends_with_the_session(app: FastAPI) -> None:
+@pytest.mark.parametrize("by", ["session", "key", "token"])
+async def test_an_open_stream_ends_with_what_it_was_opened_with(
+    by: str, provider: Provider, tmp_path: Path
+) -> None:
+    app = opened(provider, tmp_path, key_days=2 / DAY)
     ada = Person(app, ORIGIN, "ada@acme")
     await ada.sign_in()
     asked = await ada.orc.post("/api/orc", json={"question": "Hello"})
-    opened = await app.state.provider.get()
-    me = (await opened.credentials.session(ada.orc.cookies["orc-session"])).principal
-    ada.orc.cookies["orc-session"] = await opened.credentials.begin_session(me, seconds=0.5)
+    store = (await app.state.provider.get()).credentials
+    me = (await store.session(ada.orc.cookies["orc-session"])).principal
+    ada.orc.cookies["orc-session"] = session = await store.begin_session(me, seconds=1)
+    claims = {"iss": provider.issuer, "aud": AUDIENCE, "sub": me.user_id, "org": "acme"}
+    # A token may be late by a minute.
+    claims["exp"] = int(time.time()) + (2 if by == "token" else -58)
+    secret = {
+        "session": session,
+        "key": (await store.create_key(me, "laptop"))[1],
+        "token": jwt.encode(claims, private_key(KEY_ID), "RS256", headers={"kid": KEY_ID}),
+    }[by]
+    headers = {} if by == "session" else {"authorization": f"Bearer {secret}"}
     path = f"/api/conversations/{asked.json()['conversation_id']}/events"
     async with asyncio.timeout(30):
-        events = await ada.orc.get(path)
+        events = await ada.orc.get(path, headers=headers)
     assert events.status_code == 200 and "event: snapshot" in events.text
-    assert not await ada.is_signed_in()
+    if by != "token":
+        assert (await ada.orc.get("/api/me", headers=headers)).status_code == 401
+    await app.state.provider.close()
 
 
 @pytest.mark.parametrize(
