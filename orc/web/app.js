@@ -270,6 +270,7 @@ function listenToWindow() {
     else notify({ text: t("drop.nowhere"), kind: "info" });
   });
   for (const sign of ["pointermove", "pointerdown", "keydown", "focus"]) addEventListener(sign, listenIfSeen, { passive: true });
+  addEventListener("focus", () => { if (signedOut.value) loadMe(); });
   document.addEventListener("visibilitychange", () => {
     listenIfSeen();
     if (document.hidden) return;

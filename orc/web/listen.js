@@ -40,8 +40,10 @@ function pauseListening() {
 /** Stop listening while the window is hidden; afterwards, or once a user is at a quiet window, listen again. */
 export function listenIfSeen() {
   if (document.hidden) setTimeout(rest, HIDDEN_MS);
-  else if (resting && resting === conversationId.value) listen(resting, true);
+  else if (!signedOut.value && resting && resting === conversationId.value) listen(resting, true);
 }
+
+signedOut.subscribe((is) => { if (!is) listenIfSeen(); });
 
 /** Follow the events of a session. @param {string} id @param {boolean} [isAgain] */
 export async function listen(id, isAgain = false) {
@@ -68,7 +70,10 @@ export async function listen(id, isAgain = false) {
     } catch (error) {
       // Deleted in another window.
       if (wasThere && error instanceof ApiError && error.problem.code === "not_found") leaveGone(id);
-      if (error instanceof ApiError && error.problem.status === 401) signedOut.value = true;
+      if (error instanceof ApiError && error.problem.status === 401) {
+        signedOut.value = true;
+        return pauseListening();
+      }
     }
     isAgain = true;
     await pause(wait);

@@ -27,6 +27,7 @@ SIGN_IN = "document.querySelector('a[href^=\"/api/sign-in?\"]')"
 SIGN_OUT = "document.querySelector('a[href^=\"/api/sign-out?\"]')"
 ASKING = "document.querySelector('input[name=login]')"
 LEAVING = "document.querySelector('button[value=yes]')"
+BRIEF_SECONDS = 12
 AT_HOME = "document.querySelector('main:not(.welcome)')"
 
 
@@ -39,7 +40,8 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             return {"context_creators": "everyone", **provider.settings(origin)}
 
         folder = tmp_path_factory.mktemp("signed-in")
-        variants = {"oidc": Variant({}, at=settings)}
+        brief = {"session_hours": BRIEF_SECONDS / 3600}
+        variants = {"oidc": Variant({}, at=settings), "brief": Variant(brief, at=settings)}
         yield stack.enter_context(page_running(folder, variants))
 
 
@@ -48,9 +50,9 @@ async def meet(program: Program, running: Running) -> AsyncIterator[Callable[[],
     """Makes a person with a new browser at the page, who is not signed in."""
     async with AsyncExitStack() as stack:
 
-        async def made() -> Visit:
+        async def made(variant: str = "oidc") -> Visit:
             visit = await stack.enter_async_context(visiting(program, *running))
-            visit.variant = "oidc"
+            visit.variant = variant
             await visit.be("")
             await visit.page.open(visit.address)
             await visit.page.until(SIGN_IN)
@@ -188,6 +190,39 @@ async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(
     assert await page.value("location.hash") == address
     assert "every day of the year" in (await visit.texts(".turn .text"))[0]
     assert await page.value("document.getElementById('question').value") == "A draft about submarines"
+
+
+REQUESTS = "performance.getEntriesByType('resource').filter(({ name }) => name.includes('/api/')).length"
+
+
+async def test_a_page_that_is_signed_out_asks_nothing_until_its_user_is_back(
+    meet: Callable[..., Any],
+) -> None:
+    visit = await meet("brief")
+    page = visit.page
+    await sign_in(page, "ada@acme")
+    await visit.ask("Hello there")
+    # The stream of events ends with the session.
+    await page.until("document.querySelector('.banner.is-bad')")
+    await asyncio.sleep(2)
+    asked = await page.value(REQUESTS)
+    for _ in range(6):
+        await page.value("window.dispatchEvent(new Event('pointermove'))")
+        await asyncio.sleep(1)
+    assert await page.value(REQUESTS) == asked
+    # The user signs in again in another tab, which has the same cookies.
+    other = await meet("brief")
+    await sign_in(other.page, "ada@acme")
+    cookies = (await other.page.call("Network.getCookies"))["cookies"]
+    [session] = [each["value"] for each in cookies if each["name"] == "orc-session"]
+    await page.call("Network.setCookie", name="orc-session", value=session, url=visit.address)
+    await page.value("window.dispatchEvent(new Event('focus'))")
+    await page.until("!document.querySelector('.banner.is-bad')")
+    # What happens elsewhere is heard of again.
+    conversation = (await page.value("location.hash"))[4:40]
+    asked_elsewhere = json.dumps({"question": "Where is the quay?", "conversation_id": conversation})
+    assert (await fetched(other.page, "POST", "/orc", asked_elsewhere))[0] == 200
+    await page.until("document.body.textContent.includes('Where is the quay?')")
 
 
 async def test_a_sign_in_that_is_refused_is_said_in_the_language_of_the_page(meet: Callable[[], Any]) -> None:
