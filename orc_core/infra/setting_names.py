@@ -33,7 +33,8 @@ _ADVANCED = """
     memory_tokens model_retries
     model_timeout_seconds most_page_images oidc_scope page_image_tokens page_images
     planner_model planner_seconds planner_tokens retrieval_tokens revoked_answers
-    session_hours share_days streams_per_user summary_model summary_threshold_tokens title_model tool_timeout_seconds
+    session_hours share_days streams_per_user summary_model summary_threshold_tokens title_model
+    tool_timeout_seconds
     trust_principal_header turn_deadline_seconds turn_lease_seconds turns_per_user upload_bytes_per_day
     uploads_per_user worker_concurrency
 """
