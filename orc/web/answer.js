@@ -1,5 +1,6 @@
 // One turn: the question, the answer with its markers, and what was checked.
 import { ask, rate, retry } from "./chat.js";
+import { unsettled } from "./files.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
@@ -379,7 +380,7 @@ function Versions({ at, all, onMove }) {
 function Status({ turn }) {
   const now = turn.value;
   if (now.state === "streaming") return null;
-  const text = now.state === "stopping" ? t("turn.stopping") : now.state === "elsewhere" ? t("turn.elsewhere") : !online.value ? t("turn.waiting.offline") : now.status?.text ?? t("turn.waiting");
+  const text = now.state === "stopping" ? t("turn.stopping") : now.state === "elsewhere" ? t("turn.elsewhere") : now.waits ? t("turn.files", { n: unsettled.value }) : !online.value ? t("turn.waiting.offline") : now.status?.text ?? t("turn.waiting");
   return h("p", { class: "working" }, h("span", { class: "dots", "aria-hidden": "true" }), now.retryAt
     ? h(Countdown, { until: now.retryAt, words: (seconds) => t("turn.limit", { n: seconds }) }) : text);
 }

@@ -1,6 +1,6 @@
 // How a session is opened, and how a question is asked, stopped and rated.
 import { ApiError, get, send } from "./api.js";
-import { forgetFiles } from "./files.js";
+import { forgetFiles, unsettled, uploaded } from "./files.js";
 import { t } from "./i18n.js";
 import { answering, asked, change, contexts, conversationId, earlierBefore, editAgain, endEdit, giveBack, heard, holding, known, later, leaveGone,
   inOrder, latest, loadChoices, loading, model, newest, path, pictures, placeOf, refused, replacing, setDraft, settle, show, title, toolsChosen, turns, versions, view } from "./session.js";
@@ -121,7 +121,8 @@ export function ask(question, { replaces = null, model: other = "" } = {}) {
     question: question.trim(), files: names, contexts: chosen, tools, replaces: replaces?.turnId ?? null,
     place: replaces ? placeOf(replaces) : 0, model: other || model.value || null,
   };
-  const turn = signal(view(shown));
+  const waits = unsettled.value > 0;
+  const turn = signal(view({ ...shown, waits }));
   batch(() => {
     show(turn);
     newest.value = turn.value.key;
@@ -129,11 +130,29 @@ export function ask(question, { replaces = null, model: other = "" } = {}) {
     if (replacing.value) endEdit();
     else if (!replaces) setDraft("");
   });
+  const asking = { key: turn.value.key, body, shown };
+  if (waits) askAfterUploads(id, turn, asking);
+  else begin(id, turn, asking);
+}
+
+/** Send a question that is shown. @param {string} id @param {Signal<TurnView>} turn @param {Question} asking */
+function begin(id, turn, asking) {
   settle(id);
   said.value = t("turn.answering");
-  const asking = { key: turn.value.key, body, shown };
   keep("sessionStorage", `asking.${id}`, asking);
   follow(turn, asking);
+}
+
+/** A reload loses the uploads: it puts the question back into the text box. @param {string} id @param {Signal<TurnView>} turn @param {Question} asking */
+async function askAfterUploads(id, turn, asking) {
+  said.value = t("turn.files", { n: unsettled.value });
+  keep("sessionStorage", `waits.${id}`, turn.value.question);
+  const isLeft = () => !turns.value.includes(turn);
+  await uploaded(id, isLeft);
+  if (isLeft()) return;
+  keep("sessionStorage", `waits.${id}`, null);
+  change(turn, { waits: false });
+  begin(id, turn, asking);
 }
 
 /** Send what a reload interrupted: the same key never asks twice. @param {string} id @returns {boolean} whether it did */
@@ -158,8 +177,8 @@ export function retry(turn) {
 
 /** @param {Signal<TurnView>} turn */
 export async function stop(turn) {
-  const { turnId, retryAt, state } = turn.value;
-  if (!turnId && retryAt) giveBack(turn, null);
+  const { turnId, retryAt, waits, state } = turn.value;
+  if (!turnId && (retryAt || waits)) giveBack(turn, null);
   if (!turnId || state === "stopping") return;
   change(turn, { state: "stopping" });
   try {

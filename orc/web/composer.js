@@ -195,6 +195,8 @@ function Models() {
 }
 
 function submit() {
+  const waiting = answering.value;
+  if (waiting?.value.waits) return stop(waiting);
   const question = draft.value.trim();
   if (!question || answering.value || [...question].length > limit() || mustWait()) return;
   const replaced = turns.value.find((each) => each.value.key === replacing.value)?.value ?? null;
@@ -288,7 +290,7 @@ export function Composer() {
         t("composer.characters", { used: number(limit() - left), most: number(limit()) })),
       running
         ? h("button", { type: "button", class: "primary icon", id: "stop", "aria-label": t("composer.stop"), title: t("composer.stop"),
-          disabled: (!running.value.turnId && !running.value.retryAt) || running.value.state === "stopping", onClick: () => { said.value = t("turn.stopping"); stop(running); } },
+          disabled: (!running.value.turnId && !running.value.retryAt && !running.value.waits) || running.value.state === "stopping", onClick: () => { said.value = t("turn.stopping"); stop(running); } },
         h(Icon, { name: "stop" }))
         : h("button", { type: "submit", class: "primary icon", id: "send", "aria-label": t("send"), title: t("send"),
           disabled: !draft.value.trim() || left < 0 || !online.value || mustWait() }, h(Icon, { name: "send" }))));

@@ -20,6 +20,8 @@ const work = signal({});
 export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
 /** Uploads to the open session. */
 const coming = computed(() => uploads.value.filter((each) => each.place === conversationId.value));
+/** How many of these are not stored or refused yet. */
+export const unsettled = computed(() => coming.value.filter((each) => each.state !== "failed").length);
 /** Whether not all files failed, or a context is asked about. */
 export const hasUsableFiles = computed(() => contexts.value.length > 0
   || [...staying.value.map((each) => each.status), ...coming.value.map((each) => each.state)].some((state) => state !== "failed"));
@@ -209,6 +211,14 @@ async function removeNow(id, removal, keepalive) {
 
 /** Make removals certain: the next question must not find what is in them. */
 export const settleRemovals = () => Promise.all([...removals.values()].map(({ key }) => carryOut(key)));
+
+/** Resolves once no upload to this session is left, or `isOver`. @param {string} id @param {() => boolean} isOver @returns {Promise<void>} */
+export const uploaded = (id, isOver) => new Promise((resolve) => {
+  settleRemovals();
+  const ended = effect(() => {
+    if (isOver() || !uploads.value.some((each) => each.place === id && each.state !== "failed")) queueMicrotask(() => { ended(); resolve(); });
+  });
+});
 
 // --- The list
 

@@ -88,7 +88,7 @@ export const isRunning = (state) => ["waiting", "streaming", "elsewhere", "stopp
 export const view = (fields) => ({
   key: crypto.randomUUID(), turnId: null, seq: 0, state: "waiting", question: "", files: [], contexts: [], tools: {},
   model: null, text: "", kind: "answer", citations: [], marks: [], withdrawn: null, status: null, metadata: null,
-  problem: null, replaces: null, place: 0, feedback: null, suggestions: [], retryAt: null,
+  problem: null, replaces: null, place: 0, feedback: null, suggestions: [], retryAt: null, waits: false,
   createdAt: new Date().toISOString(), ...fields,
 });
 
@@ -131,7 +131,10 @@ export function loadChoices() {
   toolsFlipped.value = found?.toolsOff ?? [];
   pictures.value = found?.pictures ?? null;
   model.value = found?.model ?? "";
-  draft.value = /** @type {string | null} */ (kept("sessionStorage", `draft.${conversationId.value}`)) ?? "";
+  const texts = ["waits", "draft"].map((each) => /** @type {string | null} */ (kept("sessionStorage", `${each}.${conversationId.value}`)));
+  draft.value = texts.filter(Boolean).join("\n\n");
+  keep("sessionStorage", `draft.${conversationId.value}`, draft.value || null);
+  keep("sessionStorage", `waits.${conversationId.value}`, null);
 }
 
 export function keepChoices() {
@@ -235,7 +238,8 @@ export function giveBack(turn, problem, until = 0) {
   const old = replaced.get(key);
   replaced.delete(key);
   batch(() => {
-    change(turn, { state: "refused", retryAt: null });
+    change(turn, { state: "refused", retryAt: null, waits: false });
+    keep("sessionStorage", `waits.${conversationId.value}`, null);
     const others = turns.value.filter((each) => each !== turn);
     turns.value = old ? inOrder([...others, old]) : others;
     refused.value = problem && { problem, until };

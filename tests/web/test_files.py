@@ -500,9 +500,60 @@ async def test_a_file_is_kept_that_is_attached_again_after_it_was_removed_while_
     assert "31 days" in (await visit.texts(".turn .text"))[0]
 
 
-async def test_a_file_whose_question_was_refused_meanwhile_becomes_ready(
+async def test_a_question_is_asked_once_the_files_attached_before_it_are_stored(
     visit: Visit, tmp_path: Path
 ) -> None:
+    """Also if one of them is refused."""
+    files = [tmp_path / "leave.pdf", tmp_path / "quay.pdf", tmp_path / "broken.xyz"]
+    for file, content in zip(files, [pdf(LEAVE), pdf("The quay opens at seven."), b"none"], strict=True):
+        file.write_bytes(content)
+    async with visit.page.hold("POST", UPLOADS):
+        await visit.page.attach("#picker", *files)
+        await visit.write(QUESTION)
+        await visit.page.press("Enter")
+        await visit.page.until("document.querySelector('.turn .working')")
+        assert await visit.texts(".turn .working") == ["Waiting for 3 files"]
+        assert not [url for _, url in visit.page.requests if url.endswith("/orc/stream")]
+    await visit.page.until(ANSWERED.format(1))
+    assert "28 days" in (await visit.texts(".turn .text"))[0]
+    assert await visit.page.value(BOX) == ""
+    visit.page.problems.clear()
+
+
+async def test_a_question_that_waits_for_files_can_be_taken_back(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    async with visit.page.hold("POST", UPLOADS):
+        await visit.page.attach("#picker", tmp_path / "leave.pdf")
+        await visit.write(QUESTION)
+        for take_back in (visit.page.press("Enter"), visit.click("#stop")):
+            await visit.page.value("document.getElementById('question').focus()")
+            await visit.page.press("Enter")
+            await visit.sees(".turn .working")
+            await take_back
+            await visit.page.until("!document.querySelector('.turn')")
+            assert await visit.page.value(BOX) == QUESTION
+    await indexed(visit, 1)
+    assert await visit.texts(".turn") == []
+    await visit.ask("")
+    assert "28 days" in (await visit.texts(".turn .text"))[0]
+
+
+async def test_a_reload_gives_a_question_back_that_waits_for_files(visit: Visit, tmp_path: Path) -> None:
+    """The files that were being sent are lost, so that it would be asked without them."""
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    async with visit.page.hold("POST", UPLOADS):
+        await visit.page.attach("#picker", tmp_path / "leave.pdf")
+        await visit.write(QUESTION)
+        await visit.page.press("Enter")
+        await visit.sees(".turn .working")
+        await visit.write("And next?")
+        await visit.page.reload()
+        await visit.page.until(f"document.getElementById('question') && {BOX}")
+    assert await visit.page.value(BOX) == f"{QUESTION}\n\nAnd next?"
+    assert await visit.texts(".turn") == []
+
+
+async def test_a_file_whose_question_was_refused_becomes_ready(visit: Visit, tmp_path: Path) -> None:
     (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
     await refuse(visit, 413, "too_large")
     async with visit.page.hold("POST", UPLOADS):
@@ -510,10 +561,10 @@ async def test_a_file_whose_question_was_refused_meanwhile_becomes_ready(
         await visit.page.until("document.querySelector('.file-status')?.textContent === 'Reading'")
         await visit.write(QUESTION)
         await visit.page.press("Enter")
-        await visit.sees(".composer .note.is-bad")
-        assert await visit.page.value("location.hash") == "#/"
+    await visit.sees(".composer .note.is-bad")
     await indexed(visit, 1)
     assert await stored_names(visit) == ["leave.pdf"]
+    assert await visit.page.value(BOX) == QUESTION
 
 
 async def test_a_removal_does_not_hide_a_later_file_of_the_same_name(visit: Visit, tmp_path: Path) -> None:

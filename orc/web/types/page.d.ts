@@ -67,6 +67,8 @@ export interface TurnView {
   feedback: Feedback | null;
   suggestions: string[];
   retryAt: number | null;
+  /** Whether it is asked once the files are uploaded. */
+  waits: boolean;
   createdAt: string;
 }
 
