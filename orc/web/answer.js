@@ -122,8 +122,8 @@ function saysNotFound(turn) {
 
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
 function doubts(turn, isPartial) {
-  if (turn.kind === "closest_passages") return [["none", t("kind.closest")]];
-  if (saysNotFound(turn)) return [["none", t(isPartial ? "kind.not_found.partial" : "kind.not_found")]];
+  const none = turn.kind === "closest_passages" ? "kind.closest" : !saysNotFound(turn) ? "" : isPartial ? "kind.not_found.partial" : "kind.not_found";
+  if (none) return [["none", turn.files.length ? `${t(none)} ${t("kind.only", { names: listed(turn.files) })}` : t(none)]];
   const cites = turn.citations.filter((each) => each && !each.closest);
   const found = KINDS.map(({ words, checks }) => ({ words, n: cites.filter((each) => checks.includes(each.check)).length }));
   const said = found.filter(({ n }) => n).map(({ words, n }) => t(words, { n }));

@@ -4,7 +4,7 @@ import { ask, stop } from "./chat.js";
 import { attach, attachText, Files, hasUsableFiles } from "./files.js";
 import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
-import { answering, contexts, conversationId, draft, edit, endEdit, isOn, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft, toolsFlipped,
+import { answering, asked, contexts, conversationId, draft, edit, endEdit, isOn, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft, toolsFlipped,
   turns } from "./session.js";
 import { copy, me, moreOf, online, preferences, report, said, wordsOf, wordsOfCode } from "./store.js";
 import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
@@ -171,7 +171,8 @@ function Menu() {
 
 function Chips() {
   const flipped = (me.value?.tools ?? []).filter((each) => toolsFlipped.value.includes(each.name));
-  if (!contexts.value.length && !flipped.length) return null;
+  const only = asked.value;
+  if (!contexts.value.length && !flipped.length && !only.length) return null;
   return h("ul", { class: "chips", "aria-label": t("composer.chosen") },
     contexts.value.map((each, index) => h("li", { key: each.id, class: index ? "" : "is-focus" },
       h(Icon, { name: "folder" }), h("bdi", null, each.name),
@@ -179,6 +180,8 @@ function Chips() {
         contexts.value = contexts.value.filter((chosen) => chosen.id !== each.id);
         keepChoices();
       } }))),
+    only.length > 0 && h("li", { key: "only", class: "is-only" }, h(Icon, { name: "clip" }), h("bdi", null, t("files.only", { n: only.length, name: only[0] ?? "" })),
+      h(IconButton, { name: "close", label: t("files.ask.all"), onClick: () => { asked.value = []; } })),
     flipped.map((each) => h("li", { key: each.name, class: isOn(each) ? "" : "is-off" },
       h(Icon, { name: isOn(each) ? "edit" : "off" }), t(isOn(each) ? "tools.is_on" : "tools.off", { name: titleOf(each) }),
       h(IconButton, { name: "close", label: t(isOn(each) ? "tools.switch_off" : "tools.on", { name: titleOf(each) }), onClick: () => toggleTool(each.name) }))));
@@ -270,7 +273,7 @@ export function Composer() {
     h("label", { class: "hidden", for: "question" }, t("composer.question")),
     h("textarea", {
       id: "question", ref: box, rows: 1, value: draft.value, dir: "auto",
-      placeholder: hasUsableFiles.value ? t("composer.placeholder.files") : t("composer.placeholder"),
+      placeholder: asked.value.length ? t("composer.placeholder.only", { n: asked.value.length, name: asked.value[0] ?? "" }) : hasUsableFiles.value ? t("composer.placeholder.files") : t("composer.placeholder"),
       "aria-describedby": left <= 1000 ? "characters" : undefined,
       onInput: (event) => setDraft(event.currentTarget.value), onKeyDown,
       onPaste: (event) => {

@@ -299,9 +299,9 @@ export const listOpen = signal(false);
 export function summaryOfFiles(all) {
   const count = (/** @type {FileWidget["state"]} */ state) => all.filter((each) => each.state === state).length;
   const pages = all.reduce((sum, each) => sum + each.pages, 0);
-  const [failed, busy, only] = [count("failed"), count("busy"), all.filter((each) => each.asked).length];
+  const [failed, busy] = [count("failed"), count("busy")];
   return [t("files.count", { n: all.length }), pages ? t("files.pages", { n: pages }) : "", busy ? t("files.busy", { n: busy }) : "",
-    failed ? t("files.failed.count", { n: failed }) : "", only ? t("files.only", { n: only }) : ""].filter(Boolean).join(" · ");
+    failed ? t("files.failed.count", { n: failed }) : ""].filter(Boolean).join(" · ");
 }
 
 /** The files of the session: widgets while they are few or not ready, and a line that opens their list. */
@@ -320,7 +320,7 @@ export function Files() {
   const shown = isMany ? all.filter((each) => each.state === "busy") : all;
   return h("section", { class: "shelf", "aria-label": t("files"), "data-askable": all.filter((each) => each.onAsk).length },
     (isMany || open) && h("button", {
-      type: "button", class: `quiet files-line${all.some((each) => each.asked) ? " is-asked" : ""}`, id: "files-line", "aria-expanded": open ? "true" : "false",
+      type: "button", class: "quiet files-line", id: "files-line", "aria-expanded": open ? "true" : "false",
       onClick: () => { listOpen.value = !open; },
     }, h(Icon, { name: "clip" }), h("span", null, summaryOfFiles(all)), h(Icon, { name: open ? "end" : "up" })),
     open ? h(Lazy, { from: () => import("./shelf.js"), name: "Shelf", properties: { rows: all, target: targetOf(conversationId.value ?? ""), onAdd: attach, onRemoveAll: removeAll } })

@@ -36,7 +36,6 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
     // The same file can be chosen again.
     onChange: ({ currentTarget }) => { take([...currentTarget.files ?? []]); currentTarget.value = ""; },
   });
-  const asked = rows.filter((each) => each.asked);
   const failed = rows.filter((each) => each.state === "failed" && each.added);
   /** All that could not be read, at once. @param {"POST" | "DELETE"} method */
   const settle = (method) => send(method, `${target.address}/failed`).then(() => target.again?.(), report);
@@ -57,7 +56,6 @@ export function Shelf({ rows, isKnown = true, target, mayChange = true, onAdd, o
         chooser(folder, t("files.folder"), (files) => onAdd(filesOfFolder(files)), { webkitdirectory: true }),
         chooser(one, t("files.replace"), ([file]) => { if (file) upload([renamed(file, replacing)], target, { replace: true }); }, {}),
       ],
-      asked.length > 0 && h("button", { type: "button", class: "quiet", onClick: () => asked.forEach((each) => each.onAsk?.()) }, t("files.ask.all")),
       onRemoveAll && rows.length > 1 && h("button", { type: "button", class: "quiet is-bad", onClick: () => onRemoveAll(found) },
         t(words ? "files.remove.found" : "files.remove.all", { n: found.length }))),
     mayChange && failed.length > 1 && h("p", { class: "row" },

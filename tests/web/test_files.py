@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from devkit.page_scenes import quoting
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
+from orc_core.grounding.closest import NOT_FOUND_ANSWER
 from orc_core.models import JobProgress
 from orc_core.names import Owner
 from tests.unit.orc_core.extraction.samples import pdf
@@ -116,6 +118,29 @@ async def test_files_that_were_not_searched_are_named_above_the_answer(visit: Vi
     await visit.click(".file [aria-label*='blank.pdf']")
     await visit.ask(f"{QUESTION} Really?", answers=2)
     assert len(await visit.texts(".answer .note.is-left")) == 1
+
+
+async def test_a_question_about_one_file_says_so_before_and_in_an_answer_that_found_nothing(
+    visit: Visit, tmp_path: Path
+) -> None:
+    """A click on a file limits each later question, until the limit is removed."""
+    page = visit.page
+    placeholder = "document.getElementById('question').placeholder"
+    await attach_all(visit, tmp_path, leave=pdf(LEAVE), quay=pdf("The quay opens at seven."))
+    await visit.click(".file [title*='only']")
+    await page.until("document.querySelector('.chips')")
+    name = "leave.pdf" if "leave" in (await visit.texts(".file.is-asked"))[0] else "quay.pdf"
+    assert await visit.texts(".chips li") == [f"Only {name}"]
+    assert await page.value(placeholder) == f"Ask about {name} only"
+    visit.model.responder = quoting(NOT_FOUND_ANSWER)
+    await visit.ask("When does the ferry leave?")
+    assert f"You asked about {name} only." in " ".join(await visit.texts(".answer .note.is-none"))
+    await visit.click(".chips button[aria-label='Ask all files']")
+    await page.until("!document.querySelector('.chips') && !document.querySelector('.file.is-asked')")
+    assert await page.value(placeholder) == "Ask about your documents"
+    await visit.ask("And the other ferry?", answers=2)
+    turns = visit.get(f"/conversations/{await visit.conversation()}")["turns"]
+    assert [turn["blob_names"] for turn in turns] == [[name], []]
 
 
 async def test_a_removed_file_comes_back_if_that_is_taken_back(visit: Visit, tmp_path: Path) -> None:
@@ -352,7 +377,7 @@ async def test_files_of_a_session_that_is_deleted_are_not_sent_any_more(
     await visit.page.until(STARTED)
     deleted = await visit.conversation()
     if window == "this":
-        remove = f"(chats) => {{ chats.remove('{deleted}', 'Hello there'); }}"
+        remove = f"(chats) => {{ chats.remove(['{deleted}'], 'Hello there'); }}"
         base = "document.documentElement.dataset.base"
         await visit.page.value(f"import({base} + 'sessions.js').then({remove})")
     else:

@@ -71,7 +71,7 @@ async def test_many_files_are_one_line_that_opens_their_list(visit: Visit, tmp_p
     )
     assert names == [f"note {number}.txt" for number in range(1, 11)]
     await visit.click(".files.is-list [data-file]:nth-child(2) .file-main")
-    await page.until("document.querySelector('.files-line').textContent.includes('only 1 is asked')")
+    await page.until("document.querySelector('.chips')?.textContent === 'Only note 2.txt'")
     await page.value("document.querySelector('.file-tools input[type=search]').focus()")
     await page.call("Input.insertText", text="note 10")
     await page.until("document.querySelectorAll('.files.is-list .file').length === 1")
