@@ -1,9 +1,11 @@
 """The search in a user's conversations: by stems of titles and questions, by parts of words in answers."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from orc.conversations.models import Turn
+from orc_core.text.normal_forms import normalized
 from orc_core.text.terms import DEFAULT_LANGUAGE, STOP_WORDS, detect_language, stems, words
 
 MOST_STEMS = 200
@@ -32,9 +34,9 @@ class Wanted(NamedTuple):
 
 
 def searchable(text: str, before: str | None = None) -> str:
-    """The distinct stems of the text and of `before`, each between spaces, the latest last."""
+    """The distinct stems of both texts without accents, each between spaces, the latest last."""
     spelled = words(text)
-    found = [stem for stem in stems(spelled, detect_language(spelled)) if stem]
+    found = _folded_stems(spelled, detect_language(spelled))
     latest = dict.fromkeys(reversed([*(before or "").split(), *found]))
     return _spaced(reversed(list(latest)[:MOST_STEMS]))
 
@@ -50,7 +52,8 @@ def wanted(query: str) -> list[Wanted]:
     exact = [
         Wanted(tuple(f" {stem} " for stem in _stems_of(word)), word) for word in whole if word not in dull
     ]
-    started = [Wanted(tuple(f" {stem}" for stem in (last, *_stems_of(last))), last)] if last else []
+    begun = dict.fromkeys((last, without_accents(last), *_stems_of(last)))
+    started = [Wanted(tuple(f" {stem}" for stem in begun), last)] if last else []
     return exact + started
 
 
@@ -82,9 +85,29 @@ def _place(text: str, word: Wanted) -> int:
 
 
 def _stems_of(word: str) -> list[str]:
-    """The stems of a word in all languages but those in which it is a stop word."""
-    found = (stems([word], language)[0] for language in (DEFAULT_LANGUAGE, *STOP_WORDS))
+    """The stems of a word in all languages but those in which it is a stop word.
+
+    They are with accents, too: an earlier version has stored those.
+    """
+    languages = (DEFAULT_LANGUAGE, *STOP_WORDS)
+    found = (stem for each in languages for stem in (*stems([word], each), *_folded_stems([word], each)))
     return list(dict.fromkeys(filter(None, found)))
+
+
+def _folded_stems(spelled: list[str], language: str) -> list[str]:
+    """The stems without accents, each behind that of the word without accents if it is another one.
+
+    An ending is known with its accents only: `habitación` and `habitaciones` have a stem that `habitacion`
+    has not.
+    """
+    plain = stems([*map(without_accents, spelled)], language)
+    pairs = zip(plain, map(without_accents, stems(spelled, language)), strict=True)
+    return [stem for pair in pairs if pair[1] for stem in dict.fromkeys(pair) if stem]
+
+
+def without_accents(text: str) -> str:
+    """The text with each letter in the place of its accented forms: `ü` and `u` are the same."""
+    return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each))
 
 
 def _spaced(each: Iterable[str]) -> str:

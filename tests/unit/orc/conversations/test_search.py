@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from devkit.remembered_turns import answered, citation
 from devkit.store_pairs import items_here
 from orc.conversations.models import Turn
@@ -23,6 +25,28 @@ def test_stems_are_distinct_and_the_latest_stay() -> None:
     assert len(many.split()) == MOST_STEMS
     assert f"word{3 * MOST_STEMS - 1}x" in many
     assert searchable("leaves", many).endswith(" leav ")
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("Der Sitz in Zürich", "Zurich"),
+        ("Der Sitz in Zürich", "Zur"),
+        ("The office in Zurich", "Zürich"),
+        ("Zu\u0308rich is far", "zürich lake"),
+        ("La habitación del puerto", "habitaciones puerto"),
+        ("La habitación del puerto", "habitacion puerto"),
+        ("Les congés payés", "conges payes"),
+    ],
+)
+def test_a_word_is_found_with_and_without_its_accents(text: str, query: str) -> None:
+    stored = searchable(f"{text} lake")
+    assert all(any(fragment in stored for fragment in word.fragments) for word in wanted(query))
+
+
+def test_a_word_that_an_earlier_version_stored_is_found_by_its_own_spelling() -> None:
+    [word] = wanted("Malmö")
+    assert any(fragment in " malmö " for fragment in word.fragments)
 
 
 def test_a_query_has_few_fragments() -> None:
