@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,8 @@ class WordWriter:
         self._about = heading.labels.about
         self._document.core_properties.title = _clean(heading.title)
         self._document.core_properties.author = "Orc"
+        now = datetime.now(UTC)
+        self._document.core_properties.created = self._document.core_properties.modified = now
         self._document.add_heading(_clean(heading.title), level=0)
         self._document.add_paragraph(_clean(heading.line), style="Subtitle")
         self._markdown = MarkdownIt("commonmark", {"html": False}).enable("table")

@@ -1,6 +1,7 @@
 """A Word file of an export: answers keep their form, and nothing in them becomes a part of the export."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from io import BytesIO
 
 import docx
@@ -91,6 +92,14 @@ def test_an_answer_keeps_its_form() -> None:
 )
 def test_numbers_of_citations_code_and_addresses_stay_as_they_are(answer: str, shown: list[str]) -> None:
     assert [text for _, text in lines(written(answer=answer))][4:] == shown
+
+
+def test_the_file_has_the_time_of_the_export() -> None:
+    """In UTC, which its properties name without a zone."""
+    before = datetime.now(UTC).replace(microsecond=0)
+    properties = written().core_properties
+    assert properties.created and properties.modified == properties.created
+    assert before <= properties.created.replace(tzinfo=UTC) <= datetime.now(UTC)
 
 
 def test_a_page_has_its_number_once_and_each_quote_its_verdict() -> None:
