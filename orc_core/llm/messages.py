@@ -13,8 +13,8 @@ NOT_FOUND_BEFORE, ANSWERED = "Asked, and not found in the documents: ", "Asked a
 
 OFFLINE_INTRODUCTION = (
     "I am Orc without a language model: a search that shows the passages of your documents closest to a "
-    "question, word for word and with their page. Attach a document and ask about it, or set OPENAI_API_KEY "
-    "or AZURE_OPENAI_ENDPOINT for a model that writes answers."
+    "question, word for word and with their page. Attach a document and ask about it. An administrator can "
+    "set up a model that writes answers."
 )
 """The offline model's answer if nothing is searched. It says nothing about the question."""
 

@@ -145,6 +145,25 @@ async def test_a_search_that_found_nothing_is_said_in_both_languages(visit: Visi
     assert len(german) == len(english)
 
 
+async def test_passages_that_are_not_close_are_counted(visit: Visit) -> None:
+    """They may be sources all the same."""
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    change = """({ turns, change }) => {
+      const [turn] = turns.value;
+      const [lookup] = turn.value.metadata.lookups;
+      const lookups = [8, 1].map((hits) => ({ ...lookup, reason_code: 'below_threshold', detail: '', hits }));
+      change(turn, { metadata: { ...turn.value.metadata, lookups } });
+    }"""
+    await visit.page.value(f"{MODULE.format('session')}.then({change})")
+    await visit.page.until("document.querySelector('.why').textContent.includes('close match')")
+    said = [each for each in await visit.texts(".why > ol > li") if "close" in each]
+    assert [each.partition("” ")[2] for each in said] == [
+        "found 8 passages, none a close match.",
+        "found 1 passage, not a close match.",
+    ]
+
+
 async def test_both_languages_explain_a_lookup_alike(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await visit.ask(LEAVE)

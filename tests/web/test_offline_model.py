@@ -83,3 +83,28 @@ async def test_every_quote_of_the_list_of_sources_is_whole_in_a_small_window(off
     cards = "[...document.querySelectorAll('.card')]"
     cut = f"{cards}.filter((each) => each.scrollHeight > each.clientHeight + 1).length"
     assert await page.value(cut) == 0
+
+
+async def test_a_number_stays_on_one_line_with_its_colon_on_a_phone(offline: Visit, tmp_path: Path) -> None:
+    page = offline.page
+    file = tmp_path / "Annual report on the collective agreement of the harbour workers, draft 2.pdf"
+    file.write_bytes(HANDBOOK.read_bytes())
+    await offline.attach(file)
+    await offline.ask(HOTEL)
+    await page.look(width=320, height=640)
+    lines = """[...document.querySelectorAll('.turn .marker')].map((each) => {
+      const range = document.createRange();
+      range.selectNode(each.firstChild);
+      const [word, box] = [each.querySelector('.word'), each].map((one) => one.getBoundingClientRect());
+      return [range.getClientRects().length, word.top - box.top > 2 && box.bottom - word.bottom > 2];
+    })"""
+    shown = await page.value(lines)
+    assert shown
+    assert shown == [[1, True]] * len(shown)
+
+
+async def test_without_a_model_people_are_sent_to_an_administrator(offline: Visit) -> None:
+    await offline.ask("Hello!")
+    [text] = await offline.texts(".turn .text")
+    assert "An administrator can set up a model" in text
+    assert "_" not in text, "no names of variables"

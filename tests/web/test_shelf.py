@@ -84,6 +84,28 @@ async def test_many_files_are_one_line_that_opens_their_list(visit: Visit, tmp_p
     assert turn["blob_names"] == ["note 2.txt"]
 
 
+async def test_a_file_of_the_list_has_its_box_in_the_middle_and_a_whole_focus_ring(
+    visit: Visit, tmp_path: Path
+) -> None:
+    files = [tmp_path / f"{number}.txt" for number in range(4)]
+    for file in files:
+        file.write_text(QUAY)
+    await visit.attach(*files)
+    await visit.click(".files-line")
+    await visit.sees(".files.is-list .file-box svg")
+    await visit.page.press("Tab")
+    await visit.page.value("document.querySelector('.files.is-list .file-main').focus()")
+    off, ring = await visit.page.value("""(() => {
+      const file = document.querySelector('.files.is-list .file-main');
+      const middle = (each) => { const box = each.getBoundingClientRect(); return box.top + box.height / 2; };
+      const { outlineStyle, outlineOffset, outlineWidth } = getComputedStyle(file);
+      const within = -parseFloat(outlineOffset) >= parseFloat(outlineWidth);
+      return [Math.abs(middle(file.querySelector('.file-box svg')) - middle(file)), [outlineStyle, within]];
+    })()""")
+    assert off < 1
+    assert ring == ["solid", True]
+
+
 async def test_a_dropped_folder_brings_its_files_by_distinct_names(visit: Visit) -> None:
     below = {
         "May": [("report.txt", f"{QUAY} May."), (".hidden.txt", "no"), ("program.exe", "no")],
