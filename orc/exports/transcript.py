@@ -10,7 +10,15 @@ from orc.check_words import check_words
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.exports.tree import CitedSource, Entry, Heading, Labels, Quote, mark, without_marks
 from orc.words import Words
+from orc_core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE
 from orc_core.grounding.models import Citation
+
+NOTES = {
+    NO_SUCH_SOURCE: "note.no_such_source",
+    WITHOUT_SOURCE: "note.no_source",
+    CUT_NOTE.strip(): "note.cut",
+}
+"""What code adds to answers, in English in the data, with the keys of the words for readers."""
 
 
 class Transcript:
@@ -37,6 +45,8 @@ class Transcript:
         if turn.assistant is not None:
             citations, numbers = turn.assistant.citations, numbers_of(turn.assistant.citations)
             answer = numbered(turn.assistant.content, citations, numbers)
+            for note, key in NOTES.items():
+                answer = answer.replace(note, f"[{self._words.say(key)}]")
             cited: dict[int, list[Citation]] = defaultdict(list)
             for number, citation in zip(numbers, citations, strict=True):
                 cited[number].append(citation)

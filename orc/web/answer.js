@@ -3,7 +3,7 @@ import { ask, rate, retry } from "./chat.js";
 import { unsettled } from "./files.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
-import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, wordOf } from "./parts.js";
+import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, noted, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
 import { Proposals } from "./proposals.js";
 import { answering, draft, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, setDraft, shownTurn } from "./session.js";
 import { copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
@@ -36,10 +36,9 @@ function Marker({ turn, citation, index, number: n, provisional }) {
   }, word ? `${n}:` : String(n), h(MarkerIcon, { look }), word ? h("span", { class: "word" }, ` ${word}`) : null);
 }
 
-const WITHOUT_SOURCE = "[No source, not verified]";
 const ONE_SENTENCE = /^[^.!?\n]+[^\p{L}\p{N}]*$/u;
 
-/** The text without what a note says above it. @param {TurnView} turn @returns {{text: string, places: Place[]}} a missing source has the index -1 */
+/** The text without what a note says above it. @param {TurnView} turn @returns {{text: string, places: Place[]}} */
 function bodyOf(turn) {
   const [{ text, kind, state }, places] = [turn, placesOf(turn)];
   if (state !== "answered") return { text, places };
@@ -50,8 +49,7 @@ function bodyOf(turn) {
     return { text: text.slice(from), places: places.map((each) => ({ ...each, start: each.start - from, end: each.end - from })) };
   }
   const end = places.length ? -1 : text.lastIndexOf(WITHOUT_SOURCE);
-  if (end >= 0 && isTalk(turn)) return { text: text.slice(0, end).trimEnd() + text.slice(end + WITHOUT_SOURCE.length), places };
-  return { text, places: end < 0 ? places : [{ start: end, end: end + WITHOUT_SOURCE.length, index: -1 }] };
+  return { text: end >= 0 && isTalk(turn) ? text.slice(0, end).trimEnd() + text.slice(end + WITHOUT_SOURCE.length) : text, places };
 }
 
 /** Whether it is a greeting or thanks: they need no source. @param {TurnView} turn */
@@ -59,7 +57,7 @@ const isTalk = ({ metadata, files }) => !files.length && metadata?.route?.intent
 
 /** @param {{turn: TurnView}} properties */
 function Text({ turn }) {
-  const { text, places } = bodyOf(turn);
+  const { text, places } = withNotes(bodyOf(turn));
   const provisional = isRunning(turn.state) && !turn.judged;
   const numbers = numbersOf(turn.citations);
   const isCited = turn.citations.length > 0;
@@ -68,7 +66,7 @@ function Text({ turn }) {
   const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each) + verdictOf(each) + homeOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
-    if (index < 0) return h("span", { class: "marker is-missing" }, t("verdict.no_source"));
+    if (index < 0) return h("span", { class: "marker is-missing" }, t(NOTES[-1 - index]?.[1] ?? ""));
     const citation = turn.citations[index];
     return citation ? h(Marker, { turn, citation, index, number: numbers[index] ?? 0, provisional }) : null;
   };
@@ -179,7 +177,7 @@ function Trouble({ turn }) {
 
 /** The answer with a list of its sources. @param {TurnView} turn */
 function plainOf(turn) {
-  const text = numbered(turn.text, placesOf(turn), numbersOf(turn.citations));
+  const text = noted(numbered(turn.text, placesOf(turn), numbersOf(turn.citations)));
   const quoted = (/** @type {number} */ index) => {
     const { quote, ...each } = /** @type {Citation} */ (turn.citations[index]);
     // A quote has the line breaks of its page.

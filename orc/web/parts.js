@@ -3,7 +3,7 @@ import { listed, t } from "./i18n.js";
 import { checkVersion, dismiss, focusOn, goOn, hold, notices } from "./store.js";
 import { h, signal, useEffect, useId, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { ButtonProperties, Citation, Peeked, Ref, Signal, Source } from "./types/page.js" */
+/** @import { ButtonProperties, Citation, Peeked, Place, Ref, Signal, Source } from "./types/page.js" */
 
 const SPRITE = `${document.documentElement.dataset.base ?? "/"}icons.svg`;
 
@@ -279,3 +279,22 @@ export function Countdown({ until, words }) {
   }, [until]);
   return h("span", null, words(seconds));
 }
+
+// --- What the server adds to answers
+
+export const WITHOUT_SOURCE = "[No source, not verified]";
+/** What the server adds to answers, in English, and the page's words for it. */
+export const NOTES = Object.entries({
+  [WITHOUT_SOURCE]: "verdict.no_source", "[citation withheld: no such source]": "verdict.no_such_source",
+  "[The answer was cut here: it reached a length limit, or the model broke off.]": "verdict.cut",
+});
+
+/** Adds the places of the server's notes. @param {{text: string, places: Place[]}} body */
+export function withNotes({ text, places }) {
+  const notes = NOTES.flatMap(([note], at) => [...text.matchAll(new RegExp(note.replace(/\W/g, "\\$&"), "g"))]
+    .map(({ index }) => ({ start: index, end: index + note.length, index: -1 - at })));
+  return { text, places: [...places, ...notes].sort((one, other) => one.start - other.start) };
+}
+
+/** A text with its notes in words of the page. @param {string} text */
+export const noted = (text) => NOTES.reduce((said, [note, key]) => said.replaceAll(note, `[${t(key)}]`), text);

@@ -8,9 +8,10 @@ import pytest
 from devkit.exported import TRANSCRIPT
 from devkit.remembered_turns import BEGUN, answered, citation
 from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
-from orc.exports.transcript import Transcript, numbered, numbers_of
+from orc.exports.transcript import NOTES, Transcript, numbered, numbers_of
 from orc.exports.tree import mark, with_numbers
 from orc.words import words_of
+from orc_core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE
 from orc_core.grounding.models import Mark
 
 PAGE_5 = '[Page 5 of Document "handbook.pdf"]'
@@ -111,6 +112,15 @@ def test_the_verdict_is_that_of_the_check_in_words(fields: dict[str, Any], verdi
     answer = turn.assistant.model_copy(update={"citations": [citation().model_copy(update=fields)]})
     [source] = TRANSCRIPT.entry_of(turn.model_copy(update={"assistant": answer})).sources
     assert source.quotes[0].verdict == verdict
+
+
+def test_what_code_adds_to_an_answer_is_in_the_language_of_the_reader() -> None:
+    turn = answered(1, "How long?", f"Long. {NO_SUCH_SOURCE} {WITHOUT_SOURCE}{CUT_NOTE}")
+    answer = Transcript(words_of("de")).entry_of(turn).answer
+    assert answer
+    assert [each for each in NOTES if each in answer] == []
+    assert answer.count("[") == 3
+    assert "[keine Quelle, nicht geprüft]" in answer
 
 
 def test_turns_without_an_answer_say_why() -> None:
