@@ -47,6 +47,11 @@ class ShareLink(Record):
         """The conversation."""
         return Owner(self.organization_id, self.user_id, self.conversation_id)
 
+    def shows(self, turn: Turn) -> bool:
+        """Whether the turn had its present answer when the link was made."""
+        had_ended = turn.finished_at is not None and turn.finished_at <= self.created_at
+        return turn.status.has_result and had_ended and turn.seq not in self.replaced
+
 
 # What a reader sees, and what stays behind rights: docs/decisions/sharing.md.
 @dataclass(frozen=True)
@@ -136,7 +141,7 @@ class Sharing:
         found = await self.turns.turns(link.owner, after_seq=after_seq, limit=limit + 1)
         shared = [turn for turn in found if turn.seq <= link.last_seq]
         page = await self.revoked.shown(reader, head, shared[:limit])
-        shown = [turn for turn in page if turn.status.has_result and turn.seq not in link.replaced]
+        shown = [turn for turn in page if link.shows(turn)]
         return shown, page[-1].seq if len(shared) > limit else None
 
     def _link(self, item: Item) -> ShareLink:

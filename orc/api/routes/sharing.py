@@ -1,13 +1,13 @@
 """Links by which others of the organization read a conversation, and what such a reader is shown."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Header, Path, Query
 from pydantic import BaseModel, Field, JsonValue
 
-from orc.api.dependencies import AppDep, CallerDep, OwnerDep, PrincipalDep
+from orc.api.dependencies import AppDep, CallerDep, OwnerDep
 from orc.api.responses import responses
 from orc.api.routes.conversations import Limit, SeqParameter
 from orc.api.schemas import Body, View, example
@@ -33,6 +33,8 @@ _OF_METADATA: Mapping[str, set[str]] = {
     "not_searched": {"total"},
 }
 """What a reader needs of the metadata to judge an answer, without names of files that it does not use."""
+_UNREADABLE = {"context_id": None, "context_name": None, "document_version": ""}
+"""What a citation of a document has for a reader without a right to the document."""
 
 
 class LinkRequest(Body):
@@ -85,8 +87,8 @@ class SharedTurn(View):
     created_at: datetime
 
     @classmethod
-    def shown(cls, turn: Turn) -> Self:
-        """The view of a turn that has an answer."""
+    def shown(cls, turn: Turn, readable: Collection[str]) -> Self:
+        """The view of a turn that has an answer, for a reader of the documents of these contexts."""
         result: dict[str, Any] = turn.result or {}
         return cls.of(
             turn,
@@ -94,7 +96,10 @@ class SharedTurn(View):
             blob_names=[name.rpartition("/")[2] for name in turn.blob_names],
             answer=turn.assistant.content if turn.assistant else "",
             answer_kind=result.get("answer_kind"),
-            citations=turn.assistant.citations if turn.assistant else [],
+            citations=[
+                each if each.context_id in readable else each.model_copy(update=_UNREADABLE)
+                for each in _cited(turn)
+            ],
             metadata=_needed(result.get("metadata") or {}),
         )
 
@@ -176,7 +181,7 @@ async def withdraw_link(
 async def read_shared(
     # Not in the address, which proxies and browsers keep.
     x_share_link: Annotated[str, Header(min_length=1, max_length=100, description="the secret of a link")],
-    reader: PrincipalDep,
+    caller: CallerDep,
     app: AppDep,
     after_seq: SeqParameter = None,
     limit: Limit = 50,
@@ -185,14 +190,17 @@ async def read_shared(
 
     404 for a link that was withdrawn or has ended, of another organization, or of a deleted conversation.
     """
+    reader = caller.principal
     link, head = await app.sharing.follow(reader, x_share_link)
     turns, next_seq = await app.sharing.shown(reader, link, head, after_seq=after_seq or 0, limit=limit)
+    cited = {each.context_id for turn in turns for each in _cited(turn) if each.context_id}
+    readable = await app.contexts.readable(caller, [*cited])
     return SharedConversation(
         title=link.title,
         owner_name=link.owner_name,
         created_at=link.created_at,
         ends_at=link.ends_at,
-        turns=[SharedTurn.shown(turn) for turn in turns],
+        turns=[SharedTurn.shown(turn, readable) for turn in turns],
         next_seq=next_seq,
     )
 
@@ -209,6 +217,10 @@ async def withdraw_links_of_user(
     found = await app.sharing.links(caller.principal.organization_id, user_id)
     await app.sharing.withdraw(caller, found)
     return Withdrawn(withdrawn=len(found))
+
+
+def _cited(turn: Turn) -> Sequence[Citation]:
+    return turn.assistant.citations if turn.assistant else []
 
 
 def _needed(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:

@@ -16,7 +16,7 @@ from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.bootstrap import App
 from orc.contexts.withholding import WITHHELD
-from orc.conversations.models import Feedback, utc_now
+from orc.conversations.models import Feedback, NewTurn, Retry, Started, TurnOutcome, utc_now
 from orc.settings import AuthMode, Settings
 from orc.sharing import MOST_LINKS
 from orc_core.names import Owner
@@ -150,6 +150,28 @@ async def test_what_comes_later_is_not_shown_and_neither_is_what_is_the_owners_a
         assert f'"{left_out}"' not in shown.text
 
 
+@pytest.mark.parametrize("before", ["failed", "stopped", "pending"])
+async def test_an_answer_that_came_after_the_link_is_not_shown(world: World, before: str) -> None:
+    """A failed or stopped turn has the same place when it is answered again, and a pending one ends later."""
+    log, begun = world.app.log, await begin(world.app.log, "A question?", OWNER)
+    turn = begun.turn
+    if before == "failed":
+        await log.fail(OWNER, turn.turn_id, turn.attempt, "down", "It failed.")
+    elif before == "stopped":
+        half = TurnOutcome(answer="Half", result={"answer": "Half"}, citations=[], stopped=True)
+        await log.commit(OWNER, turn.turn_id, turn.attempt, half)
+    secret = (await world.share())["secret"]
+    if before != "pending":
+        new = NewTurn(key=turn.turn_id, request_hash="h", question="A question?", retry=Retry(key="r"))
+        again = await log.begin(OWNER, new, lease_seconds=60)
+        assert isinstance(again, Started)
+        begun = again
+    await commit(log, begun, "Private.")
+    shown = await world.read(BOB, secret)
+    assert [turn["question"] for turn in shown.json()["turns"]] == ["How long is it?"]
+    assert "Private" not in shown.text
+
+
 async def test_a_long_conversation_is_read_in_pages(world: World) -> None:
     for number in range(4):
         await ask(world.app.log, f"Question {number}?", CITED, OWNER)
@@ -235,3 +257,23 @@ async def test_answers_from_contexts_are_withheld_from_readers_without_them_if_t
         shown = (await chat.call(reader, "GET", "/shared", headers=secret)).text
         found = ("ten crowns" in shown, "a.txt" in shown, WITHHELD[1:-1] in shown)
         assert found == (is_shown, is_shown, not is_shown), reader
+
+
+async def test_contexts_are_named_to_readers_of_their_documents_only(tmp_path: Path) -> None:
+    async with chatting(Settings(data_dir=tmp_path, critic="off", **EASYAUTH)) as chat:
+        ferries = await chat.create("workspace", "Ferries")
+        await chat.grant(ferries)
+        await chat.grant(ferries, "eve")
+        passage = await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")
+        chat.searches.found = {"": [passage | {"document_version": "v1"}]}
+        asked = await chat.ask(ferries)
+        made = await chat.call("bob", "POST", f"/conversations/{asked['conversation_id']}/links", json={})
+        secret = {"x-share-link": made.json()["secret"]}
+        for reader, is_named in (("eve", True), ("mallory", False)):
+            shown = await chat.call(reader, "GET", "/shared", headers=secret)
+            [cited] = shown.json()["turns"][0]["citations"]
+            assert cited["blob_name"] == "a.txt"
+            assert cited["context_id"] == (ferries if is_named else None), reader
+            for name in ("context_name", "document_version"):
+                assert bool(cited[name]) is is_named, (reader, name)
+            assert (ferries in shown.text) is is_named, shown.text
