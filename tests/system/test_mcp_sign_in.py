@@ -36,7 +36,16 @@ from devkit.visits import page_running
 from orc.cli.ports import free_port
 from orc.settings import AuthMode
 from orc.turns.user_tools import MOST_TOGETHER
-from orc_core.mcp_contract import ADD_TO_CONTEXT
+from orc_core.mcp_contract import (
+    ADD_TO_CONTEXT,
+    CAP_META_KEY,
+    HISTORY_META_KEY,
+    IMAGES_META_KEY,
+    MODEL_META_KEY,
+    STREAM_META_KEY,
+    WHOLE_META_KEY,
+    WISHES_META_KEY,
+)
 from tests.system.steps import PROTOCOL, Json, document_chat_arguments, new_id, wait_until
 
 QUAY, FERRY = "The quay opens at seven.", "The ferry costs ten crowns."
@@ -405,9 +414,9 @@ async def test_the_inspector_reads_with_a_key_and_on_the_own_machine_without(
         assert listed["tools"][0]["name"] == "places_list"
 
 
-def called(client: httpx.Client, tool: str, **arguments: Any) -> Json:
+def called(client: httpx.Client, tool: str, *, meta: Json | None = None, **arguments: Any) -> Json:
     """The result of a call without any library of MCP."""
-    params = {"name": tool, "arguments": arguments}
+    params = {"name": tool, "arguments": arguments, "_meta": meta or {}}
     answer = client.post(
         "/mcp",
         json={"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params},
@@ -429,7 +438,7 @@ def page_of(world: World, variant: str, organization: str) -> httpx.Client:
 
 def test_calls_that_a_model_answers_count_as_messages_and_others_do_not(world: World) -> None:
     with page_of(world, "limited", f"org-{new_id()}") as ann:
-        ask = {"question": "When does the quay open?"}
+        ask: Json = {"question": "When does the quay open?"}
         codes = [
             json.loads(result["content"][0]["text"])["code"] if result.get("isError") else ""
             for result in (
@@ -442,6 +451,26 @@ def test_calls_that_a_model_answers_count_as_messages_and_others_do_not(world: W
         assert codes[0] == codes[2] == ""
         assert codes[1] != "rate_limited"
         assert codes[3] == "rate_limited"
+
+
+def test_options_of_the_orchestrator_have_no_effect(world: World) -> None:
+    """The tools server would refuse these values, so it gets none of them."""
+    with page_of(world, "limited", f"org-{new_id()}") as ann:
+        session = new_id()
+        files = {"file": ("notes.txt", QUAY.encode())}
+        assert ann.post(f"/api/conversations/{session}/documents", files=files).status_code in (201, 202)
+        world.here.index()
+        options = {
+            CAP_META_KEY: 0,
+            IMAGES_META_KEY: 0,
+            WHOLE_META_KEY: 0,
+            MODEL_META_KEY: 0,
+            WISHES_META_KEY: 0,
+            HISTORY_META_KEY: 0,
+        }
+        ask = document_chat_arguments("notes.txt", place=session)
+        answered = called(ann, "document_chat", meta=options | {STREAM_META_KEY: True}, **ask)
+        assert not answered.get("isError"), answered
 
 
 def test_contexts_inside_of_others_are_listed_below_them(world: World) -> None:

@@ -16,7 +16,7 @@ from orc.api.mcp_resource import MCP_PATH, METADATA_PATH, McpResource
 from orc.tools.mcp_messages import texts_of
 from orc.turns.user_tools import Places, PlacesWanted
 from orc_core.errors import DependencyDown, InvalidInput, NotFound, OrcError
-from orc_core.mcp_contract import ToolFailure
+from orc_core.mcp_contract import STREAM_META_KEY, ToolFailure
 
 router = APIRouter(include_in_schema=False)
 Json = dict[str, Any]
@@ -57,6 +57,7 @@ async def use_tools(request: Request, caller: CallerDep, app: AppDep) -> Respons
     """Answer a message of an MCP client, or pass it and its answer on."""
     body = await request.body()
     message = _read(body)
+    body = _without_options(message, body)
     headers = {
         name: value for name, value in request.headers.items() if name in _RECEIVED or name[:4] == "mcp-"
     }
@@ -84,6 +85,18 @@ def _read(body: bytes) -> Json:
     except ValueError:
         return {}
     return message if isinstance(message, dict) and isinstance(message.get("id"), str | int) else {}
+
+
+def _without_options(message: Json, body: bytes) -> bytes:
+    """The body without what only the orchestrator may ask of the tools server, such as longer answers."""
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(params, dict) or not isinstance(meta, dict):
+        return body
+    kept = {name: meta[name] for name in meta if name == STREAM_META_KEY or not name.startswith("orc/")}
+    if len(kept) == len(meta):
+        return body
+    return json.dumps({**message, "params": {**params, "_meta": kept}}).encode()
 
 
 def _called(message: Json) -> tuple[str, Mapping[str, Any]]:
