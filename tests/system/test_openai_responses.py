@@ -124,6 +124,8 @@ def test_messages_are_the_history_and_instructions_have_no_effect(
         ({"background": True}, "background"),
         ({"tools": [TOOL], "tool_choice": "required"}, "tool_choice"),
         ({"text": {"format": {"type": "json_object"}}}, "response_format"),
+        ({"text": {"format": "json"}}, "text"),
+        ({"text": [{}]}, "text"),
         ({"model": "gpt-none"}, "model"),
         ({"input": [{"type": "function_call_output", "call_id": "1", "output": "x"}]}, "input"),
     ],

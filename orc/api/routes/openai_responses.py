@@ -35,6 +35,12 @@ class InputItem(Message):
     type: Literal["message"] = "message"
 
 
+class TextOptions(Lenient):
+    """The form of the text."""
+
+    format: dict[str, Any] | None = None
+
+
 class ResponseRequest(Lenient):
     """The last message is the question; `instructions`, `tools` and sampling options have no effect."""
 
@@ -53,7 +59,7 @@ class ResponseRequest(Lenient):
     )
     metadata: dict[str, str] | None = None
     tool_choice: str | dict[str, Any] | None = None
-    text: dict[str, Any] | None = None
+    text: TextOptions | None = None
     background: bool | None = None
 
     @property
@@ -63,7 +69,8 @@ class ResponseRequest(Lenient):
             raise InvalidInput("background is not supported.", field="background")
         said = [InputItem(role="user", content=self.input)] if isinstance(self.input, str) else self.input
         same = self.model_dump(include={"model", "stream", "metadata", "tool_choice"})
-        asked = CompletionRequest(**same, messages=[*said], response_format=(self.text or {}).get("format"))
+        form = self.text.format if self.text else None
+        asked = CompletionRequest(**same, messages=[*said], response_format=form)
         asked.check()
         return asked
 

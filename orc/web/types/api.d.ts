@@ -606,7 +606,7 @@ export interface Schemas {
     conversation: string | Record<string, string> | null;
     metadata: Record<string, string> | null;
     tool_choice: string | Record<string, unknown> | null;
-    text: Record<string, unknown> | null;
+    text: Schemas["TextOptions"] | null;
     background: boolean | null;
   };
   RetrievalStep: {
@@ -690,6 +690,9 @@ export interface Schemas {
   TelemetryResponse: {
     turns: Array<Schemas["TurnSummary"]>;
     next_cursor: string | null;
+  };
+  TextOptions: {
+    format: Record<string, unknown> | null;
   };
   TicketRequest: {
     file_name: string;
