@@ -14,7 +14,7 @@ MOST_WORDS = 10
 """Words of a query that count."""
 PASSAGE_CHARACTERS = 120
 MOST_SAID = 500
-"""Turns with words of a query that are looked at."""
+"""Turns with words of a query that are looked at, the latest ones."""
 
 
 class Wanted(NamedTuple):
@@ -69,9 +69,10 @@ def passage(turn: Turn, query: Sequence[Wanted]) -> str:
         begun = max(begun, mark.end)
     names = ", ".join(dict.fromkeys(citation.blob_name for citation in citations))
     texts = ["".join([*parts, answer[begun:]]), turn.question, names]
-    if not all(any(_place(text, word) >= 0 for text in texts) for word in query):
+    places = [[_place(lowered, word) for word in query] for lowered in [text.lower() for text in texts]]
+    if not all(max(of_word) >= 0 for of_word in zip(*places, strict=True)):
         return ""
-    text, at = next((text, at) for text in texts for word in query if (at := _place(text, word)) >= 0)
+    text, at = next((text, at) for text, row in zip(texts, places, strict=True) for at in row if at >= 0)
     start, end = max(0, at - PASSAGE_CHARACTERS // 4), at + PASSAGE_CHARACTERS
     # Words stay whole.
     start = text.rfind(" ", 0, start) + 1 if start else 0
@@ -79,9 +80,18 @@ def passage(turn: Turn, query: Sequence[Wanted]) -> str:
     return f"{'… ' if start else ''}{shown}{' …' if end < len(text) else ''}"
 
 
-def _place(text: str, word: Wanted) -> int:
-    """Where the word is; -1 if it is not there."""
-    return min((at for part in word.parts if (at := text.lower().find(part)) >= 0), default=-1)
+def latest_passages(turns: Iterable[Turn], query: Sequence[Wanted]) -> dict[str, str]:
+    """A passage of each conversation that has one, by id, of its latest such turn, which comes first."""
+    found: dict[str, str] = {}
+    for turn in turns:
+        if turn.conversation_id not in found and (part := passage(turn, query)):
+            found[turn.conversation_id] = part
+    return found
+
+
+def _place(lowered: str, word: Wanted) -> int:
+    """Where the word is in a text in lower case; -1 if it is not there."""
+    return min((at for part in word.parts if (at := lowered.find(part)) >= 0), default=-1)
 
 
 def _stems_of(word: str) -> list[str]:

@@ -63,6 +63,7 @@ def turn_item(turn: Turn, life: str, *, ttl: int | None = None) -> Item:
         "id": turn_id_of(life, turn.turn_id),
         "life": life,
         "seq": turn.seq,
+        "asked": timestamp(turn.created_at),
         "status": turn.listed_as,
         "item": {**record, "result": result and {**result, **dict.fromkeys(twice)}},
         "said_twice": twice,

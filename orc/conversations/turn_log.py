@@ -23,7 +23,7 @@ from orc.conversations.models import (
     TurnStatus,
     utc_now,
 )
-from orc.conversations.search import MOST_SAID, Wanted, passage
+from orc.conversations.search import MOST_SAID, Wanted, latest_passages
 from orc.conversations.stored import (
     HEAD,
     Conversation,
@@ -250,9 +250,11 @@ class TurnLog:
         return first_page(heads, limit, place_of)
 
     async def said(self, organization_id: str, user_id: str, words: Sequence[Wanted]) -> dict[str, str]:
-        """Conversations with a turn that has all words, by id, each with a part of that turn."""
-        found = await self._items.query((organization_id, user_id), *is_said(words), limit=MOST_SAID)
-        return {turn.conversation_id: part for turn in map(turn_of, found) if (part := passage(turn, words))}
+        """Conversations with a turn that has all words, by id, each with a part of the latest such turn."""
+        found = await self._items.query(
+            (organization_id, user_id), *is_said(words), order="asked", descending=True, limit=MOST_SAID
+        )
+        return latest_passages(map(turn_of, found), words)
 
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         """Give the conversation a title; NotFound if there is no such one. Its place in lists stays.
@@ -365,10 +367,7 @@ class TurnLog:
         replaced: Item | None = None,
     ) -> None:
         """Write head, turn and the version that it replaces together, over what was read."""
-        changes = [
-            conversation.written(head),
-            over(stored, self._turn_item(turn, conversation.life)),
-        ]
+        changes = [conversation.written(head), over(stored, self._turn_item(turn, conversation.life))]
         if replaced is not None:
             before = transitions.replaced_turn(turn_of(replaced), turn)
             changes.append(over(replaced, self._turn_item(before, conversation.life)))

@@ -579,6 +579,15 @@ async def test_conversations_are_found_by_an_answer_and_the_files_that_it_cites(
     assert passage.startswith("After ten years there is a sabbatical.")
 
 
+async def test_the_passage_of_a_conversation_is_of_its_latest_turn_with_the_words(
+    log: TurnLog, clock: Clock
+) -> None:
+    for key, text in (("b", "First a ferry."), ("a", "Then a ferry."), ("c", "Then a quay.")):
+        clock.advance(1)
+        await begin(log, question(key, text), Owner("acme", "ada", "c-1"))
+    assert await log.said("acme", "ada", wanted("ferry")) == {"c-1": "Then a ferry."}
+
+
 async def test_pinned_conversations_are_listed_first(log: TurnLog, clock: Clock) -> None:
     def of(number: int) -> Owner:
         return Owner("acme", "ada", f"c-{number}")

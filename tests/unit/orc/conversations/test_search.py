@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from devkit.remembered_turns import answered, citation
+from devkit.remembered_turns import answered, begin, citation
 from devkit.store_pairs import items_here
 from orc.conversations.models import Turn
-from orc.conversations.search import MOST_STEMS, passage, searchable, wanted
+from orc.conversations.search import MOST_SAID, MOST_STEMS, passage, searchable, wanted
 from orc.conversations.turn_log import TurnLog
 from orc_core.grounding.models import Mark
 from orc_core.infra.sqlite import Database
@@ -79,6 +79,29 @@ def test_a_passage_has_the_words_around_the_first_one_found_and_no_markers() -> 
     # Words that only markers have, and a word that is missing.
     for query in ("document", "sabbatical ferry"):
         assert passage(turn, wanted(query)) == ""
+
+
+async def test_the_latest_turns_are_looked_at_if_very_many_have_the_words(tmp_path: Path) -> None:
+    database = Database(tmp_path / "orc.db")
+    await database.migrate(TABLES["conversations"].schema)
+    log = TurnLog(items_here(database, "conversations"))
+    for number in range(MOST_SAID + 1):
+        await begin(log, "A ferry?", OWNER if number < MOST_SAID else Owner("acme", "ada", "c-2"))
+    assert (await log.said("acme", "ada", wanted("ferry"))).keys() == {"c-1", "c-2"}
+    await database.close()
+
+
+def test_a_long_text_is_lowered_once() -> None:
+    class Text(str):
+        lowered = 0
+
+        def lower(self) -> str:
+            Text.lowered += 1
+            return super().lower()
+
+    turn = answered(1, "").model_copy(update={"question": Text("A ferry and a quay?")})
+    assert passage(turn, wanted("ferry quays")) == "A ferry and a quay?"
+    assert Text.lowered == 1
 
 
 async def test_a_conversation_of_an_earlier_version_is_found_by_its_title(tmp_path: Path) -> None:
