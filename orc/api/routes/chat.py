@@ -87,8 +87,8 @@ async def chat_turn(
     if (latest := body.messages[-1].file_id) and latest not in names:
         raise NotFound(f"There is no document {latest} in this conversation.")
     # What an earlier message names may have been removed since.
-    known = dict.fromkeys(names[each] for each in ids if each in names)
-    return turn.model_copy(update={"blob_names": list(known)[-MAX_NAMES:]})
+    latest_first = dict.fromkeys(names[each] for each in reversed(ids) if each in names)
+    return turn.model_copy(update={"blob_names": list(latest_first)[:MAX_NAMES][::-1]})
 
 
 ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]

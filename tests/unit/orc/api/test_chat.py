@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from devkit.fakes import FakeTools, ScriptedModel, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
+from orc.api.schemas import MAX_NAMES
 from orc.bootstrap import AppProvider
 from orc.settings import AuthMode, Settings
 from orc.turns.runner import UNNAMED
@@ -92,6 +93,20 @@ async def chat(client: httpx.AsyncClient, *messages: tuple[str, str], key: str =
 
 async def session_of(client: httpx.AsyncClient, *messages: tuple[str, str], **more: Any) -> str:
     return str((await chat(client, *messages, **more))["conversation_id"])
+
+
+async def test_the_files_of_the_latest_messages_stay_if_very_many_are_named(ann: httpx.AsyncClient) -> None:
+    session, ids = str(uuid.uuid4()), list[str]()
+    for number in range(MAX_NAMES + 1):
+        file = {"file": (f"{number}.txt", f"Fee {number}".encode())}
+        stored = await ann.post(f"/conversations/{session}/documents", files=file)
+        ids.append(stored.json()["documents"][0]["document_id"])
+    messages = [{"role": "user", "content": "The fee?", "file_id": each} for each in (*ids, ids[0])]
+    # The tools here answer nothing about documents; the turn is stored all the same.
+    await ann.post("/chat", json={"messages": messages, "session_id": session})
+    turns = (await ann.get(f"/conversations/{session}")).json()["turns"]
+    expected = [f"{number}.txt" for number in (*range(2, MAX_NAMES + 1), 0)]
+    assert turns[-1]["blob_names"] == expected
 
 
 def received(model: ScriptedModel) -> list[str]:
