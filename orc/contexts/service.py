@@ -90,11 +90,6 @@ class ContextService:
         readable = await self.read(caller, context_id, right)
         return Owner.of_context(readable.context.organization_id, context_id)
 
-    async def readable(self, caller: Caller, context_ids: Sequence[str]) -> set[str]:
-        """Those of these contexts whose documents the caller may read."""
-        rights = await self._rights(caller, context_ids)
-        return {each for each in context_ids if allows(role_on(each, rights), Right.READ_DOCUMENTS)}
-
     async def is_present(self, organization_id: str, context_id: str) -> bool:
         """Whether the context is there and neither it nor one above it is being deleted, for any caller."""
         path = lineage(context_id)

@@ -14,7 +14,7 @@ from orc.contexts.models import (
     State,
     ToolOff,
 )
-from orc.contexts.rights import principals_of, role_on
+from orc.contexts.rights import Right, allows, principals_of, role_on
 from orc.contexts.store import ContextStore
 from orc.conversations.models import Head, TurnContext
 from orc.conversations.session_contexts import Range, latest_first, turns_with
@@ -154,6 +154,11 @@ class TurnScopes:
             return []
         rights = await self._rights(caller, ids)
         return [ref for ref in (_ref(each, rights) for each in dict.fromkeys(ids)) if ref is not None]
+
+    async def readable_ids(self, caller: Principal, ids: Sequence[str]) -> set[str]:
+        """Those of these contexts whose documents the caller may read."""
+        rights = await self._rights(caller, ids) if ids else Rights({}, {})
+        return {each for each in ids if allows(role_on(each, rights), Right.READ_DOCUMENTS)}
 
     async def _rights(self, caller: Principal, nodes: Sequence[str]) -> Rights:
         return await self._store.rights(

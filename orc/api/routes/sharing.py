@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Header, Path, Query
 from pydantic import BaseModel, Field, JsonValue
 
-from orc.api.dependencies import AppDep, CallerDep, OwnerDep
+from orc.api.dependencies import AppDep, CallerDep, OwnerDep, PrincipalDep
 from orc.api.responses import responses
 from orc.api.routes.conversations import Limit, SeqParameter
 from orc.api.schemas import Body, View, example
@@ -181,7 +181,7 @@ async def withdraw_link(
 async def read_shared(
     # Not in the address, which proxies and browsers keep.
     x_share_link: Annotated[str, Header(min_length=1, max_length=100, description="the secret of a link")],
-    caller: CallerDep,
+    reader: PrincipalDep,
     app: AppDep,
     after_seq: SeqParameter = None,
     limit: Limit = 50,
@@ -190,11 +190,10 @@ async def read_shared(
 
     404 for a link that was withdrawn or has ended, of another organization, or of a deleted conversation.
     """
-    reader = caller.principal
     link, head = await app.sharing.follow(reader, x_share_link)
     turns, next_seq = await app.sharing.shown(reader, link, head, after_seq=after_seq or 0, limit=limit)
     cited = {each.context_id for turn in turns for each in _cited(turn) if each.context_id}
-    readable = await app.contexts.readable(caller, [*cited])
+    readable = await app.scopes.readable_ids(reader, [*cited])
     return SharedConversation(
         title=link.title,
         owner_name=link.owner_name,
