@@ -94,18 +94,19 @@ def load_or_create_key(path: Path) -> str:
             os.fsync(file.fileno())
             with contextlib.suppress(FileExistsError):
                 path.hardlink_to(file.name)
-    return _read(path) or ""
+    made_again = "delete the file; a new key is made at the next start."
+    return _read(path, made_again) or ""
 
 
-def _read(path: Path) -> str | None:
-    """The key in a file; None if there is no file. Raises InvalidInput for a truncated one."""
+def _read(path: Path, advice: str = "restore it from a backup.") -> str | None:
+    """The key in a file; None if there is no file. Raises InvalidInput with advice for a truncated one."""
     if not path.exists():
         return None
     key = path.read_text().strip()
     if len(key) < MIN_KEY_CHARACTERS:
         raise InvalidInput(
-            f"The key in {path} is damaged: it has fewer than {MIN_KEY_CHARACTERS} characters. Stop Orc and "
-            "delete the file; a new key is made at the next start."
+            f"The key in {path} is damaged: it has fewer than {MIN_KEY_CHARACTERS} characters."
+            f" Stop Orc and {advice}"
         )
     return key
 

@@ -115,6 +115,14 @@ def test_a_truncated_key_is_refused_and_not_changed(tmp_path: Path, left: str) -
     assert path.read_text() == left
 
 
+@pytest.mark.parametrize("name", ["second.key", "derivation.key"])
+def test_a_truncated_key_that_cannot_be_made_again_is_to_be_restored(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("k" * 31)
+    with pytest.raises(InvalidInput, match=r"\.key is damaged.* restore it from a backup") as refused:
+        load_keys(StorageSettings(data_dir=tmp_path))
+    assert "delete" not in refused.value.message
+
+
 def test_a_trailing_line_end_is_not_part_of_the_key(tmp_path: Path) -> None:
     path = tmp_path / "scope.key"
     key = load_or_create_key(path)
