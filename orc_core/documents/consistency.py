@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -75,16 +76,19 @@ async def compare(stores: Stores) -> Differences:
     odd = {path for path, blob in blobs.items() if path not in records or records[path].etag != blob.etag}
     odd |= records.keys() - blobs.keys()
     # Looked at again one by one: they may have been written or deleted in between.
-    again = [
-        (path, await _record(stores, path), await stores.blobs.head(path)) for path in sorted(odd, key=str)
-    ]
+    again = []
+    for path in sorted(odd, key=str):
+        # A record that this version cannot parse is one all the same: its file is not new.
+        with suppress(ValidationError):
+            again.append((path, await stores.get(path), await stores.blobs.head(path)))
     same = [document for document in documents if document.path not in odd]
     changed = [document for _, document, blob in again if blob and document and document.etag != blob.etag]
     textless: list[Document] = []
     for some in slices([document for document in same if document.readable], AT_ONCE):
         whole = await asyncio.gather(*(_has_text(stores, document) for document in some))
         textless += [document for document, is_whole in zip(some, whole, strict=True) if not is_whole]
-    known = [document for document in same if document not in textless]
+    without = {document.path for document in textless}
+    known = [document for document in same if document.path not in without]
     searched = [each for each in (*known, *changed) if each.status is DocumentStatus.COMPLETED]
     unindexed: list[Document] = []
     for some in slices(searched, IDS_PER_QUERY):
@@ -98,7 +102,8 @@ async def compare(stores: Stores) -> Differences:
 async def repair(stores: Stores, found: Differences, *, everything: bool = False) -> list[Document]:
     """Queue what can be made again from the files; returns these documents.
 
-    A file that has the bytes of its record keeps all that was made of it. With `everything` every file is
+    A file that has the bytes of its record keeps all that was made of it. What has another record by now is
+    left alone. With `everything` every file is
     read again.
     """
     queued = []
@@ -108,7 +113,9 @@ async def repair(stores: Stores, found: Differences, *, everything: bool = False
     for path, document in {**dict.fromkeys(found.new), **read_again}.items():
         async with stores.write_lock(path.document_id):
             blob = await stores.blobs.head(path)
-            if blob is None or (document and not everything and await _has_adopted(stores, document, blob)):
+            if blob is None or not await _is_as_compared(stores, path, document):
+                continue
+            if document and not everything and await _has_adopted(stores, document, blob):
                 continue
             queued.append(await stores.begin(blob, created_at=document.created_at if document else None))
     begun = {document.path for document in queued}
@@ -121,12 +128,12 @@ async def repair(stores: Stores, found: Differences, *, everything: bool = False
     return queued
 
 
-async def _record(stores: Stores, path: BlobPath) -> Document | None:
-    """The record of a document; None if there is none that this version can parse."""
+async def _is_as_compared(stores: Stores, path: BlobPath, compared: Document | None) -> bool:
+    """Whether the record, or its absence, is still what was compared."""
     try:
-        return await stores.get(path)
+        return await stores.get(path) == compared
     except ValidationError:
-        return None
+        return False
 
 
 async def _has_text(stores: Stores, document: Document) -> bool:
@@ -140,9 +147,11 @@ async def _has_adopted(stores: Stores, document: Document, blob: BlobProperties)
     async with stores.blobs.local_copy(document.path) as file:
         if await asyncio.to_thread(sha256_of, file) != document.sha256:
             return False
-    adopted = document.model_copy(update={"etag": blob.etag})
-    await stores.catalog.save(adopted)
-    await stores.analyses.keep_for(adopted)
+    # Again: reading a long file takes a while.
+    if await _is_as_compared(stores, document.path, document):
+        adopted = document.model_copy(update={"etag": blob.etag})
+        await stores.catalog.save(adopted)
+        await stores.analyses.keep_for(adopted)
     return True
 
 

@@ -9,6 +9,7 @@ import pytest
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.consistency import Differences, compare, repair
 from orc_core.documents.places import Accessible
+from orc_core.infra.items import VERSION, Item, upsert
 from orc_core.infra.settings import CoreSettings
 from orc_core.models import BlobProperties, Document, DocumentStatus
 from orc_core.names import BlobPath, Owner
@@ -181,3 +182,34 @@ async def test_what_is_written_or_deleted_meanwhile_is_no_difference(
 
     different = await compare(replace(stores, blobs=Meanwhile()))  # type: ignore[arg-type]
     assert kinds(different) == {name: [] for name in kinds(different)}
+
+
+async def test_a_record_of_a_newer_version_is_left_alone(opened: Documents) -> None:
+    """Only that version knows what it says: its file is neither new nor read again."""
+    items, path = await opened.clients.items("documents"), (await fees(opened)).path
+
+    async def record() -> Item:
+        [found] = [each for each in await items.query(ANN.key) if each["id"].endswith(path.document_id)]
+        return {name: value for name, value in found.items() if name != VERSION and name[0] != "_"}
+
+    await items.write(ANN.key, upsert({**await record(), "status": "of-a-newer-version"}))
+    before, different = await record(), await compare(opened.stores)
+    assert (different.new, different.unreadable) == ([], 1)
+    assert await repair(opened.stores, different, everything=True) != []
+    assert await record() == before
+
+
+@pytest.mark.parametrize("lose", [lose_record, lose_text])
+async def test_what_was_read_again_since_the_comparison_is_not_begun_again(
+    opened: Documents, lose: Callable[[Documents], Awaitable[None]]
+) -> None:
+    path = (await fees(opened)).path
+    await lose(opened)
+    different = await compare(opened.stores)
+    # Another process has it read meanwhile.
+    if (blob := await opened.stores.blobs.head(path)) is not None:
+        await opened.stores.begin(blob)
+    await opened.worker.drain()
+    before = await fees(opened)
+    assert await repair(opened.stores, different) == []
+    assert (await fees(opened), before.readable) == (before, True)
