@@ -1,20 +1,23 @@
 """Deletes sessions with all that belongs to them: if their user asks for it, or after their retention."""
 
-from collections.abc import Callable
-from contextlib import suppress
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pydantic import ValidationError
+
 from orc.contexts.models import BY_ORC, Action, AuditEntry
 from orc.contexts.store import ContextStore
-from orc.conversations.models import utc_now
+from orc.conversations.models import Head, utc_now
 from orc.conversations.turn_log import TurnLog
 from orc.memory.service import MemoryStore
 from orc.sharing import forget_links
 from orc.traces.models import TraceStore
 from orc_core.bootstrap import Documents
 from orc_core.documents.proposals import ProposalStore
-from orc_core.errors import Conflict, NotFound
+from orc_core.errors import Conflict, NotFound, OrcError
 from orc_core.infra.items import Items, Raced, create
 from orc_core.infra.settings import StorageSettings
 from orc_core.models import Document
@@ -23,6 +26,8 @@ from orc_core.names import Owner
 SECONDS_BETWEEN = 6 * 3600
 _NO_USER = ("-", "-")
 """The partition of what is no limit of a user."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -42,12 +47,31 @@ class SessionStores:
         await self.documents.library.delete_all(owner)
         await self.memory.delete(owner)
         deleted = await self.log.delete(owner)
-        # Again: an update may have written in between, while the conversation still existed.
+        # The memory again: an update may have written in between, while the conversation still existed.
+        await self._delete_rest(owner)
+        return deleted or bool(documents)
+
+    async def delete_unchanged(self, owner: Owner, head: Head | None, documents: Sequence[Document]) -> bool:
+        """Remove a session that still has this head; False if it was used meanwhile.
+
+        Of its documents only these, and none that was replaced. What begins after the head is gone stays.
+        """
+        if not await self.log.end(owner, lambda present: present.head == head):
+            return False
+        for document in documents:
+            # Deleted or replaced meanwhile.
+            with suppress(NotFound, Conflict):
+                await self.documents.library.delete(owner, document.document_id, etag=document.etag)
+        await self._delete_rest(owner)
+        # Last: until then the next sweep finds what an interruption has left.
+        await self.log.delete_ended(owner)
+        return True
+
+    async def _delete_rest(self, owner: Owner) -> None:
         await self.memory.delete(owner)
         await self.traces.delete(owner)
         await ProposalStore(self.shared).forget(owner)
         await forget_links(self.shared, owner)
-        return deleted or bool(documents)
 
 
 # What is kept for how long, and why by a sweep: docs/decisions/deletion.md.
@@ -75,12 +99,13 @@ class Retention:
         # Those without a conversation are left by versions that let it expire alone.
         owners = {*await self.sessions.log.unused_since(end), *(document.owner for document in old)}
         for owner in owners:
-            if owner.context_id is None and await self._is_unused(owner, end):
-                await self.sessions.delete(owner)
-                await self._note(owner, Action.SESSION_EXPIRED)
+            if owner.context_id is None:
+                with _kept_if_it_fails(owner):
+                    await self._expire(owner, end)
         for document in old if self.of_contexts else []:
             if document.owner.context_id is not None:
-                await self._delete(document)
+                with _kept_if_it_fails(document.owner):
+                    await self._delete(document)
 
     async def _is_first(self) -> bool:
         try:
@@ -89,10 +114,16 @@ class Retention:
             return False
         return True
 
-    async def _is_unused(self, owner: Owner, end: datetime) -> bool:
-        head = await self.sessions.log.head(owner)
-        uploads = [each.updated_at for each in await self.sessions.documents.library.recorded(owner)]
-        return all(at < end for at in [*uploads, *([head.updated_at] if head else [])])
+    async def _expire(self, owner: Owner, end: datetime) -> None:
+        library = self.sessions.documents.library
+        head, documents = await self.sessions.log.head(owner), await library.recorded(owner)
+        uses = [each.updated_at for each in documents] + ([head.updated_at] if head else [])
+        if any(at >= end for at in uses):
+            return
+        # The listing makes a record of a file that has none, as after a direct upload: that was a use.
+        is_as_recorded = await library.list_documents(owner) == documents
+        if is_as_recorded and await self.sessions.delete_unchanged(owner, head, documents):
+            await self._note(owner, Action.SESSION_EXPIRED)
 
     async def _delete(self, document: Document) -> None:
         owner, document_id = document.owner, document.document_id
@@ -116,13 +147,22 @@ class Retention:
         )
 
 
+@contextmanager
+def _kept_if_it_fails(owner: Owner) -> Iterator[None]:
+    """Go on after a failure, such as a record of a newer version, which no retention may delete."""
+    try:
+        yield
+    except (OrcError, ValidationError) as exc:
+        log.error("what has expired stays conversation_id=%s: %s", owner.conversation_id, type(exc).__name__)
+
+
 async def open_session_stores(settings: StorageSettings, documents: Documents) -> SessionStores:
     """The stores of sessions."""
-    items, turns, traces = documents.clients.items, settings.session_seconds, settings.retention_seconds
+    items, traces = documents.clients.items, settings.retention_seconds
     return SessionStores(
         documents,
-        TurnLog(await items("conversations"), retention_seconds=turns),
-        MemoryStore(await items("memory"), retention_seconds=turns),
+        TurnLog(await items("conversations")),
+        MemoryStore(await items("memory")),
         TraceStore(await items("traces", ttl=traces), retention_seconds=traces),
         await items("contexts"),
     )

@@ -6,9 +6,22 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from orc.conversations.listing import PINNED, place_of, sortable, timestamp
-from orc.conversations.models import Head, Turn
+from orc.conversations.models import NO_SEQ, Head, Turn
 from orc.conversations.search import Wanted
-from orc_core.infra.items import All, Change, Condition, Item, Some, Where, equal, id_part, over
+from orc_core.infra.items import (
+    VERSION,
+    All,
+    Change,
+    Condition,
+    Item,
+    Some,
+    Where,
+    create,
+    delete,
+    equal,
+    id_part,
+    over,
+)
 
 
 class Conversation(NamedTuple):
@@ -29,8 +42,16 @@ class Conversation(NamedTuple):
         item = {"id": HEAD, "life": self.life, "place": place, "home": head.home, "item": record}
         return over(self.stored, item)
 
+    def ended(self) -> list[Change]:
+        """The removal of the head that was read, and a note by which its turns are found, which goes last."""
+        if self.stored is None:
+            return []
+        note = {"id": f"{ENDED}{self.life}", "life": self.life, "seq": NO_SEQ}
+        return [delete(HEAD, self.stored[VERSION]), create(note)]
 
-HEAD = "head"
+
+HEAD, ENDED = "head", "ended:"
+OWNER = ("organization_id", "user_id", "conversation_id")
 SAID_TWICE = {"answer": "content", "citations": "citations"}
 """What a result and the assistant's message both hold, under their names for it: stored once."""
 
@@ -54,8 +75,8 @@ def turn_of(item: Item) -> Turn:
     return Turn.model_validate({**record, "result": record["result"] and {**record["result"], **twice}})
 
 
-def turn_item(turn: Turn, life: str, *, ttl: int | None = None) -> Item:
-    """The item of a turn in this life of its conversation. With `ttl` it expires after so many seconds."""
+def turn_item(turn: Turn, life: str) -> Item:
+    """The item of a turn in this life of its conversation."""
     record = turn.model_dump(mode="json")
     result, message = record["result"], record["assistant"]
     twice = [name for name, field in SAID_TWICE.items() if result and result.get(name) == message[field]]
@@ -67,7 +88,6 @@ def turn_item(turn: Turn, life: str, *, ttl: int | None = None) -> Item:
         "status": turn.listed_as,
         "item": {**record, "result": result and {**result, **dict.fromkeys(twice)}},
         "said_twice": twice,
-        **({} if ttl is None else {"ttl": ttl}),
     }
 
 
@@ -91,11 +111,16 @@ def is_listed(
     return listed if home is None else [*listed, equal(home=home)]
 
 
+def is_of_another(life: str) -> list[Condition]:
+    """It is a turn of another life, or the note that one has ended."""
+    return [Where("seq", ">", 0), Where("life", "!=", life)]
+
+
 def is_older(moment: datetime) -> Condition:
-    """The conversation was last used before this moment, pinned or not."""
+    """The conversation was last used before this moment, pinned or not, or has ended but left turns."""
     end = timestamp(moment)
     pinned = All([Where("place", ">", PINNED), Where("place", "<", PINNED + end)])
-    return Some([Where("place", "<", end), pinned])
+    return Some([Where("place", "<", end), pinned, Where("id", "starts", ENDED)])
 
 
 def has_word(word: Wanted) -> Condition:

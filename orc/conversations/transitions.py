@@ -95,6 +95,11 @@ def replaced_turn(replaced: Turn, turn: Turn) -> Turn:
     return replaced.model_copy(update={"replaced_by": turn.turn_id})
 
 
+def use_head(head: Head, now: datetime) -> Head:
+    """The head of a conversation that was used without a turn, as by an upload."""
+    return _next_version(head, now)
+
+
 def pin_head(head: Head, is_pinned: bool) -> Head:
     """The head that lists begin with, or no longer."""
     return _next_version(head, head.updated_at, is_pinned=is_pinned)

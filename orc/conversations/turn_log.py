@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import partial
 
 from orc.conversations import transitions
 from orc.conversations.listing import first_page, place_of, read_cursor
@@ -26,9 +25,11 @@ from orc.conversations.models import (
 from orc.conversations.search import MOST_SAID, Wanted, latest_passages
 from orc.conversations.stored import (
     HEAD,
+    OWNER,
     Conversation,
     head_of,
     is_listed,
+    is_of_another,
     is_older,
     is_said,
     turn_id_of,
@@ -65,17 +66,9 @@ class TurnLog:
     lost: each is conditional, and where the condition does not hold, it is read and judged again.
     """
 
-    def __init__(
-        self,
-        items: Items,
-        *,
-        clock: Callable[[], datetime] = utc_now,
-        retention_seconds: int | None = None,
-    ) -> None:
+    def __init__(self, items: Items, *, clock: Callable[[], datetime] = utc_now) -> None:
         self._items = items
         self._clock = clock
-        # Heads stay: whole sessions are found by them (orc/retention.py).
-        self._turn_item = partial(turn_item, ttl=retention_seconds)
 
     async def begin(
         self,
@@ -268,24 +261,53 @@ class TurnLog:
         return await self._change_head(owner, lambda head: transitions.pin_head(head, is_pinned))
 
     async def ensure_conversation(self, owner: Owner, file: str = "") -> Head:
-        """The conversation's head, made if absent: an upload may come before any question.
+        """The conversation's head, which an upload uses, or makes if it comes before any question.
 
         A new one has the name of the file as its title, until there is a question.
         """
 
         async def work() -> Head:
-            conversation = await self._find(owner)
+            conversation, now = await self._find(owner), self._clock()
             if conversation is None:
-                conversation = Conversation.begun(transitions.first_head(owner, self._clock(), file))
-                await self._items.write(owner.key, conversation.written(conversation.head))
-            return conversation.head
+                conversation = Conversation.begun(head := transitions.first_head(owner, now, file))
+            else:
+                head = transitions.use_head(conversation.head, now)
+            await self._items.write(owner.key, conversation.written(head))
+            return head
 
         return await unraced(work)
 
     async def unused_since(self, moment: datetime) -> list[Owner]:
-        """The conversations of all users that were last used before it."""
-        found = await self._items.query([], is_older(moment))
-        return [head_of(item).owner for item in found]
+        """The conversations of all users that were last used before it, or that have ended but left turns."""
+        found = await self._items.query([], is_older(moment), fields=OWNER)
+        return [Owner(*(item[name] for name in OWNER)) for item in found]
+
+    async def end(self, owner: Owner, is_meant: Callable[[Conversation], bool]) -> bool:
+        """Remove the head if this one is meant, all else by `delete_ended`; False if there is another."""
+
+        async def work() -> bool:
+            present = await self._find(owner)
+            if present and (is_ending := is_meant(present)):
+                await self._items.write(owner.key, *present.ended())
+            return present is None or is_ending
+
+        return await unraced(work)
+
+    async def delete_ended(self, owner: Owner) -> None:
+        """Remove the turns of conversations of this id that have ended."""
+
+        async def work() -> None:
+            alive, fields = "", ["id", "life", VERSION]
+            while found := await self._items.query(
+                owner.key, *is_of_another(alive), order="seq", limit=MOST_CHANGES, fields=fields
+            ):
+                # Read after them: a life that had turns by then, and has no head now, will not come back.
+                present = await self._find(owner)
+                alive = present.life if present else ""
+                if ended := [delete(each["id"], each[VERSION]) for each in found if each["life"] != alive]:
+                    await self._items.write(owner.key, *ended)
+
+        await unraced(work)
 
     async def delete(self, owner: Owner) -> bool:
         """Remove the conversation and all its turns; False if there was none.
@@ -293,9 +315,10 @@ class TurnLog:
         The head goes first and takes the conversation out of every other method's sight, atomically;
         its turns are gone when this returns. An answer still being made cannot be committed any more.
         """
-        deleted = await self._end_life(owner)
-        await unraced(lambda: self._remove_turns_of_ended_lives(owner))
-        return deleted
+        if ending := await self._find(owner):
+            await self.end(owner, lambda present: present.life == ending.life)
+        await self.delete_ended(owner)
+        return ending is not None
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the log can be used now."""
@@ -332,7 +355,7 @@ class TurnLog:
             before = turn_of(stored) if stored else None
             turn = change(before, self._clock())
             if turn is not before:
-                await self._items.write(owner.key, over(stored, self._turn_item(turn, conversation.life)))
+                await self._items.write(owner.key, over(stored, turn_item(turn, conversation.life)))
             return turn
 
         return await unraced(work)
@@ -367,33 +390,8 @@ class TurnLog:
         replaced: Item | None = None,
     ) -> None:
         """Write head, turn and the version that it replaces together, over what was read."""
-        changes = [conversation.written(head), over(stored, self._turn_item(turn, conversation.life))]
+        changes = [conversation.written(head), over(stored, turn_item(turn, conversation.life))]
         if replaced is not None:
             before = transitions.replaced_turn(turn_of(replaced), turn)
-            changes.append(over(replaced, self._turn_item(before, conversation.life)))
+            changes.append(over(replaced, turn_item(before, conversation.life)))
         await self._items.write(head.owner.key, *changes)
-
-    async def _end_life(self, owner: Owner) -> bool:
-        """Remove the present head; False if there was none."""
-        ending = await self._find(owner)
-
-        async def work() -> None:
-            present = await self._find(owner)
-            if ending and present and present.stored and present.life == ending.life:
-                await self._items.write(owner.key, delete(HEAD, present.stored[VERSION]))
-
-        await unraced(work)
-        return ending is not None
-
-    async def _remove_turns_of_ended_lives(self, owner: Owner) -> None:
-        alive = ""
-        while found := await self._turns_of_others(owner, alive):
-            # Read after them: a life that had turns by then, and has no head now, will not come back.
-            present = await self._find(owner)
-            alive = present.life if present else ""
-            if ended := [delete(item["id"], item[VERSION]) for item in found if item["life"] != alive]:
-                await self._items.write(owner.key, *ended)
-
-    async def _turns_of_others(self, owner: Owner, life: str) -> list[Item]:
-        others = (Where("seq", ">", 0), Where("life", "!=", life))
-        return await self._items.query(owner.key, *others, limit=MOST_CHANGES, fields=["id", "life", VERSION])

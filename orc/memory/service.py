@@ -98,14 +98,10 @@ WITHOUT_MEMORY = "the memory could not be read, the turn continues without it"
 
 
 class MemoryStore:
-    """One memory per conversation. Every method raises DependencyDown if the store cannot be used.
+    """One memory per conversation. Every method raises DependencyDown if the store cannot be used."""
 
-    With `retention_seconds` a memory expires so long after its last write, as turns do.
-    """
-
-    def __init__(self, items: Items, *, retention_seconds: int | None = None) -> None:
+    def __init__(self, items: Items) -> None:
         self._items = items
-        self._expiry = {} if retention_seconds is None else {"ttl": retention_seconds}
 
     async def read(self, owner: Owner) -> Memory | None:
         """The stored memory, maybe of a deleted conversation with the same id; None if none is stored."""
@@ -118,7 +114,7 @@ class MemoryStore:
         Returns whether it is stored. Repeating a write whose confirmation was lost returns True.
         """
         written = memory.model_copy(update={"version": memory.version + 1})
-        item = {"id": MEMORY, "item": written.model_dump(mode="json"), **self._expiry}
+        item = {"id": MEMORY, "item": written.model_dump(mode="json")}
 
         async def work() -> bool:
             present = await self._items.read(owner.key, MEMORY)

@@ -96,14 +96,6 @@ async def test_a_write_whose_confirmation_was_lost_counts_as_written(
         assert stored is not None and stored.version == (1 if is_first else 2)
 
 
-async def test_a_memory_expires_if_the_settings_say_so(cosmos_target: Target) -> None:
-    async with database(cosmos_target) as open_database:
-        items = items_of(open_database(), "memory")
-        await MemoryStore(items, retention_seconds=60).write(OWNER, version(0))
-        item = await items.read(("acme", "ada", "c-1"), "memory")
-        assert item is not None and item["ttl"] == 60
-
-
 async def test_what_is_of_no_known_form_is_of_no_life_and_can_be_written_over(store: MemoryStore) -> None:
     assert await store.write(OWNER, version(0))
     odd = MEMORY.notes[0].model_copy(update={"kind": "goal"})

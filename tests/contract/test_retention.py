@@ -1,6 +1,6 @@
 """A session that was not used for long is deleted with all that belongs to it, and the audit says so."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,8 +18,10 @@ from orc.retention import Retention, open_retention
 from orc.traces.models import TraceFilter
 from orc_core.bootstrap import open_documents
 from orc_core.documents.places import Accessible
+from orc_core.errors import DependencyDown
+from orc_core.infra.items import VERSION, upsert
 from orc_core.infra.settings import CoreSettings
-from orc_core.names import Owner
+from orc_core.names import BlobPath, Owner
 
 pytestmark = [pytest.mark.contract("retention"), pytest.mark.slow]
 
@@ -123,3 +125,119 @@ async def test_without_a_retention_of_sessions_nothing_is_deleted(world: World) 
     await replace(world.retention, seconds=None).sweep()
     assert "old" in (await world.left())["turns"]
     assert await world.audit() == []
+
+
+class Free:
+    """Marks of a sweep that was not made yet."""
+
+    async def write(self, *_: object) -> None:
+        """Nothing is noted, so any sweep is the first."""
+
+
+class Hooked:
+    """A part of the product before one of whose calls something happens, once."""
+
+    def __init__(self, part: object, name: str, before: Callable[[], Awaitable[object]]) -> None:
+        self._part, self._name, self._before = part, name, [before]
+
+    def __getattr__(self, name: str) -> Any:
+        called = getattr(self._part, name)
+        if name != self._name:
+            return called
+
+        async def call(*args: object, **named: object) -> object:
+            while self._before:
+                await self._before.pop()()
+            return await called(*args, **named)
+
+        return call
+
+
+def hooked(world: World, part: str, name: str, before: Callable[[], Awaitable[object]]) -> Retention:
+    """The retention in which this happens once before a call of the library or of a store."""
+    stored = world.retention.sessions
+    if part == "library":
+        library: Any = Hooked(stored.documents.library, name, before)
+        stored = replace(stored, documents=replace(stored.documents, library=library))
+    else:
+        stored = replace(stored, **{part: Hooked(getattr(stored, part), name, before)})  # type: ignore[arg-type]
+    return replace(world.retention, sessions=stored, marks=Free())  # type: ignore[arg-type]
+
+
+async def ask(world: World, owner: Owner, key: str) -> None:
+    new = NewTurn(key=key, attempt="a", question="And for families?", request_hash="h")
+    await world.retention.sessions.log.begin(owner, new, lease_seconds=1)
+
+
+async def test_nothing_of_a_session_in_use_expires_by_itself(world: World) -> None:
+    clients = world.retention.sessions.documents.clients
+    for name in ("conversations", "memory"):
+        assert [each for each in await (await clients.items(name)).query(USED.key) if "ttl" in each] == []
+
+
+async def test_a_file_that_has_no_record_yet_is_a_use_of_its_session(world: World, tmp_path: Path) -> None:
+    before, blobs = await world.left(), world.retention.sessions.documents.stores.blobs
+    await blobs.put(BlobPath(OLD, "direct.txt"), tmp_path / "fees.txt")
+    await world.retention.sweep()
+    after = await world.left()
+    assert all("old" in after[name] for name in before)
+    assert await blobs.head(BlobPath(OLD, "direct.txt"))
+
+
+async def test_a_session_that_is_used_while_it_is_judged_stays_whole(world: World) -> None:
+    stored = world.retention.sessions
+
+    async def come_back() -> None:
+        await ask(world, OLD, "back")
+
+    # Only this one is old: what happens during its judgement happens to it.
+    for owner in (LEFT, UPLOADED):
+        await stored.delete(owner)
+    await hooked(world, "library", "list_documents", come_back).sweep()
+    assert "old" not in {each.conversation_id for each in await world.audit()}
+    assert all("old" in each for each in (await world.left()).values())
+    assert len(await stored.log.turns(OLD)) == 2
+
+
+async def test_what_is_stored_while_a_session_is_deleted_stays(world: World, tmp_path: Path) -> None:
+    stored, library = world.retention.sessions, world.retention.sessions.documents.library
+    await stored.delete(LEFT)
+    (tmp_path / "new.txt").write_text("The tide is high at noon.")
+
+    async def come_back() -> None:
+        await library.upload(OLD, "new.txt", tmp_path / "new.txt")
+        await library.upload(OLD, "fees.txt", tmp_path / "new.txt")
+        await ask(world, OLD, "back")
+
+    await hooked(world, "library", "delete", come_back).sweep()
+    assert {each.blob_name for each in await library.recorded(OLD)} == {"fees.txt", "new.txt"}
+    assert [turn.turn_id for turn in await stored.log.turns(OLD)] == ["back"]
+
+
+async def test_the_next_sweep_finishes_a_deletion_that_was_cut_short(world: World) -> None:
+    items = await world.retention.sessions.documents.clients.items("conversations")
+    await world.retention.sessions.delete(LEFT)
+
+    async def fail() -> None:
+        raise DependencyDown("The database is down.", dependency="store")
+
+    await hooked(world, "traces", "delete", fail).sweep()
+    left = await world.left()
+    assert ("old" in left["turns"], "old" in left["traces"]) == (False, True)
+    assert await items.query(OLD.key) != []
+    await replace(world.retention, marks=Free()).sweep()  # type: ignore[arg-type]
+    assert all("old" not in each for each in (await world.left()).values())
+    assert await items.query(OLD.key) == []
+
+
+@pytest.mark.parametrize("kind", ["documents", "conversations"])
+async def test_what_cannot_be_read_stays_and_holds_nothing_else_up(world: World, kind: str) -> None:
+    items = await world.retention.sessions.documents.clients.items(kind)
+    [item] = [each for each in await items.query(OLD.key) if each["id"] == "head" or kind == "documents"]
+    newer = {"status": "of-a-newer-version"} if kind == "documents" else {"item": {"title": 7}}
+    kept = {name: value for name, value in item.items() if name != VERSION and name[0] != "_"}
+    await items.write(OLD.key, upsert({**kept, **newer}))
+    blobs = world.retention.sessions.documents.stores.blobs
+    await world.retention.sweep()
+    assert {each.conversation_id for each in await world.audit()} == {"left"}
+    assert {each.path.owner for each in await blobs.list_all()} == {OLD, USED, UPLOADED, TEAM}

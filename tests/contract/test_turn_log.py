@@ -32,7 +32,6 @@ from orc.conversations.models import (
     TurnStatus,
 )
 from orc.conversations.search import wanted
-from orc.conversations.stored import HEAD
 from orc.conversations.turn_log import TurnLog
 from orc.events import TurnMetadata, TurnResult
 from orc_core.errors import (
@@ -999,6 +998,15 @@ async def test_an_upload_makes_a_conversation_once(log: TurnLog) -> None:
     assert await log.ensure_conversation(OWNER) == await log.head(OWNER)
 
 
+async def test_an_upload_is_a_use_of_the_conversation(log: TurnLog, clock: Clock) -> None:
+    await log.ensure_conversation(OWNER, "a.pdf")
+    clock.advance(60)
+    end = clock.utc()
+    assert await log.unused_since(end) == [OWNER]
+    used = await log.ensure_conversation(OWNER, "b.pdf")
+    assert (used.title, used.updated_at >= end, await log.unused_since(end)) == ("a.pdf", True, [])
+
+
 @pytest.mark.parametrize("stranger", STRANGERS, ids=str)
 async def test_another_owner_cannot_access_a_conversation(log: TurnLog, stranger: Owner) -> None:
     turn = await start(log, "k")
@@ -1198,21 +1206,6 @@ async def test_questions_during_deletions_are_stored_completely_or_refused(
     assert await items.query(OWNER.key) == []
 
 
-@pytest.mark.slow
-async def test_turns_expire_if_a_retention_is_set(items: Items) -> None:
-    log = TurnLog(items, retention_seconds=4)
-    await ask_briefly(log, "k")
-    # The head waits for the sweep, which deletes all that belongs to the session.
-    expiring = {item["id"]: item.get("ttl") for item in await items.query(OWNER.key)}
-    assert (expiring.pop(HEAD), [*expiring.values()]) == (None, [4])
-    for _ in range(100):
-        await asyncio.sleep(0.2)
-        if await log.turns(OWNER) == []:
-            break
-    assert await log.turns(OWNER) == []
-    assert (await pending(log, "k")).seq == 2
-
-
-async def test_turns_are_kept_if_no_retention_is_set(log: TurnLog, items: Items) -> None:
+async def test_turns_do_not_expire_by_themselves(log: TurnLog, items: Items) -> None:
     await ask_briefly(log, "k")
     assert all("ttl" not in item for item in await items.query(OWNER.key))
