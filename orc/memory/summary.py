@@ -139,7 +139,8 @@ def statements_of(answer: str) -> list[Statement]:
         start = citation.end()
         if before and re.search(r"\w", before[-1]):
             found.append(Statement(before[-1], citation[0]))
-    if found or answer.startswith(OFFLINE_INTRODUCTION):
+    # Earlier versions had another text behind its first sentence.
+    if found or answer.startswith(OFFLINE_INTRODUCTION.partition(". ")[0]):
         return found
     first = next(sentences(" ".join(answer.split())), "")
     return [Statement(first)] if len(first.split()) >= LEAST_WORDS else []

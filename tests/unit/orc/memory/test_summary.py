@@ -86,6 +86,7 @@ def test_a_verified_sentence_goes_before_one_that_is_not() -> None:
         ("Is the weather 'bad', you”d say?", "Noted.", "“Is the weather 'bad', you\"d say?”"),
         ("The weather is bad.", "Noted.", None),
         ("What about the weather?", OFFLINE_INTRODUCTION, "“What about the weather?”"),
+        ("And the wind?", f"{OFFLINE_INTRODUCTION.split('. ')[0]}. Attach a file.", "“And the wind?”"),
         ("We moved to Leeds.", OFFLINE_INTRODUCTION, None),
         ("Who signs?", NOT_FOUND_ANSWER, None),
         ("Thank you!", "You are welcome to ask more.", None),
