@@ -212,17 +212,21 @@ async def test_a_page_refused_by_the_model_is_analysed_without_it_and_reported(
     assert refused.summary.startswith("Contoso Ltd. owns house number 6")
 
 
-async def test_the_analysis_of_a_replaced_document_is_not_overwritten(store: AnalysisStore) -> None:
+async def test_the_analysis_of_a_replaced_document_is_not_overwritten(
+    store: AnalysisStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     newer = DocumentAnalysis(document_id="d1", etag="2", method=EXTRACTIVE)
+    save_pages = store.save_pages
 
-    def replace(done: int, total: int, what: str) -> None:
-        if done == 25:
-            replacing.append(asyncio.get_running_loop().create_task(store.save(newer)))
+    async def replace_after(analysis: DocumentAnalysis, analyses: Sequence[PageAnalysis]) -> bool:
+        saved = await save_pages(analysis, analyses)
+        if analysis.pages_done == 25:
+            await store.save(newer)
+        return saved
 
-    replacing: list[asyncio.Task[None]] = []
+    monkeypatch.setattr(store, "save_pages", replace_after)
     with pytest.raises(Unavailable, match="replaced or deleted"):
-        await Analyser(store, None).analyse(document(), PAGES, replace)
-    await asyncio.gather(*replacing)
+        await Analyser(store, None).analyse(document(), PAGES)
     assert (await store.get(["d1"]))["d1"] == newer
 
 
