@@ -125,6 +125,7 @@ MANY = [
 """More than fits one write of any service, in number and in bytes."""
 
 
+@pytest.mark.slow
 async def test_a_document_of_many_long_pages_is_kept_whole(store: AnalysisStore) -> None:
     target = FIRST.model_copy(update={"document_id": "d2", "pages_done": 250})
     for each in (FIRST, target):
@@ -143,6 +144,7 @@ async def test_a_document_of_many_long_pages_is_kept_whole(store: AnalysisStore)
     assert await store.pages("d2") == MANY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["x", "語", "😀\x00"], ids=["ascii", "cjk", "escaped"])
 async def test_an_overview_of_any_length_comes_back_whole(store: AnalysisStore, text: str) -> None:
     short = FIRST.model_copy(update={"detailed_summary": "short"})

@@ -122,6 +122,7 @@ async def test_a_deleted_blob_is_gone_and_deleting_twice_is_no_error(
     assert await store.list_in(OWNER) == []
 
 
+@pytest.mark.slow
 async def test_puts_and_deletes_at_the_same_time_lose_nothing(
     store: BlobStore, write: Callable[[bytes], Path]
 ) -> None:

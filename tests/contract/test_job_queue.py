@@ -217,6 +217,7 @@ async def test_the_same_bytes_are_not_worked_on_twice_at_once(queue: JobQueue, e
     assert (await next_job(queue)).path.file == "b"
 
 
+@pytest.mark.slow
 async def test_of_many_with_the_same_bytes_one_at_a_time_is_done(pair: tuple[JobQueue, JobQueue]) -> None:
     copies = [document(f"d{number}", sha256="same") for number in range(4)]
     for copy in copies:

@@ -29,6 +29,7 @@ async def stores(
         yield [LimitStore(await open_items(), clock) for _ in range(2)]
 
 
+@pytest.mark.slow
 async def test_simultaneous_requests_at_two_processes_get_exactly_the_limit(
     stores: list[LimitStore], adapter: str
 ) -> None:

@@ -169,6 +169,7 @@ MANY = [
 """Too much for any store to read in one piece."""
 
 
+@pytest.mark.slow
 async def test_pages_are_found_among_thousands(pair: tuple[PageStore, PageStore]) -> None:
     plain = [page.model_copy(update={"boxes": b""}) for page in MANY]
     await pair[0].save("d1", MANY)
@@ -180,6 +181,7 @@ async def test_pages_are_found_among_thousands(pair: tuple[PageStore, PageStore]
     assert await pair[1].get("d2") == plain
 
 
+@pytest.mark.slow
 async def test_a_reader_who_knows_a_document_sees_it_replaced_and_deleted(
     pair: tuple[PageStore, PageStore],
 ) -> None:

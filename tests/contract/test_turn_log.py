@@ -201,6 +201,7 @@ async def test_a_result_is_stored_unchanged(log: TurnLog, said: str) -> None:
     assert (turn.assistant.content, turn.assistant.citations) == ("A", [citation])
 
 
+@pytest.mark.slow
 async def test_twenty_concurrent_turns_from_several_processes_have_gapless_seq(open_log: OpenLog) -> None:
     logs = [await open_log() for _ in range(4)]
     committed = await asyncio.gather(*(ask(logs[n % 4], f"k{n}", answer(f"a{n}")) for n in range(20)))
@@ -1180,6 +1181,7 @@ async def test_a_new_conversation_of_the_same_id_does_not_see_leftovers(items: I
     assert await items.query(OWNER.key) == []
 
 
+@pytest.mark.slow
 async def test_questions_during_deletions_are_stored_completely_or_refused(
     open_log: OpenLog, items: Items
 ) -> None:

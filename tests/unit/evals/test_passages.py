@@ -98,6 +98,7 @@ def test_every_question_about_an_unseen_document_names_it_its_pages_and_evidence
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("quote", "found"),
     [

@@ -30,6 +30,7 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     return report.SETS
 
 
+@pytest.mark.slow
 def test_the_report_has_tables_and_figures(sets: dict[str, Path], tmp_path: Path) -> None:
     output = tmp_path / "report"
     assert report.main(["--output", str(output)]) == 0

@@ -137,6 +137,7 @@ def origin(item: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(item.get(each) for each in ("context_type", "context_id", "context_name", "focus"))
 
 
+@pytest.mark.slow
 async def test_a_listing_says_where_each_document_is_from(calls: Calls, ids: dict[str, str]) -> None:
     listed = await calls.found("documents_list")
     by_id = {each["document_id"]: origin(each) for each in listed["documents"]}
@@ -168,6 +169,7 @@ async def test_pages_of_a_listing_have_each_document_once(calls: Calls, ids: dic
     assert (await calls.refused("documents_list", cursor="another"))["code"] == "invalid_input"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("context", "expected"),
     [
@@ -215,6 +217,7 @@ async def test_documents_outside_of_the_places_do_not_exist(
         assert (await calls.refused("document_chat", **asked))["code"] == "not_found"
 
 
+@pytest.mark.slow
 async def test_an_answer_names_the_context_of_what_is_not_of_the_focus(
     calls: Calls, ids: dict[str, str]
 ) -> None:

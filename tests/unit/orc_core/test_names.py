@@ -69,6 +69,7 @@ def test_an_accepted_segment_is_one_visible_nfc_segment(segment: str) -> None:
 _BIDI_CONTROLS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
 
+@pytest.mark.slow
 @given(SEGMENTS, SEGMENTS, SEGMENTS, SEGMENTS)
 def test_a_built_path_parses_back(organization: str, user: str, conversation: str, file: str) -> None:
     path = BlobPath(Owner(organization, user, conversation), file)
@@ -77,6 +78,7 @@ def test_a_built_path_parses_back(organization: str, user: str, conversation: st
     assert resolve_blob_name(file, path.owner) == path
 
 
+@pytest.mark.slow
 @given(SEGMENTS, SEGMENTS)
 def test_two_names_never_share_a_document_id(first: str, second: str) -> None:
     assume(first != second)

@@ -12,6 +12,7 @@ COMMANDS = sorted(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_campaign_ends_at_sigterm_as_at_ctrl_c(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module(f"resilience.{name}")

@@ -94,6 +94,7 @@ def cite_facts(asked: ChatRequest) -> Reply:
     return Reply(text="\n".join(lines) or NOT_FOUND_ANSWER)
 
 
+@pytest.mark.slow
 async def test_the_offline_model_answers_from_all_over_a_long_document(
     library: FakeLibrary, document: Document, offline: ChatModel
 ) -> None:

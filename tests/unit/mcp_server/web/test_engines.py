@@ -204,6 +204,7 @@ async def test_an_answer_that_is_no_result_is_a_failure_and_costs_one_search(
     assert len(double.asked) == 1
 
 
+@pytest.mark.slow
 async def test_a_search_ends_in_its_time_whatever_the_engine_does(
     build: Build, double: WebSearchDouble
 ) -> None:

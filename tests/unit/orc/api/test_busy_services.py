@@ -69,6 +69,7 @@ async def client(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     await app.state.provider.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ENDPOINTS)
 async def test_too_many_requests_are_named_at_each_endpoint(
     client: httpx.AsyncClient, path: str, request: pytest.FixtureRequest

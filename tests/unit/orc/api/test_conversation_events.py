@@ -176,6 +176,7 @@ async def test_a_retry_by_another_process_is_noticed_however_old_its_turn_is(app
     assert [event.kind for event in changes_between(now, ended)] == ["turn_ended"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [["k0"], ["k1", "k0"]], ids=["the last one", "the last two"])
 async def test_a_further_retry_of_an_old_turn_is_noticed_too(app: App, keys: list[str]) -> None:
     """It leaves the head's list of the turns that were begun again as it was."""
@@ -215,6 +216,7 @@ async def test_what_this_process_does_is_shown_without_waiting(
             assert (await renamed).status_code == 200
 
 
+@pytest.mark.slow
 async def test_the_stream_ends_once_it_is_quiet_and_not_while_a_turn_is_running(
     ann: httpx.AsyncClient, app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ CONVERSATION = str(uuid.uuid4())
 TEXT, QUESTION, ANSWER = "The sluice code is 5581.", "I am Brunhilde. Hello!", "Good morning to the sluice."
 
 
+@pytest.mark.slow
 async def test_what_was_deleted_is_in_no_file_and_answers_to_no_id(tmp_path: Path) -> None:
     names = {"conversation_id": CONVERSATION}
     path = f"/conversations/{CONVERSATION}"

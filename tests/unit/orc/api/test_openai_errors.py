@@ -36,6 +36,7 @@ def kind_of(response: httpx.Response) -> str:
     return str(error["type"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", ["/v1", "/api/v1"])
 @pytest.mark.parametrize(
     ("method", "path", "options", "status", "kind"),
@@ -108,6 +109,7 @@ async def test_a_long_error_has_that_form_too(client: httpx.AsyncClient, accepte
     assert (response.status_code, kind_of(response)) == (400, "invalid_request_error")
 
 
+@pytest.mark.slow
 async def test_a_long_answer_is_compressed(client: httpx.AsyncClient) -> None:
     response = await client.get("/api/openapi.json")
     assert response.headers["content-encoding"] == "gzip"

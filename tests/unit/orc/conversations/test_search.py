@@ -81,6 +81,7 @@ def test_a_passage_has_the_words_around_the_first_one_found_and_no_markers() -> 
         assert passage(turn, wanted(query)) == ""
 
 
+@pytest.mark.slow
 async def test_the_latest_turns_are_looked_at_if_very_many_have_the_words(tmp_path: Path) -> None:
     database = Database(tmp_path / "orc.db")
     await database.migrate(TABLES["conversations"].schema)

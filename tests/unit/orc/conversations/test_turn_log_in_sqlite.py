@@ -176,6 +176,7 @@ class Watched(Database):
         return await super().read(watched)
 
 
+@pytest.mark.slow
 async def test_a_long_conversation_opens_with_one_bounded_query(tmp_path: Path) -> None:
     database = Watched(tmp_path / "orc.db")
     await database.migrate(CONVERSATIONS.schema)

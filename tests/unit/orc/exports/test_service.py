@@ -78,6 +78,7 @@ def exporter(log: TurnLog, renderer: Waiting) -> Exporter:
     return Exporter(log, renderer, RevokedAnswers(), lambda: datetime(2026, 11, 23, tzinfo=UTC))
 
 
+@pytest.mark.slow
 async def test_an_export_has_all_turns_in_order(log: TurnLog, exporter: Exporter, renderer: Waiting) -> None:
     for number in range(PAGE + 2):
         await ask(log, f"Question {number}?", CITED)

@@ -79,6 +79,7 @@ def test_an_answer_keeps_its_form() -> None:
     assert indents[0] == indents[2] and indents[1] == 2 * indents[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "shown"),
     [
@@ -125,6 +126,7 @@ def test_each_item_of_a_list_has_its_mark_whatever_it_begins_with() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["\x00\x0b", "\ud800", "\ufffe", "# " * 500, "> " * 3000 + "x", "| a |\n|---|\n| b | c |", "[x](<\ty>)"],

@@ -36,6 +36,7 @@ def verdict_on(turn: Turn) -> tuple[str, str]:
     return verdict.action, " ".join(verdict.issues)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("found", "action", "why"),
     [
@@ -131,6 +132,7 @@ def test_which_results_count_as_searched(
 FEE = "The fee is 99 euros according to the contract."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("question", "answer", "is_talk"),
     [

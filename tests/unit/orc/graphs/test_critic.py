@@ -227,6 +227,7 @@ NOT_CONFIRMED: dict[str, Said] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", NOT_CONFIRMED.values(), ids=list(NOT_CONFIRMED))
 async def test_what_a_judge_does_not_know_or_show_stays_in_other_words(said: Said) -> None:
     turn = searching(ScriptedTexts([REWORDED], [said]))
@@ -274,6 +275,7 @@ def checked_by_documents(text: str) -> dict[str, Any]:
     return result.model_dump(mode="json")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
@@ -292,6 +294,7 @@ async def test_what_code_proves_wrong_gets_a_second_try(wrong: str, named: bool,
     assert (summary["attempts"], summary["earlier_actions"]) == (2, ["revise"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", RIGHT.values(), ids=list(RIGHT))
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 async def test_an_answer_that_does_not_differ_costs_no_further_call(right: str, named: bool) -> None:
@@ -423,6 +426,7 @@ FAILURES: dict[str, Said] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES.values(), ids=list(FAILURES))
 @pytest.mark.parametrize("says", [REWORDED, f"{REWORDED} Paris is a capital."])
 async def test_a_judge_that_fails_changes_nothing(failure: Said, says: str) -> None:
@@ -480,6 +484,7 @@ async def test_no_more_attempts_are_made_than_the_setting_allows(retries: int) -
     assert state.answer == shown(turn.events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("calls", "attempts"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 async def test_the_call_budget_limits_attempts_and_judgements(calls: int, attempts: int, named: bool) -> None:

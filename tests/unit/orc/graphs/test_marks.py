@@ -117,6 +117,7 @@ async def test_markers_name_the_context_of_what_is_not_of_the_focus_and_of_nothi
     assert min(named.values()) > ANSWERS / 5
 
 
+@pytest.mark.slow
 async def test_events_of_markers_come_when_their_text_was_shown_and_equal_the_marks() -> None:
     choose = random.Random(15)
     for _ in range(50):

@@ -502,6 +502,7 @@ HISTORIES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.text(min_size=1, max_size=400), HISTORIES, st.integers(400, 2000), st.integers(0, 60))
 @example("Why?", [message("user", "word " * 3000)] * 12, 700, 60)

@@ -97,6 +97,7 @@ def by_hand() -> list[Labelled]:
     ]
 
 
+@pytest.mark.slow
 def test_every_citation_has_a_quote_that_is_on_its_page() -> None:
     cited = [citation for each in replies() for _, citation in each.marked]
     assert len(cited) > 100

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ def assert_marked(answer: str, citations: list[Citation]) -> None:
         assert answer[written.mark.start : written.mark.end] == written.citation.marker
 
 
+@pytest.mark.slow
 @given(ANSWERS)
 def test_statements_are_apart_and_each_marker_is_in_one(text: str) -> None:
     answer, citations, _ = checked(text)
@@ -67,12 +69,14 @@ def replaced(text: str, *new: Replacement) -> Rebuilt:
     return rebuilt(answer, citations, new, SOURCES, "", before)
 
 
+@pytest.mark.slow
 @given(ANSWERS)
 def test_an_answer_without_replacements_is_the_same_again(text: str) -> None:
     answer, citations, grounding = checked(text)
     assert replaced(text) == Rebuilt(answer, citations, grounding)
 
 
+@pytest.mark.slow
 @given(
     ANSWERS,
     st.sampled_from(["The fee is 10. [S1]", "Cats 🐈 pay 3 [S2].", "x\u0301 is 15. [S1][S2]"]),
@@ -104,6 +108,7 @@ def of_model(marks: Sequence[WrittenMark]) -> int:
     return sum(not each.citation.by_code for each in marks)
 
 
+@pytest.mark.slow
 @given(ANSWERS, st.data())
 def test_a_removal_takes_one_statement_and_its_bullet(text: str, data: st.DataObject) -> None:
     answer, citations, _ = checked(text)

@@ -146,6 +146,7 @@ NOT_BETTER: dict[str, str | AIMessage | Exception] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", NOT_BETTER.values(), ids=list(NOT_BETTER))
 async def test_a_correction_that_is_not_better_changes_nothing(said: str | AIMessage | Exception) -> None:
     state, turn, _ = await corrected(said)

@@ -34,6 +34,7 @@ async def answered(question: str, answer: str) -> tuple[Turn, ConversationState]
     return turn, await turn.run_from(given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "answer"), FIRST_MESSAGES)
 async def test_talk_needs_no_source(question: str, answer: str) -> None:
     turn, state = await answered(question, answer)
@@ -58,6 +59,7 @@ OTHER_MESSAGES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("question", "answer", "route"), OTHER_MESSAGES)
 async def test_no_first_message_gets_a_mark_or_a_second_call(
     question: str, answer: str, route: tuple[str, int]
@@ -79,6 +81,7 @@ async def test_what_states_something_is_marked_whatever_it_says_of_itself(answer
     assert [verdict.action for verdict in turn.of(Critique)] == ["label_unverified"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [

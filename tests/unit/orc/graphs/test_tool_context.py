@@ -150,6 +150,7 @@ async def test_only_documents_that_were_not_searched_are_listed() -> None:
     assert material.results[0].content["documents"] == [{"filename": "b.pdf", "searched": False}]
 
 
+@pytest.mark.slow
 @given(words=st.lists(st.integers(1, 600), min_size=1, max_size=4), tokens=st.integers(500, 1500))
 @settings(max_examples=12, deadline=None)
 async def test_the_prompt_of_a_loop_never_grows_past_its_budgets(words: list[int], tokens: int) -> None:

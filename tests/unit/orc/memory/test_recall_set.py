@@ -86,6 +86,7 @@ async def place_of(said: str, question: str) -> int | None:
     return found[0] if found else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "said", "question"), SAID, ids=[f"{each[0]}: {each[1]}" for each in SAID]
 )

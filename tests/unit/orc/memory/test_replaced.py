@@ -67,6 +67,7 @@ def test_a_point_goes_with_any_turn_that_its_model_was_shown() -> None:
     assert gaps(memory, [1]) == []
 
 
+@pytest.mark.slow
 async def test_nothing_of_a_replaced_turn_is_remembered_and_all_of_the_others(database: Database) -> None:
     """Each question has its own word; turns are replaced at random, and the memory updated at random."""
     log, random = TurnLog(items_here(database, "conversations")), Random(7)

@@ -129,6 +129,7 @@ def points(number: int) -> list[SummaryPoint]:
     return [point for turn in turns if (point := point_of(turn, COUNTER))]
 
 
+@pytest.mark.slow
 def test_old_points_are_merged_and_every_turn_stays_in_one() -> None:
     kept = bounded(points(500), 499, COUNTER)
     assert len(kept) == MAX_POINTS

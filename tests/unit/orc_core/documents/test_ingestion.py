@@ -413,6 +413,7 @@ async def test_uploading_the_same_bytes_again_keeps_queued_work(tmp_path: Path) 
         assert (analysis.is_done, analysis.etag) == (True, again.etag)
 
 
+@pytest.mark.slow
 async def test_a_long_outage_fails_no_document(side: DocumentSide) -> None:
     await put(side)
     side.before_save("index", break_down)

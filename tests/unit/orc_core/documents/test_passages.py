@@ -27,6 +27,7 @@ def pages_of(*texts: str) -> list[Page]:
     return [Page(number=number, text=text) for number, text in enumerate(texts, 1)]
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, max_size=4))
 def test_passages_are_exact_spans_and_cover_all_text(texts: list[str]) -> None:
     pages = pages_of(*texts)
@@ -42,6 +43,7 @@ def test_passages_are_exact_spans_and_cover_all_text(texts: list[str]) -> None:
     assert rest.strip() == ""
 
 
+@pytest.mark.slow
 @given(st.lists(TEXTS, max_size=4))
 def test_passages_come_in_reading_order(texts: list[str]) -> None:
     places = [(passage.page, passage.start) for passage in split_pages("d", pages_of(*texts))]

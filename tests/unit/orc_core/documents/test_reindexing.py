@@ -71,6 +71,7 @@ async def test_documents_without_vectors_and_those_of_an_earlier_model_get_new_o
         assert await found(side, model) == {each.document_id for each in queued}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_deleted", [False, True])
 async def test_vectors_of_bytes_that_a_user_has_already_are_copied_unless_they_go_meanwhile(
     side: DocumentSide, *, is_deleted: bool

@@ -289,6 +289,7 @@ async def test_a_blob_without_a_record_can_be_deleted(side: DocumentSide) -> Non
     assert await remains(side) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
 async def test_documents_of_other_owners_cannot_be_deleted(side: DocumentSide, neighbour: Owner) -> None:
     document = await upload(side)

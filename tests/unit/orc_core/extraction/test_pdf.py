@@ -82,6 +82,7 @@ async def test_text_outside_of_the_page_is_not_read(read: Read) -> None:
     assert (await read("a.pdf", raw_pdf(content))).pages[0].text == TEXT
 
 
+@pytest.mark.slow
 async def test_a_page_of_hundreds_of_thousands_of_characters_is_complete(read: Read) -> None:
     lines = "".join(f"({number:06}) Tj 0 -0.001 Td " for number in range(60_000))
     extraction = await read("a.pdf", raw_pdf(f"BT /F 1 Tf 50 700 Td {lines} ET".encode()))

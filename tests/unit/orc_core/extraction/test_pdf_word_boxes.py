@@ -213,6 +213,7 @@ def test_text_off_the_page_does_not_shift_the_boxes(tmp_path: Path) -> None:
         assert page.lines("else") == ["else"]
 
 
+@pytest.mark.slow
 def test_an_extremely_long_page_has_text_but_no_boxes(tmp_path: Path) -> None:
     lines = "".join(f"({number:06}) Tj 0 -0.001 Td " for number in range(60_000))
     with viewed(raw_pdf(f"BT /F 1 Tf 50 700 Td {lines} ET".encode()), tmp_path / "a.pdf") as page:

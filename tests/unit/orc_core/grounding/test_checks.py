@@ -67,6 +67,7 @@ def test_a_copied_unit_is_always_quoted(sentences: list[list[str]]) -> None:
         )
 
 
+@pytest.mark.slow
 @given(WORDS, st.sampled_from(sorted(NEGATORS["en"] | NEGATORS["fr"] | NEGATORS["ru"])), st.data())
 def test_an_inserted_negator_is_never_quoted(words: list[str], negator: str, data: st.DataObject) -> None:
     page = Page(f"The {' '.join(words)} in the town.")
@@ -75,6 +76,7 @@ def test_an_inserted_negator_is_never_quoted(words: list[str], negator: str, dat
     assert _check(negated, page).check != "quoted"
 
 
+@pytest.mark.slow
 @given(WORDS, st.integers(2, 10**6), st.integers(1, 9))
 def test_a_changed_number_is_never_quoted(words: list[str], number: int, more: int) -> None:
     page = Page(f"The {' '.join(words)} in the town cost {number} pounds.")
@@ -94,6 +96,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_time_grows_with_the_text_alone(kind: str) -> None:
     def seconds(length: int) -> float:

@@ -96,6 +96,7 @@ async def test_azure_is_called_at_its_v1_path(
     assert double.requests[0].path == "/openai/v1/chat/completions"
 
 
+@pytest.mark.slow
 async def test_only_files_go_through_azures_responses_api(
     make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
 ) -> None:

@@ -96,6 +96,7 @@ async def test_a_failed_probe_opens_the_circuit_again(
         await models.writer.complete(ASKED, budget=CallBudget(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: f"{refusal.status} {refusal.code}")
 async def test_a_refused_request_is_not_an_outage(
     refusal: Failure, models: ChatModels, double: OpenAIDouble

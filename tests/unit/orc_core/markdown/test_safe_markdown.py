@@ -350,6 +350,7 @@ UNITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", UNITS)
 def test_no_text_is_held_back_for_long(unit: str) -> None:
     """What is held back bounds the time: each piece is looked at again only while it is held."""

@@ -76,6 +76,7 @@ async def test_pdfs_go_as_files_and_everything_else_as_text(
     assert [each.reason for each in attached] == ["", "", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [404, 405, 501])
 async def test_without_a_files_api_small_ones_go_along_and_it_is_not_tried_again(
     status: int, files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble

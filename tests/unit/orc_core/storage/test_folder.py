@@ -49,6 +49,7 @@ async def test_a_put_that_fails_in_mid_copy_leaves_what_was_there(
     assert files_below(root) == [root / str(PATH)]
 
 
+@pytest.mark.slow
 async def test_a_process_killed_in_mid_copy_leaves_what_was_there(
     folder: FolderBlobStore, root: Path, tmp_path: Path, write: Callable[[bytes], Path]
 ) -> None:

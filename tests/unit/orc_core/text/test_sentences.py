@@ -64,6 +64,7 @@ def test_table_rows_are_separate_pieces_below_their_header() -> None:
     assert split_pieces(text)[3].text == "Amounts are per year."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["A" * 300_000, "a. " * 100_000, "\n" * 100_000, "1 2 3\n" * 30_000, "a\n\n" * 30_000]
 )

@@ -78,6 +78,7 @@ def test_filters_of_plain_values() -> None:
     assert among("document_id", ["a", "b"]) == "search.in(document_id, 'a,b', ',')"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("term", [term for each in shipped_vocabularies() for term in each.terms])
 def test_what_a_vocabulary_adds_is_plain_terms_in_quotes(term: str) -> None:
     for expansion in expand(f"How large is the {term} of {term}?", LANGUAGES):
@@ -86,6 +87,7 @@ def test_what_a_vocabulary_adds_is_plain_terms_in_quotes(term: str) -> None:
         assert len(expansion.phrases) + len(expansion.titles) <= MOST_PHRASES
 
 
+@pytest.mark.slow
 def test_a_long_question_stays_below_the_services_limit_of_clauses() -> None:
     terms = [term for each in shipped_vocabularies() for term in each.terms]
     query = "How do these compare: " + ", ".join(terms)

@@ -103,6 +103,7 @@ async def database(tmp_path: Path) -> AsyncIterator[Explained]:
     await opened.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUERIES)
 async def test_a_query_finds_its_rows_by_an_index(database: Explained, name: str) -> None:
     table, partition, conditions, order, fields, expected = QUERIES[name]
