@@ -20,10 +20,10 @@ echo "uv $@"
 
 def make(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = ["make", "--no-print-directory", *arguments]
-    # The variables of a `make test PYTHON=...` that runs this would count for this make too.
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKEOVERRIDES")
-    }
+    # A `make test PYTHON=...` that runs this passes PYTHON on twice: in its flags, and as a variable.
+    given = {word.split("=")[0] for word in os.environ.get("MAKEFLAGS", "").split() if "=" in word}
+    not_inherited = given | {"MAKEFLAGS", "MAKEOVERRIDES"}
+    inherited = {name: value for name, value in os.environ.items() if name not in not_inherited}
     settings = inherited | environment
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=settings)
 
