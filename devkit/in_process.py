@@ -84,14 +84,14 @@ async def _opened(
     variants: Mapping[str, Variant], shared: Values, tools: Values
 ) -> AsyncIterator[tuple[dict[str, str], str, Documents]]:
     async with AsyncExitStack() as stack:
-        tools_at = listening()
+        tools_at = stack.enter_context(listening())
         settings = ToolSettings(**shared, **tools, mcp_port=_port_of(tools_at))
         services = await stack.enter_async_context(open_app(settings))
         await stack.enter_async_context(serving(build_http_app(services, settings), tools_at))
         documents = await stack.enter_async_context(open_documents(settings, analyser=True))
         addresses = {}
         for name, variant in variants.items():
-            listener = listening()
+            listener = stack.enter_context(listening())
             origin = f"http://127.0.0.1:{_port_of(listener)}"
             values = {
                 "mcp_server_url": settings.mcp_url,
