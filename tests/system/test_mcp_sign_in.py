@@ -453,6 +453,32 @@ def test_calls_that_a_model_answers_count_as_messages_and_others_do_not(world: W
         assert codes[3] == "rate_limited"
 
 
+@pytest.mark.parametrize(
+    ("encoding", "more"), [("utf-16", {}), ("utf-8", {"x": float("nan")}), ("utf-8", {"x": "\ud800"})]
+)
+def test_no_way_to_write_a_call_spares_its_message(world: World, encoding: str, more: Json) -> None:
+    """The parser of the tools server reads some messages that the API does not read."""
+    arguments = {"document_id": "d", "question": "When does the quay open?"}
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": PROTOCOL,
+        "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "documents_analyze", "arguments": {**arguments, **more}, "_meta": meta}
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "content-type": "application/json",
+        "mcp-protocol-version": PROTOCOL,
+        "mcp-method": "tools/call",
+        "mcp-name": "documents_analyze",
+    }
+    with page_of(world, "limited", f"org-{new_id()}") as ann:
+        called(ann, "documents_analyze", **arguments)
+        answer = ann.post("/mcp", content=json.dumps(body).encode(encoding), headers=headers)
+        assert answer.status_code == 400 or "rate_limited" in answer.text, answer.text
+
+
 def test_options_of_the_orchestrator_have_no_effect(world: World) -> None:
     """The tools server would refuse these values, so it gets none of them."""
     with page_of(world, "limited", f"org-{new_id()}") as ann:

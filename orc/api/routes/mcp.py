@@ -55,9 +55,7 @@ async def describe_resource(request: Request) -> Json:
 @router.post(MCP_PATH)
 async def use_tools(request: Request, caller: CallerDep, app: AppDep) -> Response:
     """Answer a message of an MCP client, or pass it and its answer on."""
-    body = await request.body()
-    message = _read(body)
-    body = _without_options(message, body)
+    message, body = _read(await request.body())
     headers = {
         name: value for name, value in request.headers.items() if name in _RECEIVED or name[:4] == "mcp-"
     }
@@ -77,26 +75,23 @@ async def use_tools(request: Request, caller: CallerDep, app: AppDep) -> Respons
     return _PassedOn(app.user_tools.forward(caller, body, headers, scope))
 
 
-def _read(body: bytes) -> Json:
-    """A request of the client; empty for what the tools server has to judge, such as a notification."""
+def _read(body: bytes) -> tuple[Json, bytes]:
+    """A request of the client, empty for any other message, and what the tools server gets.
+
+    That is the message as it was read here: the server also takes what is not read here, such as UTF-16, and
+    would do what nobody has judged. It is without what only the orchestrator may ask, such as longer answers.
+    """
     try:
-        # As the tools server reads it: Python's own parser also takes what cannot be answered, such as NaN.
         message = from_json(body, allow_inf_nan=False)
+        params = message.get("params") if isinstance(message, dict) else None
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        for name in list(meta) if isinstance(meta, dict) else []:
+            if name.startswith("orc/") and name != STREAM_META_KEY:
+                del meta[name]
+        is_request = isinstance(message, dict) and isinstance(message.get("id"), str | int)
+        return message if is_request else {}, json.dumps(message).encode()
     except ValueError:
-        return {}
-    return message if isinstance(message, dict) and isinstance(message.get("id"), str | int) else {}
-
-
-def _without_options(message: Json, body: bytes) -> bytes:
-    """The body without what only the orchestrator may ask of the tools server, such as longer answers."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    if not isinstance(params, dict) or not isinstance(meta, dict):
-        return body
-    kept = {name: meta[name] for name in meta if name == STREAM_META_KEY or not name.startswith("orc/")}
-    if len(kept) == len(meta):
-        return body
-    return json.dumps({**message, "params": {**params, "_meta": kept}}).encode()
+        return {}, b""
 
 
 def _called(message: Json) -> tuple[str, Mapping[str, Any]]:
