@@ -17,6 +17,7 @@ from starlette.types import ASGIApp
 from orc import __version__
 from orc.api import PREFIX, web
 from orc.api.auth import AuthMiddleware, build_authenticator
+from orc.api.completions import ANSWERING
 from orc.api.dependencies import given_once
 from orc.api.errors import EXPOSED_HEADERS, METHODS, add_error_handlers
 from orc.api.mcp_resource import METADATA_PATH, McpResource
@@ -64,7 +65,6 @@ OPENAI_PREFIXES = ("/v1", f"{PREFIX}/v1")
 """Clients of OpenAI's interface have one address to set; a host of functions serves the second one only."""
 OPENAI_ROUTERS = (openai.router, openai_responses.router)
 MAX_COMPLETION_BYTES = 8 * MAX_QUESTION_BYTES
-LONGER = dict.fromkeys(["/chat/completions", "/responses"], MAX_COMPLETION_BYTES)
 """A chat completion has all messages of its chat."""
 DESCRIPTION = "Ask documents, get answers whose citations were checked against the page."
 
@@ -125,7 +125,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
         open_paths=OPEN_PATHS,
         open_below=web.ASSETS,
         max_bytes=MAX_QUESTION_BYTES,
-        longer={"/documents": upload_bytes, **LONGER},
+        longer={"/documents": upload_bytes, **dict.fromkeys(ANSWERING, MAX_COMPLETION_BYTES)},
     )
     app.add_middleware(RequestLog, words=_path_words())
     app.add_middleware(TraceIds, prefixes=(*OPENAI_PREFIXES, PREFIX))

@@ -21,6 +21,8 @@ from orc_core.models import Usage
 MODEL = "orc"
 WITH_SOURCES = "orc-markdown"
 """The model whose answers end in a list of their sources, for clients that show no annotations."""
+ANSWERING = ("/chat/completions", "/responses")
+"""Where answers in this form are asked for; whether one is a stream is said in the body only."""
 MAX_MESSAGES = 500
 MAX_PARTS = 50
 MAX_CHARACTERS = 1024 * 1024

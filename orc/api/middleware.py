@@ -14,7 +14,7 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from orc.api.auth import PRINCIPAL
-from orc.api.completions import error_of
+from orc.api.completions import ANSWERING, error_of
 from orc.api.errors import MEDIA_TYPE, TRACE_HEADER, render
 from orc.api.responses import prefers_stream
 from orc.limits.models import UserLimit
@@ -119,12 +119,9 @@ class UserLimits:
         is_post, path = scope["method"] == "POST", scope["path"]
         if is_post and path.endswith("/documents"):
             return [self._uploads]
-        if is_post and path.endswith("/chat/completions"):
-            # Whether it is a stream is said in the body only.
-            return [self._streams]
         if _CONVERSATION_EVENTS.fullmatch(path):
             return [self._streams, self._followed]
-        is_stream = path.endswith(("/events", "/stream"))
+        is_stream = path.endswith(("/events", "/stream")) or (is_post and path.endswith(ANSWERING))
         if is_stream or (is_post and prefers_stream(Headers(scope=scope).get("accept", ""))):
             return [self._streams]
         return []

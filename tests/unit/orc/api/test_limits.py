@@ -152,11 +152,14 @@ async def test_a_user_has_so_many_streams_at_a_time(client: httpx.AsyncClient, g
     assert (await client.get(events, headers=ANN)).status_code == 404
 
 
-async def test_completions_count_as_streams(client: httpx.AsyncClient, gate: Gate) -> None:
-    body = {"messages": [{"role": "user", "content": "What is due?"}], "stream": True}
+@pytest.mark.parametrize(("path", "field"), [("chat/completions", "messages"), ("responses", "input")])
+async def test_answers_in_openais_form_count_as_streams(
+    client: httpx.AsyncClient, gate: Gate, path: str, field: str
+) -> None:
+    body = {field: [{"role": "user", "content": "What is due?"}], "stream": True}
 
     async def complete() -> httpx.Response:
-        return await client.post("http://127.0.0.1/v1/chat/completions", json=body, headers=ANN)
+        return await client.post(f"http://127.0.0.1/v1/{path}", json=body, headers=ANN)
 
     under_way = [asyncio.create_task(complete()) for _ in range(2)]
     await gate.until(2)
