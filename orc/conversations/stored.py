@@ -52,6 +52,8 @@ class Conversation(NamedTuple):
 
 HEAD, ENDED = "head", "ended:"
 OWNER = ("organization_id", "user_id", "conversation_id")
+LIFE = ("conversation_id", "life")
+"""What tells a conversation of a user from all others, also from earlier ones of its id."""
 SAID_TWICE = {"answer": "content", "citations": "citations"}
 """What a result and the assistant's message both hold, under their names for it: stored once."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from orc.conversations import transitions
 from orc.conversations.listing import first_page, place_of, read_cursor
@@ -25,6 +26,7 @@ from orc.conversations.models import (
 from orc.conversations.search import MOST_SAID, Wanted, latest_passages
 from orc.conversations.stored import (
     HEAD,
+    LIFE,
     OWNER,
     Conversation,
     head_of,
@@ -244,10 +246,14 @@ class TurnLog:
 
     async def said(self, organization_id: str, user_id: str, words: Sequence[Wanted]) -> dict[str, str]:
         """Conversations with a turn that has all words, by id, each with a part of the latest such turn."""
+        user = (organization_id, user_id)
         found = await self._items.query(
-            (organization_id, user_id), *is_said(words), order="asked", descending=True, limit=MOST_SAID
+            user, *is_said(words), order="asked", descending=True, limit=MOST_SAID
         )
-        return latest_passages(map(turn_of, found), words)
+        among = Where("conversation_id", "in", list({each["conversation_id"] for each in found}))
+        heads = await self._items.query(user, equal(id=HEAD), among, fields=LIFE) if found else []
+        alive = set(map(itemgetter(*LIFE), heads))
+        return latest_passages((turn_of(each) for each in found if itemgetter(*LIFE)(each) in alive), words)
 
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         """Give the conversation a title; NotFound if there is no such one. Its place in lists stays.

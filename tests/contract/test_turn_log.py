@@ -1163,10 +1163,12 @@ async def test_leftovers_of_an_interrupted_deletion_are_invisible(items: Items, 
 
 async def test_a_new_conversation_of_the_same_id_does_not_see_leftovers(items: Items, log: TurnLog) -> None:
     old = await pending(log, "k")
-    await ask_briefly(log, "k2")
+    await ask_briefly(log, "k2", TurnOutcome(answer="A forgotten ferry.", result={}))
+    assert await log.said("acme", "ada", wanted("ferry")) != {}
     await items.write(OWNER.key, delete("head"))
     begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE)
     assert isinstance(begun, Started)
+    assert await log.said("acme", "ada", wanted("ferry")) == {}
     assert (begun.turn.seq, begun.history) == (1, [])
     with pytest.raises(TurnInFlight):
         await log.commit(OWNER, "k", old.attempt, TurnOutcome(answer="late", result={}))
