@@ -58,11 +58,12 @@ class SessionStores:
         """
         if not await self.log.end(owner, lambda present: present.head == head):
             return False
+        # At once: documents take a while, and the rest of what begins meanwhile has no version to know it by.
+        await self._delete_rest(owner)
         for document in documents:
             # Deleted or replaced meanwhile.
             with suppress(NotFound, Conflict):
                 await self.documents.library.delete(owner, document.document_id, etag=document.etag)
-        await self._delete_rest(owner)
         # Last: until then the next sweep finds what an interruption has left.
         await self.log.delete_ended(owner)
         return True
@@ -119,6 +120,8 @@ class Retention:
         head, documents = await self.sessions.log.head(owner), await library.recorded(owner)
         uses = [each.updated_at for each in documents] + ([head.updated_at] if head else [])
         if any(at >= end for at in uses):
+            # A deletion that was cut short has left turns, and a new session has the id by now.
+            await self.sessions.log.delete_ended(owner)
             return
         # The listing makes a record of a file that has none, as after a direct upload: that was a use.
         is_as_recorded = await library.list_documents(owner) == documents

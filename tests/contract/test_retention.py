@@ -10,11 +10,15 @@ import pytest
 
 from devkit.sample_traces import trace
 from orc.contexts.models import BY_ORC, Action, AuditEntry
+from orc.contexts.service import Caller
 from orc.contexts.store import ContextStore
+from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.models import NewTurn
 from orc.conversations.turn_log import TurnLog
+from orc.identity import Principal
 from orc.memory.models import Memory
 from orc.retention import Retention, open_retention
+from orc.sharing import Sharing
 from orc.traces.models import TraceFilter
 from orc_core.bootstrap import open_documents
 from orc_core.documents.places import Accessible
@@ -208,10 +212,15 @@ async def test_what_is_stored_while_a_session_is_deleted_stays(world: World, tmp
         await library.upload(OLD, "new.txt", tmp_path / "new.txt")
         await library.upload(OLD, "fees.txt", tmp_path / "new.txt")
         await ask(world, OLD, "back")
+        await stored.memory.write(OLD, Memory())
+        await sharing.share(Caller(Principal("acme", "ann")), OLD, 7)
 
+    sharing = Sharing(stored.shared, stored.log, RevokedAnswers(), 90)
     await hooked(world, "library", "delete", come_back).sweep()
     assert {each.blob_name for each in await library.recorded(OLD)} == {"fees.txt", "new.txt"}
     assert [turn.turn_id for turn in await stored.log.turns(OLD)] == ["back"]
+    assert await stored.memory.read(OLD)
+    assert len(await sharing.links("acme", "ann")) == 1
 
 
 async def test_the_next_sweep_finishes_a_deletion_that_was_cut_short(world: World) -> None:
@@ -228,6 +237,24 @@ async def test_the_next_sweep_finishes_a_deletion_that_was_cut_short(world: Worl
     await replace(world.retention, marks=Free()).sweep()  # type: ignore[arg-type]
     assert all("old" not in each for each in (await world.left()).values())
     assert await items.query(OLD.key) == []
+
+
+async def test_what_a_deletion_left_goes_although_a_new_session_has_its_id(world: World) -> None:
+    items = await world.retention.sessions.documents.clients.items("conversations")
+    await world.retention.sessions.delete(LEFT)
+
+    async def fail() -> None:
+        raise DependencyDown("The database is down.", dependency="store")
+
+    await hooked(world, "traces", "delete", fail).sweep()
+    log = TurnLog(items, clock=lambda: LATER)
+    await log.begin(OLD, NewTurn(key="new", question="Hello?", request_hash="h"), lease_seconds=1)
+    left = {each["id"].partition(":")[0] for each in await items.query(OLD.key)}
+    assert left == {"head", "turn", "ended"}
+    await replace(world.retention, marks=Free()).sweep()  # type: ignore[arg-type]
+    left = [each.get("item", {}).get("turn_id") for each in await items.query(OLD.key)]
+    assert sorted(filter(None, left)) == ["new"]
+    assert await log.head(OLD)
 
 
 @pytest.mark.parametrize("kind", ["documents", "conversations"])
