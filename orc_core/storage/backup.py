@@ -23,7 +23,7 @@ from orc_core.models import Record
 from orc_core.storage.file_names import original_name
 from orc_core.storage.folder import FolderBlobStore, blob_path, etag_of
 from orc_core.storage.sqlite.items import adopt
-from orc_core.storage.sqlite.tables import ANALYSES, CREDENTIALS, DOCUMENTS
+from orc_core.storage.sqlite.tables import ANALYSES, CONTEXTS, CREDENTIALS, DOCUMENTS
 
 FORMAT = 2
 """2: with the keys of a change of keys."""
@@ -130,7 +130,7 @@ def _add(archive: zipfile.ZipFile, path: Path, name: str, *, is_document: bool =
 def restore(archive: Path, data_dir: Path, *, force: bool = False) -> tuple[Manifest, Path | None]:
     """Make a data directory from a backup; returns where the former directory was moved, if there was one.
 
-    Sessions and keys of users are left out: some may have been ended since.
+    Sessions, keys and links of users are left out: some may have been ended since.
     Every file is compared with its hash, and the database is checked, before anything is replaced. Raises
     InvalidInput for a file that is no backup or damaged, for a directory that is not empty unless `force`
     is set, and for one that is in use.
@@ -212,13 +212,14 @@ def _check(data_dir: Path) -> None:
 
 
 def _adapt(data_dir: Path, manifest: Manifest) -> None:
-    """Remove users' sessions and keys; give records the ETags of restored files, which have other inodes."""
+    """Remove sessions, keys and links of users; give records the ETags of restored files, with new inodes."""
     with closing(sqlite3.connect(data_dir / DATABASE)) as database, database:
         database.execute(f"DROP TABLE IF EXISTS {CREDENTIALS.table}")
-        for table in (DOCUMENTS, ANALYSES):
+        for table in (DOCUMENTS, ANALYSES, CONTEXTS):
             for statement in table.schema.split(";"):
                 database.execute(statement)
             adopt(database, table)
+        database.execute(f"DELETE FROM {CONTEXTS.table} WHERE kind = 'share_link'")
         for file in manifest.files:
             if file.etag:
                 path = blob_path(file.name.split("/")[1:])

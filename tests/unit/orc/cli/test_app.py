@@ -21,6 +21,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from devkit.issuer import issuing
+from devkit.remembered_turns import ask
 from orc import __version__
 from orc.cli.app import app
 from orc.cli.ports import free_port, port_is_free
@@ -28,9 +29,12 @@ from orc.cli.serve import SAMPLE, greet
 from orc.contexts.models import ContextType
 from orc.contexts.service import Caller, ContextService
 from orc.contexts.store import ContextStore
+from orc.contexts.withholding import RevokedAnswers
 from orc.credentials import CredentialStore
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
+from orc.retention import open_session_stores
 from orc.settings import Settings, load
+from orc.sharing import Sharing
 from orc_core.bootstrap import open_documents
 from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import InvalidInput
@@ -599,6 +603,25 @@ def test_sessions_and_keys_end_by_command_and_with_a_restore(data_dir: Path, tmp
     assert orc("sign-out", "--everyone").stdout.endswith(" 2.\n")
     assert orc("restore", tmp_path / "orc.zip", "--force").exit_code == 0
     assert asyncio.run(with_store(valid)) == [False] * 4
+
+
+def test_links_to_conversations_end_with_a_restore(data_dir: Path, tmp_path: Path) -> None:
+    """They may have been withdrawn since the backup."""
+    owner = Owner("acme", "ada", "c1")
+
+    async def links(is_new: bool) -> int:
+        async with open_documents(settings := load()) as documents:
+            stored = await open_session_stores(settings, documents)
+            sharing = Sharing(stored.shared, stored.log, RevokedAnswers(), 90)
+            if is_new:
+                await ask(stored.log, "How long is it?", owner=owner)
+                await sharing.share(Caller(Principal("acme", "ada")), owner, 7)
+            return len(await sharing.links("acme", "ada"))
+
+    assert asyncio.run(links(True)) == 1
+    assert orc("backup", tmp_path / "orc.zip").exit_code == 0
+    assert orc("restore", tmp_path / "orc.zip", "--force").exit_code == 0
+    assert asyncio.run(links(False)) == 0
 
 
 def test_a_backup_refuses_data_that_services_keep(
