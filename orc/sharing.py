@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from pydantic import Field
@@ -83,7 +83,7 @@ class Sharing:
             raise NotFound("There is no such conversation.")
         if not head.turn_count:
             raise Conflict("There is nothing to share yet.", code="nothing_to_share")
-        if len(await self.links(owner.organization_id, owner.user_id, owner.conversation_id)) >= MOST_LINKS:
+        if len(await self.links(owner)) >= MOST_LINKS:
             raise Conflict(
                 f"This conversation has {MOST_LINKS} links. Withdraw one first.", code="too_many_links"
             )
@@ -107,14 +107,17 @@ class Sharing:
             await self.items.write([link.organization_id], create(_item(link)), noted)
         return link, secret
 
-    async def links(
-        self, organization_id: str, user_id: str, conversation_id: str | None = None
-    ) -> list[ShareLink]:
-        """The valid links of a conversation, or of all conversations of a user, latest first."""
-        of = {} if conversation_id is None else {"conversation_id": conversation_id}
-        found = await self.items.query([organization_id], equal(kind=_KIND, user_id=user_id, **of))
-        valid = [link for link in map(self._link, found) if self.clock() < link.ends_at]
+    async def links(self, owner: Owner) -> list[ShareLink]:
+        """The valid links of a conversation, latest first."""
+        found = map(self._link, await self._stored(**asdict(owner)))
+        valid = [link for link in found if self.clock() < link.ends_at]
         return sorted(valid, key=lambda link: link.created_at, reverse=True)
+
+    async def withdraw_all(self, caller: Caller, user_id: str) -> int:
+        """End all links of a user at once, also those that lead nowhere by the settings of now."""
+        found = await self._stored(caller.principal.organization_id, user_id=user_id)
+        await self.withdraw(caller, [*map(self._link, found)])
+        return len(found)
 
     async def withdraw(self, caller: Caller, links: Sequence[ShareLink]) -> None:
         """End these links at once."""
@@ -144,6 +147,9 @@ class Sharing:
         shown = [turn for turn in page if link.shows(turn)]
         return shown, page[-1].seq if len(shared) > limit else None
 
+    async def _stored(self, organization_id: str, **of: str) -> list[Item]:
+        return await self.items.query([organization_id], equal(kind=_KIND, **of))
+
     def _link(self, item: Item) -> ShareLink:
         """The link of an item; it ends sooner if an operator has shortened the time of links since."""
         link = ShareLink.model_validate(item["item"])
@@ -153,9 +159,8 @@ class Sharing:
 
 async def forget_links(items: Items, owner: Owner) -> None:
     """Remove the links of a conversation that is deleted."""
-    partition = [owner.organization_id]
-    of = equal(kind=_KIND, user_id=owner.user_id, conversation_id=owner.conversation_id)
-    await remove(items, partition, lambda: items.query(partition, of))
+    of = equal(kind=_KIND, **asdict(owner))
+    await remove(items, [owner.organization_id], lambda: items.query([owner.organization_id], of))
 
 
 def _hash(secret: str) -> str:

@@ -159,7 +159,7 @@ async def list_links(owner: OwnerDep, app: AppDep) -> LinksResponse:
     """The links of a conversation that are valid."""
     if await app.log.head(owner) is None:
         raise NotFound("There is no such conversation.")
-    found = await app.sharing.links(owner.organization_id, owner.user_id, owner.conversation_id)
+    found = await app.sharing.links(owner)
     return LinksResponse(links=[LinkView.of(link, turn_count=link.last_seq) for link in found])
 
 
@@ -171,8 +171,7 @@ async def withdraw_link(
     app: AppDep,
 ) -> None:
     """End a link at once."""
-    found = await app.sharing.links(owner.organization_id, owner.user_id, owner.conversation_id)
-    if not (named := [link for link in found if link.link_id == link_id]):
+    if not (named := [link for link in await app.sharing.links(owner) if link.link_id == link_id]):
         raise NotFound("There is no such link.")
     await app.sharing.withdraw(caller, named)
 
@@ -213,9 +212,7 @@ async def withdraw_links_of_user(
     """End all links of a user, such as one whose account was closed. For administrators."""
     if not caller.is_admin:
         raise Forbidden("This is for administrators of the installation.")
-    found = await app.sharing.links(caller.principal.organization_id, user_id)
-    await app.sharing.withdraw(caller, found)
-    return Withdrawn(withdrawn=len(found))
+    return Withdrawn(withdrawn=await app.sharing.withdraw_all(caller, user_id))
 
 
 def _cited(turn: Turn) -> Sequence[Citation]:

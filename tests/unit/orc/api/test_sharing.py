@@ -277,3 +277,13 @@ async def test_contexts_are_named_to_readers_of_their_documents_only(tmp_path: P
             for name in ("context_name", "document_version"):
                 assert bool(cited[name]) is is_named, (reader, name)
             assert (ferries in shown.text) is is_named, shown.text
+
+
+async def test_links_of_a_closed_account_are_withdrawn_while_nothing_is_shared(world: World) -> None:
+    """They would lead to their conversations again once an operator lets people share."""
+    secret, shares = (await world.share())["secret"], world.app.sharing
+    object.__setattr__(world.app, "sharing", replace(shares, longest_days=0))
+    ended = await world.call(("acme", "root"), "DELETE", "/admin/links?user_id=ann", roles=("orc.admin",))
+    assert ended.json() == {"withdrawn": 1}
+    object.__setattr__(world.app, "sharing", shares)
+    assert await world.leaks(BOB, secret, 404) == []
