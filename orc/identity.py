@@ -6,6 +6,7 @@ import json
 import math
 import re
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from orc_core.names import Owner
@@ -60,6 +61,12 @@ class SessionIds:
         if _CONVERSATION_ID.fullmatch(session_id):
             return session_id.lower()
         return self._conversation("named", caller, session_id)
+
+    def identified(self, caller: Principal, conversation: str) -> str:
+        """The conversation of an id in any form that a UUID has, as 0.2 took it, or else of a name."""
+        with suppress(ValueError):
+            return str(uuid.UUID(conversation))
+        return self.named(caller, conversation)
 
     def begun_with(self, caller: Principal, words: str, client: str) -> str:
         """The conversation that began with these words of the user's in this client.

@@ -54,7 +54,7 @@ async def owner(
     ],
 ) -> Owner:
     """The owner of this conversation for this caller; it is never another caller's conversation."""
-    return caller.owner_of(app.sessions.named(caller, conversation_id))
+    return caller.owner_of(app.sessions.identified(caller, conversation_id))
 
 
 async def trace_id(request: Request) -> str:

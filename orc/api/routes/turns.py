@@ -64,7 +64,7 @@ async def asked_turn(
     named = body.conversation_id
     return TurnRequest(
         question=body.question,
-        conversation_id=named and app.sessions.named(caller, named),
+        conversation_id=named and app.sessions.identified(caller, named),
         **body.for_turn,
         idempotency_key=idempotency_key,
         trace_id=trace,

@@ -281,6 +281,19 @@ async def test_a_client_chooses_the_id_of_a_new_conversation(
     assert (await (await api.client("globex")).get(f"/conversations/{chosen}")).status_code == 404
 
 
+async def test_a_client_may_leave_the_hyphens_of_an_id_out_as_before_there_were_names(
+    ann: httpx.AsyncClient,
+) -> None:
+    """Clients of 0.2 find what they have stored, whichever way they write the id."""
+    stored, written = str(uuid.uuid4()), uuid.uuid4().hex
+    for sent, shown in ((stored, stored), (stored.replace("-", ""), stored), (written, uuid.UUID(written))):
+        asked = await ann.post("/orc", json={"question": "The fee?", "conversation_id": sent})
+        assert asked.json()["conversation_id"] == str(shown)
+        read = await ann.get(f"/conversations/{sent.replace('-', '')}")
+        assert read.json()["conversation_id"] == str(shown)
+    assert read.json()["turn_count"] == 1
+
+
 async def test_the_stored_turns_of_another_user_are_not_continued(ann: httpx.AsyncClient, api: Api) -> None:
     chosen, bob = str(uuid.uuid4()), await api.client(user="bob")
     for client, question in ((ann, "My secret."), (ann, "The fee?"), (bob, "And mine?")):
