@@ -146,10 +146,11 @@ class Catalog:
         return await unraced(work)
 
     async def duplicates(self, owner: Owner, sha256: str) -> list[Document]:
-        """All readable documents of the user with these bytes, of any conversation."""
+        """All readable documents of the user with these bytes, of any conversation, without those that this
+        version cannot parse.
+        """
         user = (owner.organization_id, owner.user_id)
-        found = await self._items.query(user, equal(sha256=sha256, readable=True))
-        return [Document.model_validate(item) for item in found]
+        return (await self._parsed(equal(sha256=sha256, readable=True), user))[0]
 
     async def stored_bytes(self, organization_id: str) -> int:
         """The sizes of all documents of the organization together, in bytes."""
@@ -171,9 +172,11 @@ class Catalog:
         """All records of all owners, oldest first, and how many more this version cannot parse."""
         return await self._parsed(_RECORDS)
 
-    async def _parsed(self, condition: Condition) -> tuple[list[Document], int]:
+    async def _parsed(
+        self, condition: Condition, partition: Sequence[str] = ()
+    ) -> tuple[list[Document], int]:
         found, unreadable = [], 0
-        for item in await self._items.query([], condition):
+        for item in await self._items.query(partition, condition):
             try:
                 found.append(Document.model_validate(item))
             except ValidationError:

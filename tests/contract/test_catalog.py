@@ -146,6 +146,8 @@ async def test_duplicates_are_readable_documents_of_the_user_with_the_same_bytes
     for each in (mine, elsewhere, theirs, unread, foreign, other):
         await catalog.save(each)
     await catalog.save_files([stored(mine).model_copy(update={"sha256": "same"})])
+    # An upload of the same bytes does without a record of a newer version.
+    await catalog.save(document("new.pdf").model_copy(update={**same, "size": -1}))
     found = await catalog.duplicates(OWNER, "same")
     assert {each.document_id for each in found} == {mine.document_id, elsewhere.document_id}
 
