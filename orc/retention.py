@@ -43,13 +43,12 @@ class SessionStores:
 
     async def delete(self, owner: Owner) -> bool:
         """Remove a session with its turns, documents, memory, traces and links; False if there was none."""
-        documents = await self.documents.library.list_documents(owner)
-        await self.documents.library.delete_all(owner)
+        had_documents = await self.documents.library.delete_all(owner)
         await self.memory.delete(owner)
         deleted = await self.log.delete(owner)
         # The memory again: an update may have written in between, while the conversation still existed.
         await self._delete_rest(owner)
-        return deleted or bool(documents)
+        return deleted or had_documents
 
     async def delete_unchanged(self, owner: Owner, head: Head | None, documents: Sequence[Document]) -> bool:
         """Remove a session that still has this head; False if it was used meanwhile.

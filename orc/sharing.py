@@ -79,8 +79,7 @@ class Sharing:
             raise Forbidden(message, code="no_sharing")
         if days > self.longest_days:
             raise InvalidInput(f"A link is valid for at most {self.longest_days} days.", field="days")
-        if (head := await self.turns.head(owner)) is None:
-            raise NotFound("There is no such conversation.")
+        head = await self.turns.known_head(owner)
         if not head.turn_count:
             raise Conflict("There is nothing to share yet.", code="nothing_to_share")
         if len(await self.links(owner)) >= MOST_LINKS:
@@ -89,9 +88,7 @@ class Sharing:
             )
         secret, now = secrets.token_urlsafe(SECRET_BYTES), self.clock()
         link = ShareLink(
-            organization_id=owner.organization_id,
-            user_id=owner.user_id,
-            conversation_id=owner.conversation_id,
+            **asdict(owner),
             link_id=_hash(secret),
             owner_name=caller.principal.name,
             title=head.title,

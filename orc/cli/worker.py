@@ -99,7 +99,7 @@ class WorkerProvider:
 
 async def sweep(
     store: ContextStore,
-    remove_documents: Callable[[Owner], Awaitable[None]],
+    remove_documents: Callable[[Owner], Awaitable[object]],
     clock: Callable[[], datetime] = utc_now,
 ) -> None:
     """Remove every deleted context with all below it, the deepest first.

@@ -1,8 +1,9 @@
 """Heads and turns as items, and back, and the search for heads."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from orc.conversations.listing import PINNED, place_of, sortable, timestamp
@@ -101,6 +102,18 @@ def is_said(words: Sequence[Wanted]) -> list[Condition]:
         for word in words
     ]
     return [Where("seq", ">", 0), *said]
+
+
+def is_head_of(turns: Sequence[Item]) -> list[Condition]:
+    """It is the head of a conversation of one of the turns, or of a later one of the same id."""
+    return [equal(id=HEAD), Where("conversation_id", "in", [*{each["conversation_id"] for each in turns}])]
+
+
+def of_heads(turns: Iterable[Item], heads: Iterable[Item]) -> Iterator[Item]:
+    """The turns of these conversations. Those of earlier ones of the same ids were deleted."""
+    life = itemgetter(*LIFE)
+    alive = set(map(life, heads))
+    return (turn for turn in turns if life(turn) in alive)
 
 
 def is_listed(

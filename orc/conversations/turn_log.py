@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from operator import itemgetter
 
 from orc.conversations import transitions
 from orc.conversations.listing import first_page, place_of, read_cursor
@@ -30,10 +29,12 @@ from orc.conversations.stored import (
     OWNER,
     Conversation,
     head_of,
+    is_head_of,
     is_listed,
     is_of_another,
     is_older,
     is_said,
+    of_heads,
     turn_id_of,
     turn_item,
     turn_of,
@@ -73,12 +74,7 @@ class TurnLog:
         self._clock = clock
 
     async def begin(
-        self,
-        owner: Owner,
-        new: NewTurn,
-        *,
-        lease_seconds: float,
-        history_limit: int = HISTORY_TURNS,
+        self, owner: Owner, new: NewTurn, *, lease_seconds: float, history_limit: int = HISTORY_TURNS
     ) -> Begun:
         """Store the question as a pending turn, durably, before this returns.
 
@@ -192,6 +188,10 @@ class TurnLog:
         conversation = await self._find(owner)
         return conversation and conversation.head
 
+    async def known_head(self, owner: Owner) -> Head:
+        """The conversation's head. Raises NotFound if there is no such conversation."""
+        return (await self._found(owner)).head
+
     async def turn(self, owner: Owner, turn_id: str) -> Turn | None:
         """One turn, or None if there is no such turn."""
         conversation = await self._find(owner)
@@ -233,13 +233,8 @@ class TurnLog:
         `words`: only those that have all of them, and those `among` these ids; `home`: only those that were
         opened in this context. One that is used meanwhile moves to the first page. Raises InvalidInput.
         """
-        found = await self._items.query(
-            (organization_id, user_id),
-            *is_listed(read_cursor(cursor), words, among, home),
-            order="place",
-            descending=True,
-            limit=limit + 1,
-        )
+        user, listed = (organization_id, user_id), is_listed(read_cursor(cursor), words, among, home)
+        found = await self._items.query(user, *listed, order="place", descending=True, limit=limit + 1)
         # Each conversation is its own partition, and the database may sort them separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)
         return first_page(heads, limit, place_of)
@@ -250,10 +245,8 @@ class TurnLog:
         found = await self._items.query(
             user, *is_said(words), order="asked", descending=True, limit=MOST_SAID
         )
-        among = Where("conversation_id", "in", list({each["conversation_id"] for each in found}))
-        heads = await self._items.query(user, equal(id=HEAD), among, fields=LIFE) if found else []
-        alive = set(map(itemgetter(*LIFE), heads))
-        return latest_passages((turn_of(each) for each in found if itemgetter(*LIFE)(each) in alive), words)
+        heads = await self._items.query(user, *is_head_of(found), fields=LIFE)
+        return latest_passages(map(turn_of, of_heads(found, heads)), words)
 
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:
         """Give the conversation a title; NotFound if there is no such one. Its place in lists stays.

@@ -20,7 +20,7 @@ from orc.exports.tree import Entry, Heading
 from orc.identity import Principal
 from orc.limits.models import UserLimit
 from orc.words import ENGLISH, words_of
-from orc_core.errors import Conflict, NotFound, OrcError, Unavailable
+from orc_core.errors import Conflict, OrcError, Unavailable
 from orc_core.infra.sandbox import Ended, Limits, Reason, Sandbox
 from orc_core.names import Owner
 
@@ -127,9 +127,7 @@ class Exporter:
         Raises NotFound, TooMany, and Conflict (code `too_long`) with the format that may do instead.
         """
         with self._of_users.hold(caller):
-            head = await self._turns.head(owner)
-            if head is None:
-                raise NotFound("There is no such conversation.")
+            head = await self._turns.known_head(owner)
             _check_length(head, wanted.format)
             blocked = await self._revoked.ranges(caller, head)
             transcript = Transcript(words_of(wanted.language), wanted.zone)

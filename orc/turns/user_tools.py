@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import aiohttp
@@ -69,27 +70,18 @@ class Places(Record):
         return "\n".join([*lines, *([f"next_cursor: {self.next_cursor}"] if self.next_cursor else [])])
 
 
+@dataclass(frozen=True)
 class UserTools:
     """The tools of the tools server, over one session or the contexts of a user."""
 
-    def __init__(
-        self,
-        gateway: McpToolGateway,
-        tokens: ScopeTokens,
-        sessions: SessionIds,
-        log: TurnLog,
-        contexts: ContextService,
-        scopes: TurnScopes,
-        messages: RateLimit,
-    ) -> None:
-        """`messages` counts the calls of the tools that cost one."""
-        self._gateway = gateway
-        self._tokens = tokens
-        self._log = log
-        self._contexts = contexts
-        self._scopes = scopes
-        self._sessions = sessions
-        self._messages = messages
+    gateway: McpToolGateway
+    tokens: ScopeTokens
+    sessions: SessionIds
+    log: TurnLog
+    contexts: ContextService
+    scopes: TurnScopes
+    messages: RateLimit
+    """Counts the calls of the tools that cost one."""
 
     async def places(self, caller: Caller, arguments: Mapping[str, Any]) -> Places:
         """The sessions of the caller, latest used first, or the contexts that the caller may read."""
@@ -99,15 +91,15 @@ class UserTools:
             raise InvalidInput("kind is contexts or sessions; the other arguments are short texts.") from exc
         who, name, at = caller.principal, given.name, given.cursor
         if given.kind == "sessions":
-            heads, cursor = await self._log.conversations(
+            heads, cursor = await self.log.conversations(
                 who.organization_id, who.user_id, limit=PAGE, cursor=at, words=wanted(name)
             )
             found = [(each.conversation_id, PlaceType.SESSION, each.title or "") for each in heads]
         else:
             readable, cursor = await (
-                self._contexts.entry_points(caller, words=name, limit=PAGE, cursor=at)
+                self.contexts.entry_points(caller, words=name, limit=PAGE, cursor=at)
                 if given.within is None
-                else self._contexts.children(caller, given.within, words=name, limit=PAGE, cursor=at)
+                else self.contexts.children(caller, given.within, words=name, limit=PAGE, cursor=at)
             )
             contexts = [each.context for each in readable]
             found = [(each.context_id, PlaceType(each.type), each.name) for each in contexts]
@@ -122,22 +114,22 @@ class UserTools:
         who, owner = caller.principal, _no_session(caller)
         if not place:
             most = MOST_TOGETHER
-            given, cursor = await self._contexts.entry_points(caller, words="", limit=most, cursor=None)
+            given, cursor = await self.contexts.entry_points(caller, words="", limit=most, cursor=None)
             if cursor is not None:
                 raise InvalidInput(f"You may read more than {most} contexts. Name one.", field="place")
-            covered: TurnScope | None = await self._scopes.together(
+            covered: TurnScope | None = await self.scopes.together(
                 who, [each.context.context_id for each in given]
             )
         elif is_context_id(place):
             asked = [TurnContext(type=ContextType.WORKSPACE, id=place)]
-            covered = await self._scopes.of_turn(who, asked, None)
+            covered = await self.scopes.of_turn(who, asked, None)
         else:
-            owner = who.owner_of(self._sessions.named(who, place))
-            if (head := await self._log.head(owner)) is None:
+            owner = who.owner_of(self.sessions.named(who, place))
+            if (head := await self.log.head(owner)) is None:
                 raise NotFound("There is no such session or context.")
-            covered = await self._scopes.of_turn(who, [], head)
+            covered = await self.scopes.of_turn(who, [], head)
         if tool in COST_A_MESSAGE:
-            await self._messages.take(who)
+            await self.messages.take(who)
         return scope_of(owner, [], covered)
 
     def forward(
@@ -145,7 +137,7 @@ class UserTools:
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         """The answer of the tools server to a message of a client. Without a scope it reads nothing."""
         scope = scope or Scope.of_session(_no_session(caller))
-        return self._gateway.forward(body, headers, mint_token(self._tokens, scope, TOKEN_SECONDS))
+        return self.gateway.forward(body, headers, mint_token(self.tokens, scope, TOKEN_SECONDS))
 
 
 def _no_session(caller: Caller) -> Owner:

@@ -103,8 +103,7 @@ async def repair(stores: Stores, found: Differences, *, everything: bool = False
     """Queue what can be made again from the files; returns these documents.
 
     A file that has the bytes of its record keeps all that was made of it. What has another record by now is
-    left alone. With `everything` every file is
-    read again.
+    left alone. With `everything` every file is read again.
     """
     queued = []
     read_again = {each.path: each for each in (*found.changed, *found.textless)}

@@ -169,10 +169,11 @@ class DocumentService:
                 return await self._remove(path, etag)
         raise _no_such_document()
 
-    async def delete_all(self, owner: Owner) -> None:
-        """Remove every document of a conversation."""
-        for path in await self._all_paths(owner):
+    async def delete_all(self, owner: Owner) -> bool:
+        """Remove every document of a conversation; whether there was one."""
+        for path in (paths := await self._all_paths(owner)):
             await self._remove(path)
+        return bool(paths)
 
     async def retry_failed(self, owner: Owner) -> int:
         """Queue the documents that could not be read again; returns how many."""

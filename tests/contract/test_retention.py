@@ -252,8 +252,8 @@ async def test_what_a_deletion_left_goes_although_a_new_session_has_its_id(world
     left = {each["id"].partition(":")[0] for each in await items.query(OLD.key)}
     assert left == {"head", "turn", "ended"}
     await replace(world.retention, marks=Free()).sweep()  # type: ignore[arg-type]
-    left = [each.get("item", {}).get("turn_id") for each in await items.query(OLD.key)]
-    assert sorted(filter(None, left)) == ["new"]
+    turns = [each["item"].get("turn_id") for each in await items.query(OLD.key)]
+    assert sorted(filter(None, turns)) == ["new"]
     assert await log.head(OLD)
 
 

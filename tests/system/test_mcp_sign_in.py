@@ -458,7 +458,7 @@ def test_calls_that_a_model_answers_count_as_messages_and_others_do_not(world: W
 )
 def test_no_way_to_write_a_call_spares_its_message(world: World, encoding: str, more: Json) -> None:
     """The parser of the tools server reads some messages that the API does not read."""
-    arguments = {"document_id": "d", "question": "When does the quay open?"}
+    arguments: Json = {"document_id": "d", "question": "When does the quay open?"}
     meta = {
         "io.modelcontextprotocol/protocolVersion": PROTOCOL,
         "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"},

@@ -20,13 +20,13 @@ from orc.bootstrap import App
 from orc.contexts.models import ReadableRef
 from orc.conversations.models import NO_SEQ, Head, Turn
 from orc.conversations.search import wanted
+from orc.conversations.transitions import missing_conversation
 from orc.events import Event
 from orc.exports.service import MEDIA_TYPES, ExportFormat, Wanted
 from orc.identity import Principal
 from orc.memory.models import NoteKind
 from orc.words import ENGLISH
-from orc_core.errors import InvalidInput, NotFound, Unavailable
-from orc_core.names import Owner
+from orc_core.errors import InvalidInput, Unavailable
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
@@ -134,11 +134,11 @@ async def get_conversation(
     if after_seq is None:
         page = await app.log.page(owner, limit=limit, before_seq=before_seq)
         if page is None:
-            raise NotFound("There is no such conversation.")
+            raise missing_conversation()
         return await _shown(app, caller, page.head, page.turns, full=full)
     if before_seq is not None:
         raise InvalidInput("Pass before_seq or after_seq, not both.", field="after_seq")
-    head = await _head(app, owner)
+    head = await app.log.known_head(owner)
     turns = await app.log.turns(owner, after_seq=after_seq, limit=limit + 1)
     return await _shown(app, caller, head, turns[:limit], full=full, more=len(turns) > limit)
 
@@ -200,7 +200,7 @@ async def export_conversation(
 @router.patch("/{conversation_id}", response_model=ConversationView, responses=responses(400, 404, 413, 415))
 async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: AppDep) -> ConversationView:
     """Give a conversation a title of the user's own, or pin it to the beginning of lists."""
-    head = await _head(app, owner)
+    head = await app.log.known_head(owner)
     if body.title is not None:
         head = await app.log.retitle(owner, body.title)
     if body.is_pinned is not None:
@@ -212,20 +212,14 @@ async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: Ap
 @router.get("/{conversation_id}/memory", response_model=MemoryResponse, responses=responses(404))
 async def read_memory(owner: OwnerDep, app: AppDep) -> MemoryResponse:
     """What is remembered of what you said: wishes how to be answered, and statements, oldest first."""
-    notes = await app.memory.notes(await _head(app, owner))
+    notes = await app.memory.notes(await app.log.known_head(owner))
     return MemoryResponse(notes=[NoteView.model_validate(note, from_attributes=True) for note in notes])
 
 
 @router.delete("/{conversation_id}/memory/{note_id}", status_code=204, responses=responses(404))
 async def withdraw_note(owner: OwnerDep, note_id: NoteId, app: AppDep) -> None:
     """Withdraw a wish or a statement: it is remembered again only if you say it again."""
-    await app.memory.withdraw(await _head(app, owner), note_id)
-
-
-async def _head(app: App, owner: Owner) -> Head:
-    if (head := await app.log.head(owner)) is None:
-        raise NotFound("There is no such conversation.")
-    return head
+    await app.memory.withdraw(await app.log.known_head(owner), note_id)
 
 
 @router.delete("/{conversation_id}", status_code=204, responses=responses(404))
@@ -237,7 +231,7 @@ async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
     app.turn_service.forget(owner)
     app.turn_service.changes.happened(owner)
     if not deleted:
-        raise NotFound("There is no such conversation.")
+        raise missing_conversation()
 
 
 async def _shown(

@@ -31,7 +31,7 @@ from orc.events import Event, Failed
 from orc.identity import Principal
 from orc.problems import FieldProblem, problem, problem_of
 from orc_core.documents.service import READING_SECONDS, DocumentService
-from orc_core.errors import DocumentTooLarge, InvalidInput, NotFound, OrcError
+from orc_core.errors import DocumentTooLarge, InvalidInput, OrcError
 from orc_core.infra.exhaustion import TEMPORARY, naming_the_disk
 from orc_core.infra.temporary_folders import temporary_folder
 from orc_core.models import Document, JobProgress
@@ -243,8 +243,8 @@ async def ticket(
 async def list_documents(owner: OwnerDep, app: AppDep) -> DocumentsResponse:
     """The documents of the conversation with their status, oldest first."""
     documents = await app.library.list_documents(owner)
-    if not documents and await app.log.head(owner) is None:
-        raise NotFound("There is no such conversation.")
+    if not documents:
+        await app.log.known_head(owner)
     summarised = await app.library.summarised(documents)
     return DocumentsResponse(
         conversation_id=owner.conversation_id,
@@ -328,8 +328,8 @@ async def delete_document(document_id: str, owner: OwnerDep, app: AppDep) -> Non
 
 
 async def _check_known(owner: Owner, app: App) -> None:
-    if owner.context_id is None and await app.log.head(owner) is None:
-        raise NotFound("There is no such conversation.")
+    if owner.context_id is None:
+        await app.log.known_head(owner)
 
 
 def _new_name(item: UploadFile, stored: list[Document]) -> str:

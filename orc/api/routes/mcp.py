@@ -85,9 +85,10 @@ def _read(body: bytes) -> tuple[Json, bytes]:
         message = from_json(body, allow_inf_nan=False)
         params = message.get("params") if isinstance(message, dict) else None
         meta = params.get("_meta") if isinstance(params, dict) else None
-        for name in list(meta) if isinstance(meta, dict) else []:
-            if name.startswith("orc/") and name != STREAM_META_KEY:
-                del meta[name]
+        if isinstance(params, dict) and isinstance(meta, dict):
+            params["_meta"] = {
+                name: meta[name] for name in meta if name == STREAM_META_KEY or not name.startswith("orc/")
+            }
         is_request = isinstance(message, dict) and isinstance(message.get("id"), str | int)
         return message if is_request else {}, json.dumps(message).encode()
     except ValueError:

@@ -12,7 +12,6 @@ from orc.api.schemas import View, example
 from orc.contexts.proposals import Proposals
 from orc_core.documents.places import PlaceType
 from orc_core.documents.proposals import ProposalState
-from orc_core.errors import NotFound
 
 router = APIRouter(prefix="/conversations/{conversation_id}/proposals", tags=["contexts"])
 
@@ -56,8 +55,8 @@ class ProposalsResponse(BaseModel):
 async def list_proposals(owner: OwnerDep, app: AppDep) -> ProposalsResponse:
     """What tools have proposed, and what became of it. Nothing is changed before you confirm it."""
     found = await app.proposals.store.of(owner)
-    if not found and await app.log.head(owner) is None:
-        raise NotFound("There is no such conversation.")
+    if not found:
+        await app.log.known_head(owner)
     return ProposalsResponse(proposals=[ProposalView.of(each) for each in found])
 
 

@@ -157,8 +157,7 @@ async def make_link(body: LinkRequest, owner: OwnerDep, caller: CallerDep, app: 
 @router.get(LINKS, response_model=LinksResponse, responses=responses(404))
 async def list_links(owner: OwnerDep, app: AppDep) -> LinksResponse:
     """The links of a conversation that are valid."""
-    if await app.log.head(owner) is None:
-        raise NotFound("There is no such conversation.")
+    await app.log.known_head(owner)
     found = await app.sharing.links(owner)
     return LinksResponse(links=[LinkView.of(link, turn_count=link.last_seq) for link in found])
 

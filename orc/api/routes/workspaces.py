@@ -15,7 +15,6 @@ from orc.api.responses import (
     IdempotencyKey,
     LastEventId,
     answer,
-    content_disposition,
     prefers_stream,
     responses,
 )
@@ -27,6 +26,7 @@ from orc.api.routes.conversations import (
     SuggestionsResponse,
     WantedFile,
     delete_conversation,
+    export_conversation,
     get_conversation,
     list_conversations,
     session_suggestions,
@@ -300,9 +300,7 @@ async def get_session(
 )
 async def export_session(owner: SessionDep, caller: CallerDep, app: AppDep, wanted: WantedFile) -> Response:
     """The session as a file, as for a conversation."""
-    file = await app.exports.export(owner, caller.principal, wanted)
-    disposition = {"content-disposition": content_disposition(file.name)}
-    return Response(file.content, media_type=file.media_type, headers=disposition)
+    return await export_conversation(owner, caller.principal, app, wanted)
 
 
 @router.get(

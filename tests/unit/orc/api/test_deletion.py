@@ -29,11 +29,8 @@ from orc_core.storage.sqlite.tables import TABLES
 class EmptyLibrary:
     """A library without documents."""
 
-    async def list_documents(self, owner: Owner) -> list[object]:
-        return []
-
-    async def delete_all(self, owner: Owner) -> None:
-        return None
+    async def delete_all(self, owner: Owner) -> bool:
+        return False
 
 
 class Forgetful:

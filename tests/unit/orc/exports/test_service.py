@@ -126,7 +126,7 @@ async def test_a_conversation_that_is_too_long_is_refused_before_it_is_read(
 ) -> None:
     head = await ask(log, "How long?")
     longer = head.model_copy(update={"turn_count": turns})
-    log.head = lambda _owner: asyncio.sleep(0, longer)  # type: ignore[method-assign,assignment]
+    log.known_head = lambda _owner: asyncio.sleep(0, longer)  # type: ignore[method-assign,assignment]
     with pytest.raises(Conflict, match=named) as refused:
         await exporter.export(OWNER, ADA, wanted)
     assert refused.value.code == "too_long"

@@ -309,8 +309,8 @@ async def test_delete_all_clears_a_conversation(side: DocumentSide) -> None:
     vanished = await upload(side, "vanished.txt")
     await side.blobs.delete(vanished.path)
     await put_by_hand(side, "by-hand.txt")
-    await side.library.delete_all(OWNER)
-    await side.library.delete_all(OWNER)
+    assert await side.library.delete_all(OWNER) is True
+    assert await side.library.delete_all(OWNER) is False
     for name in ("a.txt", "vanished.txt", "by-hand.txt"):
         assert await remains(side, name) == []
 
