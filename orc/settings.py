@@ -245,13 +245,13 @@ class CallerSettings(Section):
     @classmethod
     def _are_origins(cls, value: list[str]) -> list[str]:
         for each in value:
-            if each != (origin := _origin(each)):
+            if each != (origin := origin_in(each)):
                 hint = f": write {origin}" if origin else ""
                 raise ValueError(f"{each} is no origin, which is a scheme, a host and perhaps a port{hint}")
         return value
 
 
-def _origin(address: str) -> str | None:
+def origin_in(address: str) -> str | None:
     """The origin of an address as browsers write it; None if it has none."""
     try:
         url = Url(address)

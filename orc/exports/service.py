@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -105,33 +105,27 @@ class Renderer:
         return written.content
 
 
+@dataclass(frozen=True)
 class Exporter:
     """Exports conversations, one at a time for each user."""
 
-    def __init__(
-        self,
-        turns: TurnLog,
-        renderer: Renderer,
-        revoked: RevokedAnswers,
-        clock: Callable[[], datetime] = utc_now,
-    ) -> None:
-        self._turns = turns
-        self._revoked = revoked
-        self._renderer = renderer
-        self._clock = clock
-        self._of_users = UserLimit(1, "export")
+    turns: TurnLog
+    renderer: Renderer
+    revoked: RevokedAnswers
+    clock: Callable[[], datetime] = utc_now
+    of_users: UserLimit = field(default_factory=lambda: UserLimit(1, "export"))
 
     async def export(self, owner: Owner, caller: Principal, wanted: Wanted) -> ExportedFile:
         """The whole conversation as a file.
 
         Raises NotFound, TooMany, and Conflict (code `too_long`) with the format that may do instead.
         """
-        with self._of_users.hold(caller):
-            head = await self._turns.known_head(owner)
+        with self.of_users.hold(caller):
+            head = await self.turns.known_head(owner)
             _check_length(head, wanted.format)
-            blocked = await self._revoked.ranges(caller, head)
+            blocked = await self.revoked.ranges(caller, head)
             transcript = Transcript(words_of(wanted.language), wanted.zone)
-            heading = transcript.heading(head, self._clock())
+            heading = transcript.heading(head, self.clock())
             content = await self._written(wanted.format, heading, self._entries(transcript, head, blocked))
         name = f"{heading.title}{_EXTENSIONS[wanted.format]}"
         return ExportedFile(name, MEDIA_TYPES[wanted.format], content)
@@ -140,7 +134,7 @@ class Exporter:
         if wanted is ExportFormat.MARKDOWN:
             shown = [write_heading(heading), *[write_entry(entry, heading.labels) async for entry in entries]]
             return "".join(shown).encode("utf-8", "replace")
-        render = self._renderer.pdf if wanted is ExportFormat.PDF else self._renderer.word
+        render = self.renderer.pdf if wanted is ExportFormat.PDF else self.renderer.word
         try:
             return await render(heading, entries)
         except TooMuch:
@@ -150,7 +144,7 @@ class Exporter:
         self, transcript: Transcript, head: Head, blocked: Sequence[Range]
     ) -> AsyncIterator[Entry]:
         after = 0
-        while page := await self._turns.turns(head.owner, after_seq=after, limit=PAGE):
+        while page := await self.turns.turns(head.owner, after_seq=after, limit=PAGE):
             for turn in page:
                 yield transcript.entry_of(withheld(turn) if covers(blocked, turn.seq) else turn)
             after = page[-1].seq

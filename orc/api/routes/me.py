@@ -3,7 +3,6 @@
 from functools import cache
 from importlib.resources import files
 from typing import Literal
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
@@ -17,7 +16,7 @@ from orc.api.sign_in import SIGN_IN, SIGN_OUT
 from orc.bootstrap import App
 from orc.contexts.models import ContextType
 from orc.limits.window import Window
-from orc.settings import AuthMode, Settings
+from orc.settings import AuthMode, Settings, origin_in
 from orc.tools.catalogue import OfferedTool
 from orc_core.extraction.formats import EXTENSIONS
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
@@ -200,7 +199,7 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         page_images=settings.image_limits is not None,
         page_images_allowed=bool(settings.most_page_images) and any(each.images for each in _models(app)),
         tools=[ToolView.of(tool) for tool in await app.tools.listed()],
-        direct_upload_origin=_origin(settings.azure_storage_account_url),
+        direct_upload_origin=origin_in(settings.azure_storage_account_url or ""),
         share_days=settings.most_share_days,
         offline_model=not settings.has_model,
         version=__version__,
@@ -226,12 +225,6 @@ def _models(app: App) -> list[ModelView]:
         ModelView(id=name, title=name, default=name == default, images=app.model_facts.facts(name).images)
         for name in app.models.names
     ]
-
-
-def _origin(url: str | None) -> str | None:
-    """Scheme, host and port of the address."""
-    parts = urlsplit(url or "")
-    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
 
 
 @cache
