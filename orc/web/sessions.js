@@ -117,7 +117,7 @@ async function removeNow(id, keepalive = false) {
   }
   sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
   keep("localStorage", `choices.${id}`, null);
-  for (const name of ["draft", "edit", "asking"]) keep("sessionStorage", `${name}.${id}`, null);
+  for (const name of ["draft", "edit", "asking", "waits"]) keep("sessionStorage", `${name}.${id}`, null);
 }
 
 /** What was deleted as the page was left may still be listed. */

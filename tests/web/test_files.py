@@ -578,6 +578,21 @@ async def test_a_reload_gives_a_question_back_that_waits_for_files(visit: Visit,
     assert await visit.texts(".turn") == []
 
 
+async def test_a_question_that_waits_for_files_goes_with_its_session(visit: Visit, tmp_path: Path) -> None:
+    (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
+    await visit.ask(QUESTION)
+    async with visit.page.hold("POST", UPLOADS):
+        await visit.page.attach("#picker", tmp_path / "leave.pdf")
+        await visit.write("A question of a deleted session?")
+        await visit.page.press("Enter")
+        await visit.sees(".turn .working")
+        await visit.page.value("document.querySelector('.sessions .session button').click()")
+        await visit.click(".menu .toggle.is-bad")
+        await visit.page.value("dispatchEvent(new Event('pagehide'))")
+        await visit.page.until("!document.querySelector('.session')")
+        await visit.page.until("!JSON.stringify({...sessionStorage}).includes('deleted session')")
+
+
 async def test_a_file_whose_question_was_refused_becomes_ready(visit: Visit, tmp_path: Path) -> None:
     (tmp_path / "leave.pdf").write_bytes(pdf(LEAVE))
     await refuse(visit, 413, "too_large")

@@ -79,7 +79,7 @@ def _read(body: bytes) -> tuple[Json, bytes]:
     """A request of the client, empty for any other message, and what the tools server gets.
 
     That is the message as it was read here: the server also takes what is not read here, such as UTF-16, and
-    would do what nobody has judged. It is without what only the orchestrator may ask, such as longer answers.
+    would do what no check has seen. It is without what only the orchestrator may ask, such as longer answers.
     """
     try:
         message = from_json(body, allow_inf_nan=False)
