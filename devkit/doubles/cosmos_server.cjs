@@ -146,8 +146,19 @@ const writeDocument = (kind) => async ({ collection, header, docId, req, res }) 
 };
 
 // A query sees its partition only, and no expired items. A whole key scopes it, whatever WHERE says.
-const queryDocuments = ({ documents, header, key, req, res }) =>
+// The emulator sorts by any path, the service by those that are indexed. Of two entries the longer one counts.
+const isSortable = (collection, { query = "" }) => {
+  const path = /ORDER BY c\.([\w.]+)/i.exec(query)?.[1].replaceAll(".", "/");
+  const { includedPaths = [], excludedPaths = [] } = collection.read().indexingPolicy ?? {};
+  const longest = (entries) =>
+    Math.max(-1, ...entries.map((each) => each.path).filter((each) => `/${path}/?`.startsWith(each.replace(/\*$/, ""))).map((each) => each.length));
+  return !path || path === "id" || longest(includedPaths) > longest(excludedPaths);
+};
+
+const queryDocuments = ({ collection, documents, header, key, req, res }) =>
   readItems(req, res, "Documents", async (page) => {
+    const asked = await readJson(req);
+    if (!isSortable(collection, asked)) return answer(res, 400, "BadRequest", "The order-by path is not indexed");
     const whole = key?.length === documents._partitionKeyPath.length && typeof key[0] !== "object";
     const seen = [...documents._data].filter(
       ([, item]) =>
@@ -155,7 +166,7 @@ const queryDocuments = ({ documents, header, key, req, res }) =>
         (!whole || documents._getPartition(item.read()) === JSON.stringify(JSON.parse(header))),
     );
     try {
-      return Object.create(documents, { _data: { value: new Map(seen) } }).query(await readJson(req), page);
+      return Object.create(documents, { _data: { value: new Map(seen) } }).query(asked, page);
     } catch (error) {
       if (!error.badRequest) throw error;
       return answer(res, 400, "BadRequest", error.message);

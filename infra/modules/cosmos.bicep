@@ -9,7 +9,7 @@ param publicAccess string
 
 var database = 'orc'
 var owner = ['/organization_id', '/user_id', '/conversation_id']
-var asked = ['/organization_id/?', '/user_id/?', '/conversation_id/?', '/sha256/?', '/readable/?', '/status/?']
+var asked = ['/organization_id/?', '/user_id/?', '/conversation_id/?', '/sha256/?', '/readable/?', '/status/?', '/created_at/?']
 var containers = [
   { name: 'conversations', paths: owner, expires: true, indexed: ['/*'], unindexed: ['/item/*', '/"_etag"/?'] }
   { name: 'documents', paths: owner, expires: false, indexed: asked, unindexed: ['/*', '/"_etag"/?'] }

@@ -162,14 +162,17 @@ CONTAINERS = (
         "conversations",
         OWNER_KEY,
         default_ttl=EXPIRING_WHERE_ITEMS_SAY_SO,
-        # Questions, answers and citations: they are not searched, and an index would double their cost.
+        # Questions, answers and citations: few searches read them, and an index would double their cost.
         unindexed=("/item/*", ETAG),
     ),
     ContainerDefinition(
         "documents",
         OWNER_KEY,
-        # The fields of queries. To index others would only make writes more expensive.
-        indexed=(*(f"{path}/?" for path in OWNER_KEY), "/sha256/?", "/readable/?", "/status/?"),
+        # The fields of queries; the service refuses to sort by another one. More would make writes expensive.
+        indexed=(
+            *(f"{path}/?" for path in OWNER_KEY),
+            *("/sha256/?", "/readable/?", "/status/?", "/created_at/?"),
+        ),
         unindexed=ALL_ELSE,
     ),
     # These are asked for by id alone, which is always indexed.
