@@ -7,6 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from orc.check_words import check_words
+from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.exports.tree import CitedSource, Entry, Heading, Labels, Quote, mark, without_marks
 from orc.words import Words
@@ -17,6 +18,7 @@ NOTES = {
     NO_SUCH_SOURCE: "note.no_such_source",
     WITHOUT_SOURCE: "note.no_source",
     CUT_NOTE.strip(): "note.cut",
+    WITHHELD: "note.withheld",
 }
 """What code adds to answers, in English in the data, with the keys of the words for readers."""
 

@@ -287,6 +287,7 @@ export const WITHOUT_SOURCE = "[No source, not verified]";
 export const NOTES = Object.entries({
   [WITHOUT_SOURCE]: "verdict.no_source", "[citation withheld: no such source]": "verdict.no_such_source",
   "[The answer was cut here: it reached a length limit, or the model broke off.]": "verdict.cut",
+  "[withheld: it drew on a context that is not readable any more]": "verdict.withheld",
 });
 
 /** Adds the places of the server's notes. @param {{text: string, places: Place[]}} body */

@@ -11,6 +11,7 @@ from devkit.doubles.openai_talk import default_reply
 from devkit.page_scenes import FALSE, LEAVE, WRONG_NUMBER, corrects, quoting
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
+from orc.contexts.withholding import WITHHELD
 from orc_core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE
 from orc_core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from tests.unit.orc_core.extraction.samples import pdf
@@ -112,18 +113,20 @@ async def test_an_answer_without_a_source_ends_in_words_of_the_page(visit: Visit
 
 
 async def test_what_the_server_adds_to_an_answer_is_in_words_of_the_page(visit: Visit) -> None:
-    """A source that was not given, and the end of what was cut."""
+    """A source that was not given, the end of what was cut, and what is withheld."""
+    text = f"One {NO_SUCH_SOURCE} and two. {CUT_NOTE} {WITHHELD}"
     await visit.ask("Hello there")
     change = f"""({{ turns, change }}) => {{
-      change(turns.value[0], {{ text: {json.dumps(f"One {NO_SUCH_SOURCE} and two. {CUT_NOTE}")} }});
+      change(turns.value[0], {{ text: {json.dumps(text)} }});
     }}"""
     await visit.page.value(f"{MODULE.format('session')}.then({change})")
-    await visit.page.until("document.querySelectorAll('.turn .text .is-missing').length === 2")
+    await visit.page.until("document.querySelectorAll('.turn .text .is-missing').length === 3")
     await in_german(visit)
     await visit.page.until("document.querySelector('.turn .text').textContent.includes('abgeschnitten')")
     [text] = await visit.texts(".turn .text")
     assert text.startswith("One Beleg zurückgehalten: diese Quelle gibt es nicht and two.")
     assert "cut here" not in text
+    assert text.endswith("die Sie nicht mehr lesen dürfen")
 
 
 async def test_a_list_of_the_documents_that_says_more_has_a_warning(visit: Visit) -> None:

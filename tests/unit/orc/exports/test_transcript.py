@@ -7,6 +7,7 @@ import pytest
 
 from devkit.exported import TRANSCRIPT
 from devkit.remembered_turns import BEGUN, answered, citation
+from orc.contexts.withholding import withheld
 from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
 from orc.exports.transcript import NOTES, Transcript, numbered, numbers_of
 from orc.exports.tree import mark, with_numbers
@@ -121,6 +122,8 @@ def test_what_code_adds_to_an_answer_is_in_the_language_of_the_reader() -> None:
     assert [each for each in NOTES if each in answer] == []
     assert answer.count("[") == 3
     assert "[keine Quelle, nicht geprüft]" in answer
+    hidden = Transcript(words_of("de")).entry_of(withheld(turn)).answer
+    assert hidden and hidden.startswith("[zurückgehalten: ")
 
 
 def test_turns_without_an_answer_say_why() -> None:
