@@ -1,13 +1,14 @@
 """Each of the malformed and hostile files has the outcome that the manifest expects."""
 
 import json
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import psutil
 import pytest
 import pytest_asyncio
 
+from bench.deployment import used_ms
 from devkit.shared_data import SHARED, needs_shared
 from orc_core.errors import DocumentRejected
 from orc_core.extraction.extractor import PRELOADED, Extraction, Extractor
@@ -17,7 +18,8 @@ pytestmark = pytest.mark.slow
 
 FOLDER = SHARED / "data" / "nasty"
 MANIFEST = FOLDER / "manifest.json"
-LONGEST_SECONDS = 20
+MOST_MS = 20_000
+"""Of processor time: a busy machine needs longer."""
 
 ALLOWED = {
     "reject": {"reject"},
@@ -53,7 +55,7 @@ async def extractor() -> AsyncIterator[Extractor]:
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry["file"])
 async def test_the_file_has_its_expected_outcome(entry: dict[str, Any], extractor: Extractor) -> None:
-    started = time.monotonic()
+    before = used_ms(psutil.Process())
     try:
         extraction = await extractor.extract(FOLDER / entry["file"], entry.get("upload_as", entry["file"]))
     except DocumentRejected as error:
@@ -61,7 +63,7 @@ async def test_the_file_has_its_expected_outcome(entry: dict[str, Any], extracto
         assert len(error.message) > 20
     else:
         outcome, text = ("text" if extraction.has_text else "no_text"), text_of(extraction)
-    assert time.monotonic() - started < LONGEST_SECONDS
+    assert used_ms(psutil.Process()) - before < MOST_MS
     assert outcome in ALLOWED[entry["expect"]]
     assert "root:x:" not in text
     if outcome == "text":
