@@ -11,7 +11,7 @@ from lxml.etree import _Element
 from orc_core.extraction.docx_styles import Numbers, Styles, is_on, value
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from orc_core.extraction.looks import symbol
-from orc_core.extraction.packages import ADDRESS, Package, attribute, local, with_address
+from orc_core.extraction.packages import ADDRESS, Package, attribute, integer, local, with_address
 from orc_core.extraction.pages import (
     BREAK,
     SOFT_BREAK,
@@ -25,22 +25,12 @@ from orc_core.extraction.properties import of_office, pages_when_saved
 from orc_core.extraction.tables import ACROSS, repeated, table_blocks
 
 _SKIPPED = frozenset({"pPr", "rPr", "Fallback", "moveFrom", "rt", "sectPr", "tblPr", "trPr", "tcPr"})
-_LITERALS = {
-    "tab": "\t",
-    "ptab": "\t",
-    "cr": "\n",
-    "noBreakHyphen": "-",
-    "lastRenderedPageBreak": SOFT_BREAK,
-}
+_LITERALS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-", "lastRenderedPageBreak": SOFT_BREAK}
 _ASIDE = frozenset({"txbxContent", "docPr"})
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 _ENDS_FIELD = "*[local-name()='fldChar' and @*[local-name()='fldCharType']='end']"
 _EMBEDDED = frozenset({"package", "oleObject"})
-_NOTES = {
-    "footnoteReference": "footnotes",
-    "endnoteReference": "endnotes",
-    "commentReference": "comments",
-}
+_NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "commentReference": "comments"}
 MAX_HEADING = 200
 MAX_COLUMNS = 63
 
@@ -231,9 +221,7 @@ def _show_addresses(body: _Element) -> None:
 
 
 def _count(element: _Element, path: str, least: int) -> int:
-    """The number of columns in this property."""
-    found = value(element, path) or ""
-    return max(min(int(found), MAX_COLUMNS), least) if found.isdecimal() else least
+    return max(min(integer(value(element, path)), MAX_COLUMNS), least)
 
 
 def _filled_in(field: _Element) -> str:
@@ -249,7 +237,7 @@ def _filled_in(field: _Element) -> str:
         return ""
     chosen = value(entries, "{*}result") or value(entries, "{*}default") or "0"
     listed = [attribute(entry, "val") or "" for entry in entries.iterfind("{*}listEntry")]
-    return listed[int(chosen)] if chosen.isdecimal() and int(chosen) < len(listed) else ""
+    return "".join(listed[integer(chosen, len(listed)) :][:1])
 
 
 def _edge(properties: _Element, name: str) -> str:

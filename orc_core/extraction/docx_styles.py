@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from lxml.etree import _Element
 
 from orc_core.extraction.looks import Look
-from orc_core.extraction.packages import attribute, local
+from orc_core.extraction.packages import attribute, integer, local
 
 _BODY_LEVEL = 9
 _OFF = frozenset({"0", "false", "off", "none"})
@@ -59,7 +59,6 @@ class Styles:
         return look
 
     def _chain(self, name: str) -> Iterator[tuple[str, _Element]]:
-        """The style and those that it is based on."""
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
@@ -84,7 +83,6 @@ def value(element: _Element, path: str) -> str | None:
 
 
 def is_on(element: _Element) -> bool:
-    """Whether a property that is there is switched on."""
     return attribute(element, "val") not in _OFF
 
 
@@ -133,7 +131,7 @@ class _Level:
     """A level of a list: the form of its numbers, and where it starts."""
 
     def __init__(self, element: _Element | None) -> None:
-        self.start = _integer(None if element is None else value(element, "{*}start"), 0)
+        self.start = integer(None if element is None else value(element, "{*}start"))
         self.form = ("decimal" if element is None else value(element, "{*}numFmt")) or "decimal"
         self.text = "" if element is None else value(element, "{*}lvlText") or ""
         self.style = "" if element is None else value(element, "{*}pStyle") or ""
@@ -200,7 +198,7 @@ class Numbers:
         if level is None:
             styled = (at for at, each in enumerate(numbered.levels) if style and each.style == style)
             return numbered.next(next(styled, 0))
-        return numbered.next(min(_integer(level, 0), _LEVELS - 1))
+        return numbered.next(min(integer(level), _LEVELS - 1))
 
 
 def _made(number: _Element, definition: _Element | None, counters: list[int | None]) -> _List:
@@ -215,12 +213,8 @@ def _made(number: _Element, definition: _Element | None, counters: list[int | No
         if (own := override.find("{*}lvl")) is not None:
             levels[place] = own
         if (start := value(override, "{*}startOverride")) is not None:
-            starts[_integer(place, 0)] = _integer(start, 0)
+            starts[integer(place)] = integer(start)
     return _List([_Level(levels.get(str(at))) for at in range(_LEVELS)], counters, starts)
-
-
-def _integer(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < 7 else default
 
 
 def shown(number: int, form: str) -> str:

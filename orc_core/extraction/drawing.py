@@ -131,10 +131,7 @@ def _pgm(bitmap: "PdfBitmap | None") -> bytes:
 
 
 def _frames(
-    source: Path,
-    image_format: str,
-    numbers: Sequence[int],
-    finish: "Callable[[Image.Image], Image.Image]",
+    source: Path, image_format: str, numbers: Sequence[int], finish: "Callable[[Image.Image], Image.Image]"
 ) -> "Iterator[Image.Image | None]":
     """These frames (from 1), upright; None for one that cannot be decoded."""
     from PIL import Image, ImageOps

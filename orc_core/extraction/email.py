@@ -58,7 +58,6 @@ def read_eml(source: Path) -> UnitStream:
 
 
 def _texts(part: Message) -> Iterator[str]:
-    """The texts of the body in their order."""
     children = _children(part)
     if children and part.get_content_type() == "multipart/alternative":
         ranked = sorted(children, key=lambda child: _PREFERRED.get(child.get_content_type(), 2))
@@ -127,7 +126,6 @@ def _header(message: Message, name: str) -> str:
 
 
 def _decoded(value: str) -> str:
-    """A header's value with encoded words and raw bytes decoded."""
     text = _with_charset(value.encode("utf-8", "surrogateescape"), "")
     try:
         parts = decode_header(text)
@@ -170,7 +168,6 @@ class _Properties:
         return next((text for number in numbers if (text := self.text(number)).strip()), "")
 
     def content(self, number: str) -> bytes:
-        """A property of bytes."""
         return self._stream(f"__substg1.0_{number}0102") or b""
 
     def sent(self) -> str:

@@ -68,7 +68,6 @@ class _Book:
         return place, root
 
     def _resolve(self, link: str, folder: str | None = None) -> str:
-        """The name of the part that a link points to."""
         path = unquote(link.partition("#")[0])
         where = posixpath.join("/", self._folder if folder is None else folder, path)
         return posixpath.normpath(where).lstrip("/")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from pydantic import Field
 
+from orc_core.errors import OrcError, Unavailable
 from orc_core.extraction.pages import LONGEST_PAGE, count_letters, unreadable
 from orc_core.extraction.reading import MAX_CHARACTERS
-from orc_core.extraction.refusals import refusal
 from orc_core.extraction.word_boxes import BOX_BYTES, MAX_BOXES
 from orc_core.infra.sandbox import Ended, Limits, Reason, Sandbox
 from orc_core.infra.sandbox_child import ChildMessage
@@ -22,6 +22,27 @@ MOST_SLOW_PAGES = 3
 """The number of pages of one file that may take too long. They stay without text."""
 
 _log = logging.getLogger(__name__)
+
+
+_CODES = {
+    Reason.SLOW_STEP: "too_slow",
+    Reason.TOO_SLOW: "too_slow",
+    Reason.IDLE: "too_slow",
+    Reason.TOO_MUCH_MEMORY: "too_much_memory",
+    Reason.KILLED: "too_much_memory",
+    Reason.FAILED: "corrupt",
+}
+
+
+def refusal(ended: Ended) -> OrcError:
+    """The error that users get: of the file, or of a server that cannot read it now."""
+    if ended.reason is Reason.STOPPED:
+        return Unavailable("Reading the file was interrupted. Try again.")
+    if ended.reason is Reason.BROKEN:
+        return Unavailable(
+            "Files cannot be read on this server. Its administrator finds the reason in the log."
+        )
+    return unreadable(_CODES[ended.reason])
 
 
 class Collector:
@@ -131,12 +152,7 @@ class Extractor:
     """Reads files, at most `processes` at a time, each within limits of time and memory."""
 
     def __init__(
-        self,
-        sandbox: Sandbox,
-        *,
-        limits: Limits = LIMITS,
-        processes: int = PROCESSES,
-        function: str = READ,
+        self, sandbox: Sandbox, *, limits: Limits = LIMITS, processes: int = PROCESSES, function: str = READ
     ) -> None:
         """`function` is replaced in tests only."""
         self._sandbox = sandbox

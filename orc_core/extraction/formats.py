@@ -55,7 +55,6 @@ class Format(Enum):
 
     @property
     def is_image(self) -> bool:
-        """Whether its pages have no text, unless by OCR."""
         return self.media_type.startswith("image/")
 
     def open(self, source: Path, memory_bytes: int, first: int = 1) -> UnitStream:

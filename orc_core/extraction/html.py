@@ -8,10 +8,9 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, PreformattedString, Tag
 
 from orc_core.extraction.docx_styles import FORMS, shown
-from orc_core.extraction.looks import with_symbols
+from orc_core.extraction.looks import lowered, raised, with_symbols
 from orc_core.extraction.pages import Block, UnitStream, by_heading
 from orc_core.extraction.properties import sentence_of
-from orc_core.extraction.raised import lowered, raised
 from orc_core.extraction.tables import Cell, grid, render_rows, span
 from orc_core.extraction.text import load
 
@@ -110,7 +109,6 @@ def _style(element: Tag) -> dict[str, str]:
 
 
 def _is_unseen(element: Tag) -> bool:
-    """Whether people do not see the element, or see it struck."""
     style = _style(element)
     is_hidden = style.get("display", "").startswith("none") or style.get("visibility", "").startswith("hid")
     is_struck = any("line-through" in style.get(name, "") for name in _STRUCK)
@@ -133,7 +131,6 @@ def _show_look(element: Tag) -> None:
 
 
 def _number(items: Tag) -> None:
-    """Write the numbers of a list before its items."""
     style = _style(items)
     if "none" in (style.get("list-style-type") or style.get("list-style", "")):
         return

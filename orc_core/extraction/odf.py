@@ -75,7 +75,6 @@ class Edges:
         self._after = {attribute(style, "name") for style in styles if _breaks(style, "break-after")}
 
     def around(self, paragraph: _Element, text: str) -> str:
-        """The paragraph's text with its page breaks."""
         style = attribute(paragraph, "style-name")
         before = SOFT_BREAK if style in self._before else ""
         return f"{before}{text}{SOFT_BREAK if style in self._after else ''}"
@@ -211,7 +210,6 @@ def _begins_with_text(item: _Element) -> bool:
 
 
 def _is_hidden(element: _Element) -> bool:
-    """Whether it is a section or a text that is not shown."""
     return attribute(element, "display") == "none" or attribute(element, "is-hidden") == "true"
 
 
@@ -241,7 +239,6 @@ def _spanning(cell: _Element, text: str) -> Cell:
 
 
 def rows(table: _Element) -> Iterator[_Element]:
-    """The rows of a table, including those in row groups."""
     for child in table:
         if local(child) == "table-row":
             yield child
@@ -257,7 +254,6 @@ def _cells(row: _Element) -> Iterator[tuple[_Element, int]]:
 
 
 def repeated(element: _Element, name: str) -> int:
-    """The repeat count in this attribute, at least 1."""
     return span(attribute(element, name))
 
 
@@ -296,7 +292,6 @@ def _slide(slide: _Element, body: Body) -> Unit:
 
 
 def _shapes(shapes: Iterable[_Element], body: Body) -> str:
-    """The text of the shapes that people see."""
     texts = (body.plain(shape) for shape in shapes if attribute(shape, "class") not in _UNSEEN_SHAPES)
     return "\n".join(filter(None, texts))
 

@@ -6,7 +6,7 @@ from lxml.etree import _Element
 
 from orc_core.extraction.docx_styles import FORMS, shown
 from orc_core.extraction.looks import Look
-from orc_core.extraction.packages import attribute, local
+from orc_core.extraction.packages import attribute, integer, local
 
 _LEVELS = 10
 _MOST_SHOWN = 9
@@ -25,7 +25,6 @@ class Styles:
         self._looks: dict[tuple[str, str | None], Look] = {}
 
     def look(self, family: str, name: str | None) -> Look:
-        """How text of this style looks."""
         if (family, name) not in self._looks:
             look = Look()
             for style in reversed(list(self._chain(family, name))):
@@ -35,14 +34,12 @@ class Styles:
         return self._looks[family, name]
 
     def is_displayed(self, table: _Element) -> bool:
-        """Whether a sheet is shown."""
         chain = self._chain("table", attribute(table, "style-name"))
         properties = (style.find("{*}table-properties") for style in chain)
         shown_as = (attribute(each, "display") for each in properties if each is not None)
         return next(filter(None, shown_as), "true") != "false"
 
     def is_shown(self, slide: _Element) -> bool:
-        """Whether a slide is shown in the presentation."""
         chain = self._chain("drawing-page", attribute(slide, "style-name"))
         properties = (style.find("{*}drawing-page-properties") for style in chain)
         return all(attribute(each, "visibility") != "hidden" for each in properties if each is not None)
@@ -81,7 +78,9 @@ class Numbers:
         for root in found:
             for style in root.iter("{*}list-style", "{*}outline-style"):
                 name = attribute(style, "name") if local(style) == "list-style" else ""
-                self._levels[name] = {_level(each): each for each in style}
+                self._levels[name] = {
+                    min(integer(attribute(each, "level"), 1), _LEVELS): each for each in style
+                }
         self._counters: dict[str | None, dict[int, int]] = {}
 
     def start(self, style: str | None) -> None:
@@ -95,24 +94,15 @@ class Numbers:
         if own is None:
             return ""
         counters = self._counters.setdefault(style, {})
-        counters[level] = counters.get(level, _integer(own, "start-value", 1) - 1) + 1
+        counters[level] = counters.get(level, integer(attribute(own, "start-value"), 1) - 1) + 1
         for deeper in [each for each in counters if each > level]:
             del counters[deeper]
         if not attribute(own, "num-format"):
             return ""
-        first = max(level - min(_integer(own, "display-levels", 1), _MOST_SHOWN) + 1, 1)
+        first = max(level - min(integer(attribute(own, "display-levels"), 1), _MOST_SHOWN) + 1, 1)
         parts = []
         for place in range(first, level + 1):
             form = attribute(levels[place], "num-format") if place in levels else "1"
             if form:
                 parts.append(shown(counters.get(place, 1), FORMS.get(form, "decimal")))
         return f"{attribute(own, 'num-prefix') or ''}{'.'.join(parts)}{attribute(own, 'num-suffix') or ''}"
-
-
-def _level(element: _Element) -> int:
-    return min(_integer(element, "level", 1), _LEVELS)
-
-
-def _integer(element: _Element, name: str, default: int) -> int:
-    value = attribute(element, name) or ""
-    return int(value) if value.isdecimal() and len(value) < 7 else default

@@ -34,7 +34,6 @@ class Package:
         self._largest_part = memory_bytes // TREE_FACTOR
 
     def main_part(self, default: str) -> str:
-        """The name of the main part."""
         relations = self.relations("").values()
         return next((link.part for link in relations if link.purpose == "officeDocument"), default)
 
@@ -78,7 +77,6 @@ class Package:
         return links
 
     def addresses(self, part: str) -> dict[str, str]:
-        """The web and mail addresses that the part links to, by id."""
         external = {link.get("Id", ""): link.get("Target", "") for link in self._relations(part)}
         return {name: target for name, target in external.items() if ADDRESS.match(target)}
 
@@ -107,6 +105,11 @@ def attribute(element: _Element, name: str) -> str | None:
         if key.rpartition("}")[2] == name:
             return str(value)
     return None
+
+
+def integer(text: str | None, default: int = 0) -> int:
+    """The number in an attribute; the default if it is none, or one of too many figures."""
+    return int(text) if text and text.isdecimal() and len(text) < 9 else default
 
 
 def with_address(text: str, address: str) -> str:

@@ -20,7 +20,6 @@ REASONS = {
 
 
 def unreadable(code: str) -> UnreadableDocument:
-    """The error for a code of REASONS."""
     return UnreadableDocument(REASONS[code], code=code)
 
 
@@ -43,7 +42,6 @@ def clean(text: str) -> str:
 
 
 def count_letters(text: str) -> int:
-    """The number of letters and digits in the text."""
     return len(_LETTER.findall(text))
 
 

@@ -60,7 +60,6 @@ class LineEndHyphens:
         self._unread: list[str] = []
 
     def note(self, text: str) -> None:
-        """Take a page's words into account from now on."""
         self._unread.append(text)
 
     def join(self, text: str) -> str:
@@ -174,7 +173,6 @@ def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequenc
 
 
 def objects_of(page: pypdfium2.PdfPage) -> list[Any]:
-    """What is drawn on the page."""
     return [raw.FPDFPage_GetObject(page.raw, at) for at in range(raw.FPDFPage_CountObjects(page.raw))]
 
 
@@ -236,16 +234,12 @@ def is_mapped_wrongly(text: str) -> bool:
     # A look at the most frequent letter is enough for nearly all pages.
     if max(_LETTERS, key=folded.count) in _VOWELS:
         return False
-    words = dict.fromkeys(map(_plain, _LONG_WORD.findall(folded)))
+    found = (unicodedata.normalize("NFD", word) for word in _LONG_WORD.findall(folded))
+    words = dict.fromkeys("".join(filter(str.isalpha, word)) for word in found)  # without accents
     latin = [word for word in words if word.isascii()]
     if len(latin) < max(LEAST_WORDS, len(words) / 2):
         return False
     return sum(letter in _VOWELS for letter in _alternating(latin)) <= 1
-
-
-def _plain(word: str) -> str:
-    """The word without its accents."""
-    return "".join(letter for letter in unicodedata.normalize("NFD", word) if letter.isalpha())
 
 
 def _alternating(words: list[str]) -> list[str]:

@@ -47,7 +47,6 @@ class Additions(NamedTuple):
 
 
 def read_additions(page: pypdfium2.PdfPage) -> Additions:
-    """The fields and notes of a page that people see."""
     fields: list[Field] = []
     notes: list[str] = []
     struck: list[Points] = []
@@ -81,7 +80,6 @@ def unread_parts(document: pypdfium2.PdfDocument) -> Iterator[str]:
 
 
 def attached_pdfs(document: pypdfium2.PdfDocument) -> Iterator[tuple[str, bytes]]:
-    """The names and the bytes of the PDFs in a PDF."""
     for name, attachment in _attachments(document):
         if _is_pdf(name):
             size = c_ulong()

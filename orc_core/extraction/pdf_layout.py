@@ -12,6 +12,7 @@ import pypdfium2
 from pypdfium2 import raw
 
 from orc_core.extraction.line_numbers import LEAST_LINES, NUMBER, numbered_lines
+from orc_core.extraction.looks import raised, set_apart
 from orc_core.extraction.pdf_annotations import Additions, as_lines, with_additions
 from orc_core.extraction.pdf_struck import struck_words
 from orc_core.extraction.pdf_tables import with_empty_cells
@@ -25,7 +26,6 @@ from orc_core.extraction.pdf_word_boxes import (
     match,
     measure,
 )
-from orc_core.extraction.raised import raised, set_apart
 from orc_core.extraction.reading_order import (
     Boxes,
     Layout,
@@ -98,7 +98,9 @@ def laid_out(
         marked = _with_ligatures(drawn, _with_raised(drawn, characters, places, rectangles))
         text = _rewritten(text, places, characters, marked)
         layout = without_doubles(Layout(text, measure(page, rectangles, places)), page.get_size())
-        turns = _turns(page, drawn, places.pieces[len(places.pieces) // 2][0])
+        middle = places.pieces[len(places.pieces) // 2][0]
+        # By how many quarter turns counterclockwise that line is displayed.
+        turns = round(_angle(drawn, middle) - float(page.get_rotation()) / 90) % 4
         is_upright = turns == page.get_rotation() == 0
         if (
             is_scrambled(layout, turns)
@@ -230,11 +232,6 @@ def _unscrambled(
     return in_reading_order(layout, turns)
 
 
-def _turns(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, character: int) -> int:
-    """By how many quarter turns counterclockwise the line of the character is displayed."""
-    return round(_angle(drawn, character) - float(page.get_rotation()) / 90) % 4
-
-
 def _angle(drawn: pypdfium2.PdfTextPage, character: int) -> float:
     """The direction of the character's line on the unrotated page, in quarter turns counterclockwise."""
     return -float(raw.FPDFText_GetCharAngle(drawn.raw, character)) * 2 / pi
@@ -309,7 +306,6 @@ def without_doubles(layout: Layout, size: tuple[float, float]) -> Layout:
 
 
 def without_words(layout: Layout, numbers: set[int]) -> Layout:
-    """The page without the words of these numbers."""
     if not numbers:
         return layout
     lines: list[Line] = []

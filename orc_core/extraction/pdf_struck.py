@@ -64,7 +64,6 @@ def _is_seen(path: Any) -> bool:
 
 
 def annotated_lines(annotation: Any) -> Iterator[Points]:
-    """The lines of an annotation that strikes text out."""
     quad = raw.FS_QUADPOINTSF()
     for at in range(min(raw.FPDFAnnot_CountAttachmentPoints(annotation), MOST_OBJECTS)):
         if raw.FPDFAnnot_GetAttachmentPoints(annotation, at, quad):

@@ -78,7 +78,7 @@ def match(text: str, characters: str) -> Places | None:
 
     A word can have several pieces: at a line end, where a control character replaces its hyphen.
     """
-    letters, words = _blanked(characters), split_words(text)
+    letters, words = _NO_LETTER.sub(" ", characters.replace("\r\n", "  ")), split_words(text)
     if words == letters.split():
         return Places(_between_blanks(letters), {})
     pieces: list[Range] = []
@@ -100,13 +100,7 @@ def match(text: str, characters: str) -> Places | None:
     return None if letters[at:].strip() else Places(pieces, broken)
 
 
-def _blanked(characters: str) -> str:
-    """The characters with a blank for each one that is no letter, figure or sign."""
-    return _NO_LETTER.sub(" ", characters.replace("\r\n", "  "))
-
-
 def _between_blanks(letters: str) -> list[Range]:
-    """The ranges of everything between blanks."""
     is_letter = np.frombuffer(f" {letters} ".encode("utf-32-le"), np.uint32) != ord(" ")
     ends = np.flatnonzero(is_letter[1:] != is_letter[:-1])
     return list(zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True))

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from orc_core.errors import Unavailable
+from orc_core.extraction.extractor import refusal
 from orc_core.extraction.images import IMAGE_FORMATS
-from orc_core.extraction.refusals import refusal
 from orc_core.infra.sandbox import Ended, Limits, Reason, Sandbox
 
 PICTURED = frozenset({"application/pdf", *IMAGE_FORMATS})

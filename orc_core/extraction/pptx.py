@@ -73,7 +73,6 @@ def _slide(package: Package, part: str) -> Unit:
 
 
 def _number(root: _Element) -> None:
-    """Write the numbers of lists before their paragraphs."""
     for body in root.iter("{*}txBody"):
         counters: dict[str, int] = {}
         for paragraph in body.iterfind("{*}p"):
@@ -92,7 +91,6 @@ def _number(root: _Element) -> None:
 
 
 def _show_addresses(root: _Element, addresses: dict[str, str]) -> None:
-    """Write the addresses of links behind their texts."""
     for link in root.iter("{*}hlinkClick"):
         address = addresses.get(attribute(link, "id") or "", "")
         text = next(link.iterancestors("{*}rPr"), link).getnext()

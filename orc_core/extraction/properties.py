@@ -11,11 +11,7 @@ _LONGEST = 300
 def sentence_of(title: str = "", author: str = "", counted: str = "") -> str:
     """`Properties of the file: title “Tariff”; author Tove Dahl; 4 pages.`; "" if nothing is known."""
     said = [" ".join(each.split())[:_LONGEST] for each in (title, author)]
-    known = [
-        f"title “{said[0]}”" if said[0] else "",
-        f"author {said[1]}" if said[1] else "",
-        counted,
-    ]
+    known = [f"title “{said[0]}”" if said[0] else "", f"author {said[1]}" if said[1] else "", counted]
     return f"Properties of the file: {'; '.join(filter(None, known))}." if any(known) else ""
 
 
@@ -34,7 +30,6 @@ def of_elements(root: _Element | None, counted: str) -> str:
 
 
 def of_office(package: Package, counted: str) -> str:
-    """The sentence for a DOCX, PPTX or XLSX."""
     return of_elements(next(package.related("", "core-properties"), None), counted)
 
 

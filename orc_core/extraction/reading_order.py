@@ -38,12 +38,10 @@ class Layout(NamedTuple):
 
 
 def as_boxes(edges: Iterable[Edges]) -> Boxes:
-    """The boxes as rows."""
     return np.array(list(edges), np.int32).reshape(-1, 4)
 
 
 def edges_of(boxes: Boxes) -> list[Edges]:
-    """Each row as a tuple."""
     return [(left, top, right, bottom) for left, top, right, bottom in boxes.tolist()]
 
 
@@ -72,7 +70,6 @@ class _Fragment(NamedTuple):
 
     @property
     def is_figures(self) -> bool:
-        """Whether there are figures and signs only."""
         return _count_numbers(self.units) > 0 and not _has_words(self.units)
 
 
@@ -89,7 +86,6 @@ class Line(NamedTuple):
 
 
 def layout_of(lines: Iterable[Line]) -> Layout:
-    """The layout of these lines."""
     lines = list(lines)
     boxes = as_boxes(box for line in lines for word in line.words for box in word)
     return Layout("\n".join(line.text for line in lines), boxes)

@@ -6,11 +6,10 @@ from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
 
-from orc_core.extraction.looks import with_symbols
+from orc_core.extraction.looks import lowered, raised, with_symbols
 from orc_core.extraction.packages import ADDRESS, with_address
 from orc_core.extraction.pages import Unit, UnitStream, count_letters, fit, unreadable
 from orc_core.extraction.properties import sentence_of
-from orc_core.extraction.raised import lowered, raised
 from orc_core.extraction.tables import ACROSS, MAX_COLUMNS, render_rows, repeated
 
 _strip: Callable[..., str] = rtf_to_text
@@ -205,7 +204,6 @@ class _Walk:
             yield from self._table(word, text)
 
     def _table(self, word: str, text: str) -> Iterator[str]:
-        """Controls that end paragraphs, and those of rows and cells."""
         if word == "trowd":
             self._column, self._merged, self._flags = 0, [], set()
         elif word in {"clvmrg", "clmrg"}:

@@ -18,7 +18,7 @@ from orc_core.extraction.docx_styles import changed
 from orc_core.extraction.drawings import chart_lines
 from orc_core.extraction.looks import Look
 from orc_core.extraction.number_formats import HIDING, show_dated, show_moment
-from orc_core.extraction.packages import Package, attribute, local, with_address
+from orc_core.extraction.packages import Package, attribute, integer, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
 from orc_core.extraction.properties import count_of, of_office
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
@@ -95,10 +95,10 @@ class _Book:
         for element in self._package.elements(part, "row", "col"):
             is_hidden = element.get("hidden") in _ON
             if local(element) == "col":
-                first, last = (_integer(element.get(edge), 0) for edge in ("min", "max"))
+                first, last = (integer(element.get(edge)) for edge in ("min", "max"))
                 hidden_columns |= set(range(first - 1, min(last, MAX_COLUMNS)) if is_hidden and first else ())
                 continue
-            place = _integer(element.get("r"), number + 1) - 1
+            place = integer(element.get("r"), number + 1) - 1
             while number < min(place, MAX_ROWS):
                 number += 1
                 yield []
@@ -121,14 +121,14 @@ class _Book:
     def _value(self, cell: _Element) -> str:
         """The value as people see it; "" if it is struck. A formula without a result is shown as such."""
         kind, given = cell.get("t") or "n", cell.findtext("{*}v") or ""
-        place = _integer(cell.get("s"), 0)
+        place = integer(cell.get("s"))
         code, look = self._looks[place] if place < len(self._looks) else ("", Look())
         if code == HIDING:
             return ""
         if kind == "inlineStr":
             return _shown("".join(map(_rich, cell.iterfind("{*}is"))), look)
         if kind == "s" and given:
-            place = _integer(given, len(self._texts))
+            place = integer(given, len(self._texts))
             return _shown(self._texts[place], look) if place < len(self._texts) else ""
         if look.is_gone:
             return ""
@@ -154,8 +154,8 @@ def _looks(styles: _Element) -> Iterator[tuple[str, Look]]:
     }
     fonts = [changed(Look(), font) for font in styles.iterfind("{*}fonts/{*}font")]
     for each in styles.iterfind("{*}cellXfs/{*}xf"):
-        number, font = each.get("numFmtId"), _integer(each.get("fontId"), 0)
-        code = own.get(number) or std_format_strings.get(_integer(number, 0), "")
+        number, font = each.get("numFmtId"), integer(each.get("fontId"))
+        code = own.get(number) or std_format_strings.get(integer(number), "")
         yield code, fonts[font]._replace(rise=0) if font < len(fonts) else Look()
 
 
@@ -194,10 +194,6 @@ def _column(name: str) -> int:
     for letter in name:
         place = place * 26 + ord(letter) - ord("A") + 1
     return place - 1
-
-
-def _integer(text: str | None, default: int) -> int:
-    return int(text) if text and text.isdecimal() and len(text) < 9 else default
 
 
 def _additions(package: Package) -> Iterator[Unit]:

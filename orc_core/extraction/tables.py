@@ -98,7 +98,6 @@ def render_rows(rows: Iterable[Sequence[str]], *, header: int = 0) -> Iterator[s
 
 
 def _by_table(rows: Iterable[Sequence[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Each row with the number of its table."""
     number, is_empty_before, width = 0, False, 0
     for row, below in pairwise(chain(map(_tidy, rows), [[]])):
         if is_empty_before and len(row) > 1 and len(below) > 1:
@@ -258,7 +257,6 @@ def _groups(row: Sequence[str], below: Sequence[str]) -> list[str]:
 
 
 def _header_rows(table: Sequence[Sequence[str]], *, is_certain: bool) -> int:
-    """How many of the first rows name the columns."""
     if len(table) > 2 and _is_group(table[0], table[1]) and _are_names(table[1], table[2:]):
         return 2
     below = next((row for row in table[1:] if _count(row) > 1), None)

@@ -113,7 +113,6 @@ def boxes_between(page_text: str, packed: bytes, start: int, end: int) -> list[B
 
 
 def split_words(text: str) -> list[str]:
-    """The matches of WORD."""
     # A page has some hundred words, of which a quote is a few: this takes a quarter of the time.
     is_spaced = text.isascii() or CJK_CHARACTER.search(text) is None
     return text.split() if is_spaced else WORD.findall(text)

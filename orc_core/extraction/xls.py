@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from lxml.etree import XMLParser, _Element, parse
 
-from orc_core.extraction.looks import with_symbols
+from orc_core.extraction.looks import lowered, raised, with_symbols
 from orc_core.extraction.number_formats import HIDING, show_dated, show_formatted
 from orc_core.extraction.packages import SAFE, attribute
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
 from orc_core.extraction.properties import count_of, sentence_of
-from orc_core.extraction.raised import lowered, raised
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
 from orc_core.extraction.spreadsheets import MAX_COLUMNS
 from orc_core.extraction.tables import span
@@ -192,10 +191,7 @@ def _xml_value(cell: _Element, formats: dict[str | None, str]) -> str:
         return text.removesuffix(".000").removesuffix("T00:00:00").replace("T", " ")
     if kind == "Boolean":
         return "TRUE" if text == "1" else "FALSE"
-    with suppress(ValueError):
-        return (
-            show_formatted(float(text), formats.get(attribute(cell, "StyleID"), ""))
-            if kind == "Number"
-            else text
-        )
+    if kind == "Number":
+        with suppress(ValueError):
+            return show_formatted(float(text), formats.get(attribute(cell, "StyleID"), ""))
     return text

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from orc_core.extraction.extractor import refusal
 from orc_core.extraction.pages import unreadable
-from orc_core.extraction.refusals import refusal
 from orc_core.infra.sandbox import Ended, Limits, Run, Sandbox
 
 Form = Literal["pgm", "png"]

@@ -13,8 +13,7 @@ from openpyxl.styles import Font
 from pptx import Presentation
 from pptx.util import Inches
 
-from orc_core.extraction.looks import Look
-from orc_core.extraction.raised import set_apart
+from orc_core.extraction.looks import Look, set_apart
 from orc_core.extraction.rtf import to_text
 from tests.unit.orc_core.extraction.samples import Read, W, archive, docx, with_member
 from tests.unit.orc_core.extraction.test_odf import odf

@@ -6,8 +6,8 @@ import pytest
 from fpdf import FPDF
 
 from orc_core.extraction import pdf as pdf_reader
+from orc_core.extraction.looks import set_apart
 from orc_core.extraction.pages import Unit
-from orc_core.extraction.raised import set_apart
 from tests.unit.orc_core.extraction.samples import assembled
 
 
