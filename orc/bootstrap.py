@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from orc.contexts.proposals import Proposals
 from orc.contexts.service import ContextService
@@ -18,7 +18,8 @@ from orc.conversations.turn_log import TurnLog
 from orc.credentials import CredentialStore
 from orc.exports.service import Exporter, Renderer
 from orc.graphs.models import Prompts
-from orc.graphs.plan_rules import check_intents
+from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL, check_intents
+from orc.graphs.query_planner import PlanMessage, TurnPlan
 from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.judges.building import build_judge, trusted
@@ -52,13 +53,8 @@ from orc_core.llm.chat_model import ChatModel
 from orc_core.llm.factory import ChatModels, build_chat_models
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.tokens import TokenCounter
-from orc_core.search.hybrid import HybridRetriever
-
-if TYPE_CHECKING:
-    pass
-from orc.graphs.plan_rules import CONVERSATIONAL, FACTUAL
-from orc.graphs.query_planner import PlanMessage, TurnPlan
 from orc_core.offline.model import Conversation, OfflineModel, recall, says_nothing_to_find
+from orc_core.search.hybrid import HybridRetriever
 from orc_core.text.wording import names_documents
 
 DRAWINGS_PER_USER = 2

@@ -49,6 +49,8 @@ from orc.settings import AuthMode, Settings, load
 from orc_core.infra.logs import RequestLog, keep_content_out
 from orc_core.infra.telemetry.setup import start_telemetry
 
+Json = dict[str, Any]
+
 OPENAPI_PATH = f"{PREFIX}/openapi.json"
 OPEN_PATHS = sign_in.PATHS | {
     f"{PREFIX}/health",
@@ -72,8 +74,8 @@ DESCRIPTION = "Ask documents, get answers whose citations were checked against t
 OWN_ROUTERS = (
     *(each.router for each in (turns, chat, documents, conversations, sharing, proposals, contexts)),
     *(each.router for each in (context_documents, workspaces, me, keys, admin, health)),
-    pages.of_conversations,
-    pages.of_contexts,
+    *(each for module in (documents, pages) for each in (module.of_conversations, module.of_contexts)),
+    *(conversations.of_conversations, conversations.of_sessions, conversations.of_chat_sessions),
 )
 """Below the prefix of the API, in the order of its documentation."""
 
@@ -136,12 +138,7 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
 @cache
 def _path_words() -> set[str]:
     """The parts of all paths that are the same in every request."""
-    own = [
-        route
-        for router in (*OWN_ROUTERS, *OPENAI_ROUTERS, web.router, sign_in.router, mcp.router)
-        for route in router.routes
-    ]
-    paths = [*OPENAI_PREFIXES, PREFIX, OPENAPI_PATH, *(getattr(route, "path", "") for route in own)]
+    paths = [OPENAPI_PATH, *(getattr(route, "path", "") for route in _routes())]
     return {part for path in paths for part in path.split("/") if not part.startswith("{")}
 
 
@@ -174,37 +171,33 @@ TAGS = {
     "telemetry": "Telemetry of the organization, for admins.",
     "health": "Whether the server is alive and can answer.",
 }
-_BEARER = {
-    "type": "http",
-    "scheme": "bearer",
-    "bearerFormat": "JWT",
-    "description": "a token of the issuer that the server is set up with",
-}
-_SCHEMES: dict[AuthMode, dict[str, Any]] = {
+
+
+def _bearer(description: str, **more: str) -> Json:
+    return {"type": "http", "scheme": "bearer", **more, "description": description}
+
+
+def _cookie(name: str, description: str) -> Json:
+    return {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": name,
+        "description": f"the session of a browser, {description}",
+    }
+
+
+_TOKEN = _bearer("a token of the issuer that the server is set up with", bearerFormat="JWT")
+_SCHEMES: dict[AuthMode, Json] = {
     AuthMode.LOCAL: {},
-    AuthMode.JWT: {"bearer": _BEARER},
+    AuthMode.JWT: {"bearer": _TOKEN},
     AuthMode.OIDC: {
-        "bearer": _BEARER,
-        "key": {"type": "http", "scheme": "bearer", "description": "a key of a user, made on the page"},
-        "session": {
-            "type": "apiKey",
-            "in": "cookie",
-            "name": "__Host-orc-session",
-            "description": "the session of a browser, which the sign-in on the page sets",
-        },
+        "bearer": _TOKEN,
+        "key": _bearer("a key of a user, made on the page"),
+        "session": _cookie("__Host-orc-session", "which the sign-in on the page sets"),
     },
     AuthMode.EASYAUTH: {
-        "entra": {
-            "type": "http",
-            "scheme": "bearer",
-            "description": "a token of Microsoft Entra ID, which Azure's authentication verifies",
-        },
-        "session": {
-            "type": "apiKey",
-            "in": "cookie",
-            "name": "AppServiceAuthSession",
-            "description": "the session of a browser, which Azure's authentication sets",
-        },
+        "entra": _bearer("a token of Microsoft Entra ID, which Azure's authentication verifies"),
+        "session": _cookie("AppServiceAuthSession", "which Azure's authentication sets"),
     },
 }
 _DISPOSITION = {
@@ -243,7 +236,7 @@ class DocumentedApp(FastAPI):
             )
         return compressed(app)
 
-    def openapi(self) -> dict[str, Any]:
+    def openapi(self) -> Json:
         document = super().openapi()
         schema = Problem.model_json_schema(ref_template=REFERENCES)
         components = document["components"]
@@ -265,7 +258,7 @@ class DocumentedApp(FastAPI):
         return document
 
 
-def _that_may_lack_fields(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _that_may_lack_fields(document: Json) -> Iterator[Json]:
     """The schemas of requests and problems, with all that they refer to."""
     operations = [each for path in document["paths"].values() for each in path.values()]
     problem = {"$ref": REFERENCES.format(model=Problem.__name__)}

@@ -4,7 +4,7 @@ import base64
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -176,6 +176,7 @@ class SignedIn:
 PRINCIPAL = "orc.principal"
 
 
+@dataclass(kw_only=True)
 class AuthMiddleware:
     """ASGI middleware that authenticates every request but those to `open_paths` and below `open_below`.
 
@@ -185,25 +186,16 @@ class AuthMiddleware:
     FastAPI's own `max_body_size` answers in plain text as soon as there is a `content-length`.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        open_paths: frozenset[str],
-        open_below: str,
-        max_bytes: int,
-        longer: Mapping[str, int],
-    ) -> None:
-        self._app = app
-        self._open_paths = open_paths
-        self._open_below = open_below
-        self._max_bytes = max_bytes
-        self._longer = longer
+    app: ASGIApp = field(kw_only=False)
+    open_paths: frozenset[str]
+    open_below: str
+    max_bytes: int
+    longer: Mapping[str, int]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
-        if scope["type"] != "http" or path in self._open_paths or path.startswith(self._open_below):
-            await self._app(scope, receive, send)
+        if scope["type"] != "http" or path in self.open_paths or path.startswith(self.open_below):
+            await self.app(scope, receive, send)
             return
         try:
             authenticator: Authenticator = scope["app"].state.authenticator
@@ -216,8 +208,8 @@ class AuthMiddleware:
                 response.headers["www-authenticate"] = resource.challenge(has_token=has_token)
             await response(scope, receive, send)
             return
-        limits = (limit for end, limit in self._longer.items() if scope["path"].endswith(end))
-        await self._app(scope, _within(next(limits, self._max_bytes), receive), send)
+        limits = (limit for end, limit in self.longer.items() if scope["path"].endswith(end))
+        await self.app(scope, _within(next(limits, self.max_bytes), receive), send)
 
 
 def _within(limit: int, receive: Receive) -> Receive:

@@ -47,15 +47,11 @@ class Lenient(BaseModel):
 
 
 class Part(Lenient):
-    """One part of a message."""
-
     type: str
     text: str = ""
 
 
 class Message(Lenient):
-    """One message of the chat."""
-
     role: Literal["user", "assistant", "system", "developer", "tool", "function"]
     content: str | Annotated[list[Part], Field(max_length=MAX_PARTS)] | None = None
 
@@ -72,8 +68,6 @@ class Message(Lenient):
 
 
 class StreamOptions(Lenient):
-    """What a stream has besides the answer."""
-
     include_usage: bool = False
 
 
@@ -155,7 +149,7 @@ class NumberedSource:
     def quotes(self) -> list[str]:
         """The quoted passages, each once, with what is to be said of the claims that cite it."""
         notes = [(_note([each]), each.quote) for each in self.citations]
-        shown = (": ".join(filter(None, [_capitalised(note), quote])) for note, quote in notes)
+        shown = (": ".join(filter(None, [note[:1].upper() + note[1:], quote])) for note, quote in notes)
         return list(dict.fromkeys(shown))
 
 
@@ -276,10 +270,6 @@ def _doubt(citation: Citation) -> str:
 def _words(citation: Citation) -> str:
     # Words of a model must not act in Markdown.
     return visible_name(check_words(citation))
-
-
-def _capitalised(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _in_brackets(doubt: str) -> str:

@@ -1,8 +1,8 @@
 """What routes depend on: the app, the caller, and the owner of the conversation in the path."""
 
 import re
+import uuid
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
@@ -13,7 +13,7 @@ from orc.bootstrap import App, AppProvider
 from orc.contexts.rights import Right
 from orc.contexts.service import Caller
 from orc.identity import CONVERSATION_NAME, Principal
-from orc_core.errors import InvalidInput
+from orc_core.errors import InvalidInput, NotFound
 from orc_core.names import Owner
 
 
@@ -76,17 +76,63 @@ CallerDep = Annotated[Caller, Depends(context_caller)]
 ContextId = Annotated[str, Path(max_length=64, description="the context")]
 
 
-def context_owner(right: Right) -> Callable[[str, Caller, App], Awaitable[Owner]]:
-    """A dependency: the owner of the context's documents, if the caller has the right."""
-
-    async def owner_of(context_id: ContextId, caller: CallerDep, app: AppDep) -> Owner:
-        return await app.contexts.owner(caller, context_id, right)
-
-    return owner_of
-
-
-ReaderOwnerDep = Annotated[Owner, Depends(context_owner(Right.READ_DOCUMENTS))]
-EditorOwnerDep = Annotated[Owner, Depends(context_owner(Right.CHANGE_DOCUMENTS))]
 PrincipalDep = Annotated[Principal, Depends(principal)]
 OwnerDep = Annotated[Owner, Depends(owner)]
 TraceIdDep = Annotated[str, Depends(trace_id)]
+_OWNER = "orc.owner"
+
+
+async def _in_conversation(request: Request, owner: OwnerDep) -> None:
+    request.scope[_OWNER] = owner
+
+
+async def _in_context(request: Request, context_id: ContextId, caller: CallerDep, app: AppDep) -> None:
+    request.scope[_OWNER] = await app.contexts.owner(caller, context_id, Right.READ_DOCUMENTS)
+
+
+async def session_of(session_id: str, context_id: str, caller: Caller, app: App) -> Owner:
+    """The owner of a session of this workspace; NotFound for any other, and for a workspace out of sight."""
+    await app.contexts.read(caller, context_id)
+    owner = caller.principal.owner_of(session_id)
+    head = await app.log.head(owner)
+    if head is None or head.home != context_id:
+        raise NotFound("There is no such session here.")
+    return owner
+
+
+SessionId = Annotated[uuid.UUID, Path(description="a conversation that was opened here")]
+
+
+async def _in_session(
+    request: Request, session_id: SessionId, context_id: ContextId, caller: CallerDep, app: AppDep
+) -> None:
+    request.scope[_OWNER] = await session_of(str(session_id), context_id, caller, app)
+
+
+IN_CONVERSATION, IN_CONTEXT = [Depends(_in_conversation)], [Depends(_in_context)]
+IN_SESSION = [Depends(_in_session)]
+"""For routers below a conversation, a context, and a session of a context: their routes share functions."""
+
+
+async def _reader(request: Request) -> Owner | None:
+    """Whose the address is; a dependency of the router has checked that the caller may read it.
+
+    With an id that is not valid that is not called: then there is none, and FastAPI refuses the request.
+    """
+    found: Owner | None = request.scope.get(_OWNER)
+    return found
+
+
+ReaderDep = Annotated[Owner, Depends(_reader)]
+
+
+async def _editor(
+    owner: Annotated[Owner | None, Depends(_reader)], caller: CallerDep, app: AppDep
+) -> Owner | None:
+    """The same, if the caller may change them; those of a conversation are always its user's."""
+    if owner is None or owner.context_id is None:
+        return owner
+    return await app.contexts.owner(caller, owner.context_id, Right.CHANGE_DOCUMENTS)
+
+
+EditorDep = Annotated[Owner, Depends(_editor)]

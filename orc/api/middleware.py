@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from opentelemetry import metrics
@@ -37,6 +38,7 @@ _DURATION = metrics.get_meter(SCOPE).create_histogram(
 )  # fmt: skip
 
 
+@dataclass
 class TraceIds:
     """ASGI middleware that never touches the body. No cache keeps a response that does not say so.
 
@@ -44,15 +46,14 @@ class TraceIds:
     name their paths below the first of the `prefixes` that fits.
     """
 
-    def __init__(self, app: ASGIApp, *, prefixes: tuple[str, ...]) -> None:
-        self._app = app
-        self._prefixes = prefixes
+    app: ASGIApp
+    prefixes: tuple[str, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
-        prefix = next(filter(scope["path"].startswith, self._prefixes), "")
+        prefix = next(filter(scope["path"].startswith, self.prefixes), "")
         with _request(scope, prefix) as (begun, attributes):
             scope["orc.trace_id"] = trace_id = trace_id_of(begun)
 
@@ -64,7 +65,7 @@ class TraceIds:
                     attributes["http.response.status_code"] = message["status"]
                 await send(message)
 
-            await self._app(scope, receive, send_with_id)
+            await self.app(scope, receive, send_with_id)
 
 
 @contextmanager
@@ -127,50 +128,50 @@ class UserLimits:
         return []
 
 
+@dataclass
 class OpenAIErrors:
     """ASGI middleware around all others, also around the framework's own."""
 
-    def __init__(self, app: ASGIApp, *, prefixes: tuple[str, ...]) -> None:
-        self._app = app
-        self._prefixes = prefixes
+    app: ASGIApp
+    prefixes: tuple[str, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(self._prefixes):
-            await self._app(scope, receive, _Translation(send))
+        if scope["type"] == "http" and scope["path"].startswith(self.prefixes):
+            await self.app(scope, receive, _Translation(send))
         else:
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
 
 
+@dataclass
 class _Translation:
     """Sends responses on; a problem document is collected and translated first."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._start: Message | None = None
-        self._body = b""
+    send: Send
+    start: Message | None = None
+    body: bytes = b""
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             if MutableHeaders(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
-                self._start = message
+                self.start = message
                 return
-        elif self._start is not None:
-            self._body += message.get("body", b"")
+        elif self.start is not None:
+            self.body += message.get("body", b"")
             if not message.get("more_body"):
-                await self._finish(self._start)
+                await self._finish(self.start)
             return
-        await self._send(message)
+        await self.send(message)
 
     async def _finish(self, start: Message) -> None:
-        problem = Problem.model_validate_json(self._body)
+        problem = Problem.model_validate_json(self.body)
         body = json.dumps(error_of(problem)).encode()
         headers = MutableHeaders(raw=start["headers"])
         headers["content-type"], headers["content-length"] = "application/json", str(len(body))
         if start["status"] == HTTPStatus.UNPROCESSABLE_ENTITY:
             # Clients of this interface know 400 for a request that is wrong.
             start["status"] = int(HTTPStatus.BAD_REQUEST)
-        await self._send(start)
-        await self._send({"type": "http.response.body", "body": body})
+        await self.send(start)
+        await self.send({"type": "http.response.body", "body": body})
 
 
 _AS_THEY_ARE = tuple(kind.media_type for kind in Format if kind.sign is not Sign.NAME)

@@ -4,12 +4,12 @@ import json
 import logging
 import re
 import unicodedata
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import Header, Response
+from fastapi import Depends, Header, Request, Response
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 from sse_starlette import EventSourceResponse, ServerSentEvent
@@ -36,10 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 def stream(events: Numbered, trace_id: str) -> EventSourceResponse:
-    """The events as they happen, with a `: ping` comment while nothing does.
-
-    If an event cannot be made or encoded, the stream ends with `error`.
-    """
+    """The events as they happen. If an event cannot be made or encoded, the stream ends with `error`."""
 
     async def encoded() -> AsyncIterator[bytes]:
         number = 0
@@ -52,9 +49,19 @@ def stream(events: Numbered, trace_id: str) -> EventSourceResponse:
             broken = problem(500, "The events could not be sent to their end.", trace_id, code=INTERNAL)
             yield _encode(number, Failed(problem=broken))
 
-    ping = ServerSentEvent(comment="ping")
+    return event_stream(encoded())
+
+
+def event_stream(
+    encoded: AsyncIterator[bytes | ServerSentEvent], headers: Mapping[str, str] = {}
+) -> EventSourceResponse:
+    """The encoded events as they come, with a `: ping` comment while none does."""
     return EventSourceResponse(
-        encoded(), headers=HEADERS, ping=KEEPALIVE_SECONDS, ping_message_factory=lambda: ping, sep="\n"
+        encoded,
+        headers={**HEADERS, **headers},
+        ping=KEEPALIVE_SECONDS,
+        ping_message_factory=lambda: ServerSentEvent(comment="ping"),
+        sep="\n",
     )
 
 
@@ -65,10 +72,7 @@ def _encode(number: int, event: Event) -> bytes:
 
 EVENT_STREAM = "text/event-stream"
 EVENTS: dict[str, Any] = {
-    EVENT_STREAM: {
-        "schema": {"type": "string"},
-        "example": 'id: 7\nevent: token\ndata: {"text":"..."}\n\n',
-    }
+    EVENT_STREAM: {"schema": {"type": "string"}, "example": 'id: 7\nevent: token\ndata: {"text":"..."}\n\n'}
 }
 """The content of a response that is a stream of events: text, as OpenAPI 3.1 has no word for events."""
 REFERENCES = "#/components/schemas/{model}"
@@ -109,11 +113,7 @@ TURN_RESPONSES: dict[int | str, dict[str, Any]] = {
 """What a route that asks may answer, for its documentation."""
 STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
     **_REFUSED,
-    200: {
-        "description": f"The events of the turn, {_ENDING}",
-        "content": EVENTS,
-        "headers": TURN_HEADERS,
-    },
+    200: {"description": f"The events of the turn, {_ENDING}", "content": EVENTS, "headers": TURN_HEADERS},
 }
 """The same of a route that always streams."""
 
@@ -130,7 +130,7 @@ LastEventId = Annotated[
     Annotated[int, Field(ge=0)] | SkipJsonSchema[None],
     Header(
         description="takes up the stream of the same request with the same `Idempotency-Key` after it;"
-        " no turn is begun",
+        " no turn is begun"
     ),
     DIGITS,
 ]
@@ -183,6 +183,14 @@ async def _ending(log: EventLog, shown: Shown) -> Response:
             return render(problem)
         case other:
             raise AssertionError(f"a turn cannot end with {other.kind}")
+
+
+async def _is_streamed(request: Request) -> bool:
+    return request.url.path.endswith("/stream") or prefers_stream(request.headers.get("accept", ""))
+
+
+Streamed = Annotated[bool, Depends(_is_streamed)]
+"""Whether the response is a stream: at an address of its own, or because the caller prefers that."""
 
 
 def prefers_stream(accept: str) -> bool:

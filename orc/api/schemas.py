@@ -23,7 +23,7 @@ from orc.problems import FieldProblem
 from orc.traces.models import DayTotals, Status, TurnTrace
 from orc.turns.requests import FeatureFlags
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS, TOOLS
-from orc_core.models import Document, DocumentStatus, Usage
+from orc_core.models import DocumentStatus, Usage
 from orc_core.names import name_in_context
 from orc_core.text.normal_forms import normalized
 
@@ -65,9 +65,10 @@ class View(BaseModel):
     """Part of a response that shows fields of a record."""
 
     @classmethod
-    def of(cls, record: BaseModel, **others: object) -> Self:
-        """The fields of the record that are shown, and `others`."""
-        return cls.model_validate({**record.model_dump(include=set(cls.model_fields)), **others})
+    def of(cls, record: object, **others: object) -> Self:
+        """What the record has of the fields, and `others`."""
+        shown = {name: getattr(record, name) for name in cls.model_fields if hasattr(record, name)}
+        return cls.model_validate(shown | others)
 
 
 def example(**fields: JsonValue) -> ConfigDict:
@@ -167,8 +168,6 @@ class Choices(Body):
 
 
 class AskRequest(Choices):
-    """A question, with the documents to ask about."""
-
     model_config = example(
         question="How many days of leave does a new employee get?",
         conversation_id="3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11",
@@ -184,8 +183,6 @@ class AskRequest(Choices):
 
 
 class SaidMessage(Body):
-    """One message of a chat."""
-
     role: Literal["user", "assistant", "system", "developer", "tool", "function"] = Field(
         description="only messages of user and assistant count; system messages of the client are ignored"
     )
@@ -242,8 +239,6 @@ class ChatRequest(Choices):
 
 
 class DocumentView(View):
-    """A document of a conversation."""
-
     document_id: str
     blob_name: str = Field(examples=["handbook.pdf"])
     version: str = Field(
@@ -262,12 +257,6 @@ class DocumentView(View):
     summary_available: bool = Field(default=False, description="its pages are analysed")
     created_at: datetime
     updated_at: datetime
-
-    @classmethod
-    def of(cls, record: BaseModel, **others: object) -> Self:
-        """The fields of a document that are shown, and `others`."""
-        version = record.version if isinstance(record, Document) else ""
-        return super().of(record, version=version, **others)
 
 
 class UploadResponse(BaseModel):
@@ -305,8 +294,6 @@ class DocumentsResponse(BaseModel):
 
 
 class ConversationView(View):
-    """A conversation in a list."""
-
     conversation_id: str
     title: str | None = Field(examples=["How many days of leave does a new employee get?"])
     title_by: TitleBy | None = None
@@ -328,8 +315,6 @@ class ConversationsResponse(BaseModel):
 
 
 class Health(BaseModel):
-    """The process is alive."""
-
     status: str = Field(default="ok", examples=["ok"])
 
 
@@ -386,11 +371,7 @@ class TraceResponse(BaseModel):
     next_cursor: str | None = Field(default=None, description="pass as `cursor` for the next page")
 
 
-_TURNS: dict[str, Any] = {"day": "2025-03-10", "turns": 40, "failed": 1, "p50_ms": 2100.0, "p95_ms": 6800.0}
-_SPENT: dict[str, Any] = {"input_tokens": 91000, "output_tokens": 8200, "cost_usd": 0.31, "unpriced": 0}
-
-
 class DaysResponse(BaseModel):
     """An organization's days in order; days without turns are left out."""
 
-    days: list[DayTotals] = Field(examples=[[{**_TURNS, **_SPENT}]])
+    days: list[DayTotals]

@@ -66,7 +66,8 @@ class TurnView(View):
         metadata = result.get("metadata")
         found = metadata if isinstance(metadata, dict) else {}
         return cls.of(
-            turn.model_copy(update={"result": None, "choices": turn.choices or TurnChoices()}),
+            turn,
+            choices=turn.choices or TurnChoices(),
             place=turn.place or turn.seq,
             answer=turn.assistant and turn.assistant.content,
             answer_kind=result.get("answer_kind"),
@@ -127,8 +128,8 @@ class ConversationResponse(ConversationView):
         """The view of these turns. `more`: there are later ones; `readable`: contexts that may be named."""
         refs = None if readable is None else {each.id: each for each in readable}
         view = SessionContextView.of_context
-        return cls(
-            **ConversationView.of(head).model_dump(),
+        return cls.of(
+            head,
             home=view(ContextType.WORKSPACE, head.home, refs) if head.home else None,
             contexts=[view(each.type, each.context_id, refs) for each in head.contexts if each.named],
             turns=[TurnView.shown(turn, full=full) for turn in turns],
@@ -153,8 +154,6 @@ class StopView(View):
 
 
 class FeedbackChange(Body):
-    """What the user says of an answer."""
-
     model_config = example(rating="down", reason="incomplete", comment="The second fee is missing.")
     rating: Rating
     reason: FeedbackReason | None = None

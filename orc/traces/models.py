@@ -176,7 +176,7 @@ class TraceFilter(Record):
 class DayTotals(Record):
     """The turns of one day, in UTC, by when they began."""
 
-    day: date
+    day: date = Field(examples=["2025-03-10"])
     turns: int
     failed: int
     input_tokens: int

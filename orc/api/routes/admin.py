@@ -59,7 +59,7 @@ TraceId = Annotated[str, Path(pattern=_TRACE_ID, description="as `x-trace-id` sa
 router = APIRouter(prefix="/admin/telemetry", tags=["telemetry"], dependencies=[Depends(admitted)])
 
 
-@router.get("", response_model=TelemetryResponse, responses=responses())
+@router.get("", responses=responses())
 async def list_turns(
     caller: PrincipalDep,
     app: AppDep,
@@ -89,7 +89,7 @@ async def list_turns(
     return TelemetryResponse(turns=[TurnSummary.of(trace) for trace in traces], next_cursor=next_cursor)
 
 
-@router.get("/days", response_model=DaysResponse, responses=responses())
+@router.get("/days", responses=responses())
 async def total_days(
     caller: PrincipalDep,
     app: AppDep,
@@ -104,7 +104,7 @@ async def total_days(
     return DaysResponse(days=await app.traces.daily(caller.organization_id, first, last))
 
 
-@router.get("/{trace_id}", response_model=TraceResponse, responses=responses(404))
+@router.get("/{trace_id}", responses=responses(404))
 async def get_trace(
     trace_id: TraceId,
     caller: PrincipalDep,

@@ -12,13 +12,11 @@ from orc.api.responses import (
     TURN_RESPONSES,
     IdempotencyKey,
     LastEventId,
+    Streamed,
     answer,
-    prefers_stream,
 )
 from orc.api.schemas import MAX_NAMES, ChatRequest
-from orc.bootstrap import App
 from orc.events import TurnResult
-from orc.identity import Principal
 from orc.memory.client_history import first_words, latest_turns, question_and_history
 from orc.turns.requests import TurnRequest
 from orc_core.errors import NotFound
@@ -53,6 +51,7 @@ async def chat_turn(
     app: AppDep,
     caller: PrincipalDep,
     trace: TraceIdDep,
+    streamed: Streamed,
     client_id: ClientId = None,
     idempotency_key: IdempotencyKey = None,
 ) -> TurnRequest:
@@ -77,6 +76,7 @@ async def chat_turn(
         recalls=body.session_id is not None,
         history=None if goes_on else latest_turns(earlier, app.settings.history_turns),
         **body.for_turn,
+        stream=streamed,
         idempotency_key=idempotency_key,
         trace_id=trace,
     )
@@ -94,27 +94,15 @@ async def chat_turn(
 ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]
 
 
+_STREAMED = _with_session(STREAM_RESPONSES)
+
+
+@router.post("/chat/stream", name="chat_streaming", response_class=Response, responses=_STREAMED)
 @router.post("/chat", response_model=TurnResult, responses=_with_session(TURN_RESPONSES))
 async def chat(
-    request: Request, turn: ChatTurn, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
-) -> Response:
-    """Go on with a chat: the last message is answered, the ones before it are what was said."""
-    streaming = prefers_stream(request.headers.get("accept", ""))
-    return await _answered(turn, app, caller, last_event_id, streaming=streaming)
-
-
-@router.post("/chat/stream", response_class=Response, responses=_with_session(STREAM_RESPONSES))
-async def chat_streaming(
     turn: ChatTurn, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
 ) -> Response:
-    """Go on with a chat and always get the stream."""
-    return await _answered(turn, app, caller, last_event_id, streaming=True)
-
-
-async def _answered(
-    turn: TurnRequest, app: App, caller: Principal, last_event_id: int | None, *, streaming: bool
-) -> Response:
-    turn = turn.model_copy(update={"stream": streaming})
+    """Go on with a chat: the last message is answered, the ones before it are what was said."""
     response = await answer(app.turn_service, turn, caller, last_event_id)
     response.headers[SESSION_HEADER] = str(turn.conversation_id)
     return response

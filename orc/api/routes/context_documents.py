@@ -2,32 +2,41 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
 
-from orc.api.context_schemas import ContextDocumentsResponse, ContextUploadResponse
-from orc.api.dependencies import (
-    DIGITS,
-    AppDep,
-    CallerDep,
-    ContextId,
-    EditorOwnerDep,
-    ReaderOwnerDep,
-    TraceIdDep,
-)
-from orc.api.responses import responses, stream
+from orc.api.dependencies import IN_CONTEXT, AppDep, CallerDep, ContextId, EditorDep, ReaderDep, TraceIdDep
+from orc.api.responses import responses
 from orc.api.routes import documents
-from orc.api.routes.documents import ANY_FILE, FOLLOWED, Download, FailedView, Files
+from orc.api.routes.contexts import PageDep
+from orc.api.routes.documents import Files
 from orc.api.schemas import DocumentView
 from orc.bootstrap import App
 from orc.contexts.models import from_cursor, to_cursor
 from orc.contexts.rights import Right
 from orc.contexts.service import Caller
+from orc.problems import FieldProblem
 from orc_core.documents.places import Accessible
 from orc_core.errors import Forbidden, NotFound
 from orc_core.models import DocumentStatus
 from orc_core.names import Owner
 
-router = APIRouter(prefix="/contexts/{context_id}/documents", tags=["contexts"])
+
+class ContextUploadResponse(BaseModel):
+    """The stored documents and the refused files. Nothing of a refused file is stored."""
+
+    context_id: str
+    documents: list[DocumentView]
+    errors: list[FieldProblem] = Field(default=[], description="one per refused file; `field` is its name")
+
+
+class ContextDocumentsResponse(BaseModel):
+    context_id: str
+    documents: list[DocumentView]
+    next_cursor: str | None = None
+
+
+router = APIRouter(prefix="/contexts/{context_id}/documents", tags=["contexts"], dependencies=IN_CONTEXT)
 
 
 @router.post(
@@ -39,7 +48,7 @@ router = APIRouter(prefix="/contexts/{context_id}/documents", tags=["contexts"])
 async def upload_to_context(
     file: Files,
     context_id: ContextId,
-    owner: EditorOwnerDep,
+    owner: EditorDep,
     caller: CallerDep,
     app: AppDep,
     trace: TraceIdDep,
@@ -54,19 +63,22 @@ async def upload_to_context(
     return ContextUploadResponse(context_id=context_id, documents=shown, errors=errors)
 
 
-@router.get("", response_model=ContextDocumentsResponse, responses=responses(404))
+@router.get("", responses=responses(404))
 async def list_context_documents(
     context_id: ContextId,
-    owner: ReaderOwnerDep,
+    owner: ReaderDep,
     app: AppDep,
+    asked: PageDep,
     name: Annotated[str, Query(max_length=255, description="part of the name")] = "",
     status: DocumentStatus | None = None,
-    limit: Annotated[int, Query(ge=1, le=200), DIGITS] = 50,
-    cursor: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> ContextDocumentsResponse:
     """The documents of the context with their status."""
     page = await app.library.page(
-        Accessible.of_owner(owner), after=from_cursor(cursor), limit=limit, name=name, status=status
+        Accessible.of_owner(owner),
+        after=from_cursor(asked.cursor),
+        limit=asked.limit,
+        name=name,
+        status=status,
     )
     summarised = await app.library.summarised(page.documents)
     return ContextDocumentsResponse(
@@ -74,58 +86,6 @@ async def list_context_documents(
         documents=[DocumentView.of(d, summary_available=d.document_id in summarised) for d in page.documents],
         next_cursor=to_cursor(page.after) if page.after else None,
     )
-
-
-@router.get(
-    "/{document_id}/events",
-    response_class=Response,
-    responses={**responses(404, 429), 200: FOLLOWED},
-)
-async def context_document_events(
-    document_id: str, owner: ReaderOwnerDep, caller: CallerDep, app: AppDep, trace: TraceIdDep
-) -> Response:
-    """How the document comes along, as for one of a conversation, for as long as the caller may read it."""
-    document = await app.library.find(owner, document_id)
-
-    async def check() -> None:
-        await app.contexts.read(caller, owner.conversation_id, Right.READ_DOCUMENTS)
-
-    return stream(documents.follow_document(app.library, document, trace, check), trace)
-
-
-@router.head("/{document_id}/content", include_in_schema=False)
-@router.get(
-    "/{document_id}/content",
-    response_class=Response,
-    responses={
-        **responses(404),
-        200: {"description": "The bytes of the file.", "content": ANY_FILE},
-        304: {"description": "`If-None-Match` has the ETag of these bytes."},
-    },
-)
-async def context_document_content(
-    document_id: str, owner: ReaderOwnerDep, app: AppDep, request: Request, download: Download = False
-) -> Response:
-    """The file as it was uploaded."""
-    return await documents.document_content(document_id, owner, app, request, download)
-
-
-@router.post("/failed", response_model=FailedView, responses=responses(404))
-async def retry_failed_context_documents(owner: EditorOwnerDep, app: AppDep) -> FailedView:
-    """Read all documents of the context again that could not be read."""
-    return await documents.retry_failed_documents(owner, app)
-
-
-@router.delete("/failed", response_model=FailedView, responses=responses(404))
-async def delete_failed_context_documents(owner: EditorOwnerDep, app: AppDep) -> FailedView:
-    """Remove all documents of the context that could not be read."""
-    return await documents.delete_failed_documents(owner, app)
-
-
-@router.delete("/{document_id}", status_code=204, responses=responses(404))
-async def delete_context_document(document_id: str, owner: EditorOwnerDep, app: AppDep) -> None:
-    """Remove a document from the context."""
-    await app.library.delete(owner, document_id)
 
 
 async def _keep_if_present(

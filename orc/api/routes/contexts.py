@@ -1,38 +1,151 @@
 """Contexts and their members: create, list, read, change, share, delete."""
 
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, field_validator
 
-from orc.api.context_schemas import (
-    AuditResponse,
-    AuditView,
-    ContextChange,
-    ContextsResponse,
-    ContextView,
-    Deletion,
-    Grant,
-    MembersResponse,
-    MemberView,
-    NewContext,
-)
 from orc.api.dependencies import DIGITS, AppDep, CallerDep, ContextId
 from orc.api.responses import IdempotencyKey, responses
-from orc.contexts.models import EVERYONE, State
+from orc.api.schemas import Body, View, example, visible, without_nul
+from orc.contexts.models import EVERYONE, Action, ContextType, Role, State
 from orc.contexts.service import ReadableContext
 from orc_core.errors import InvalidInput
+from orc_core.mcp_contract import TOOLS
+
+ContextName = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=120),
+    AfterValidator(visible),
+    Field(examples=["Rail 2026"]),
+]
+Description = Annotated[str, StringConstraints(max_length=2000), AfterValidator(without_nul)]
+
+
+class NewContext(Body):
+    """A context to create; a folder needs an organization as its parent, a use case a folder."""
+
+    type: ContextType
+    name: ContextName
+    description: Description = ""
+    parent_id: str | None = None
+
+
+class ContextChange(Body):
+    name: ContextName | None = None
+    description: Description | None = None
+    tools_off: list[str] | None = Field(
+        default=None, max_length=50, description="tools that turns with this context may not use"
+    )
+
+    @field_validator("tools_off")
+    @classmethod
+    def _known_tools(cls, names: list[str] | None) -> list[str] | None:
+        if unknown := set(names or ()) - set(TOOLS):
+            raise ValueError(f"there is no tool {min(unknown)!r}")
+        return names
+
+
+class ContextAbove(View):
+    context_id: str
+    type: ContextType
+    name: str
+
+
+class ContextView(View):
+    """A context, and what the caller may do with it."""
+
+    context_id: str = Field(examples=["k3v9x2mq7hd4tz1w"])
+    type: ContextType
+    name: str = Field(examples=["Rail 2026"])
+    description: str
+    tools_off: list[str]
+    role: Role | None = Field(description="the caller's; null for administrators of the installation alone")
+    path: list[ContextAbove] = Field(description="the contexts above that the caller may see, from the top")
+    version: int
+    updated_at: datetime
+
+    @classmethod
+    def of_readable(cls, readable: ReadableContext) -> "ContextView":
+        """The view of what a caller may see."""
+        path = [ContextAbove.of(context) for context in readable.path]
+        return cls.of(readable.context, role=readable.role, path=path)
+
+
+class ContextsResponse(BaseModel):
+    contexts: list[ContextView]
+    next_cursor: str | None = None
+
+
+class Grant(Body):
+    model_config = Body.model_config | example(role="editor", label="Ada Lovelace")
+
+    role: Role
+    label: Annotated[str, StringConstraints(max_length=120), AfterValidator(visible)] = Field(
+        default="", description="a name or an address to show for the member"
+    )
+
+
+class MemberView(View):
+    """A member of a context, or of one above it."""
+
+    context_id: str
+    principal: str = Field(examples=["user:ada", "group:3f0d8f5e", "everyone"])
+    role: Role
+    label: str
+    granted_at: datetime
+
+
+class MembersResponse(BaseModel):
+    members: list[MemberView]
+    next_cursor: str | None = None
+
+
+class AuditView(View):
+    """One change of a context or its members, or of a link to a conversation, or the end of a session."""
+
+    at: datetime
+    actor: str = Field(examples=["ada"])
+    action: Action
+    context_id: str | None = Field(description="null: it is about a conversation")
+    conversation_id: str | None = Field(default=None, description="that a link leads to, or that expired")
+    principal: str | None
+    role_before: Role | None
+    role_after: Role | None
+    document_id: str | None = Field(default=None, description="that was added, taken back or removed")
+    trace_id: str
+
+
+class AuditResponse(BaseModel):
+    entries: list[AuditView]
+    next_cursor: str | None = None
+
+
+class Deletion(BaseModel):
+    model_config = example(state="deleting")
+    state: State
+
 
 router = APIRouter(tags=["contexts"])
 
-Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
-Cursor = Annotated[str | None, Query(max_length=1000)]
+
+@dataclass
+class Page:
+    """Which page of a list."""
+
+    limit: Annotated[int, Query(ge=1, le=200), DIGITS] = 50
+    cursor: Annotated[str | None, Query(max_length=1000)] = None
+
+
+PageDep = Annotated[Page, Depends()]
+Words = Annotated[str, Query(max_length=200, description="words that the name has to contain")]
 NO_NAME = "-"
 
 
 class PrincipalKind(StrEnum):
-    """The kind of member that a role is for."""
-
     USER = "user"
     GROUP = "group"
     EVERYONE = "everyone"
@@ -44,9 +157,7 @@ PrincipalName = Annotated[
 ]
 
 
-@router.post(
-    "/contexts", status_code=201, response_model=ContextView, responses=responses(400, 404, 409, 413, 415)
-)
+@router.post("/contexts", status_code=201, responses=responses(400, 404, 409, 413, 415))
 async def create_context(
     body: NewContext,
     caller: CallerDep,
@@ -55,42 +166,29 @@ async def create_context(
     idempotency_key: IdempotencyKey = None,
 ) -> ContextView:
     """Create an organization or a workspace, or a folder or use case below what the caller may edit."""
-    created = await app.contexts.create(
-        caller,
-        body.type,
-        body.name,
-        description=body.description,
-        parent_id=body.parent_id,
-        key=idempotency_key,
-    )
+    given = body.model_dump(exclude={"type"})
+    created = await app.contexts.create(caller, body.type, **given, key=idempotency_key)
     return _view(created, response)
 
 
-@router.get("/contexts", response_model=ContextsResponse, responses=responses(404))
+@router.get("/contexts", responses=responses(404))
 async def list_contexts(
     caller: CallerDep,
     app: AppDep,
+    page: PageDep,
     parent_id: Annotated[str | None, Query(max_length=64, description="list what is below it")] = None,
-    q: Annotated[str, Query(max_length=200, description="words that the name has to contain")] = "",
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    q: Words = "",
 ) -> ContextsResponse:
     """The contexts that the caller was granted a role on, or those below one of them, by name.
 
     A page may have fewer than `limit`, even if more follow.
     """
     if parent_id is None:
-        page, next_cursor = await app.contexts.entry_points(caller, words=q, limit=limit, cursor=cursor)
-    else:
-        page, next_cursor = await app.contexts.children(
-            caller, parent_id, words=q, limit=limit, cursor=cursor
-        )
-    return ContextsResponse(
-        contexts=[ContextView.of_readable(each) for each in page], next_cursor=next_cursor
-    )
+        return _shown(*await app.contexts.entry_points(caller, words=q, **vars(page)))
+    return _shown(*await app.contexts.children(caller, parent_id, words=q, **vars(page)))
 
 
-@router.get("/contexts/{context_id}", response_model=ContextView, responses=responses(404))
+@router.get("/contexts/{context_id}", responses=responses(404))
 async def get_context(
     context_id: ContextId, caller: CallerDep, app: AppDep, response: Response
 ) -> ContextView:
@@ -98,9 +196,7 @@ async def get_context(
     return _view(await app.contexts.read(caller, context_id), response)
 
 
-@router.patch(
-    "/contexts/{context_id}", response_model=ContextView, responses=responses(400, 404, 412, 413, 415)
-)
+@router.patch("/contexts/{context_id}", responses=responses(400, 404, 412, 413, 415))
 async def change_context(
     context_id: ContextId,
     body: ContextChange,
@@ -110,39 +206,27 @@ async def change_context(
     if_match: Annotated[str | None, Header(description="change this version only: the `ETag`")] = None,
 ) -> ContextView:
     """Change the name or description (editors), or the tools that are switched off (admins)."""
-    changed = await app.contexts.change(
-        caller,
-        context_id,
-        name=body.name,
-        description=body.description,
-        tools_off=body.tools_off,
-        version=_version(if_match),
-    )
+    changed = await app.contexts.change(caller, context_id, **body.model_dump(), version=_version(if_match))
     return _view(changed, response)
 
 
-@router.delete(
-    "/contexts/{context_id}", status_code=202, response_model=Deletion, responses=responses(404, 409)
-)
+@router.delete("/contexts/{context_id}", status_code=202, responses=responses(404, 409))
 async def delete_context(context_id: ContextId, caller: CallerDep, app: AppDep) -> Deletion:
     """Delete a context, all below it and their documents. They are hidden from now on."""
     await app.contexts.delete(caller, context_id)
     return Deletion(state=State.DELETING)
 
 
-@router.get("/contexts/{context_id}/members", response_model=MembersResponse, responses=responses(404))
+@router.get("/contexts/{context_id}/members", responses=responses(404))
 async def list_members(
     context_id: ContextId,
     caller: CallerDep,
     app: AppDep,
+    page: PageDep,
     inherited: Annotated[bool, Query(description="with those of the contexts above")] = True,
-    limit: Limit = 50,
-    cursor: Cursor = None,
 ) -> MembersResponse:
     """Who has a role on the context."""
-    members, next_cursor = await app.contexts.members(
-        caller, context_id, inherited=inherited, limit=limit, cursor=cursor
-    )
+    members, next_cursor = await app.contexts.members(caller, context_id, inherited=inherited, **vars(page))
     return MembersResponse(members=[MemberView.of(each) for each in members], next_cursor=next_cursor)
 
 
@@ -168,32 +252,26 @@ async def withdraw_role(
     await app.contexts.withdraw(caller, context_id, _principal(kind, principal))
 
 
-@router.get("/admin/contexts", response_model=ContextsResponse, responses=responses())
-async def list_roots(
-    caller: CallerDep,
-    app: AppDep,
-    q: Annotated[str, Query(max_length=200, description="words that the name has to contain")] = "",
-    limit: Limit = 50,
-    cursor: Cursor = None,
-) -> ContextsResponse:
+@router.get("/admin/contexts", responses=responses())
+async def list_roots(caller: CallerDep, app: AppDep, page: PageDep, q: Words = "") -> ContextsResponse:
     """All organizations and workspaces of the installation, by name, for its administrators."""
-    page, next_cursor = await app.contexts.roots(caller, words=q, limit=limit, cursor=cursor)
-    return ContextsResponse(
-        contexts=[ContextView.of_readable(each) for each in page], next_cursor=next_cursor
-    )
+    return _shown(*await app.contexts.roots(caller, words=q, **vars(page)))
 
 
-@router.get("/admin/audit", response_model=AuditResponse, responses=responses())
+@router.get("/admin/audit", responses=responses())
 async def list_audit(
     caller: CallerDep,
     app: AppDep,
+    page: PageDep,
     context_id: Annotated[str | None, Query(max_length=64, description="of this context only")] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
 ) -> AuditResponse:
     """The changes of contexts and members, latest first, for administrators of the installation."""
-    entries, next_cursor = await app.contexts.audit(caller, context_id=context_id, limit=limit, cursor=cursor)
+    entries, next_cursor = await app.contexts.audit(caller, context_id=context_id, **vars(page))
     return AuditResponse(entries=[AuditView.of(each) for each in entries], next_cursor=next_cursor)
+
+
+def _shown(found: list[ReadableContext], next_cursor: str | None) -> ContextsResponse:
+    return ContextsResponse(contexts=[*map(ContextView.of_readable, found)], next_cursor=next_cursor)
 
 
 def _view(readable: ReadableContext, response: Response) -> ContextView:

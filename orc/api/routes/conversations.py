@@ -2,19 +2,25 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from orc.api.conversation_events import ConversationReader, Seen, follow_conversation
-from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
-from orc.api.responses import EVENTS, content_disposition, responses, stream
-from orc.api.schemas import (
-    ConversationsResponse,
-    ConversationView,
+from orc.api.dependencies import (
+    DIGITS,
+    IN_CONVERSATION,
+    IN_SESSION,
+    AppDep,
+    OwnerDep,
+    PrincipalDep,
+    ReaderDep,
+    TraceIdDep,
 )
+from orc.api.responses import EVENTS, content_disposition, responses, stream
+from orc.api.schemas import ConversationsResponse, ConversationView, View
 from orc.api.turn_schemas import ConversationChange, ConversationResponse
 from orc.bootstrap import App
 from orc.contexts.models import ReadableRef
@@ -29,22 +35,22 @@ from orc.words import ENGLISH
 from orc_core.errors import InvalidInput, Unavailable
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
+of_conversations = APIRouter(
+    prefix="/conversations/{conversation_id}", tags=["conversations"], dependencies=IN_CONVERSATION
+)
+_HERE = "/workspaces/{context_id}"
+of_sessions = APIRouter(prefix=_HERE + "/sessions/{session_id}", tags=["workspaces"], dependencies=IN_SESSION)
+of_chat_sessions = APIRouter(
+    prefix=_HERE + "/chat/sessions/{session_id}", tags=["workspaces"], dependencies=IN_SESSION
+)
 
+_TEXT, _BYTES = {"type": "string"}, {"type": "string", "format": "binary"}
 EXPORTED = {
     "description": "The conversation as a file to be saved.",
     "content": {
-        MEDIA_TYPES[ExportFormat.MARKDOWN]: {
-            "schema": {"type": "string"},
-            "example": "# Leave of new employees\n\n## 1. 2026-11-23 09:12 UTC\n\n### Question\n...",
-        },
-        MEDIA_TYPES[ExportFormat.PDF]: {
-            "schema": {"type": "string", "format": "binary"},
-            "example": "%PDF-1.3 ...",
-        },
-        MEDIA_TYPES[ExportFormat.WORD]: {
-            "schema": {"type": "string", "format": "binary"},
-            "example": "PK...",
-        },
+        MEDIA_TYPES[ExportFormat.MARKDOWN]: {"schema": _TEXT, "example": "# Leave of new employees\n..."},
+        MEDIA_TYPES[ExportFormat.PDF]: {"schema": _BYTES, "example": "%PDF-1.3 ..."},
+        MEDIA_TYPES[ExportFormat.WORD]: {"schema": _BYTES, "example": "PK..."},
     },
 }
 
@@ -54,8 +60,7 @@ async def _wanted_file(
         ExportFormat, Query(alias="format", description="of the file")
     ] = ExportFormat.MARKDOWN,
     language: Annotated[
-        str,
-        Query(pattern="^[a-z]{2}$", description="of headings and verdicts; English if it is not there"),
+        str, Query(pattern="^[a-z]{2}$", description="of headings and verdicts; English if it is not there")
     ] = ENGLISH,
     zone: Annotated[
         str, Query(max_length=64, description="time zone of the times; UTC if it is not known")
@@ -76,7 +81,7 @@ NoteId = Annotated[str, Path(max_length=64, description="of the memory")]
 Limit = Annotated[int, Query(ge=1, le=200), DIGITS]
 
 
-class NoteView(BaseModel):
+class NoteView(View):
     """One sentence of the user that is remembered."""
 
     note_id: str = Field(examples=["5d41402abc4b2a76"])
@@ -91,7 +96,7 @@ class MemoryResponse(BaseModel):
     notes: list[NoteView]
 
 
-@router.get("", response_model=ConversationsResponse, responses=responses())
+@router.get("", responses=responses())
 async def list_conversations(
     caller: PrincipalDep,
     app: AppDep,
@@ -117,9 +122,10 @@ FullParameter = Annotated[bool, Query(description="with the whole result of each
 SeqParameter = Annotated[Annotated[int, Field(ge=0, le=NO_SEQ)] | SkipJsonSchema[None], Query(), DIGITS]
 
 
-@router.get("/{conversation_id}", response_model=ConversationResponse, responses=responses(404))
+@of_sessions.get("", operation_id="get_session", responses=responses(404))
+@of_conversations.get("", responses=responses(404))
 async def get_conversation(
-    owner: OwnerDep,
+    owner: ReaderDep,
     caller: PrincipalDep,
     app: AppDep,
     before_seq: SeqParameter = None,
@@ -144,9 +150,7 @@ async def get_conversation(
 
 
 @router.get(
-    "/{conversation_id}/events",
-    response_class=Response,
-    responses={**responses(404, 429), 200: _FOLLOWED},
+    "/{conversation_id}/events", response_class=Response, responses={**responses(404, 429), 200: _FOLLOWED}
 )
 async def conversation_events(
     owner: OwnerDep,
@@ -177,13 +181,17 @@ async def conversation_events(
     return stream(events(), trace)
 
 
-@router.get(
-    "/{conversation_id}/export",
-    response_class=Response,
-    responses={**responses(404, 409, 429), 200: EXPORTED},
-)
+_EXPORT: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {**responses(404, 409, 429), 200: EXPORTED},
+}
+
+
+@of_chat_sessions.get("/export", operation_id="export_chat_session", **_EXPORT)
+@of_sessions.get("/export", operation_id="export_session", **_EXPORT)
+@of_conversations.get("/export", **_EXPORT)
 async def export_conversation(
-    owner: OwnerDep, caller: PrincipalDep, app: AppDep, wanted: WantedFile
+    owner: ReaderDep, caller: PrincipalDep, app: AppDep, wanted: WantedFile
 ) -> Response:
     """The conversation as a file, with all turns in order.
 
@@ -197,7 +205,7 @@ async def export_conversation(
     return Response(file.content, media_type=file.media_type, headers=disposition)
 
 
-@router.patch("/{conversation_id}", response_model=ConversationView, responses=responses(400, 404, 413, 415))
+@router.patch("/{conversation_id}", responses=responses(400, 404, 413, 415))
 async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: AppDep) -> ConversationView:
     """Give a conversation a title of the user's own, or pin it to the beginning of lists."""
     head = await app.log.known_head(owner)
@@ -209,11 +217,11 @@ async def rename_conversation(body: ConversationChange, owner: OwnerDep, app: Ap
     return ConversationView.of(head)
 
 
-@router.get("/{conversation_id}/memory", response_model=MemoryResponse, responses=responses(404))
+@router.get("/{conversation_id}/memory", responses=responses(404))
 async def read_memory(owner: OwnerDep, app: AppDep) -> MemoryResponse:
     """What is remembered of what you said: wishes how to be answered, and statements, oldest first."""
     notes = await app.memory.notes(await app.log.known_head(owner))
-    return MemoryResponse(notes=[NoteView.model_validate(note, from_attributes=True) for note in notes])
+    return MemoryResponse(notes=[NoteView.of(note) for note in notes])
 
 
 @router.delete("/{conversation_id}/memory/{note_id}", status_code=204, responses=responses(404))
@@ -222,8 +230,13 @@ async def withdraw_note(owner: OwnerDep, note_id: NoteId, app: AppDep) -> None:
     await app.memory.withdraw(await app.log.known_head(owner), note_id)
 
 
-@router.delete("/{conversation_id}", status_code=204, responses=responses(404))
-async def delete_conversation(owner: OwnerDep, app: AppDep) -> None:
+_DELETE: dict[str, Any] = {"status_code": 204, "responses": responses(404)}
+
+
+@of_chat_sessions.delete("", operation_id="delete_chat_session", **_DELETE)
+@of_sessions.delete("", operation_id="delete_session", **_DELETE)
+@of_conversations.delete("", **_DELETE)
+async def delete_conversation(owner: ReaderDep, app: AppDep) -> None:
     """Delete a conversation with its turns, its documents, its memory, its traces and its links."""
     deleted = await app.stored.delete(owner)
     # What this process remembers of it.
@@ -253,18 +266,16 @@ class SuggestionsResponse(BaseModel):
     by: Literal["code"] = "code"
 
 
-@router.get("/{conversation_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404))
-async def session_suggestions(owner: OwnerDep, caller: PrincipalDep, app: AppDep) -> SuggestionsResponse:
+@of_chat_sessions.get("/suggestions", operation_id="suggest_in_chat_session", responses=responses(404))
+@of_sessions.get("/suggestions", operation_id="suggest_in_session", responses=responses(404))
+@of_conversations.get("/suggestions", responses=responses(404))
+async def session_suggestions(owner: ReaderDep, caller: PrincipalDep, app: AppDep) -> SuggestionsResponse:
     """Questions to begin with, or to go on with after the latest answer."""
     places = await app.scopes.places(caller, await app.log.head(owner))
     return SuggestionsResponse(suggestions=await app.suggestions.for_session(owner, places))
 
 
-@router.get(
-    "/{conversation_id}/turns/{turn_id}/suggestions",
-    response_model=SuggestionsResponse,
-    responses=responses(404),
-)
+@router.get("/{conversation_id}/turns/{turn_id}/suggestions", responses=responses(404))
 async def turn_suggestions(
     turn_id: str, owner: OwnerDep, caller: PrincipalDep, app: AppDep
 ) -> SuggestionsResponse:

@@ -15,7 +15,17 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, WithJsonSchema
 from starlette.background import BackgroundTask
 
-from orc.api.dependencies import AppDep, OwnerDep, PrincipalDep, TraceIdDep
+from orc.api.dependencies import (
+    IN_CONTEXT,
+    IN_CONVERSATION,
+    AppDep,
+    CallerDep,
+    EditorDep,
+    OwnerDep,
+    PrincipalDep,
+    ReaderDep,
+    TraceIdDep,
+)
 from orc.api.errors import log_cause, render
 from orc.api.responses import EVENTS, responses, stream
 from orc.api.schemas import (
@@ -27,6 +37,7 @@ from orc.api.schemas import (
     example,
 )
 from orc.bootstrap import App
+from orc.contexts.rights import Right
 from orc.events import Event, Failed
 from orc.identity import Principal
 from orc.problems import FieldProblem, problem, problem_of
@@ -78,12 +89,8 @@ Check = Callable[[], Awaitable[object]]
 """Raises an OrcError if the caller may not read the document any more."""
 
 
-async def _unchecked() -> None:
-    """Documents of a conversation are always its user's."""
-
-
 async def follow_document(
-    library: DocumentService, document: Document, trace_id: str, check: Check = _unchecked
+    library: DocumentService, document: Document, trace_id: str, check: Check
 ) -> AsyncIterator[tuple[int, Event]]:
     """The events of a document from now on, numbered from 1; the last is `done`, or `error`.
 
@@ -122,6 +129,10 @@ async def _changes(library: DocumentService, document: Document, check: Check) -
 MAX_FILES_PER_UPLOAD = 20
 
 router = APIRouter(prefix="/conversations/{conversation_id}", tags=["documents"])
+of_conversations = APIRouter(
+    prefix="/conversations/{conversation_id}/documents", tags=["documents"], dependencies=IN_CONVERSATION
+)
+of_contexts = APIRouter(prefix="/contexts/{context_id}/documents", tags=["contexts"], dependencies=IN_CONTEXT)
 
 LEAST_READING_SECONDS = 1.0
 """For each file, however long those before it took: most files that are refused are refused at once."""
@@ -157,11 +168,7 @@ Download = Annotated[bool, Query(description="a browser saves the file, whatever
     "/documents", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415, 429)
 )
 async def upload(
-    file: Files,
-    owner: OwnerDep,
-    caller: PrincipalDep,
-    app: AppDep,
-    trace: TraceIdDep,
+    file: Files, owner: OwnerDep, caller: PrincipalDep, app: AppDep, trace: TraceIdDep
 ) -> UploadResponse | Response:
     """Store documents and make them searchable. Nothing of a refused file is stored.
 
@@ -181,13 +188,7 @@ async def upload(
 
 
 async def store_files(
-    files: list[UploadFile],
-    owner: Owner,
-    caller: Principal,
-    app: App,
-    trace: str,
-    *,
-    replaces: bool = True,
+    files: list[UploadFile], owner: Owner, caller: Principal, app: App, trace: str, *, replaces: bool = True
 ) -> Response | tuple[list[DocumentView], list[FieldProblem]]:
     """Store each file; returns the documents and the reasons of refusals, or a problem if none was stored.
 
@@ -239,7 +240,7 @@ async def ticket(
     return UploadTicketView(blob_name=name, **granted.model_dump())
 
 
-@router.get("/documents", response_model=DocumentsResponse, responses=responses(404))
+@router.get("/documents", responses=responses(404))
 async def list_documents(owner: OwnerDep, app: AppDep) -> DocumentsResponse:
     """The documents of the conversation with their status, oldest first."""
     documents = await app.library.list_documents(owner)
@@ -252,33 +253,42 @@ async def list_documents(owner: OwnerDep, app: AppDep) -> DocumentsResponse:
     )
 
 
-@router.get(
-    "/documents/{document_id}/events",
-    response_class=Response,
-    responses={**responses(404, 429), 200: FOLLOWED},
-)
-async def document_events(document_id: str, owner: OwnerDep, app: AppDep, trace: TraceIdDep) -> Response:
-    """How the document comes along, as server-sent events, until it is `completed` or `failed`.
-
-    `status` and the last one, `done`, carry the document as the list shows it; `progress` has done, total
-    and message.
-    """
-    document = await app.library.find(owner, document_id)
-    return stream(follow_document(app.library, document, trace), trace)
-
-
-@router.head("/documents/{document_id}/content", include_in_schema=False)
-@router.get(
-    "/documents/{document_id}/content",
-    response_class=Response,
-    responses={
+_EVENTS: dict[str, Any] = {"response_class": Response, "responses": {**responses(404, 429), 200: FOLLOWED}}
+_CONTENT: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {
         **responses(404),
         200: {"description": "The bytes of the file.", "content": ANY_FILE},
         304: {"description": "`If-None-Match` has the ETag of these bytes."},
     },
-)
+}
+
+
+@of_contexts.get("/{document_id}/events", operation_id="context_document_events", **_EVENTS)
+@of_conversations.get("/{document_id}/events", **_EVENTS)
+async def document_events(
+    document_id: str, owner: ReaderDep, caller: CallerDep, app: AppDep, trace: TraceIdDep
+) -> Response:
+    """How the document comes along, as server-sent events, until it is `completed` or `failed`.
+
+    `status` and the last one, `done`, carry the document as the list shows it; `progress` has done, total
+    and message. Those of a context end if the caller may not read it any more.
+    """
+    document = await app.library.find(owner, document_id)
+
+    async def check() -> None:
+        if owner.context_id is not None:
+            await app.contexts.read(caller, owner.context_id, Right.READ_DOCUMENTS)
+
+    return stream(follow_document(app.library, document, trace, check), trace)
+
+
+@of_contexts.head("/{document_id}/content", include_in_schema=False)
+@of_conversations.head("/{document_id}/content", include_in_schema=False)
+@of_contexts.get("/{document_id}/content", operation_id="context_document_content", **_CONTENT)
+@of_conversations.get("/{document_id}/content", **_CONTENT)
 async def document_content(
-    document_id: str, owner: OwnerDep, app: AppDep, request: Request, download: Download = False
+    document_id: str, owner: ReaderDep, app: AppDep, request: Request, download: Download = False
 ) -> Response:
     """The file as it was uploaded. A browser shows a PDF or an image; it saves any other file.
 
@@ -302,8 +312,9 @@ async def document_content(
     )
 
 
-@router.post("/documents/failed", response_model=FailedView, responses=responses(404))
-async def retry_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
+@of_contexts.post("/failed", operation_id="retry_failed_context_documents", responses=responses(404))
+@of_conversations.post("/failed", responses=responses(404))
+async def retry_failed_documents(owner: EditorDep, app: AppDep) -> FailedView:
     """Read all documents again that could not be read, for example after OCR was set up."""
     await _check_known(owner, app)
     found = FailedView(documents=await app.library.retry_failed(owner))
@@ -311,8 +322,9 @@ async def retry_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
     return found
 
 
-@router.delete("/documents/failed", response_model=FailedView, responses=responses(404))
-async def delete_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
+@of_contexts.delete("/failed", operation_id="delete_failed_context_documents", responses=responses(404))
+@of_conversations.delete("/failed", responses=responses(404))
+async def delete_failed_documents(owner: EditorDep, app: AppDep) -> FailedView:
     """Remove all documents that could not be read."""
     await _check_known(owner, app)
     found = FailedView(documents=await app.library.delete_failed(owner))
@@ -320,8 +332,11 @@ async def delete_failed_documents(owner: OwnerDep, app: AppDep) -> FailedView:
     return found
 
 
-@router.delete("/documents/{document_id}", status_code=204, responses=responses(404))
-async def delete_document(document_id: str, owner: OwnerDep, app: AppDep) -> None:
+@of_contexts.delete(
+    "/{document_id}", operation_id="delete_context_document", status_code=204, responses=responses(404)
+)
+@of_conversations.delete("/{document_id}", status_code=204, responses=responses(404))
+async def delete_document(document_id: str, owner: EditorDep, app: AppDep) -> None:
     """Remove a document: its bytes, its text, its index entries and its references."""
     await app.library.delete(owner, document_id)
     app.turn_service.changes.happened(owner)

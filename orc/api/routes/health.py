@@ -19,14 +19,14 @@ _INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
 @router.head("/health", include_in_schema=False)
-@router.get("/health", response_model=Health)
+@router.get("/health")
 async def health() -> Health:
     """The process is alive; no dependency is checked."""
     return Health()
 
 
 @router.head("/ready", include_in_schema=False)
-@router.get("/ready", response_model=Readiness, responses={503: {"model": Readiness}})
+@router.get("/ready", responses={503: {"model": Readiness}})
 async def ready(app: AppDep, response: Response) -> Readiness:
     """Each dependency: the service in use, whether it answers, and how fast."""
     states = await asyncio.gather(*(check() for check in app.checks))

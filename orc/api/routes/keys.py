@@ -4,37 +4,28 @@ from datetime import date, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 
 from orc.api.auth import SignedIn
 from orc.api.dependencies import AppDep, PrincipalDep
 from orc.api.responses import responses
-from orc.api.schemas import example
+from orc.api.schemas import View
 from orc_core.errors import Forbidden, NotFound
 
 router = APIRouter(prefix="/keys", tags=["keys"])
-_KEY: dict[str, JsonValue] = {
-    "key_id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "name": "report script",
-    "created_at": "2026-01-31T12:00:00Z",
-    "ends_at": "2026-05-01T12:00:00Z",
-    "last_used": "2026-02-01",
-}
 
 
 class KeyRequest(BaseModel):
-    """A key to make."""
+    name: str = Field(
+        min_length=1, max_length=100, description="what the key is for", examples=["report script"]
+    )
 
-    model_config = example(name="report script")
-    name: str = Field(min_length=1, max_length=100, description="what the key is for")
 
-
-class KeyView(BaseModel):
+class KeyView(View):
     """A key without its secret."""
 
-    model_config = example(**_KEY)
     key_id: str
-    name: str
+    name: str = Field(examples=["report script"])
     created_at: datetime
     ends_at: datetime = Field(description="later after each sign-in of the user")
     last_used: date | None = Field(description="the day; null: never")
@@ -43,14 +34,12 @@ class KeyView(BaseModel):
 class NewKey(KeyView):
     """A key that was made, with its secret, which is not shown again."""
 
-    model_config = example(**_KEY, key="orc_mF_9.B5f-4.1JqM")
-    key: str
+    key: str = Field(examples=["orc_mF_9.B5f-4.1JqM"])
 
 
 class KeysResponse(BaseModel):
     """The keys of the caller, latest first."""
 
-    model_config = example(keys=[_KEY])
     keys: list[KeyView]
 
 
@@ -62,19 +51,19 @@ def _require_sign_in(request: Request) -> None:
         raise Forbidden("Keys are made and revoked on the page, by a user who is signed in.")
 
 
-@router.get("", response_model=KeysResponse, responses=responses(403, 404))
+@router.get("", responses=responses(403, 404))
 async def list_keys(request: Request, caller: PrincipalDep, app: AppDep) -> KeysResponse:
     """The keys of the caller that are valid."""
     _require_sign_in(request)
-    return KeysResponse(keys=[KeyView(**each._asdict()) for each in await app.credentials.keys_of(caller)])
+    return KeysResponse(keys=[KeyView.of(each) for each in await app.credentials.keys_of(caller)])
 
 
-@router.post("", status_code=201, response_model=NewKey, responses=responses(400, 403, 404, 409, 413, 415))
+@router.post("", status_code=201, responses=responses(400, 403, 404, 409, 413, 415))
 async def create_key(request: Request, new: KeyRequest, caller: PrincipalDep, app: AppDep) -> NewKey:
     """Make a key with the roles and groups of the caller's latest sign-in, which each later one renews."""
     _require_sign_in(request)
     made, secret = await app.credentials.create_key(caller, new.name)
-    return NewKey(**made._asdict(), key=secret)
+    return NewKey.of(made, key=secret)
 
 
 @router.delete("/{key_id}", status_code=204, responses=responses(403, 404))

@@ -11,7 +11,7 @@ from orc import __version__
 from orc.api.dependencies import AppDep, CallerDep
 from orc.api.responses import responses
 from orc.api.routes.documents import MAX_FILES_PER_UPLOAD
-from orc.api.schemas import example
+from orc.api.schemas import View
 from orc.api.sign_in import SIGN_IN, SIGN_OUT
 from orc.bootstrap import App
 from orc.contexts.models import ContextType
@@ -50,21 +50,12 @@ class SignIn(BaseModel):
         return cls(mode=settings.auth_mode, sign_in_url=urls[0], sign_out_url=urls[1])
 
 
-class WindowView(BaseModel):
-    """At most `limit` in any `seconds`."""
-
+class WindowView(View):
     limit: int
     seconds: int
 
-    @classmethod
-    def of(cls, window: Window | None) -> "WindowView | None":
-        """The limit, if there is one."""
-        return None if window is None else cls(limit=window.limit, seconds=window.seconds)
-
 
 class LimitsView(BaseModel):
-    """What one caller may send."""
-
     messages: WindowView | None = Field(description="questions; null: no limit")
     uploads: WindowView | None = Field(description="bytes of all uploads; null: no limit")
     upload_bytes: int = Field(description="bytes of one file")
@@ -76,15 +67,13 @@ class LimitsView(BaseModel):
 
 
 class ModelView(BaseModel):
-    """A model that a request may name."""
-
     id: str = Field(examples=["gpt-5.1"])
     title: str
     default: bool = Field(description="used if a request names none")
     images: bool = Field(description="reads pictures")
 
 
-class ToolView(BaseModel):
+class ToolView(View):
     """A tool. A request switches it off by `tools: {name: false}`, and one of `update` on by `true`."""
 
     name: str
@@ -93,59 +82,11 @@ class ToolView(BaseModel):
     available: bool = Field(description="the tools server offers it now")
     kind: Literal["read", "update"]
 
-    @classmethod
-    def of(cls, tool: OfferedTool) -> "ToolView":
-        facts = tool.facts
-        return cls(
-            name=facts.name,
-            title=facts.title,
-            description=facts.about,
-            available=tool.available,
-            kind=facts.kind,
-        )
-
 
 class Me(BaseModel):
     """The caller, as the server knows it, and what the installation offers."""
 
-    model_config = example(
-        user_id="ada",
-        organization_id="acme",
-        name="Ada Lovelace",
-        roles=[],
-        groups_complete=True,
-        may_create=[],
-        can={"ask": True, "upload": True, "create_contexts": False, "administer": False},
-        sign_in={"mode": "easyauth", "sign_in_url": "/.auth/login/aad", "sign_out_url": "/.auth/logout"},
-        limits={
-            "messages": {"limit": 20, "seconds": 3600},
-            "uploads": {"limit": 1073741824, "seconds": 86400},
-            "upload_bytes": 104857600,
-            "files_per_upload": 20,
-            "documents_per_request": 3,
-            "question_characters": 10000,
-        },
-        extensions=[".docx", ".pdf"],
-        models=[{"id": "gpt-5.1", "title": "gpt-5.1", "default": True, "images": True}],
-        page_images=False,
-        page_images_allowed=True,
-        tools=[
-            {
-                "name": "web_search",
-                "title": "Search the web",
-                "description": "Asks a search engine of the web, in the words of the question.",
-                "available": True,
-                "kind": "read",
-            }
-        ],
-        direct_upload_origin="https://orcdata.blob.core.windows.net",
-        share_days=90,
-        offline_model=False,
-        version="0.1.0",
-        languages=["de", "en"],
-    )
-
-    user_id: str
+    user_id: str = Field(examples=["ada"])
     organization_id: str
     name: str | None = Field(description="for showing; null if the identity has none")
     roles: list[str]
@@ -179,11 +120,11 @@ class Me(BaseModel):
 router = APIRouter(tags=["contexts"])
 
 
-@router.get("/me", response_model=Me, responses=responses())
+@router.get("/me", responses=responses())
 async def me(caller: CallerDep, app: AppDep) -> Me:
     """Who the caller is, what the caller may do everywhere, and what this installation offers."""
     who, settings = caller.principal, app.settings
-    creates = app.contexts.may_create_roots(caller)
+    creates, models = app.contexts.may_create_roots(caller), _models(app)
     return Me(
         user_id=who.user_id,
         organization_id=who.organization_id,
@@ -193,12 +134,19 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         may_create=[kind for kind in ContextType if creates and kind.parent is None],
         can=Can(ask=True, upload=True, create_contexts=creates, administer=caller.is_admin),
         sign_in=SignIn.of(settings),
-        limits=_limits(app),
+        limits=LimitsView(
+            messages=_window(app.messages.window),
+            uploads=_window(app.uploads.window),
+            upload_bytes=settings.max_upload_bytes,
+            files_per_upload=MAX_FILES_PER_UPLOAD,
+            documents_per_request=settings.max_documents_per_request,
+            question_characters=MAX_QUESTION_CHARACTERS,
+        ),
         extensions=list(EXTENSIONS),
-        models=_models(app),
+        models=models,
         page_images=settings.image_limits is not None,
-        page_images_allowed=bool(settings.most_page_images) and any(each.images for each in _models(app)),
-        tools=[ToolView.of(tool) for tool in await app.tools.listed()],
+        page_images_allowed=bool(settings.most_page_images) and any(each.images for each in models),
+        tools=[_tool(each) for each in await app.tools.listed()],
         direct_upload_origin=origin_in(settings.azure_storage_account_url or ""),
         share_days=settings.most_share_days,
         offline_model=not settings.has_model,
@@ -207,16 +155,12 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
     )
 
 
-def _limits(app: App) -> LimitsView:
-    settings = app.settings
-    return LimitsView(
-        messages=WindowView.of(app.messages.window),
-        uploads=WindowView.of(app.uploads.window),
-        upload_bytes=settings.max_upload_bytes,
-        files_per_upload=MAX_FILES_PER_UPLOAD,
-        documents_per_request=settings.max_documents_per_request,
-        question_characters=MAX_QUESTION_CHARACTERS,
-    )
+def _window(window: Window | None) -> WindowView | None:
+    return window and WindowView.of(window)
+
+
+def _tool(offered: OfferedTool) -> ToolView:
+    return ToolView.of(offered.facts, description=offered.facts.about, available=offered.available)
 
 
 def _models(app: App) -> list[ModelView]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import ValidationError
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import ServerSentEvent
 
 from orc.api.completions import (
     MODEL,
@@ -26,14 +26,7 @@ from orc.api.completions import (
 )
 from orc.api.dependencies import AppDep, PrincipalDep, TraceIdDep
 from orc.api.errors import SESSION_HEADER, limit_headers, render, turn_headers
-from orc.api.responses import (
-    EVENT_STREAM,
-    HEADERS,
-    KEEPALIVE_SECONDS,
-    TURN_HEADERS,
-    IdempotencyKey,
-    responses,
-)
+from orc.api.responses import EVENT_STREAM, TURN_HEADERS, IdempotencyKey, event_stream, responses
 from orc.api.routes.chat import ClientId, chat_turn
 from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
 from orc.bootstrap import App
@@ -59,22 +52,10 @@ _LISTED: Json = {"content": {"application/json": {"example": {"object": "list", 
 _LISTED_ONE: Json = {"content": {"application/json": {"example": _ONE}}}
 
 
-_ERROR = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "properties": {
-                "message": {"type": "string"},
-                "type": {"type": "string"},
-                "param": {"type": ["string", "null"]},
-                "code": {"type": ["string", "null"]},
-            },
-            "required": ["message", "type", "param", "code"],
-        }
-    },
-    "required": ["error"],
-}
+_TEXT, _TEXT_OR_NULL = {"type": "string"}, {"type": ["string", "null"]}
+_FIELDS = {"message": _TEXT, "type": _TEXT, "param": _TEXT_OR_NULL, "code": _TEXT_OR_NULL}
+_ERROR = {"type": "object", "properties": _FIELDS, "required": [*_FIELDS]}
+_ERRORS = {"type": "object", "properties": {"error": _ERROR}, "required": ["error"]}
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -82,7 +63,7 @@ def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     example = error_of(problem(400, "What went wrong, for the person who asked.", ""))
     # FastAPI leaves out a null of an example, and the field is required.
     example["error"]["param"] = "messages"
-    content = {"application/json": {"schema": _ERROR, "example": example}}
+    content = {"application/json": {"schema": _ERRORS, "example": example}}
     return {status: {**known, "content": content} for status, known in responses(400, *statuses).items()}
 
 
@@ -124,16 +105,15 @@ class Asked:
         """The answer in this form; `named` names the conversation if no header does."""
         session = self.x_session_id or named or (body.metadata or {}).get("session_id") or None
         asked = _chat_request(body, session)
-        turn = await chat_turn(
-            asked, self.request, self.app, self.caller, self.trace, self.client_id, self.idempotency_key
-        )
+        about = self.request, self.app, self.caller, self.trace
+        turn = await chat_turn(asked, *about, False, self.client_id, self.idempotency_key)
         log = await self.app.turn_service.start(turn, self.caller)
         public = self.app.settings.public_url or str(self.request.base_url)
         writing = form(body, turn, f"{public.rstrip('/')}/api", shows_events)
         headers = limit_headers(log.allowance) | turn_headers(log.conversation_id, log.turn_id)
         headers[SESSION_HEADER] = log.conversation_id
         if body.stream:
-            return _event_stream(writing.chunks(log), headers, self.trace)
+            return _encoded_stream(writing.chunks(log), headers, self.trace)
         match await log.last():
             case Failed(problem=failure):
                 response = render(failure)
@@ -165,10 +145,7 @@ async def model_of_name(model: str, app: AppDep, _caller: PrincipalDep) -> Json:
 
 @router.post("/chat/completions", responses=answers("chat.completion"))
 async def chat_completions(
-    body: CompletionRequest,
-    asking: Asking,
-    x_openwebui_chat_id: _ChatId = None,
-    x_orc_task: _Task = None,
+    body: CompletionRequest, asking: Asking, x_openwebui_chat_id: _ChatId = None, x_orc_task: _Task = None
 ) -> Response:
     """Answer the last message."""
     body.check()
@@ -179,7 +156,7 @@ async def chat_completions(
         text, usage = await asking.app.tasks.answer(
             prompt, asking.caller, max_tokens=body.max_tokens, trace_id=asking.trace
         )
-        return JSONResponse(_task_completion(body, text, usage, asking.trace))
+        return JSONResponse(_completion(body, asking.trace, text, usage))
     return await asking.answer(body, x_openwebui_chat_id, Writing, x_openwebui_chat_id is not None)
 
 
@@ -201,51 +178,42 @@ def _chat_request(body: CompletionRequest, session: str | None) -> ChatRequest:
         raise InvalidInput(first["msg"], field=".".join(map(str, first["loc"]))) from exc
 
 
-def _task_completion(body: CompletionRequest, text: str, usage: Usage, trace: str) -> Json:
-    message = {"role": "assistant", "content": text, "refusal": None}
-    return _envelope("chat.completion", trace, body.model) | {
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-        "usage": usage_of(usage),
-    }
+def _completion(body: CompletionRequest, trace_id: str, text: str, usage: Usage, **more: Any) -> Json:
+    message = {"role": "assistant", "content": text, "refusal": None, **more}
+    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+    whole = {"choices": [choice], "usage": usage_of(usage)}
+    return _envelope("chat.completion", trace_id, body.model) | whole
 
 
+@dataclass
 class Writing:
     """The response to one question, whole or in chunks.
 
     `shows_events`: Open WebUI's own events are among these, for the progress and the sources.
     """
 
-    def __init__(self, body: CompletionRequest, turn: TurnRequest, base_url: str, shows_events: bool) -> None:
-        self.body = body
-        self._shows_events = shows_events
-        self._turn = turn
-        self._base_url = base_url
+    body: CompletionRequest
+    turn: TurnRequest
+    base_url: str
+    shows_events: bool
 
     def completion(self, ending: Event) -> Completion:
         """The finished answer with numbered sources."""
         assert isinstance(ending, Done | Stopped), f"a turn cannot end with {ending.kind}"
-        return numbered(ending.result, self._base_url, lists_sources=self.body.lists_sources)
+        return numbered(ending.result, self.base_url, lists_sources=self.body.lists_sources)
 
     def whole(self, done: Completion) -> Json:
         """The response without a stream."""
-        message = {
-            "role": "assistant",
-            "content": done.text,
-            "refusal": None,
-            "annotations": done.annotations,
-        }
-        return _envelope("chat.completion", self._turn.trace_id, self.body.model) | {
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
-            "usage": usage_of(done.result.metadata.usage),
-            "orc": done.details,
-        }
+        usage = done.result.metadata.usage
+        about = {"annotations": done.annotations}
+        return _completion(self.body, self.turn.trace_id, done.text, usage, **about) | {"orc": done.details}
 
     async def chunks(self, log: EventLog) -> AsyncIterator[Json]:
         """The chunks. The text comes once it has been checked: a client cannot be made to withdraw text."""
         for chunk in self.opening(log):
             yield chunk
         async for _, event in log.follow():
-            if isinstance(event, Tool) and event.message and self._shows_events:
+            if isinstance(event, Tool) and event.message and self.shows_events:
                 yield self._shown("status", description=event.message, done=False)
             if isinstance(event, Failed):
                 yield self.failure(event.problem)
@@ -263,11 +231,11 @@ class Writing:
 
     def ending(self, done: Completion) -> Iterator[Json]:
         """The answer."""
-        if self._shows_events:
+        if self.shows_events:
             yield self._shown("status", description=summary_words(done.result.citations), done=True)
         for piece in done.pieces:
             yield self._chunk({"content": piece})
-        if self._shows_events:
+        if self.shows_events:
             # Open WebUI would show each annotation as one more source.
             yield from (self._shown("source", **_as_source(source)) for source in done.sources)
         elif done.annotations:
@@ -284,7 +252,7 @@ class Writing:
         return self._bare() | {"choices": [], "event": {"type": kind, "data": data}}
 
     def _bare(self) -> Json:
-        return _envelope("chat.completion.chunk", self._turn.trace_id, self.body.model)
+        return _envelope("chat.completion.chunk", self.turn.trace_id, self.body.model)
 
 
 def _envelope(kind: str, trace_id: str, model: str) -> Json:
@@ -305,7 +273,7 @@ def _as_source(source: NumberedSource) -> Json:
     }
 
 
-def _event_stream(chunks: AsyncIterator[Json], headers: dict[str, str], trace_id: str) -> Response:
+def _encoded_stream(chunks: AsyncIterator[Json], headers: dict[str, str], trace_id: str) -> Response:
     async def encoded() -> AsyncIterator[ServerSentEvent]:
         try:
             async for chunk in chunks:
@@ -317,11 +285,4 @@ def _event_stream(chunks: AsyncIterator[Json], headers: dict[str, str], trace_id
             yield ServerSentEvent(data=json.dumps(error_of(broken)), sep="\n")
         yield ServerSentEvent(data="[DONE]", sep="\n")
 
-    ping = ServerSentEvent(comment="ping")
-    return EventSourceResponse(
-        encoded(),
-        headers={**HEADERS, **headers},
-        ping=KEEPALIVE_SECONDS,
-        ping_message_factory=lambda: ping,
-        sep="\n",
-    )
+    return event_stream(encoded(), headers)

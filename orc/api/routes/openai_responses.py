@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Annotated, Any, Literal
 
@@ -30,14 +31,10 @@ _ID = re.compile(r"resp_([0-9a-f-]{36})_[0-9a-f-]{36}")
 
 
 class InputItem(Message):
-    """A message of the input."""
-
     type: Literal["message"] = "message"
 
 
 class TextOptions(Lenient):
-    """The form of the text."""
-
     format: dict[str, Any] | None = None
 
 
@@ -87,12 +84,9 @@ async def create_response(body: ResponseRequest, asking: Asking) -> Response:
     return await asking.answer(body.completion, named, WrittenResponse)
 
 
+@dataclass
 class WrittenResponse(Writing):
-    """A response, whole or as its events."""
-
-    def __init__(self, *about: Any) -> None:
-        super().__init__(*about)
-        self._number = count()
+    number: Iterator[int] = field(default_factory=count)
 
     def whole(self, done: Completion) -> Json:
         usage = done.result.metadata.usage
@@ -131,10 +125,10 @@ class WrittenResponse(Writing):
 
     def failure(self, problem: Problem) -> Json:
         failed = error_of(problem)
-        return {"type": "error", "sequence_number": next(self._number), **failed["error"], **failed}
+        return {"type": "error", "sequence_number": next(self.number), **failed["error"], **failed}
 
     def _event(self, kind: str, **data: Any) -> Json:
-        return {"type": f"response.{kind}", "sequence_number": next(self._number), **data}
+        return {"type": f"response.{kind}", "sequence_number": next(self.number), **data}
 
     def _response(self, conversation_id: str, turn_id: str, status: str, output: list[Json]) -> Json:
         without = dict.fromkeys(["error", "incomplete_details", "instructions", "temperature", "top_p"])

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 from pydantic import BaseModel, Field
 
-from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, ReaderOwnerDep
+from orc.api.dependencies import DIGITS, IN_CONTEXT, IN_CONVERSATION, AppDep, PrincipalDep, ReaderDep
 from orc.api.responses import responses
 from orc.bootstrap import App
 from orc_core.documents.pictures import PictureKey, has_pictures, other_version, webp_size
@@ -39,8 +39,6 @@ class PageView(BaseModel):
 
 
 class PageCard(BaseModel):
-    """What a page is about."""
-
     page: int = Field(ge=1, examples=[5])
     label: str | None
     summary: str = Field(description="empty if the page has not been analysed yet")
@@ -56,7 +54,6 @@ class PageCardsResponse(BaseModel):
     pages: list[PageCard]
 
 
-_OWNER = "orc.owner"
 MOST_CARDS = 100
 SIZE_WIDTH = 1200
 """The picture of this width tells the size of a page."""
@@ -85,32 +82,11 @@ Numbers = Annotated[
 ]
 
 
-async def _in_conversation(request: Request, owner: OwnerDep) -> None:
-    request.scope[_OWNER] = owner
-
-
-async def _in_context(request: Request, owner: ReaderOwnerDep) -> None:
-    request.scope[_OWNER] = owner
-
-
-async def _reader(request: Request) -> Owner:
-    """The owner of the documents; a dependency of the router has checked that the caller may read them."""
-    checked: Owner | None = request.scope.get(_OWNER)
-    if checked is None:  # the router's dependency is not called with an id that is not valid
-        raise InvalidInput("The id in this address is not valid.")
-    return checked
-
-
 _BELOW = "/documents/{document_id}/pages"
 of_conversations = APIRouter(
-    prefix="/conversations/{conversation_id}" + _BELOW,
-    tags=["documents"],
-    dependencies=[Depends(_in_conversation)],
+    prefix="/conversations/{conversation_id}" + _BELOW, tags=["documents"], dependencies=IN_CONVERSATION
 )
-of_contexts = APIRouter(
-    prefix="/contexts/{context_id}" + _BELOW, tags=["contexts"], dependencies=[Depends(_in_context)]
-)
-Reader = Annotated[Owner, Depends(_reader)]
+of_contexts = APIRouter(prefix="/contexts/{context_id}" + _BELOW, tags=["contexts"], dependencies=IN_CONTEXT)
 REFUSALS = responses(400, 404, 409)
 IMAGE: dict[str, Any] = {
     "response_class": Response,
@@ -127,7 +103,7 @@ IMAGE: dict[str, Any] = {
 async def page_image(
     document_id: str,
     number: PageNumber,
-    owner: Reader,
+    owner: ReaderDep,
     app: AppDep,
     caller: PrincipalDep,
     width: Width = "1200",
@@ -155,7 +131,7 @@ async def page_image(
 async def page(
     document_id: str,
     number: PageNumber,
-    owner: Reader,
+    owner: ReaderDep,
     app: AppDep,
     boxes: Annotated[bool, Query(description="with the places of the words")] = False,
     v: Version = None,
@@ -179,15 +155,10 @@ async def page(
     )
 
 
-@of_contexts.get(
-    "",
-    operation_id="context_page_cards",
-    response_model=PageCardsResponse,
-    responses=responses(400, 404, 409),
-)
+@of_contexts.get("", operation_id="context_page_cards", responses=responses(400, 404, 409))
 @of_conversations.get("", responses=REFUSALS)
 async def page_cards(
-    document_id: str, owner: Reader, app: AppDep, numbers: Numbers = None, v: Version = None
+    document_id: str, owner: ReaderDep, app: AppDep, numbers: Numbers = None, v: Version = None
 ) -> PageCardsResponse:
     """What the pages are about, as far as they have been analysed; missing pages are left out."""
     document = await _document(app, owner, document_id, v)

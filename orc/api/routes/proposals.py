@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, Field
 
 from orc.api.dependencies import AppDep, CallerDep, OwnerDep
 from orc.api.responses import responses
-from orc.api.schemas import View, example
+from orc.api.schemas import View
 from orc.contexts.proposals import Proposals
 from orc_core.documents.places import PlaceType
 from orc_core.documents.proposals import ProposalState
@@ -18,25 +18,12 @@ router = APIRouter(prefix="/conversations/{conversation_id}/proposals", tags=["c
 DECISIONS = {"confirm": Proposals.confirm, "decline": Proposals.decline, "undo": Proposals.undo}
 
 
-_PROPOSAL: dict[str, JsonValue] = {
-    "proposal_id": "5d41402abc4b2a76b9719d911017c592",
-    "document_id": "686bdf42-dd38-5f84-ae58-414a68aec1a4",
-    "blob_name": "fee.pdf",
-    "context_type": "organization",
-    "context_id": "k3v9x2mq7hd4tz1w",
-    "context_name": "Northwind",
-    "state": "open",
-    "created_at": "2026-01-31T12:00:00Z",
-}
-
-
 class ProposalView(View):
     """A file of the conversation that a tool proposed to add to a context."""
 
-    model_config = example(**_PROPOSAL)
     proposal_id: str
     document_id: str
-    blob_name: str
+    blob_name: str = Field(examples=["fee.pdf"])
     context_type: PlaceType
     context_id: str
     context_name: str
@@ -47,11 +34,10 @@ class ProposalView(View):
 class ProposalsResponse(BaseModel):
     """The proposals of a conversation of the last 30 days, oldest first."""
 
-    model_config = example(proposals=[_PROPOSAL])
     proposals: list[ProposalView]
 
 
-@router.get("", response_model=ProposalsResponse, responses=responses(404))
+@router.get("", responses=responses(404))
 async def list_proposals(owner: OwnerDep, app: AppDep) -> ProposalsResponse:
     """What tools have proposed, and what became of it. Nothing is changed before you confirm it."""
     found = await app.proposals.store.of(owner)
@@ -60,7 +46,7 @@ async def list_proposals(owner: OwnerDep, app: AppDep) -> ProposalsResponse:
     return ProposalsResponse(proposals=[ProposalView.of(each) for each in found])
 
 
-@router.post("/{proposal_id}/{decision}", response_model=ProposalView, responses=responses(403, 404, 409))
+@router.post("/{proposal_id}/{decision}", responses=responses(403, 404, 409))
 async def decide_proposal(
     proposal_id: Annotated[str, Path(max_length=64)],
     decision: Literal["confirm", "decline", "undo"],

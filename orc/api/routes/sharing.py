@@ -18,12 +18,6 @@ from orc_core.grounding.models import Citation
 
 router = APIRouter(tags=["sharing"])
 LINKS = "/conversations/{conversation_id}/links"
-_LINK: dict[str, JsonValue] = {
-    "link_id": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "created_at": "2026-01-31T12:00:00Z",
-    "ends_at": "2026-03-02T12:00:00Z",
-    "turn_count": 3,
-}
 _OF_METADATA: Mapping[str, set[str]] = {
     "route": {"intent"},
     "critic_summary": {"coverage", "uncited"},
@@ -38,8 +32,6 @@ _UNREADABLE = {"context_id": None, "context_name": None, "document_version": ""}
 
 
 class LinkRequest(Body):
-    """A link to make."""
-
     model_config = example(days=30)
     days: int = Field(default=30, ge=1, le=365, description="it is valid for so long")
 
@@ -47,8 +39,7 @@ class LinkRequest(Body):
 class LinkView(View):
     """A link without its secret."""
 
-    model_config = example(**_LINK)
-    link_id: str
+    link_id: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     created_at: datetime
     ends_at: datetime
     turn_count: int = Field(
@@ -59,16 +50,16 @@ class LinkView(View):
 class NewLink(LinkView):
     """A link that was made, with its secret, which is not stored and not shown again."""
 
-    model_config = example(**_LINK, secret="mF_9B5f-41JqMmF_9B5f-41JqMmF_9B5f-41JqMmF_9")
     secret: str = Field(
-        repr=False, description="anyone of the organization who has it reads the conversation"
+        repr=False,
+        examples=["mF_9B5f-41JqMmF_9B5f-41JqMmF_9B5f-41JqMmF_9"],
+        description="anyone of the organization who has it reads the conversation",
     )
 
 
 class LinksResponse(BaseModel):
     """The valid links of a conversation, latest first."""
 
-    model_config = example(links=[_LINK])
     links: list[LinkView]
 
 
@@ -104,31 +95,10 @@ class SharedTurn(View):
         )
 
 
-class SharedConversation(BaseModel):
+class SharedConversation(View):
     """A conversation as those read it who have a link, with some of its turns."""
 
-    model_config = example(
-        title="Annual leave",
-        owner_name="Ada Lovelace",
-        created_at="2026-01-31T12:00:00Z",
-        ends_at="2026-03-02T12:00:00Z",
-        turns=[
-            {
-                "seq": 1,
-                "place": 1,
-                "status": "committed",
-                "question": "How many days of leave do I have?",
-                "blob_names": ["handbook.pdf"],
-                "answer": "I could not find this in the attached documents.",
-                "answer_kind": "not_found",
-                "citations": [],
-                "metadata": {},
-                "created_at": "2026-01-31T11:00:00Z",
-            }
-        ],
-        next_seq=None,
-    )
-    title: str | None
+    title: str | None = Field(examples=["Annual leave"])
     owner_name: str | None = Field(description="of the user who has made the link; null: not known")
     created_at: datetime = Field(description="when the link was made: what came later is not shown")
     ends_at: datetime
@@ -137,13 +107,11 @@ class SharedConversation(BaseModel):
 
 
 class Withdrawn(BaseModel):
-    """How many links were withdrawn."""
-
     model_config = example(withdrawn=2)
     withdrawn: int
 
 
-@router.post(LINKS, status_code=201, response_model=NewLink, responses=responses(400, 404, 409, 413, 415))
+@router.post(LINKS, status_code=201, responses=responses(400, 404, 409, 413, 415))
 async def make_link(body: LinkRequest, owner: OwnerDep, caller: CallerDep, app: AppDep) -> NewLink:
     """Make a link to the conversation as it is now. Others of the organization who sign in can read it.
 
@@ -154,7 +122,7 @@ async def make_link(body: LinkRequest, owner: OwnerDep, caller: CallerDep, app: 
     return NewLink.of(link, turn_count=link.last_seq, secret=secret)
 
 
-@router.get(LINKS, response_model=LinksResponse, responses=responses(404))
+@router.get(LINKS, responses=responses(404))
 async def list_links(owner: OwnerDep, app: AppDep) -> LinksResponse:
     """The links of a conversation that are valid."""
     await app.log.known_head(owner)
@@ -175,7 +143,7 @@ async def withdraw_link(
     await app.sharing.withdraw(caller, named)
 
 
-@router.get("/shared", response_model=SharedConversation, responses=responses(404))
+@router.get("/shared", responses=responses(404))
 async def read_shared(
     # Not in the address, which proxies and browsers keep.
     x_share_link: Annotated[str, Header(min_length=1, max_length=100, description="the secret of a link")],
@@ -192,17 +160,11 @@ async def read_shared(
     turns, next_seq = await app.sharing.shown(reader, link, head, after_seq=after_seq or 0, limit=limit)
     cited = {each.context_id for turn in turns for each in _cited(turn) if each.context_id}
     readable = await app.scopes.readable_ids(reader, [*cited])
-    return SharedConversation(
-        title=link.title,
-        owner_name=link.owner_name,
-        created_at=link.created_at,
-        ends_at=link.ends_at,
-        turns=[SharedTurn.shown(turn, readable) for turn in turns],
-        next_seq=next_seq,
-    )
+    shown = [SharedTurn.shown(turn, readable) for turn in turns]
+    return SharedConversation.of(link, turns=shown, next_seq=next_seq)
 
 
-@router.delete("/admin/links", response_model=Withdrawn, responses=responses())
+@router.delete("/admin/links", responses=responses())
 async def withdraw_links_of_user(
     user_id: Annotated[str, Query(min_length=1, max_length=256, description="who has made them")],
     caller: CallerDep,

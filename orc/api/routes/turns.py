@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Response
 
 from orc.api.dependencies import DIGITS, AppDep, OwnerDep, PrincipalDep, TraceIdDep
 from orc.api.responses import (
@@ -13,8 +13,8 @@ from orc.api.responses import (
     TURN_RESPONSES,
     IdempotencyKey,
     LastEventId,
+    Streamed,
     answer,
-    prefers_stream,
     reply,
     responses,
 )
@@ -29,11 +29,7 @@ router = APIRouter(tags=["turns"])
 
 _FOLLOWED: dict[int | str, dict[str, Any]] = {
     **responses(404, 429),
-    200: {
-        "description": "The remaining events, as they happen.",
-        "content": EVENTS,
-        "headers": TURN_HEADERS,
-    },
+    200: {"description": "The remaining events, as they happen.", "content": EVENTS, "headers": TURN_HEADERS},
     204: {"description": "The turn has ended, and `Last-Event-ID` is its last event or a later one."},
 }
 
@@ -58,6 +54,7 @@ async def asked_turn(
     app: AppDep,
     caller: PrincipalDep,
     trace: TraceIdDep,
+    streamed: Streamed,
     idempotency_key: IdempotencyKey = None,
 ) -> TurnRequest:
     """The turn that the question asks for."""
@@ -66,6 +63,7 @@ async def asked_turn(
         question=body.question,
         conversation_id=named and app.sessions.identified(caller, named),
         **body.for_turn,
+        stream=streamed,
         idempotency_key=idempotency_key,
         trace_id=trace,
     )
@@ -74,28 +72,17 @@ async def asked_turn(
 AskedTurn = Annotated[TurnRequest, Depends(asked_turn)]
 
 
+@router.post("/orc/stream", name="ask_streaming", response_class=Response, responses=STREAM_RESPONSES)
 @router.post("/orc", response_model=TurnResult, responses=TURN_RESPONSES)
 async def ask(
-    turn: AskedTurn, request: Request, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
-) -> Response:
-    """Ask a question, about documents or in general."""
-    turn = turn.model_copy(update={"stream": prefers_stream(request.headers.get("accept", ""))})
-    return await answer(app.turn_service, turn, caller, last_event_id)
-
-
-@router.post("/orc/stream", response_class=Response, responses=STREAM_RESPONSES)
-async def ask_streaming(
     turn: AskedTurn, app: AppDep, caller: PrincipalDep, last_event_id: LastEventId = None
 ) -> Response:
-    """Ask a question; the response is always a stream of events."""
-    turn = turn.model_copy(update={"stream": True})
+    """Ask a question, about documents or in general."""
     return await answer(app.turn_service, turn, caller, last_event_id)
 
 
 @router.get(
-    "/conversations/{conversation_id}/turns/{turn_id}/events",
-    responses=_FOLLOWED,
-    response_class=Response,
+    "/conversations/{conversation_id}/turns/{turn_id}/events", responses=_FOLLOWED, response_class=Response
 )
 async def resume(
     turn_id: str,
@@ -115,7 +102,6 @@ async def resume(
 
 @router.post(
     "/conversations/{conversation_id}/turns/{turn_id}/stop",
-    response_model=StopView,
     status_code=HTTPStatus.ACCEPTED,
     responses=_STOPPED,
 )
@@ -131,35 +117,28 @@ async def stop(turn_id: TurnId, owner: OwnerDep, app: AppDep, response: Response
 
 
 @router.post(
-    "/conversations/{conversation_id}/turns/{turn_id}/retry",
-    response_model=TurnResult,
-    responses=_RETRIED,
+    "/conversations/{conversation_id}/turns/{turn_id}/retry", response_model=TurnResult, responses=_RETRIED
 )
 async def retry(
     turn_id: TurnId,
-    request: Request,
     owner: OwnerDep,
     caller: PrincipalDep,
     app: AppDep,
     trace: TraceIdDep,
+    streamed: Streamed,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Answer a turn that failed, was interrupted or was stopped again, as it was asked.
 
     The turn keeps its id and place. A repeated retry with the same key gives the stored answer.
     """
-    streaming = prefers_stream(request.headers.get("accept", ""))
     log = await app.turn_service.retry(
-        owner, turn_id, caller, key=idempotency_key, stream=streaming, trace_id=trace
+        owner, turn_id, caller, key=idempotency_key, stream=streamed, trace_id=trace
     )
-    return await reply(log, streaming=streaming, trace_id=trace)
+    return await reply(log, streaming=streamed, trace_id=trace)
 
 
-@router.put(
-    "/conversations/{conversation_id}/turns/{turn_id}/feedback",
-    response_model=Feedback,
-    responses=_RATED,
-)
+@router.put("/conversations/{conversation_id}/turns/{turn_id}/feedback", responses=_RATED)
 async def give_feedback(body: FeedbackChange, turn_id: TurnId, owner: OwnerDep, app: AppDep) -> Feedback:
     """Say whether an answer was good, and why not. Another feedback takes its place.
 

@@ -4,45 +4,36 @@ import uuid
 from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 
-from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi import APIRouter, Depends, Response
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from orc.api.dependencies import AppDep, CallerDep, ContextId, TraceIdDep
+from orc.api.dependencies import AppDep, CallerDep, ContextId, PrincipalDep, ReaderDep, TraceIdDep, session_of
 from orc.api.responses import (
     STREAM_RESPONSES,
     TURN_RESPONSES,
     IdempotencyKey,
     LastEventId,
+    Streamed,
     answer,
-    prefers_stream,
     responses,
 )
 from orc.api.routes.conversations import (
-    EXPORTED,
-    FullParameter,
     Limit,
     SeqParameter,
-    SuggestionsResponse,
-    WantedFile,
-    delete_conversation,
-    export_conversation,
     get_conversation,
     list_conversations,
-    session_suggestions,
+    of_chat_sessions,
 )
 from orc.api.schemas import Choices, ConversationsResponse, ConversationView, Question, example
-from orc.api.turn_schemas import ConversationResponse
-from orc.bootstrap import App
 from orc.contexts.rights import Right
-from orc.contexts.service import Caller
 from orc.contexts.turn_scope import TurnScope
-from orc.conversations.models import Head, TurnContext
+from orc.conversations.models import TurnContext
 from orc.events import TurnResult
 from orc.turns.requests import TurnRequest
 from orc_core.documents.places import Accessible, session_place
 from orc_core.documents.service import DocumentService
-from orc_core.errors import Conflict, NotFound
+from orc_core.errors import Conflict
 from orc_core.grounding.models import Citation
 from orc_core.models import DocumentStatus
 from orc_core.names import Owner
@@ -73,8 +64,6 @@ class InCamelCase(BaseModel):
 
 
 class CitedPage(InCamelCase):
-    """A page that a message cites."""
-
     document_id: str
     page_number: int
     page_id: str
@@ -100,8 +89,6 @@ class WorkspaceMessage(InCamelCase):
 
 
 class WorkspaceAnswer(TurnResult):
-    """The answer to a message in a workspace."""
-
     model_config = ConfigDict(serialize_by_alias=True)
     session_id: str
     same_session_id: str = Field(serialization_alias="sessionId")
@@ -147,8 +134,6 @@ class ChatSessionsResponse(InCamelCase):
 
 
 class ChatSessionResponse(InCamelCase):
-    """A session with its messages."""
-
     session: ChatSession
     earlier_before_seq: int | None = Field(
         default=None, description="pass as `before_seq` for the messages before these; null at the beginning"
@@ -157,16 +142,6 @@ class ChatSessionResponse(InCamelCase):
 
 router = APIRouter(prefix="/workspaces/{context_id}", tags=["workspaces"])
 
-SessionPath = Annotated[uuid.UUID, Path(description="a conversation that was opened here")]
-
-
-async def session(session_id: SessionPath, context_id: ContextId, caller: CallerDep, app: AppDep) -> Owner:
-    """The owner of a session of this workspace; NotFound for any other, and for a workspace out of sight."""
-    return (await _session(str(session_id), context_id, caller, app)).owner
-
-
-SessionDep = Annotated[Owner, Depends(session)]
-
 
 async def chat_turn(
     body: WorkspaceQuestion,
@@ -174,19 +149,20 @@ async def chat_turn(
     caller: CallerDep,
     app: AppDep,
     trace: TraceIdDep,
+    streamed: Streamed,
     idempotency_key: IdempotencyKey = None,
 ) -> TurnRequest:
     """The turn that a message in a workspace asks for; Conflict while nothing here can be read."""
     readable = await app.contexts.read(caller, context_id, Right.READ_DOCUMENTS)
     if body.session_id is not None:
-        await _session(str(body.session_id), context_id, caller, app)
+        await session_of(str(body.session_id), context_id, caller, app)
     here = TurnContext(type=readable.context.type, id=context_id)
     turn = TurnRequest(
         question=body.message,
         conversation_id=str(body.session_id) if body.session_id else None,
         **body.for_turn,
         home=None if body.session_id else context_id,
-        stream=body.stream,
+        stream=body.stream or streamed,
         idempotency_key=idempotency_key,
         trace_id=trace,
     )
@@ -202,38 +178,26 @@ async def chat_turn(
 ChatTurn = Annotated[TurnRequest, Depends(chat_turn)]
 
 
+@router.post(
+    "/chat/stream", name="chat_in_workspace_streaming", response_class=Response, responses=STREAM_RESPONSES
+)
 @router.post("/chat", response_model=WorkspaceAnswer, responses=TURN_RESPONSES)
 async def chat_in_workspace(
-    turn: ChatTurn, request: Request, caller: CallerDep, app: AppDep, last_event_id: LastEventId = None
+    turn: ChatTurn, caller: CallerDep, app: AppDep, last_event_id: LastEventId = None
 ) -> Response:
     """Ask in a workspace; without `session_id` a new session is opened in it.
 
     409 `workspace_empty`, `workspace_not_ready`, or `workspace_unreadable` if all documents failed (with
     counts), while nothing here can be read.
     """
-    streams = turn.stream or prefers_stream(request.headers.get("accept", ""))
-    turn = turn.model_copy(update={"stream": streams})
     return await answer(
         app.turn_service, turn, caller.principal, last_event_id, shown=WorkspaceAnswer.of_result
     )
 
 
-@router.post("/chat/stream", response_class=Response, responses=STREAM_RESPONSES)
-async def chat_in_workspace_streaming(
-    turn: ChatTurn, caller: CallerDep, app: AppDep, last_event_id: LastEventId = None
-) -> Response:
-    """Ask in a workspace; the response is always a stream of events."""
-    turn = turn.model_copy(update={"stream": True})
-    return await answer(app.turn_service, turn, caller.principal, last_event_id)
-
-
-@router.get("/sessions", response_model=ConversationsResponse, responses=responses(404))
+@router.get("/sessions", responses=responses(404))
 async def list_sessions(
-    context_id: ContextId,
-    caller: CallerDep,
-    app: AppDep,
-    limit: Limit = 50,
-    cursor: str | None = None,
+    context_id: ContextId, caller: CallerDep, app: AppDep, limit: Limit = 50, cursor: str | None = None
 ) -> ConversationsResponse:
     """The caller's own sessions that were opened here, latest used first."""
     await app.contexts.read(caller, context_id)
@@ -241,13 +205,9 @@ async def list_sessions(
     return await list_conversations(who, app, context_id=context_id, limit=limit, cursor=cursor)
 
 
-@router.get("/chat/sessions", response_model=ChatSessionsResponse, responses=responses(404))
+@router.get("/chat/sessions", responses=responses(404))
 async def list_chat_sessions(
-    context_id: ContextId,
-    caller: CallerDep,
-    app: AppDep,
-    limit: Limit = 50,
-    cursor: str | None = None,
+    context_id: ContextId, caller: CallerDep, app: AppDep, limit: Limit = 50, cursor: str | None = None
 ) -> ChatSessionsResponse:
     """The same as `.../sessions`, in camel case."""
     found = await list_sessions(context_id, caller, app, limit, cursor)
@@ -255,12 +215,12 @@ async def list_chat_sessions(
     return ChatSessionsResponse(sessions=sessions, next_cursor=found.next_cursor)
 
 
-@router.get("/chat/sessions/{session_id}", response_model=ChatSessionResponse, responses=responses(404))
+@of_chat_sessions.get("", responses=responses(404))
 async def get_chat_session(
-    owner: SessionDep, caller: CallerDep, app: AppDep, before_seq: SeqParameter = None, limit: Limit = 50
+    owner: ReaderDep, caller: PrincipalDep, app: AppDep, before_seq: SeqParameter = None, limit: Limit = 50
 ) -> ChatSessionResponse:
     """A session that was opened here as a list of messages, in camel case."""
-    found = await get_conversation(owner, caller.principal, app, before_seq, None, limit)
+    found = await get_conversation(owner, caller, app, before_seq, None, limit)
     messages = []
     for turn in found.turns:
         turn_id, at = turn.turn_id, turn.created_at
@@ -270,68 +230,6 @@ async def get_chat_session(
             messages.append(WorkspaceMessage.answering(turn_id, turn.answer, turn.citations, ended))
     session = ChatSession.of(found, messages)
     return ChatSessionResponse(session=session, earlier_before_seq=found.earlier_before_seq)
-
-
-@router.get("/sessions/{session_id}", response_model=ConversationResponse, responses=responses(404))
-async def get_session(
-    owner: SessionDep,
-    caller: CallerDep,
-    app: AppDep,
-    before_seq: SeqParameter = None,
-    after_seq: SeqParameter = None,
-    limit: Limit = 50,
-    full: FullParameter = False,
-) -> ConversationResponse:
-    """A session that was opened here with its newest turns, as for a conversation."""
-    who = caller.principal
-    return await get_conversation(owner, who, app, before_seq, after_seq, limit, full)
-
-
-@router.get(
-    "/chat/sessions/{session_id}/export",
-    name="export_chat_session",
-    response_class=Response,
-    responses={**responses(404, 409, 429), 200: EXPORTED},
-)
-@router.get(
-    "/sessions/{session_id}/export",
-    response_class=Response,
-    responses={**responses(404, 409, 429), 200: EXPORTED},
-)
-async def export_session(owner: SessionDep, caller: CallerDep, app: AppDep, wanted: WantedFile) -> Response:
-    """The session as a file, as for a conversation."""
-    return await export_conversation(owner, caller.principal, app, wanted)
-
-
-@router.get(
-    "/chat/sessions/{session_id}/suggestions",
-    name="suggest_in_chat_session",
-    response_model=SuggestionsResponse,
-    responses=responses(404),
-)
-@router.get(
-    "/sessions/{session_id}/suggestions", response_model=SuggestionsResponse, responses=responses(404)
-)
-async def suggest_in_session(owner: SessionDep, caller: CallerDep, app: AppDep) -> SuggestionsResponse:
-    """Questions to go on with in the session, about its documents and those of the workspace."""
-    return await session_suggestions(owner, caller.principal, app)
-
-
-@router.delete(
-    "/chat/sessions/{session_id}", name="delete_chat_session", status_code=204, responses=responses(404)
-)
-@router.delete("/sessions/{session_id}", status_code=204, responses=responses(404))
-async def delete_session(owner: SessionDep, app: AppDep) -> None:
-    """Delete the session with its turns, its documents, its memory and its traces."""
-    await delete_conversation(owner, app)
-
-
-async def _session(session_id: str, context_id: str, caller: Caller, app: App) -> Head:
-    await app.contexts.read(caller, context_id)
-    head = await app.log.head(caller.principal.owner_of(session_id))
-    if head is None or head.home != context_id:
-        raise NotFound("There is no such session here.")
-    return head
 
 
 async def check_ready(library: DocumentService, owner: Owner, scope: TurnScope) -> None:
