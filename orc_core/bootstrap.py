@@ -18,8 +18,7 @@ from orc_core.documents.stores import Stores
 from orc_core.documents.text_extraction import TextExtraction
 from orc_core.documents.worker import LOCAL, REMOTE, Worker
 from orc_core.errors import OrcError
-from orc_core.extraction.extractor import PRELOADED, Extractor
-from orc_core.extraction.pictures import PageDrawer
+from orc_core.extraction.extractor import PRELOADED, Extractor, PageDrawer
 from orc_core.infra.data_directory import in_use
 from orc_core.infra.keys import Keys, load_keys
 from orc_core.infra.sandbox import Sandbox

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from orc_core.documents.ports import BlobStore
 from orc_core.errors import Conflict, DocumentRejected, NotFound, Unavailable, UnsupportedDocument
-from orc_core.extraction.pictures import PICTURED, PageDrawer
+from orc_core.extraction.extractor import PICTURED, PageDrawer
 from orc_core.models import Document
 
 MOST_BYTES = 256 * 1024 * 1024

@@ -17,7 +17,7 @@ from devkit.shared_data import SHARED, needs_shared
 from orc_core.errors import OrcError
 from orc_core.extraction import pdf as reader
 from orc_core.extraction.drawing import draw_pdf_page
-from orc_core.extraction.pictures import PageDrawer
+from orc_core.extraction.extractor import PageDrawer
 from orc_core.grounding.models import Rectangle
 from orc_core.grounding.rectangles import rectangles
 from orc_core.grounding.units import located

@@ -8,8 +8,8 @@ import pytest
 
 from orc_core.documents.pictures import PagePictures, PictureFolder, PictureKey
 from orc_core.errors import Conflict, NotFound, Unavailable, UnsupportedDocument
+from orc_core.extraction.extractor import PageDrawer
 from orc_core.extraction.pages import unreadable
-from orc_core.extraction.pictures import PageDrawer
 from orc_core.models import BlobProperties, Document, DocumentStatus
 from orc_core.names import BlobPath, Owner
 from orc_core.storage.folder import FolderBlobStore

@@ -15,7 +15,7 @@ from devkit.shared_data import SHARED, needs_shared
 from orc_core.errors import DocumentRejected, Unavailable, UnreadableDocument
 from orc_core.extraction import pdf as reader
 from orc_core.extraction.drawing import draw_frame, draw_in_colour, draw_pdf_page
-from orc_core.extraction.pictures import PageDrawer
+from orc_core.extraction.extractor import PageDrawer
 from orc_core.grounding.rectangles import rectangles
 from orc_core.infra.sandbox import Limits, Sandbox
 from tests.unit.orc_core.extraction.samples import raw_pdf
