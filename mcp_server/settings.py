@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, Field, SecretStr
 
-from orc_core.infra.setting_section import Section
+from orc_core.infra.setting_names import Section
 from orc_core.infra.settings import CoreSettings, tools_url
 
 

@@ -12,7 +12,7 @@ from pydantic_settings import NoDecode
 from orc.intents import Intent
 from orc_core.documents.image_limits import MOST_IMAGE_TOKENS, MOST_IMAGES, ImageLimits
 from orc_core.infra.model_settings import WindowSettings
-from orc_core.infra.setting_section import Section, split_commas
+from orc_core.infra.setting_names import Section, split_commas
 from orc_core.infra.settings import CoreSettings, load_settings, tools_url
 
 MESSAGES_PER_HOUR = 20

@@ -7,7 +7,7 @@ from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_va
 from pydantic_settings import NoDecode
 
 from orc_core.infra.model_servers import LOCAL_DEFAULTS, OPENAI, SERVERS, is_loopback, read_name
-from orc_core.infra.setting_section import Section, split_commas
+from orc_core.infra.setting_names import Section, split_commas
 from orc_core.models import Record
 
 

@@ -1,4 +1,4 @@
-"""Names of environment variables that are no longer settings, and the limits inside ORC_ADVANCED.
+"""Sections of settings, names of variables that are no longer settings, and the limits inside ORC_ADVANCED.
 
 Old names are accepted for one release, with a warning that says what to use instead.
 """
@@ -6,6 +6,8 @@ Old names are accepted for one release, with a warning that says what to use ins
 import json
 from collections.abc import Collection, Mapping
 from typing import Any
+
+from pydantic import AliasChoices, AliasGenerator, BaseModel, ConfigDict
 
 from orc_core.errors import InvalidInput
 
@@ -115,3 +117,28 @@ def advanced_values(text: str) -> dict[str, str]:
     if unknown := sorted(set(values) - set(ADVANCED)):
         raise InvalidInput(f"{subject} does not know {', '.join(unknown)}.")
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in values.items()}
+
+
+VENDORS = ("applicationinsights_", "azure_", "openai_", "upstash_")
+
+
+def _vendor_name(field: str) -> AliasChoices | None:
+    return AliasChoices(field.upper()) if field.startswith(VENDORS) else None
+
+
+class Section(BaseModel):
+    """Base of the sections. Variables of vendors have their usual names, without our prefix."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        populate_by_name=True,
+        # The generator may return None, although its annotation does not say so.
+        alias_generator=AliasGenerator(validation_alias=_vendor_name),  # type: ignore[arg-type]
+    )
+
+
+def split_commas(value: object) -> object:
+    """The parts of a text with commas; another value as it is."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]

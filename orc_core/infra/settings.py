@@ -30,11 +30,12 @@ from orc_core.infra.setting_names import (
     ADVANCED_VARIABLE,
     PREFIX,
     RENAMED,
+    Section,
     advanced_values,
     deprecation_warnings,
     misspelt_names,
+    split_commas,
 )
-from orc_core.infra.setting_section import Section, split_commas
 
 MIB = 1024 * 1024
 DAY_SECONDS = 24 * 3600
