@@ -190,7 +190,7 @@ async def _is_streamed(request: Request) -> bool:
 
 
 Streamed = Annotated[bool, Depends(_is_streamed)]
-"""Whether the response is a stream: at an address of its own, or because the caller prefers that."""
+"""Whether the response is a stream: at an address for streams, or because the caller prefers one."""
 
 
 def prefers_stream(accept: str) -> bool:
