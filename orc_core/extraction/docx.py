@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 from pathlib import Path
 
 from lxml.etree import _Element
@@ -11,7 +11,7 @@ from lxml.etree import _Element
 from orc_core.extraction.docx_styles import Numbers, Styles, is_on, value
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from orc_core.extraction.looks import symbol
-from orc_core.extraction.packages import ADDRESS, Package, attribute, integer, local, with_address
+from orc_core.extraction.packages import ABSENT, ADDRESS, Package, attribute, integer, local, with_address
 from orc_core.extraction.pages import (
     BREAK,
     SOFT_BREAK,
@@ -39,16 +39,14 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     """Body text with tables, charts, text boxes and notes in place; running headers once at the end."""
     package = Package(source, memory_bytes)
     main = package.main_part("word/document.xml")
-    root = package.root(main)
-    body = None if root is None else root.find("{*}body")
+    body = package.tree(main).find("{*}body")
     if body is None:
         raise unreadable("corrupt")
     _show_addresses(body)
     document = _Document(package, main)
     pages = paged_units(list(document.blocks(body)))
-    said = next(package.related("", "extended-properties"), None)
-    counted = pages_when_saved(None if said is None else said.findtext("{*}Pages"))
-    properties = of_office(package, counted)
+    said = next(package.related("", "extended-properties"), ABSENT)
+    properties = of_office(package, pages_when_saved(said.findtext("{*}Pages")))
     return UnitStream(chain(pages, running_units(document.running_texts())), properties=properties)
 
 
@@ -228,11 +226,8 @@ def _filled_in(field: _Element) -> str:
     """What is chosen in an older form field: `☒`, `☐` or the entry of a list. Text is in the runs behind."""
     box, entries = field.find("{*}checkBox"), field.find("{*}ddList")
     if box is not None:
-        state = next(
-            (found for name in ("checked", "default") if (found := box.find(f"{{*}}{name}")) is not None),
-            None,
-        )
-        return "☒" if state is not None and is_on(state) else "☐"
+        states = (found for name in ("checked", "default") for found in box.iterfind(f"{{*}}{name}"))
+        return "☒" if any(map(is_on, islice(states, 1))) else "☐"
     if entries is None:
         return ""
     chosen = value(entries, "{*}result") or value(entries, "{*}default") or "0"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from lxml.etree import _Element
 
 from orc_core.extraction.looks import Look
-from orc_core.extraction.packages import attribute, integer, local
+from orc_core.extraction.packages import ABSENT, attribute, integer, local
 
 _BODY_LEVEL = 9
 _OFF = frozenset({"0", "false", "off", "none"})
@@ -130,14 +130,14 @@ _UNSHOWN = frozenset({"bullet", "none"})
 class _Level:
     """A level of a list: the form of its numbers, and where it starts."""
 
-    def __init__(self, element: _Element | None) -> None:
-        self.start = integer(None if element is None else value(element, "{*}start"))
-        self.form = ("decimal" if element is None else value(element, "{*}numFmt")) or "decimal"
-        self.text = "" if element is None else value(element, "{*}lvlText") or ""
-        self.style = "" if element is None else value(element, "{*}pStyle") or ""
-        legal = None if element is None else element.find("{*}isLgl")
+    def __init__(self, element: _Element) -> None:
+        self.start = integer(value(element, "{*}start"))
+        self.form = value(element, "{*}numFmt") or "decimal"
+        self.text = value(element, "{*}lvlText") or ""
+        self.style = value(element, "{*}pStyle") or ""
+        legal = element.find("{*}isLgl")
         self.is_legal = legal is not None and is_on(legal)
-        self.restarts = element is None or value(element, "{*}lvlRestart") != "0"
+        self.restarts = value(element, "{*}lvlRestart") != "0"
 
 
 class _List:
@@ -159,11 +159,9 @@ class _List:
             if self.levels[deeper].restarts:
                 self._counters[deeper] = None
         own = self.levels[level]
-        return (
-            ""
-            if own.form in _UNSHOWN
-            else _PLACE.sub(lambda place: self._shown(own, int(place[1]) - 1), own.text)
-        )
+        if own.form in _UNSHOWN:
+            return ""
+        return _PLACE.sub(lambda place: self._shown(own, int(place[1]) - 1), own.text)
 
     def _shown(self, own: _Level, level: int) -> str:
         if self._counters[level] is None:
@@ -183,8 +181,8 @@ class Numbers:
             counters: dict[str | None, list[int | None]] = {}
             for number in root.iterfind("{*}num"):
                 name = value(number, "{*}abstractNumId")
-                definition = abstract.get(name)
-                if definition is not None and (link := value(definition, "{*}numStyleLink")):
+                definition = abstract.get(name, ABSENT)
+                if link := value(definition, "{*}numStyleLink"):
                     definition = linked.get(link, definition)
                 shared = counters.setdefault(name, [None] * _LEVELS)
                 self._lists[attribute(number, "numId") or ""] = _made(number, definition, shared)
@@ -201,12 +199,8 @@ class Numbers:
         return numbered.next(min(integer(level), _LEVELS - 1))
 
 
-def _made(number: _Element, definition: _Element | None, counters: list[int | None]) -> _List:
-    levels = (
-        {}
-        if definition is None
-        else {attribute(each, "ilvl"): each for each in definition.iterfind("{*}lvl")}
-    )
+def _made(number: _Element, definition: _Element, counters: list[int | None]) -> _List:
+    levels = {attribute(each, "ilvl"): each for each in definition.iterfind("{*}lvl")}
     starts = {}
     for override in number.iterfind("{*}lvlOverride"):
         place = attribute(override, "ilvl")
@@ -214,7 +208,7 @@ def _made(number: _Element, definition: _Element | None, counters: list[int | No
             levels[place] = own
         if (start := value(override, "{*}startOverride")) is not None:
             starts[integer(place)] = integer(start)
-    return _List([_Level(levels.get(str(at))) for at in range(_LEVELS)], counters, starts)
+    return _List([_Level(levels.get(str(at), ABSENT)) for at in range(_LEVELS)], counters, starts)
 
 
 def shown(number: int, form: str) -> str:

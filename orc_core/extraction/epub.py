@@ -10,7 +10,7 @@ from lxml.etree import XMLSyntaxError, _Element
 
 from orc_core.errors import UnsupportedDocument
 from orc_core.extraction.html import parse
-from orc_core.extraction.packages import Package, attribute, local
+from orc_core.extraction.packages import ABSENT, Package, attribute, local
 from orc_core.extraction.pages import Unit, UnitStream, fit, unreadable
 from orc_core.extraction.properties import of_elements
 from orc_core.extraction.text import decode
@@ -35,7 +35,7 @@ class _Book:
     def __init__(self, package: Package) -> None:
         self._package = package
         place, root = self._package_document()
-        self.properties = of_elements(root.find("{*}metadata"), "")
+        self.properties = of_elements(next(root.iterfind("{*}metadata"), ABSENT), "")
         self._folder = posixpath.dirname(place)
         items = [item for item in root.iterfind("{*}manifest/{*}item") if item.get("href")]
         self._parts = {item.get("id", ""): self._resolve(item.get("href", "")) for item in items}
@@ -59,8 +59,7 @@ class _Book:
         return Unit("\n".join(block.text for block in chapter), self._titles.get(part) or heading or title)
 
     def _package_document(self) -> tuple[str, _Element]:
-        container = self._package.root(_CONTAINER)
-        file = None if container is None else container.find(".//{*}rootfile")
+        file = self._package.tree(_CONTAINER).find(".//{*}rootfile")
         place = "" if file is None else file.get("full-path", "")
         root = self._package.root(place)
         if root is None:
@@ -74,8 +73,7 @@ class _Book:
 
     def _refuse_locked(self) -> None:
         """Copy protection encrypts chapters. A book with only encrypted fonts can be read."""
-        encryption = self._package.root(_ENCRYPTION)
-        links = [] if encryption is None else encryption.iter("{*}CipherReference")
+        links = self._package.tree(_ENCRYPTION).iter("{*}CipherReference")
         locked = {self._resolve(link.get("URI", ""), folder="") for link in links}
         if locked & set(self.chapters):
             raise unreadable("encrypted")
@@ -86,14 +84,14 @@ class _Book:
             if "nav" in item.get("properties", "").split() or item.get("media-type") == _CONTENTS:
                 part = self._parts[item.get("id", "")]
                 with suppress(XMLSyntaxError):  # the chapters' own headings are used instead
-                    for link, title in _entries(self._package.root(part)):
+                    for link, title in _entries(self._package.tree(part)):
                         titles.setdefault(self._resolve(link, posixpath.dirname(part)), title)
         return titles
 
 
-def _entries(contents: _Element | None) -> Iterator[tuple[str, str]]:
+def _entries(contents: _Element) -> Iterator[tuple[str, str]]:
     """Links and titles of a table of contents, in the form of EPUB 3 (`a`) or 2 (`navPoint`)."""
-    for node in [] if contents is None else contents.iter("{*}a", "{*}navPoint"):
+    for node in contents.iter("{*}a", "{*}navPoint"):
         if local(node) == "a":
             link, label = attribute(node, "href"), node
         else:

@@ -11,7 +11,7 @@ from lxml.etree import _Element
 from orc_core.extraction.looks import Look
 from orc_core.extraction.number_formats import show_number
 from orc_core.extraction.odf_styles import Numbers, Styles
-from orc_core.extraction.packages import ADDRESS, Package, attribute, local, with_address
+from orc_core.extraction.packages import ABSENT, ADDRESS, Package, attribute, local, with_address
 from orc_core.extraction.pages import (
     SOFT_BREAK,
     Block,
@@ -50,16 +50,14 @@ _ROW_GROUPS = frozenset({"table-rows", "table-row-group", "table-header-rows"})
 def open_package(source: Path, memory_bytes: int) -> Package:
     """The package. Raises UnreadableDocument if it has a password."""
     package = Package(source, memory_bytes)
-    manifest = package.root(_MANIFEST)
-    if manifest is not None and next(manifest.iter("{*}encryption-data"), None) is not None:
+    if next(package.tree(_MANIFEST).iter("{*}encryption-data"), None) is not None:
         raise unreadable("encrypted")
     return package
 
 
 def read_body(package: Package, kind: str) -> _Element:
     """The element below `office:body` with the text, spreadsheet or presentation."""
-    root = package.root(CONTENT)
-    body = None if root is None else root.find(f"{{*}}body/{{*}}{kind}")
+    body = package.tree(CONTENT).find(f"{{*}}body/{{*}}{kind}")
     if body is None:
         raise unreadable("corrupt")
     return body
@@ -68,8 +66,8 @@ def read_body(package: Package, kind: str) -> _Element:
 class Edges:
     """The paragraph styles that start or end a page."""
 
-    def __init__(self, *roots: _Element | None) -> None:
-        styles = [style for root in roots if root is not None for style in root.iter("{*}style")]
+    def __init__(self, *roots: _Element) -> None:
+        styles = [style for root in roots for style in root.iter("{*}style")]
         self._before = {attribute(style, "name") for style in styles if _breaks(style, "break-before")}
         self._before |= {attribute(style, "name") for style in styles if attribute(style, "master-page-name")}
         self._after = {attribute(style, "name") for style in styles if _breaks(style, "break-after")}
@@ -88,7 +86,7 @@ def _breaks(style: _Element, edge: str) -> bool:
 class Body:
     """Turns the elements of a body into blocks, with the document's styles, lists and form fields."""
 
-    def __init__(self, *roots: _Element | None) -> None:
+    def __init__(self, *roots: _Element) -> None:
         """`roots`: the content and the styles, as far as they matter."""
         self._edges = Edges(*roots)
         self.styles = Styles(*roots)
@@ -96,7 +94,6 @@ class Body:
         self._controls = {
             attribute(control, "id"): control
             for root in roots
-            if root is not None
             for control in root.iterfind(".//{*}forms//{*}*")
         }
 
@@ -261,12 +258,12 @@ def read_odt(source: Path, memory_bytes: int) -> UnitStream:
     """Body text with tables, text boxes and notes in place; running headers once, at the end."""
     package = open_package(source, memory_bytes)
     body = read_body(package, "text")
-    styles = package.root(STYLES)
-    text = Body(package.root(CONTENT), styles)
-    running = [] if styles is None else styles.iterfind("{*}master-styles/{*}master-page/{*}*")
+    styles, meta = package.tree(STYLES), package.tree(META)
+    text = Body(package.tree(CONTENT), styles)
+    running = styles.iterfind("{*}master-styles/{*}master-page/{*}*")
     pages = paged_units(list(text.blocks(body)))
-    statistic = None if (meta := package.root(META)) is None else meta.find(".//{*}document-statistic")
-    counted = pages_when_saved(None if statistic is None else attribute(statistic, "page-count"))
+    statistic = next(meta.iter("{*}document-statistic"), ABSENT)
+    counted = pages_when_saved(attribute(statistic, "page-count"))
     return UnitStream(
         chain(pages, running_units(map(text.plain, running))), properties=of_elements(meta, counted)
     )
@@ -278,8 +275,8 @@ def read_odp(source: Path, memory_bytes: int) -> UnitStream:
     slides = list(read_body(package, "presentation").iterfind("{*}page"))
     if not slides:
         raise unreadable("empty")
-    body = Body(package.root(CONTENT), package.root(STYLES))
-    properties = of_elements(package.root(META), count_of(len(slides), "slide"))
+    body = Body(package.tree(CONTENT), package.tree(STYLES))
+    properties = of_elements(package.tree(META), count_of(len(slides), "slide"))
     return UnitStream(numbered_pages(_slide(slide, body) for slide in slides), len(slides), properties)
 
 
@@ -302,8 +299,8 @@ def read_ods(source: Path, memory_bytes: int) -> UnitStream:
     sheets = list(read_body(package, "spreadsheet").iterfind("{*}table"))
     if not sheets:
         raise unreadable("empty")
-    body = Body(package.root(CONTENT), package.root(STYLES))
-    properties = of_elements(package.root(META), count_of(len(sheets), "sheet"))
+    body = Body(package.tree(CONTENT), package.tree(STYLES))
+    properties = of_elements(package.tree(META), count_of(len(sheets), "sheet"))
     return UnitStream(chain.from_iterable(_sheet(sheet, body) for sheet in sheets), properties=properties)
 
 

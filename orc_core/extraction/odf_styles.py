@@ -15,11 +15,10 @@ _MOST_SHOWN = 9
 class Styles:
     """The styles by family and name. A style has what it does not set itself from its parent."""
 
-    def __init__(self, *roots: _Element | None) -> None:
+    def __init__(self, *roots: _Element) -> None:
         self._styles = {
             (attribute(style, "family"), attribute(style, "name")): style
             for root in roots
-            if root is not None
             for style in root.iter("{*}style")
         }
         self._looks: dict[tuple[str, str | None], Look] = {}
@@ -72,10 +71,9 @@ def _changed(look: Look, properties: _Element) -> Look:
 class Numbers:
     """Counts the items of lists and the headings in the order of the document."""
 
-    def __init__(self, *roots: _Element | None) -> None:
-        found = [root for root in roots if root is not None]
+    def __init__(self, *roots: _Element) -> None:
         self._levels: dict[str | None, dict[int, _Element]] = {}
-        for root in found:
+        for root in roots:
             for style in root.iter("{*}list-style", "{*}outline-style"):
                 name = attribute(style, "name") if local(style) == "list-style" else ""
                 self._levels[name] = {

@@ -3,15 +3,17 @@
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lxml.etree import XMLParser, _Element, fromstring, iterparse
+from lxml.etree import Element, XMLParser, _Element, fromstring, iterparse
 
 from orc_core.extraction.pages import unreadable
 
 ADDRESS = re.compile(r"(?:https?://|mailto:)\S{1,300}\Z")
+ABSENT = Element("absent")
+"""In the place of what a file may lack."""
 SAFE = {"resolve_entities": False, "no_network": True}
 TREE_FACTOR = 20
 """Memory per byte of XML: 11 to 14 bytes measured for the tree, the rest for its text."""
@@ -43,6 +45,11 @@ class Package:
         if content is None:
             return None
         return fromstring(content, XMLParser(remove_comments=True, remove_pis=True, **SAFE))
+
+    def tree(self, part: str) -> _Element:
+        """The same, or an element without content if there is no such part."""
+        root = self.root(part)
+        return ABSENT if root is None else root
 
     def content(self, part: str) -> bytes | None:
         """The part's bytes. Raises UnreadableDocument if there is too little memory to parse them."""
@@ -80,10 +87,9 @@ class Package:
         external = {link.get("Id", ""): link.get("Target", "") for link in self._relations(part)}
         return {name: target for name, target in external.items() if ADDRESS.match(target)}
 
-    def _relations(self, part: str) -> Iterable[_Element]:
+    def _relations(self, part: str) -> _Element:
         folder, name = posixpath.split(part)
-        root = self.root(posixpath.join(folder, "_rels", f"{name}.rels"))
-        return [] if root is None else root
+        return self.tree(posixpath.join(folder, "_rels", f"{name}.rels"))
 
     def related(self, part: str, *purposes: str) -> Iterator[_Element]:
         """The parts that this part links to for these purposes."""

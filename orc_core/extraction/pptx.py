@@ -9,7 +9,7 @@ from lxml.etree import _Element
 from orc_core.extraction.docx_styles import shown
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from orc_core.extraction.looks import Look
-from orc_core.extraction.packages import Package, attribute, local, with_address
+from orc_core.extraction.packages import ABSENT, Package, attribute, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
 from orc_core.extraction.properties import count_of, of_office
 from orc_core.extraction.tables import Cell, grid, render_rows, span
@@ -156,12 +156,10 @@ def _run(run: _Element) -> str:
     if properties.get("strike", "noStrike") != "noStrike":
         return ""
     fonts = (properties.find(f"{{*}}{kind}") for kind in ("sym", "latin"))
-    font, rise = (
-        next((each for each in fonts if each is not None), None),
-        properties.get("baseline", "0").rstrip("%"),
-    )
+    font = next((each for each in fonts if each is not None), ABSENT)
+    rise = properties.get("baseline", "0").rstrip("%")
     direction = 0 if rise in {"", "0"} else -1 if rise.startswith("-") else 1
-    return Look(direction, font="" if font is None else font.get("typeface") or "").shown(_text(run))
+    return Look(direction, font=font.get("typeface") or "").shown(_text(run))
 
 
 def _placeholder(shape: _Element) -> str:

@@ -2,7 +2,7 @@
 
 from lxml.etree import _Element
 
-from orc_core.extraction.packages import Package
+from orc_core.extraction.packages import ABSENT, Package
 from orc_core.extraction.tables import span
 
 _LONGEST = 300
@@ -20,17 +20,17 @@ def count_of(number: int, part: str) -> str:
     return f"{number} {part}{'s' * (number != 1)}" if number else ""
 
 
-def of_elements(root: _Element | None, counted: str) -> str:
+def of_elements(root: _Element, counted: str) -> str:
     """The sentence for the elements `title` and `creator` below a root, in any namespace."""
     found = {
-        name: "" if root is None else next((each.text or "" for each in root.iter(f"{{*}}{name}")), "")
+        name: next((each.text or "" for each in root.iter(f"{{*}}{name}")), "")
         for name in ("title", "initial-creator", "creator")
     }
     return sentence_of(found["title"], found["initial-creator"] or found["creator"], counted)
 
 
 def of_office(package: Package, counted: str) -> str:
-    return of_elements(next(package.related("", "core-properties"), None), counted)
+    return of_elements(next(package.related("", "core-properties"), ABSENT), counted)
 
 
 def pages_when_saved(number: object) -> str:

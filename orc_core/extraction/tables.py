@@ -117,13 +117,7 @@ def _render_table(waiting: Iterator[list[str]], header: int) -> Iterator[str]:
     is_declared = 1 < declared <= min(MAX_HEADER_ROWS, len(table) - 1)
     depth = declared if is_declared else _header_rows(table, is_certain=declared == 1)
     names = _names(table[:depth])
-    used = {
-        column
-        for row in table
-        if _count(row) > 1
-        for column, cell in enumerate(row)
-        if cell and cell != ACROSS
-    }
+    used = {at for row in table if _count(row) > 1 for at, cell in enumerate(row) if _is_own(cell)}
     before = ""
     for number, row in enumerate(chain(head, (_regrouped(row, groups) for row in waiting))):
         is_below = number >= start and depth <= 0
