@@ -113,6 +113,11 @@ def attribute(element: _Element, name: str) -> str | None:
     return None
 
 
+def link_id(element: _Element) -> str:
+    """The attribute `r:id`; `id` without a prefix would be another."""
+    return next((str(given) for key, given in element.attrib.items() if str(key).endswith("}id")), "")
+
+
 def integer(text: str | None, default: int = 0) -> int:
     """The number in an attribute; the default if it is none, or one of too many figures."""
     return int(text) if text and text.isdecimal() and len(text) < 9 else default

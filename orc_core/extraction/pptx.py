@@ -9,7 +9,7 @@ from lxml.etree import _Element
 from orc_core.extraction.docx_styles import shown
 from orc_core.extraction.drawings import MATHS, chart_lines, description, fraction, script
 from orc_core.extraction.looks import Look
-from orc_core.extraction.packages import ABSENT, Package, attribute, local, with_address
+from orc_core.extraction.packages import ABSENT, Package, attribute, link_id, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, numbered_pages, unreadable
 from orc_core.extraction.properties import count_of, of_office
 from orc_core.extraction.tables import Cell, grid, render_rows, span
@@ -43,9 +43,7 @@ def _slide_parts(package: Package, main: str) -> list[str]:
         raise unreadable("corrupt")
     links = package.relations(main)
     slides = presentation.iterfind(".//{*}sldIdLst/{*}sldId")
-    # `r:id`: the attribute `id` without prefix is another number.
-    ids = [next((str(slide.get(key)) for key in slide.attrib if key.endswith("}id")), "") for slide in slides]
-    return [links[slide].part for slide in ids if slide in links]
+    return [links[each].part for each in map(link_id, slides) if each in links]
 
 
 def _slide(package: Package, part: str) -> Unit:

@@ -18,7 +18,7 @@ from orc_core.extraction.docx_styles import changed
 from orc_core.extraction.drawings import chart_lines
 from orc_core.extraction.looks import Look
 from orc_core.extraction.number_formats import HIDING, show_dated, show_moment
-from orc_core.extraction.packages import Package, attribute, integer, local, with_address
+from orc_core.extraction.packages import Package, attribute, integer, link_id, local, with_address
 from orc_core.extraction.pages import Unit, UnitStream, pack, unreadable
 from orc_core.extraction.properties import count_of, of_office
 from orc_core.extraction.sheets import Merged, sheet_units, with_merged
@@ -45,7 +45,7 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     sheets = [
         (sheet, link.part)
         for sheet in root.iterfind("{*}sheets/{*}sheet")
-        if (link := links.get(_link(sheet))) is not None and link.purpose == "worksheet"
+        if (link := links.get(link_id(sheet))) is not None and link.purpose == "worksheet"
     ]
     if root.find("{*}sheets/{*}sheet") is None:
         raise unreadable("empty")
@@ -53,11 +53,6 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     units = (unit for sheet, part in sheets for unit in book.units(sheet, part))
     properties = of_office(package, count_of(len(sheets), "sheet"))
     return UnitStream(chain(units, _additions(package)), properties=properties)
-
-
-def _link(element: _Element) -> str:
-    """The attribute `r:id`; `id` without a prefix would be another."""
-    return next((str(given) for key, given in element.attrib.items() if str(key).endswith("}id")), "")
 
 
 class _Book:
@@ -80,7 +75,7 @@ class _Book:
             merged = list(_merged(self._package.content(part) or b""))
         addresses = self._package.addresses(part)
         links = self._package.elements(part, "hyperlink") if addresses else ()
-        self._addresses = {link.get("ref") or "": addresses.get(_link(link), "") for link in links}
+        self._addresses = {link.get("ref") or "": addresses.get(link_id(link), "") for link in links}
         yield from sheet_units(
             with_merged(self._rows(part, *hidden), merged),
             sheet.get("name") or "",
