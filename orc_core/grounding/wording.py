@@ -112,9 +112,9 @@ class Words:
         """Whether a sentence is said in the words of one of the parts.
 
         In a language without stop words here, and for very short sentences, all words must be those of one
-        part, or of two next to each other, in their order. Otherwise no content word may be new, almost all
-        neighbours must be neighbours, both must negate with the same words, and the sentence must repeat a
-        good part of the part and not stop at a comma of it.
+        part, or of two next to each other, in their order. Otherwise no content word may be new or in another
+        place, almost all neighbours must be neighbours, both must negate with the same words, and the
+        sentence must repeat a good part of the part and not stop at a comma of it.
         """
         least = len(said.content)
         shared = list(accumulate(map(set(said.content).__contains__, self._stems), initial=0))
@@ -176,7 +176,8 @@ class Words:
 def _repeats(said: Wording, part: Wording) -> bool:
     if not LEAST_OF_UNIT * len(part.content) <= len(said.content) <= len(part.content):
         return False
-    if said.negators != part.negators or Counter(said.content) - Counter(part.content):
+    following = iter(part.content)
+    if said.negators != part.negators or not all(stem in following for stem in said.content):
         return False
     places = {pair: at for at, pair in enumerate(pairwise(part.content), 2)}
     pairs = list(pairwise(said.content))

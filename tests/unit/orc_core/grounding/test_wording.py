@@ -2,7 +2,7 @@
 
 import pytest
 
-from orc_core.grounding.wording import Words, language_of
+from orc_core.grounding.wording import Words, language_of, wording_of
 
 # A sentence of a page, and the same with a negation.
 NEGATED = {
@@ -158,6 +158,22 @@ def test_one_new_word_in_a_long_sentence_is_not_quoted() -> None:
     assert not _is_quoted(
         part.replace("operator of the operator in writing", "operator in person"), part, [part]
     )
+
+
+@pytest.mark.parametrize(("one", "other"), [("1,084", "2,150"), ("Oslo", "Bergen"), ("May", "March")])
+def test_two_exchanged_words_of_a_long_sentence_are_not_quoted(one: str, other: str) -> None:
+    """At most a tenth of its pairs of neighbours are others then."""
+    page = (
+        "The board reported that sales in Oslo were 1,084 boats by the end of May last year, while shops along"
+        " the coast, owing to a long strike of harbour pilots, a wet summer, higher prices for steel, timber"
+        " and paint, three closed yards and weak demand for small rowing boats, sold in Bergen only 2,150 sails"
+        " between March and autumn."
+    )
+    exchanged = page.replace(one, "~").replace(other, one).replace("~", other)
+    assert exchanged != page
+    words = Words([page], "en")
+    assert words.have(wording_of(page, "en"))
+    assert not words.have(wording_of(exchanged, "en"))
 
 
 def test_only_cited_parts_count() -> None:
