@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from orc_core.grounding.claims import Claim, Claims, covered_by_marker
 from orc_core.grounding.models import CitationCheck
 from orc_core.grounding.sources import Source
-from orc_core.grounding.units import Unit, page_units
-from orc_core.grounding.values import Number, Values, missing, numbers_of
+from orc_core.grounding.units import Unit, label_of, page_units
+from orc_core.grounding.values import Number, Values, missing, numbers_of, other_dates
 from orc_core.grounding.wording import Words, language_of, wording_of
 from orc_core.markdown.brackets import Status
 from orc_core.text.numbers import SCALES
@@ -133,7 +133,9 @@ class Page:
 
     @cached_property
     def values(self) -> Values:
-        return Values(self.text)
+        parts = [(self.of(unit), label_of(self.of(unit), unit.kind)) for unit in self.units]
+        text = "\n".join(part[len(label) :] for part, label in parts)
+        return Values(text, "\n".join(label for _, label in parts if label))
 
     @cached_property
     def language(self) -> str:
@@ -190,14 +192,17 @@ def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING
     `quoted`: it uses the words of one passage, in their order, adds none, and negates as often; or it names a
     row of a table and its numbers are in cells of it. `differs`: a number, date or amount of it is neither on
     the pages nor in the question in any usual way of writing, and no calculation that the sentence shows
-    gives it. `reworded` is the rest: it may be right or wrong, and code
-    cannot know.
+    gives it; the number of an item or heading counts nothing. `reworded` is the rest: it may be right or
+    wrong, and code cannot know.
     """
-    if quoted_by := tuple(number for number, each in enumerate(passages) if each.quotes(sentence)):
+    everywhere = (question, *(passage.page.values for passage in passages))
+    dates = other_dates(sentence, everywhere)
+    if quoted_by := tuple(n for n, each in enumerate(passages) if not dates and each.quotes(sentence)):
         return CodeCheck("quoted", quoted_by=quoted_by)
     language = passages[0].page.language if passages else ""
-    everywhere = (question, *(passage.page.values for passage in passages))
-    differing = missing(sentence, language, everywhere, question)
+    for date in dates:
+        sentence = sentence.replace(date, "")
+    differing = [*dates, *missing(sentence, language, everywhere, question)]
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 

@@ -3,12 +3,22 @@
 A unit is a sentence, a row of a table, an item of a list or a heading.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from orc_core.text.numbers import MONTH_NAMES
 from orc_core.text.sentences import Kind, split_pieces
 from orc_core.text.sentences import sentences as split_sentences
 
+_NUMBER = r"\(?\d{1,3}(?:\.\d{1,3})*"
+_MARKED = rf"{_NUMBER}[.)](?=\s)|\d{{1,3}}(?:\.\d{{1,3}})+(?=\s(?-i:[^\W\d_a-zß-öø-ÿ]))"
+_NAMED = rf"(?:[^\W\d_]+\.?\s|§+\s?)?{_NUMBER}[.):]?(?=\s)"
+_LABEL, _LABEL_OF_HEADING = (
+    re.compile(rf"(?!(?:{MONTH_NAMES})\b)(?:{form})(?!\s(?:{MONTH_NAMES})\b)", re.I)
+    for form in (_MARKED, f"{_MARKED}|{_NAMED}")
+)
+"""`3.`, `(3)` or `2.1`; of a heading also `Article 7`, `§ 4` or `4`. No day of a month."""
 NEIGHBOURS = 2
 """Units on each side of a sentence that a judge reads with it; of a row, one."""
 
@@ -39,6 +49,12 @@ def page_units(text: str) -> list[Unit]:
         elif kind == "row" and header is None:
             header = number
     return units
+
+
+def label_of(text: str, kind: Kind) -> str:
+    """The number at the head of a numbered item, clause or heading, which counts nothing; or nothing."""
+    label = (_LABEL_OF_HEADING if kind == "heading" else _LABEL).match(text)
+    return label[0] if label and kind != "row" else ""
 
 
 def around(units: Sequence[Unit], number: int) -> list[int]:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from orc_core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
 from orc_core.text.normal_forms import normalized
-from orc_core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES
+from orc_core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES, Date, Dates, dates_of
+from orc_core.text.terms import is_stop_word
 
 LONGEST_NUMBER = 30
 """Digits and marks of a number; a longer run of digits is a code, and has no value."""
@@ -49,6 +50,8 @@ class Number(NamedTuple):
     in_scale: Sequence[float] = ()
     is_about: bool = False
     is_percent: bool = False
+    counted: str = ""
+    """The word directly behind it, or the currency before it."""
 
     @property
     def step(self) -> float:
@@ -58,19 +61,27 @@ class Number(NamedTuple):
 
 
 class Values:
-    """The values of a text, which is read when they are first needed."""
+    """The values of a text, which is read when they are first needed.
 
-    def __init__(self, text: str) -> None:
+    `labels` are numbers that only name parts of the text, such as those of its headings.
+    """
+
+    def __init__(self, text: str, labels: str = "") -> None:
         self._text = text
+        self._labels = Values(labels) if labels else None
 
     @cached_property
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
+        return self._numbers.union(MONTHS[word] for word in self._words & MONTHS.keys())
+
+    @cached_property
+    def _numbers(self) -> frozenset[float]:
+        """The same without those of the names of months."""
         found = {value for figure in self._figures for values in _values(*figure) for value in values}
         dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
         found.update(float(part) for figure in dates for part in _MARK.split(figure))
         found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
-        found.update(MONTHS[word] for word in self._words & MONTHS.keys())
         return frozenset(found.union(self._spelled))
 
     @cached_property
@@ -80,15 +91,27 @@ class Values:
         return sorted({*usual, *self._spelled} - {0})
 
     @cached_property
+    def _dates(self) -> Dates:
+        return dates_of(self._folded)
+
+    @cached_property
     def _folded(self) -> str:
         return normalized("NFKC", self._text).casefold()
 
     @cached_property
     def _figures(self) -> set[tuple[str, str]]:
         """The numbers in figures, each with the word behind it if that is a scale."""
-        return {
-            (figure, behind if behind in SCALES else "") for figure, behind in _FIGURE.findall(self._folded)
-        }
+        return {(figure, behind if behind in SCALES else "") for figure, behind in self._followed}
+
+    @cached_property
+    def _followed(self) -> set[tuple[str, str]]:
+        """The numbers in figures, each with the word behind it."""
+        return set(_FIGURE.findall(self._folded))
+
+    @cached_property
+    def _counted(self) -> set[str]:
+        behind = {each for _, each in self._followed if each and not is_stop_word(each)}
+        return behind.union(CURRENCIES)
 
     @cached_property
     def _words(self) -> set[str]:
@@ -114,13 +137,40 @@ class Values:
     def have(self, number: Number) -> bool:
         """Whether a value of the number is here, or one that it rounds, if it says so.
 
-        A value in a scale counts if the text names one.
+        A value in a scale counts if the text names one; a label, unless the text counts what the number does.
         """
         values = [*number.values, *(number.in_scale if self._names_scale else ())]
-        return not self.all.isdisjoint(values) or (number.is_about and any(map(self._have_near, values)))
+        if not self.all.isdisjoint(values) or (number.is_about and any(map(self._have_near, values))):
+            return True
+        return bool(self._labels and number.counted not in self._counted and self._labels.have(number))
+
+    def may_have(self, date: Date) -> bool:
+        """Whether the date is here, or its day, or without one its month or year, is outside of any date."""
+        if any(date.may_be(each) for _, readings in self._dates.found for each in readings):
+            return True
+        parts = f"{date.day}" if date.day else f"{date.month}|{date.year}"
+        is_named = not date.day and any(MONTHS.get(w) == date.month for w in _WORD.findall(self._dates.rest))
+        return is_named or re.search(rf"(?<!\d)0?(?:{parts})(?!\d)", self._dates.rest) is not None
+
+    def contradict(self, date: Date) -> bool:
+        """Whether its day is here in another month, or its month with another day; so too with years."""
+        at = 2 if date.day else 0
+        dates = [each for _, readings in self._dates.found for each in readings if each[at]]
+        is_new = date[at] not in self._numbers
+        return any(each[at] == date[at] or (is_new and each.month == date.month) for each in dates)
 
     def _have_near(self, value: float) -> bool:
         return _is_near(self._ascending, value, value * ROUGHLY)
+
+
+def other_dates(sentence: str, everywhere: Sequence[Values]) -> list[str]:
+    """The dates of a sentence whose day, month or year is another one wherever the rest of them is."""
+    return [
+        written
+        for written, readings in dates_of(normalized("NFKC", sentence)).found
+        if not any(values.may_have(date) for values in everywhere for date in readings)
+        and any(values.contradict(date) for values in everywhere for date in readings)
+    ]
 
 
 def missing(sentence: str, language: str, everywhere: Sequence[Values], asked: Values) -> list[str]:
@@ -150,8 +200,8 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
     gaps, written = zip(("", ""), *_TOKEN.findall(normalized("NFKC", sentence)), ("", ""), strict=True)
     tokens = list(map(str.casefold, written))
     before_each: Iterator[str] = accumulate(tokens, lambda last, each: last if each in CURRENCIES else each)
-    contexts = zip(before_each, gaps[1:], written[1:], gaps[2:], written[2:], strict=False)
-    for before, gap, number, space, following in dict.fromkeys(contexts):
+    contexts = zip(before_each, tokens, gaps[1:], written[1:], gaps[2:], written[2:], strict=False)
+    for before, sign, gap, number, space, following in dict.fromkeys(contexts):
         token, behind = number.casefold(), following.casefold()
         tens = cardinals.get(before, 0)
         scale = behind if behind in SCALES else ""
@@ -163,7 +213,11 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
             values = [float(f"{before[:2]}{token}"), *values]
         if values:
             shown = f"{number}{space}{following}" if scale else number
-            yield Number(shown, token, values, in_scale, before in ABOUT, behind in _PERCENT)
+            units = (
+                *(each for each in (gap.strip(), sign) if each in CURRENCIES),
+                "" if space.strip() else behind,
+            )
+            yield Number(shown, token, values, in_scale, before in ABOUT, behind in _PERCENT, units[0])
 
 
 def plain(number: str) -> str:

@@ -47,8 +47,8 @@ _TOKEN = re.compile(
 _ASCII_TOKEN = re.compile(rf"[a-z]+|[{_BORDER},;:.!?$%<>~]|{_NUMBER}")
 _CONTRACTED = re.compile(r"can(?:no|['’])t\b|won['’]t\b|n['’]t\b")
 _APART = {"c": "can not", "w": "will not", "n": " not"}
-_MONTH_OF_MAY = re.compile(r"(?<=\w )May\b")
-"""The one name of a month that is a stop word of its language, but for its capital."""
+_MONTH_OF_MAY = re.compile(r"(?<=\w\s)May\b|\bMay(?=\s\d)")
+"""The one name of a month that is a stop word of its language, but for its capital or its day."""
 _BROKEN = re.compile(r"[-\u2010](?<=[^\W\d_].)[^\S\n]*\n\s*(?=[^\W\d_])|[\u00ad\u200b\u2060\ufeff\x02]")
 _BEHIND_NUMBER = re.compile("(?<=\\d)(?=[\u00b2\u00b3\u00b9\u2070-\u2089\u00bc-\u00be\u2150-\u215e])")
 
@@ -196,7 +196,7 @@ def _tokens(text: str, language: str) -> list[str]:
     folded = _BROKEN.sub("", text).replace("\u2212", "-")
     if not folded.isascii():
         folded = normalized("NFKC", _BEHIND_NUMBER.sub(" ", folded))
-    folded = _MONTH_OF_MAY.sub("month 5", folded).casefold() if " May" in folded else folded.casefold()
+    folded = _MONTH_OF_MAY.sub("month 5", folded).casefold() if "May" in folded else folded.casefold()
     if any(map(folded.__contains__, ("n't", "n’t", "cannot"))):
         folded = _CONTRACTED.sub(lambda found: _APART[found[0][0]], folded)
     amounts = {found: _in_one_form(*found) for found in set(_AMOUNT.findall(folded))}

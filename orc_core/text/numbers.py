@@ -1,7 +1,8 @@
 """Scales, currencies and months, and dates in one form (`2023-04-05`)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 SCALE_ABBREVIATIONS = {
     name: scale
@@ -87,6 +88,12 @@ _DATE = re.compile(
     rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<name1>{MONTH_NAMES})\.?,?\s(?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d)"
     rf"|\b(?P<name2>{MONTH_NAMES})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
 )
+_PART_OF_DATE = re.compile(
+    rf"(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?[\s-]?(?:of\s|de\s)?(?P<name1>{MONTH_NAMES})(?!\w)"
+    rf"|\b(?P<name2>{MONTH_NAMES})(?:\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?(?!\w|[.,:]\d)"
+    rf"|\.?,?[\s-](?:de\s|del\s)?(?P<year2>(?:1[89]|20)\d\d)(?!\w|[.,:]\d))"
+)
+"""A day of a month, or a month of a year."""
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _AROUND_YEAR = 40
 """More characters than a date has before or after its year."""
@@ -103,6 +110,44 @@ def find_dates(text: str) -> list[str]:
         for match in _DATE.finditer(folded, start, end)
         for date in _readings(match)
     ]
+
+
+class Date(NamedTuple):
+    """A reading of a date; the day or the year is 0 if it is not said."""
+
+    year: int
+    month: int
+    day: int
+
+    def may_be(self, other: "Date") -> bool:
+        """Whether both can be the same date: neither has another day, month or year than the other says."""
+        return all(one == two or not (one and two) for one, two in zip(self, other, strict=True))
+
+
+class Dates(NamedTuple):
+    """The dates of a text, each as it is written and in all its readings, and the text without them."""
+
+    found: Sequence[tuple[str, Sequence[Date]]]
+    rest: str
+
+
+def dates_of(text: str) -> Dates:
+    """The dates that have a day and a month, a month and a year, or all three."""
+    found: list[tuple[str, Sequence[Date]]] = []
+    folded = text.lower()
+    written = text if len(text) == len(folded) else folded
+
+    def take(match: re.Match[str]) -> str:
+        if match.re is _DATE:
+            readings = [Date(*map(int, each.split("-"))) for each in _readings(match)]
+        else:
+            month, (day, year) = MONTHS[match["name1"] or match["name2"]], match.group("day2", "year2")
+            readings = [Date(int(year or 0), month, int(match["day1"] or day or 0))]
+        if readings:
+            found.append((written[match.start() : match.end()], readings))
+        return "|" * len(match[0]) if readings else match[0]
+
+    return Dates(found, _PART_OF_DATE.sub(take, _DATE.sub(take, folded)))
 
 
 def _around_years(text: str) -> Iterator[tuple[int, int]]:

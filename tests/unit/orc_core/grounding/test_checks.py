@@ -45,6 +45,66 @@ def test_a_number_of_the_question_or_of_another_cited_page_does_not_differ() -> 
     assert check("450 guests have days off.", cited[:1]).check == "differs"
 
 
+LEASE = (
+    "The lease of the flat begins on {} for every tenant of the house and for their guests. It has 31 rooms."
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "same", "others"),
+    [
+        ("3 April 2024", "April 3rd, 2024", ["3 May 2024", "May 3, 2024", "4 April 2024", "3 April 2023"]),
+        ("April 3", "3 April", ["May 3", "June 3", "April 4", "3. Mai"]),
+        ("3. April 2024", "3. April 2024", ["3. Mai 2024", "4. April 2024", "3. April 2025", "3. Mai"]),
+        ("le 1er avril 2024", "le 1er avril", ["le 1er mai 2024", "le 2 avril 2024", "le 1er mai"]),
+        ("04/03/2024", "3 April 2024", ["3 May 2024", "4 May 2024"]),
+        ("April 2024", "April 2024", ["May 2024", "April 2023", "mai 2024"]),
+    ],
+)
+def test_another_day_month_or_year_differs(page: str, same: str, others: list[str]) -> None:
+    text = Page(LEASE.format(page))
+    assert _check(LEASE.format(same), text).check != "differs"
+    for other in others:
+        assert _check(LEASE.format(other), text).check == "differs", other
+
+
+@pytest.mark.parametrize("page", ["From 3 to 5 April", "May | 3 | 10 | 17", "3 Okt. 2024", "The third. 3."])
+def test_a_day_that_is_also_apart_from_a_month_does_not_differ(page: str) -> None:
+    assert _check("It begins on 3 May.", Page(f"{page}\n\nIt ends on 3 June.")).check == "reworded"
+
+
+def test_a_date_without_its_year_can_be_of_any_year() -> None:
+    page = Page("Minutes of 6 February 2024\n\nThe next meeting is on 12 March. Another one is in April.")
+    for sentence in ("They meet on 12 March 2024.", "They meet on 6 February.", "They meet in April 2024."):
+        assert _check(sentence, page).check == "reworded", sentence
+    assert _check("They meet on 12 February 2024.", page) == CodeCheck("differs", ("12 February 2024",))
+
+
+def test_exchanged_dates_are_not_quoted() -> None:
+    sentence = LEASE.format("3 May 2024, ends on 5 June 2025, or on the day that the landlord names,")
+    exchanged = sentence.replace("3 May 2024", "5 June 2024").replace("5 June 2025", "3 May 2025")
+    assert _check(sentence, Page(sentence)).check == "quoted"
+    assert _check(exchanged, Page(sentence)).check == "differs"
+    june = Page("There are 3 boats. June 3 is the deadline for the applications of all tenants.")
+    assert _check("May 3 is the deadline for the applications of all tenants.", june).check == "reworded"
+
+
+CONTRACT = Page(
+    "2.1 Scope\n\nThis contract is about boats.\n\n3. Payment\n\nPayment is due within 14 days. The fee is 7"
+    " %.\n\n3.2 The deposit is EUR 800.\n\nArticle 5 - Notice\n\nThe notice period is 20 days.\n"
+)
+
+
+def test_the_number_of_an_item_or_heading_counts_nothing() -> None:
+    for wrong in ("within 3 days", "after 5 days", "with 2.1 %", "with EUR 3.2", "with € 5"):
+        assert _check(f"Payment is due {wrong}.", CONTRACT).check == "differs", wrong
+
+
+def test_the_number_of_an_item_or_heading_can_be_named() -> None:
+    for named in ("Section 3 is", "Clause 3.2 and section 2.1 are", "Parts 2.1 and 3 are", "Article 5 is"):
+        assert _check(f"{named} about what people pay.", CONTRACT).check == "reworded", named
+
+
 def test_a_unit_that_is_not_cited_is_not_quoted() -> None:
     sentence = "Every full-time employee has 28 working days of annual leave."
     assert check(sentence, [Passage(PAGE, 0, 5)]).check == "reworded"

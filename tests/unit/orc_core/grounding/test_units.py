@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc_core.grounding.units import around, located, page_units
+from orc_core.grounding.units import around, label_of, located, page_units
 
 PAGE = """3. Leave
 
@@ -51,6 +51,16 @@ def test_a_unit_does_not_go_on_below_the_next_heading() -> None:
     headings = [unit for unit in page_units(page) if unit.kind == "heading"]
     assert len(headings) == 2
     assert all(unit.above is not None for unit in page_units(page) if unit.kind == "sentence")
+
+
+def test_the_label_of_a_unit_is_the_number_at_its_head() -> None:
+    page = (
+        "3. Payment\n\n5.2 The fee is due. It is small.\n\n§ 4 Pets\n\nArticle 7 - Fees\n\nOne of these:\n"
+        "1. Red boats.\n2. Blue boats.\n\n19 Aug\n\nMay 20 Tour\n\n3. Mai 2024 is the day.\n\n"
+        "12 boats came, or 2.5 million.\n"
+    )
+    labels = [label_of(page[unit.start : unit.end], unit.kind) for unit in page_units(page)]
+    assert list(filter(None, labels)) == ["3.", "5.2", "§ 4", "Article 7", "1.", "2."]
 
 
 def test_a_judge_reads_the_neighbours_the_heading_and_the_header_row() -> None:
