@@ -143,7 +143,10 @@ class Words:
         return shares
 
     def closest(self, said: Wording) -> list[int]:
-        """The part that shares most with a sentence, with a neighbour that adds much; or none."""
+        """The part that shares most with a sentence, with a neighbour that adds much; or none.
+
+        A digit that both have, or some of several numbers, can be there by chance.
+        """
         weights = self.weights(said)
         shares = self.shares(weights)
         if not shares:
@@ -153,7 +156,11 @@ class Words:
         own = self._stems_of(best)
         added = self.shares({stem: weight for stem, weight in weights.items() if stem not in own})
         near = max((best + 1, best - 1), key=lambda part: added.get(part, 0.0))
-        return sorted({best, near}) if added.get(near, 0.0) >= LEAST_ADDED * most else [best]
+        found = sorted({best, near}) if added.get(near, 0.0) >= LEAST_ADDED * most else [best]
+        numbers = {stem for stem in said.content if stem[0].isdigit()}
+        shared = {stem for part in found for stem in self._stems_of(part)}.intersection(said.content)
+        has_all = shared == numbers and any(len(each) > 1 for each in numbers)
+        return found if shared - numbers or has_all or shared == set(said.content) else []
 
     def _stems_of(self, part: int) -> set[str]:
         return set(self._stems[self._starts[part] : self._ends[part]])
