@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from orc_core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
 from orc_core.text.normal_forms import normalized
-from orc_core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES, Date, Dates, dates_of
+from orc_core.text.numbers import CURRENCIES, MONTHS, SCALE_VALUES, SCALES, Date, dates_of
 from orc_core.text.terms import is_stop_word
 
 LONGEST_NUMBER = 30
@@ -91,8 +91,10 @@ class Values:
         return sorted({*usual, *self._spelled} - {0})
 
     @cached_property
-    def _dates(self) -> Dates:
-        return dates_of(self._folded)
+    def _dates(self) -> tuple[set[Date], str]:
+        """The dates of the text, and the text without them."""
+        found, rest = dates_of(self._folded)
+        return {date for _, readings in found for date in readings}, rest
 
     @cached_property
     def _folded(self) -> str:
@@ -101,17 +103,16 @@ class Values:
     @cached_property
     def _figures(self) -> set[tuple[str, str]]:
         """The numbers in figures, each with the word behind it if that is a scale."""
-        return {(figure, behind if behind in SCALES else "") for figure, behind in self._followed}
-
-    @cached_property
-    def _followed(self) -> set[tuple[str, str]]:
-        """The numbers in figures, each with the word behind it."""
-        return set(_FIGURE.findall(self._folded))
+        return {
+            (figure, behind if behind in SCALES else "") for figure, behind in _FIGURE.findall(self._folded)
+        }
 
     @cached_property
     def _counted(self) -> set[str]:
-        behind = {each for _, each in self._followed if each and not is_stop_word(each)}
-        return behind.union(CURRENCIES)
+        """The words behind numbers, and currencies."""
+        return {word for _, word in _FIGURE.findall(self._folded) if word and not is_stop_word(word)}.union(
+            CURRENCIES
+        )
 
     @cached_property
     def _words(self) -> set[str]:
@@ -144,20 +145,21 @@ class Values:
             return True
         return bool(self._labels and number.counted not in self._counted and self._labels.have(number))
 
-    def may_have(self, date: Date) -> bool:
-        """Whether the date is here, or its day, or without one its month or year, is outside of any date."""
-        if any(date.may_be(each) for _, readings in self._dates.found for each in readings):
-            return True
-        parts = f"{date.day}" if date.day else f"{date.month}|{date.year}"
-        is_named = not date.day and any(MONTHS.get(w) == date.month for w in _WORD.findall(self._dates.rest))
-        return is_named or re.search(rf"(?<!\d)0?(?:{parts})(?!\d)", self._dates.rest) is not None
+    def know(self, date: Date) -> bool | None:
+        """Whether a date can be here: it is, or its day (without one, its month or year) is apart from dates.
 
-    def contradict(self, date: Date) -> bool:
-        """Whether its day is here in another month, or its month with another day; so too with years."""
-        at = 2 if date.day else 0
-        dates = [each for _, readings in self._dates.found for each in readings if each[at]]
-        is_new = date[at] not in self._numbers
-        return any(each[at] == date[at] or (is_new and each.month == date.month) for each in dates)
+        False if only other dates have its day or month, or without a day its year or month; otherwise None.
+        """
+        (dates, rest), (year, month, day) = self._dates, date
+        if any(all(a == b or not a * b for a, b in zip(date, each, strict=True)) for each in dates):
+            return True
+        is_named = not day and any(MONTHS.get(word) == month for word in _WORD.findall(rest))
+        if is_named or re.search(rf"(?<!\d)0?(?:{day or f'{month}|{year}'})(?!\d)", rest):
+            return True
+        at, is_new = 2 if day else 0, day not in self._numbers
+        others = (each for each in dates if each[at])
+        is_other = any(each[at] == date[at] or (is_new and each[1] == month) for each in others)
+        return False if is_other else None
 
     def _have_near(self, value: float) -> bool:
         return _is_near(self._ascending, value, value * ROUGHLY)
@@ -167,9 +169,8 @@ def other_dates(sentence: str, everywhere: Sequence[Values]) -> list[str]:
     """The dates of a sentence whose day, month or year is another one wherever the rest of them is."""
     return [
         written
-        for written, readings in dates_of(normalized("NFKC", sentence)).found
-        if not any(values.may_have(date) for values in everywhere for date in readings)
-        and any(values.contradict(date) for values in everywhere for date in readings)
+        for written, readings in dates_of(normalized("NFKC", sentence))[0]
+        if {values.know(date) for values in everywhere for date in readings} - {None} == {False}
     ]
 
 
@@ -213,11 +214,8 @@ def numbers_of(sentence: str, language: str) -> Iterator[Number]:
             values = [float(f"{before[:2]}{token}"), *values]
         if values:
             shown = f"{number}{space}{following}" if scale else number
-            units = (
-                *(each for each in (gap.strip(), sign) if each in CURRENCIES),
-                "" if space.strip() else behind,
-            )
-            yield Number(shown, token, values, in_scale, before in ABOUT, behind in _PERCENT, units[0])
+            counted = next(filter(CURRENCIES.__contains__, (gap.strip(), sign)), behind * (not space.strip()))
+            yield Number(shown, token, values, in_scale, before in ABOUT, behind in _PERCENT, counted)
 
 
 def plain(number: str) -> str:

@@ -1,8 +1,7 @@
 """Scales, currencies and months, and dates in one form (`2023-04-05`)."""
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
 
 SCALE_ABBREVIATIONS = {
     name: scale
@@ -85,69 +84,47 @@ MONTH_NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DATE = re.compile(
     r"(?<!\d)(?P<year>(?:1[89]|20)\d\d)(?:[-/.](?P<month>\d\d?)[-/.]|年(?P<kanji>\d\d?)月)(?P<day>\d\d?)(?!\d)"
     r"|(?<![\d.])(?P<first>\d\d?)(?P<mark>[./-])(?P<second>\d\d?)(?P=mark)(?P<last>(?:1[89]|20)\d\d)(?!\d|\.\d)"
-    rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?\s(?:of\s|de\s)?(?P<name1>{MONTH_NAMES})\.?,?\s(?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d)"
-    rf"|\b(?P<name2>{MONTH_NAMES})\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?,?\s(?P<year2>(?:1[89]|20)\d\d)"
+    rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?[\s-]?(?:of\s|de\s)?(?P<name1>{MONTH_NAMES})(?!\w)"
+    r"(?:\.?,?[\s-](?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d))?"
+    rf"|\b(?P<name2>{MONTH_NAMES})(?:\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?(?!\w|[.,:]\d|\s(?:{MONTH_NAMES})\b)"
+    r"(?:,?\s(?P<year2>(?:1[89]|20)\d\d))?|\.?,?[\s-](?:de\s|del\s)?(?P<year3>(?:1[89]|20)\d\d)(?!\w|[.,:]\d))"
 )
-_PART_OF_DATE = re.compile(
-    rf"(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?[\s-]?(?:of\s|de\s)?(?P<name1>{MONTH_NAMES})(?!\w)"
-    rf"|\b(?P<name2>{MONTH_NAMES})(?:\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?(?!\w|[.,:]\d)"
-    rf"|\.?,?[\s-](?:de\s|del\s)?(?P<year2>(?:1[89]|20)\d\d)(?!\w|[.,:]\d))"
-)
-"""A day of a month, or a month of a year."""
+Date = tuple[int, int, int]
+"""Year, month and day; the year or the day is 0 if it is not said."""
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _AROUND_YEAR = 40
 """More characters than a date has before or after its year."""
 
 
 def find_dates(text: str) -> list[str]:
-    """The dates of a text as year-month-day; both readings if day and month could be exchanged."""
+    """The whole dates of a text as year-month-day; both readings if day and month could be exchanged."""
     if _YEAR.search(text) is None:
         return []
     folded = text.casefold()
     return [
-        date
+        f"{year}-{month:02}-{day:02}"
         for start, end in _around_years(folded)
         for match in _DATE.finditer(folded, start, end)
-        for date in _readings(match)
+        for year, month, day in _readings(match)
+        if year and day
     ]
 
 
-class Date(NamedTuple):
-    """A reading of a date; the day or the year is 0 if it is not said."""
+def dates_of(text: str) -> tuple[list[tuple[str, list[Date]]], str]:
+    """The dates of a text, each as it is written and in all its readings, and the text without them.
 
-    year: int
-    month: int
-    day: int
-
-    def may_be(self, other: "Date") -> bool:
-        """Whether both can be the same date: neither has another day, month or year than the other says."""
-        return all(one == two or not (one and two) for one, two in zip(self, other, strict=True))
-
-
-class Dates(NamedTuple):
-    """The dates of a text, each as it is written and in all its readings, and the text without them."""
-
-    found: Sequence[tuple[str, Sequence[Date]]]
-    rest: str
-
-
-def dates_of(text: str) -> Dates:
-    """The dates that have a day and a month, a month and a year, or all three."""
-    found: list[tuple[str, Sequence[Date]]] = []
+    They have a day and a month, a month and a year, or all three.
+    """
+    found: list[tuple[str, list[Date]]] = []
     folded = text.lower()
     written = text if len(text) == len(folded) else folded
 
     def take(match: re.Match[str]) -> str:
-        if match.re is _DATE:
-            readings = [Date(*map(int, each.split("-"))) for each in _readings(match)]
-        else:
-            month, (day, year) = MONTHS[match["name1"] or match["name2"]], match.group("day2", "year2")
-            readings = [Date(int(year or 0), month, int(match["day1"] or day or 0))]
-        if readings:
-            found.append((written[match.start() : match.end()], readings))
-        return "|" * len(match[0]) if readings else match[0]
+        dates = list(_readings(match))
+        found.extend([(written[slice(*match.span())], dates)] if dates else [])
+        return "|" * len(match[0]) if dates else match[0]
 
-    return Dates(found, _PART_OF_DATE.sub(take, _DATE.sub(take, folded)))
+    return found, _DATE.sub(take, folded)
 
 
 def _around_years(text: str) -> Iterator[tuple[int, int]]:
@@ -163,7 +140,7 @@ def _around_years(text: str) -> Iterator[tuple[int, int]]:
         yield max(start, 0), end
 
 
-def _readings(match: re.Match[str]) -> Iterator[str]:
+def _readings(match: re.Match[str]) -> Iterator[Date]:
     if match["year"]:
         yield from _date(match["year"], int(match["month"] or match["kanji"]), match["day"])
     elif match["last"]:
@@ -173,9 +150,9 @@ def _readings(match: re.Match[str]) -> Iterator[str]:
     elif match["name1"]:
         yield from _date(match["year1"], MONTHS[match["name1"]], match["day1"])
     else:
-        yield from _date(match["year2"], MONTHS[match["name2"]], match["day2"])
+        yield from _date(match["year2"] or match["year3"], MONTHS[match["name2"]], match["day2"])
 
 
-def _date(year: str, month: int, day: str) -> Iterator[str]:
-    if 1 <= month <= 12 and 1 <= int(day) <= 31:
-        yield f"{year}-{month:02}-{int(day):02}"
+def _date(year: str | None, month: int, day: str | None) -> Iterator[Date]:
+    if 1 <= month <= 12 and int(day or 1) <= 31:
+        yield int(year or 0), month, int(day or 0)
