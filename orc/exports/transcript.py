@@ -22,6 +22,9 @@ NOTES = {
 }
 """What code adds to answers, in English in the data, with the keys of the words for readers."""
 
+PAGED = ("application/pdf", "image/", "presentation")
+"""What media types of files with pages or slides have; pages of others are sections of their text."""
+
 
 class Transcript:
     """Turns turns into entries, in a reader's language and time. `zone` is the name of a time zone."""
@@ -78,9 +81,13 @@ class Transcript:
         say = self._words.say
         if citation.url:
             return say("place.web", address=citation.url)
-        label = citation.page_label
-        page = f"{citation.page}"
-        place = say("place.label", page=page, label=label) if label else say("place.page", page=page)
+        label, media_type = citation.page_label or "", citation.media_type
+        is_paged = not media_type or any(kind in media_type for kind in PAGED)
+        if label and not is_paged:
+            place = label
+        else:
+            form = "place.label" if label else "place.page" if is_paged else "place.section"
+            place = say(form, page=f"{citation.page}", label=label)
         if not citation.context_name:
             return place
         kind = self._words.name(f"context.{citation.context_type}", citation.context_type or "")

@@ -147,10 +147,17 @@ export function hidePeek() {
   peeked.value = null;
 }
 
+/** Whether the page can have a picture; if the API does not say, one has to ask. @param {Citation} citation */
+export const mayHavePicture = ({ media_type: type }) => !type || type === "application/pdf" || type.startsWith("image/");
+
+/** Whether the file has pages of paper or slides: those of others are sections of its text. @param {Citation} citation */
+export const isPaged = (citation) => mayHavePicture(citation) || (citation.media_type ?? "").includes("presentation");
+
 /** The page of a citation in words. @param {Citation} citation */
-export function pageOf({ blob_name: name, page, page_label: label, url }) {
+export function pageOf(citation) {
+  const { blob_name: name, page, page_label: label, url } = citation;
   if (url) return name || url;
-  return label ? t("page.label", { name, label }) : t("page.number", { name, page: String(page) });
+  return label ? t("page.label", { name, label }) : t(isPaged(citation) ? "page.number" : "page.section", { name, page: String(page) });
 }
 
 /** Which context a source is from, if that is not the one asked about first: "from organization Northwind". @param {Citation} citation */
@@ -182,7 +189,7 @@ export function numbersOf(citations) {
 /** The same within a sentence: "Page 5 of handbook.pdf". @param {Citation} citation */
 function placeOf(citation) {
   const { blob_name: name, page, page_label: label, url } = citation;
-  return label || url ? pageOf(citation) : t("page.of_file", { name, page: String(page) });
+  return label || url || !isPaged(citation) ? pageOf(citation) : t("page.of_file", { name, page: String(page) });
 }
 
 /**
@@ -199,7 +206,8 @@ const CHECKS = /** @type {const} */ (["quoted", "supported", "reworded", "differ
 const MOST_MISSING = 3;
 
 /** The check in words. @param {Citation} citation */
-export function verdictOf({ closest, check, missing, reason, page, page_label: label, url, by_code: byCode }) {
+export function verdictOf(citation) {
+  const { closest, check, missing, reason, page, page_label: label, url, by_code: byCode } = citation;
   if (closest) return t("verdict.close");
   if (byCode && check === "quoted") return t("verdict.quoted.by_code");
   if (check === "unsupported" && reason) return t("verdict.unsupported.why", { reason });
@@ -207,7 +215,7 @@ export function verdictOf({ closest, check, missing, reason, page, page_label: l
   const named = missing.slice(0, MOST_MISSING);
   if (missing.length > named.length) named.push(t("left.more", { n: missing.length - named.length }));
   const what = named.length ? listed(named) : t("verdict.number");
-  return t(label || url ? "verdict.differs.here" : "verdict.differs", { what, page: String(page), n: missing.length || 1 });
+  return t(label || url || !isPaged(citation) ? "verdict.differs.here" : "verdict.differs", { what, page: String(page), n: missing.length || 1 });
 }
 
 /** What stands in the marker itself. A passage that stands alone says where it is from. @param {Citation} citation */

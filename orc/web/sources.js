@@ -3,7 +3,7 @@ import { ApiError, download, get, request } from "./api.js";
 import { fateOf } from "./files.js";
 import { t } from "./i18n.js";
 import { toUnits } from "./markdown.js";
-import { accountOf, Divider, Home, Icon, IconButton, lookOf, MarkerIcon, Middle, pageOf, pagesOf, QuoteText, tailOf, Verdict } from "./parts.js";
+import { accountOf, Divider, Home, Icon, IconButton, isPaged, lookOf, MarkerIcon, mayHavePicture, Middle, pageOf, pagesOf, QuoteText, tailOf, Verdict } from "./parts.js";
 import { closeSources, conversationId, isShared, openSource, shownTurn } from "./session.js";
 import { focusOn, place, prefer, preferences, report } from "./store.js";
 import { Fragment, h, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
@@ -113,10 +113,6 @@ const MOST_PICTURES = 24;
 const LEGIBLE = 14;
 /** Whether the panel is a sheet over the whole window, as on a phone. */
 const SHEET = "(max-width: 699px)";
-/** If the API does not say, one has to ask. @param {Citation} citation */
-const mayHavePicture = ({ media_type: type }) => !type || type === "application/pdf" || type.startsWith("image/");
-/** Whether the file has pages of paper: those of others are pieces of its text. @param {Citation} citation */
-const isPaged = (citation) => mayHavePicture(citation) || (citation.media_type ?? "").includes("presentation");
 /** Pages without a picture. @type {Set<string>} */
 const unpictured = new Set();
 /** The number of pages, by document and version. @type {Map<string, Promise<number>>} */

@@ -12,6 +12,7 @@ from orc.conversations.models import Failure, Turn, TurnContext, TurnStatus
 from orc.exports.transcript import NOTES, Transcript, numbered, numbers_of
 from orc.exports.tree import mark, with_numbers
 from orc.words import words_of
+from orc_core.extraction.formats import Format
 from orc_core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE
 from orc_core.grounding.models import Mark
 
@@ -52,12 +53,24 @@ def test_citations_of_one_page_without_marks_share_their_numbers() -> None:
 
 
 def test_a_source_has_the_label_of_its_page() -> None:
-    labelled = citation(5).model_copy(update={"page_label": "iv"})
+    assert place_of(page_label="iv") == "page 5 (iv)"
+    assert place_of(page_label="Fees", media_type=Format.PPTX.media_type) == "page 5 (Fees)"
+
+
+def test_files_without_pages_have_sections_and_sheets() -> None:
+    for form in (Format.CSV, Format.DOCX, Format.MARKDOWN, Format.XLSX):
+        assert place_of(media_type=form.media_type) == "section 5"
+        assert place_of(media_type=form.media_type, page_label="Budget") == "Budget"
+    for form in (Format.PDF, Format.TIFF, Format.ODP):
+        assert place_of(media_type=form.media_type) == "page 5"
+
+
+def place_of(**fields: str) -> str:
     turn = answered(1, "How long?", f"Long. {PAGE_5}")
     assert turn.assistant
-    answer = turn.assistant.model_copy(update={"citations": [labelled]})
+    answer = turn.assistant.model_copy(update={"citations": [citation(5).model_copy(update=fields)]})
     [source] = TRANSCRIPT.entry_of(turn.model_copy(update={"assistant": answer})).sources
-    assert source.place == "page 5 (iv)"
+    return source.place
 
 
 def test_contexts_are_named_at_the_question_and_at_the_source() -> None:

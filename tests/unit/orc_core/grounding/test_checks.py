@@ -46,7 +46,7 @@ def test_a_number_of_the_question_or_of_another_cited_page_does_not_differ() -> 
 
 
 LEASE = (
-    "The lease of the flat begins on {} for every tenant of the house and for their guests. It has 31 rooms."
+    "The lease of the flat begins on {} for every tenant of the house and for their guests. It has 31 boats."
 )
 
 
