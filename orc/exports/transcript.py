@@ -81,13 +81,11 @@ class Transcript:
         say = self._words.say
         if citation.url:
             return say("place.web", address=citation.url)
-        label, media_type = citation.page_label or "", citation.media_type
-        is_paged = not media_type or any(kind in media_type for kind in PAGED)
-        if label and not is_paged:
-            place = label
+        page, label, media_type = f"{citation.page}", citation.page_label or "", citation.media_type
+        if media_type and not any(kind in media_type for kind in PAGED):
+            place = label or say("place.section", page=page)
         else:
-            form = "place.label" if label else "place.page" if is_paged else "place.section"
-            place = say(form, page=f"{citation.page}", label=label)
+            place = say("place.label" if label else "place.page", page=page, label=label)
         if not citation.context_name:
             return place
         kind = self._words.name(f"context.{citation.context_type}", citation.context_type or "")

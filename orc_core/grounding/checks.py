@@ -135,7 +135,7 @@ class Page:
     def values(self) -> Values:
         parts = [(self.of(unit), label_of(self.of(unit), unit.kind)) for unit in self.units]
         text = "\n".join(part[len(label) :] for part, label in parts)
-        return Values(text, "\n".join(label for _, label in parts if label))
+        return Values(text, "\n".join(label for _, label in parts))
 
     @cached_property
     def language(self) -> str:
@@ -198,9 +198,7 @@ def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING
     if quoted_by := tuple(n for n, each in enumerate(passages) if not dates and each.quotes(sentence)):
         return CodeCheck("quoted", quoted_by=quoted_by)
     language = passages[0].page.language if passages else ""
-    for date in dates:
-        sentence = sentence.replace(date, "")
-    differing = [*dates, *missing(sentence, language, everywhere, question)]
+    differing = missing(sentence, language, everywhere, question) or dates
     return CodeCheck("differs", tuple(differing)) if differing else CodeCheck("reworded")
 
 

@@ -11,9 +11,8 @@ from orc_core.text.numbers import MONTH_NAMES
 from orc_core.text.sentences import Kind, split_pieces
 from orc_core.text.sentences import sentences as split_sentences
 
-_NUMBER = r"\(?\d{1,3}(?:\.\d{1,3})*"
-_MARKED = rf"{_NUMBER}[.)](?=\s)|\d{{1,3}}(?:\.\d{{1,3}})+(?=\s(?-i:[^\W\d_a-zß-öø-ÿ]))"
-_NAMED = rf"(?:[^\W\d_]+\.?\s|§+\s?)?{_NUMBER}[.):]?(?=\s)"
+_MARKED = r"\(?\d{1,3}(?:\.\d{1,3})*[.)](?=\s)|\d{1,3}(?:\.\d{1,3})+(?=\s(?-i:[^\W\d_a-zß-öø-ÿ]))"
+_NAMED = r"(?:[^\W\d_]+\.?\s|§+\s?)?\(?\d{1,3}(?:\.\d{1,3})*[.):]?(?=\s)"
 _LABEL, _LABEL_OF_HEADING = (
     re.compile(rf"(?!(?:{MONTH_NAMES})\b)(?:{form})(?!\s(?:{MONTH_NAMES})\b)", re.I)
     for form in (_MARKED, f"{_MARKED}|{_NAMED}")

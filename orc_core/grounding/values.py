@@ -41,7 +41,8 @@ _PERCENT = {name for name, code in CURRENCIES.items() if code == "%"} | {"per", 
 class Number(NamedTuple):
     """A number as it is written, and every value that it can have, the usual one first.
 
-    `in_scale`: what a table has for it whose numbers are in thousands or millions.
+    `in_scale`: what a table has for it whose numbers are in thousands or millions. `counted`: the word behind
+    it, or the currency before it.
     """
 
     written: str
@@ -51,7 +52,6 @@ class Number(NamedTuple):
     is_about: bool = False
     is_percent: bool = False
     counted: str = ""
-    """The word directly behind it, or the currency before it."""
 
     @property
     def step(self) -> float:
@@ -61,10 +61,7 @@ class Number(NamedTuple):
 
 
 class Values:
-    """The values of a text, which is read when they are first needed.
-
-    `labels` are numbers that only name parts of the text, such as those of its headings.
-    """
+    """The values of a text, read when they are first needed; `labels` are numbers that name its parts."""
 
     def __init__(self, text: str, labels: str = "") -> None:
         self._text = text
@@ -73,15 +70,11 @@ class Values:
     @cached_property
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
-        return self._numbers.union(MONTHS[word] for word in self._words & MONTHS.keys())
-
-    @cached_property
-    def _numbers(self) -> frozenset[float]:
-        """The same without those of the names of months."""
         found = {value for figure in self._figures for values in _values(*figure) for value in values}
         dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
         found.update(float(part) for figure in dates for part in _MARK.split(figure))
         found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
+        found.update(MONTHS[word] for word in self._words & MONTHS.keys())
         return frozenset(found.union(self._spelled))
 
     @cached_property
@@ -91,10 +84,9 @@ class Values:
         return sorted({*usual, *self._spelled} - {0})
 
     @cached_property
-    def _dates(self) -> tuple[set[Date], str]:
-        """The dates of the text, and the text without them."""
+    def _dates(self) -> "tuple[set[Date], Values]":
         found, rest = dates_of(self._folded)
-        return {date for _, readings in found for date in readings}, rest
+        return {date for _, readings in found for date in readings}, Values(rest)
 
     @cached_property
     def _folded(self) -> str:
@@ -109,18 +101,11 @@ class Values:
 
     @cached_property
     def _counted(self) -> set[str]:
-        """The words behind numbers, and currencies."""
-        return {word for _, word in _FIGURE.findall(self._folded) if word and not is_stop_word(word)}.union(
-            CURRENCIES
-        )
+        return {*CURRENCIES, *(w for _, w in _FIGURE.findall(self._folded) if w and not is_stop_word(w))}
 
     @cached_property
     def _words(self) -> set[str]:
         return set(_WORD.findall(self._folded))
-
-    @cached_property
-    def _names_scale(self) -> bool:
-        return not self._words.isdisjoint(SCALES)
 
     @cached_property
     def _spelled(self) -> set[float]:
@@ -140,23 +125,20 @@ class Values:
 
         A value in a scale counts if the text names one; a label, unless the text counts what the number does.
         """
-        values = [*number.values, *(number.in_scale if self._names_scale else ())]
+        values = [*number.values, *(() if self._words.isdisjoint(SCALES) else number.in_scale)]
         if not self.all.isdisjoint(values) or (number.is_about and any(map(self._have_near, values))):
             return True
         return bool(self._labels and number.counted not in self._counted and self._labels.have(number))
 
     def know(self, date: Date) -> bool | None:
-        """Whether a date can be here: it is, or its day (without one, its month or year) is apart from dates.
-
-        False if only other dates have its day or month, or without a day its year or month; otherwise None.
-        """
+        """Whether a date can be here; None if nothing is said of it. See docs/decisions/citations.md."""
         (dates, rest), (year, month, day) = self._dates, date
         if any(all(a == b or not a * b for a, b in zip(date, each, strict=True)) for each in dates):
             return True
-        is_named = not day and any(MONTHS.get(word) == month for word in _WORD.findall(rest))
-        if is_named or re.search(rf"(?<!\d)0?(?:{day or f'{month}|{year}'})(?!\d)", rest):
+        is_named = not day and any(MONTHS.get(word) == month for word in rest._words)
+        if is_named or re.search(rf"(?<!\d)0?(?:{day or f'{month}|{year}'})(?!\d)", rest._folded):
             return True
-        at, is_new = 2 if day else 0, day not in self._numbers
+        at, is_new = 2 if day else 0, day not in rest.all
         others = (each for each in dates if each[at])
         is_other = any(each[at] == date[at] or (is_new and each[1] == month) for each in others)
         return False if is_other else None

@@ -143,10 +143,7 @@ class Words:
         return shares
 
     def closest(self, said: Wording) -> list[int]:
-        """The part that shares most with a sentence, with a neighbour that adds much; or none.
-
-        A digit that both have, or some of several numbers, can be there by chance.
-        """
+        """The part that shares most with a sentence, with a neighbour that adds much; none for one digit."""
         weights = self.weights(said)
         shares = self.shares(weights)
         if not shares:

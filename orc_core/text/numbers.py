@@ -90,7 +90,7 @@ _DATE = re.compile(
     r"(?:,?\s(?P<year2>(?:1[89]|20)\d\d))?|\.?,?[\s-](?:de\s|del\s)?(?P<year3>(?:1[89]|20)\d\d)(?!\w|[.,:]\d))"
 )
 Date = tuple[int, int, int]
-"""Year, month and day; the year or the day is 0 if it is not said."""
+"""Year, month and day; the year or the day may be 0, if it is not said."""
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _AROUND_YEAR = 40
 """More characters than a date has before or after its year."""
@@ -111,10 +111,7 @@ def find_dates(text: str) -> list[str]:
 
 
 def dates_of(text: str) -> tuple[list[tuple[str, list[Date]]], str]:
-    """The dates of a text, each as it is written and in all its readings, and the text without them.
-
-    They have a day and a month, a month and a year, or all three.
-    """
+    """The dates of a text, each as it is written and in all its readings, and the text without them."""
     found: list[tuple[str, list[Date]]] = []
     folded = text.lower()
     written = text if len(text) == len(folded) else folded

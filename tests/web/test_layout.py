@@ -130,6 +130,18 @@ async def test_the_end_of_the_last_answer_is_in_view_after_a_reload(visit: Visit
     )
 
 
+async def test_a_source_of_a_file_without_pages_is_a_section(visit: Visit) -> None:
+    base = await visit.page.value("document.documentElement.dataset.base")
+    named = (
+        f"import('{base}parts.js').then((parts) => ['text/csv', 'application/pdf'].map((media_type) =>"
+        " parts.accountOf({ blob_name: 'a', page: 2, media_type, check: 'differs', missing: ['7'] })))"
+    )
+    assert await visit.page.value(named) == [
+        "a, section 2, 7 is not there",
+        "Page 2 of a, 7 is not on page 2",
+    ]
+
+
 async def test_escape_closes_what_is_on_top(visit: Visit) -> None:
     page = visit.page
     await visit.ask("First?")
