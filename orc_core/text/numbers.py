@@ -87,7 +87,7 @@ _DATE = re.compile(
     rf"|(?<!\d)(?P<day1>\d\d?)(?:st|nd|rd|th|er|\.|º)?[\s-]?(?:of\s|de\s)?(?P<name1>{MONTH_NAMES})(?!\w)"
     r"(?:\.?,?[\s-](?:de\s|del\s)?(?P<year1>(?:1[89]|20)\d\d))?"
     rf"|\b(?P<name2>{MONTH_NAMES})(?:\.?\s(?P<day2>\d\d?)(?:st|nd|rd|th)?(?!\w|[.,:]\d|\s(?:{MONTH_NAMES})\b)"
-    r"(?:,?\s(?P<year2>(?:1[89]|20)\d\d))?|\.?,?[\s-](?:de\s|del\s)?(?P<year3>(?:1[89]|20)\d\d)(?!\w|[.,:]\d))"
+    r"(?:,?\s(?P<year2>(?:1[89]|20)\d\d))?|\.?,?[\s-](?:de\s|del\s)?(?P<year3>(?:1[89]|20)\d\d)(?!\w|[-.,:/]\d))"
 )
 Date = tuple[int, int, int]
 """Year, month and day; the year or the day may be 0, if it is not said."""

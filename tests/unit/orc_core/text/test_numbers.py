@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc_core.text.numbers import find_dates
+from orc_core.text.numbers import dates_of, find_dates
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,22 @@ def test_dates_are_found_wherever_their_years_are() -> None:
     text = f"5 April 2023 {filler} 2024-05-06 and 7.6.2024 {filler} April 5th, 2025"
     found = ["2023-04-05", "2024-05-06", "2024-06-07", "2025-04-05"]
     assert find_dates(text) == found
+
+
+def test_a_date_may_lack_its_year_or_its_day() -> None:
+    text = (
+        "3rd of May, 3-May-2024, May 2024, 1er mai, 05/03/2024 and 2024-05-03; March 1,084, May 3.5, 3 to 5"
+    )
+    found, rest = dates_of(text)
+    assert found == [
+        ("3rd of May", [(0, 5, 3)]),
+        ("3-May-2024", [(2024, 5, 3)]),
+        ("May 2024", [(2024, 5, 0)]),
+        ("1er mai", [(0, 5, 1)]),
+        ("05/03/2024", [(2024, 3, 5), (2024, 5, 3)]),
+        ("2024-05-03", [(2024, 5, 3)]),
+    ]
+    assert [each for each in rest.split("|") if any(map(str.isdigit, each))] == [
+        "; march 1,084, may 3.5, 3 to 5"
+    ]
+    assert find_dates("May 2023-04-05 and 3-May-2024") == ["2023-04-05", "2024-05-03"]
