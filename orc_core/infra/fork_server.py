@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 
 from orc_core.infra import sandbox_child
@@ -39,7 +40,9 @@ def main(work: Callable[[], None] = sandbox_child.main) -> None:
     for module in sys.argv[1:]:
         import_module(module)
     gc.freeze()  # a collection in a child would copy all of this memory
-    _Server(control, work).serve()
+    # A parent that ends with an answer unread resets the socket.
+    with suppress(ConnectionResetError):
+        _Server(control, work).serve()
 
 
 class _Server:
