@@ -55,6 +55,7 @@ SHARING = {
         "tests/web/test_panel",
         "tests/web/test_proposals",
         "tests/web/test_reading",
+        "tests/web/test_refused",
         "tests/web/test_sessions",
         "tests/web/test_sharing",
         "tests/web/test_shelf",

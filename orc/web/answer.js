@@ -1,6 +1,6 @@
 // One turn: the question, the answer with its markers, and what was checked.
 import { ask, rate, retry } from "./chat.js";
-import { unsettled } from "./files.js";
+import { refusedBefore, unsettled } from "./files.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, noted, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
@@ -83,16 +83,18 @@ function SourcesLine({ turn }) {
 
 /** The kinds and words of notes. @param {TurnView} turn @returns {[string, string][]} */
 function cautions(turn) {
-  const left = leftOut(turn.metadata ?? {});
+  const left = leftOut(turn);
   return left ? [...doubts(turn, true), ["left", left]] : doubts(turn, false);
 }
 
-/** The files that were left out, in one sentence, or "". @param {Partial<Metadata>} metadata */
-function leftOut({ files = [], not_searched: { documents, total } = { documents: [], total: 0 } }) {
+/** The files that were left out, in one sentence, or "". @param {TurnView} turn */
+function leftOut(turn) {
+  const { files = [], not_searched: { documents, total } = { documents: [], total: 0 } } = turn.metadata ?? {};
   const named = [
     ...files.filter((each) => each.status === "failed").map((each) => t("left.failed", { name: each.blob_name })),
     ...documents.map(({ blob_name: name, status, reason_code: code }) =>
       t(status !== "failed" ? "left.coming" : code === "no_text" ? "left.no_text" : "left.failed", { name })),
+    ...refusedBefore(turn, lookedUp(turn)).map(({ name }) => t("left.refused", { name })),
   ];
   const shown = named.slice(0, MOST_LEFT_OUT);
   const more = total - documents.length + named.length - shown.length;
@@ -115,7 +117,7 @@ const onlyLists = ({ files, metadata }) => !files.length && (metadata?.retrieval
 /** Whether it says that nothing was found: nothing in it needs a source. @param {TurnView} turn */
 function saysNotFound(turn) {
   if (turn.kind === "not_found") return true;
-  return !turn.citations.length && checksOf(turn).uncited === 0 && lookedUp(turn) && leftOut(turn.metadata ?? {}) !== "";
+  return !turn.citations.length && checksOf(turn).uncited === 0 && lookedUp(turn) && leftOut(turn) !== "";
 }
 
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */

@@ -6,6 +6,7 @@ import { answering, asked, change, contexts, conversationId, earlierBefore, edit
   inOrder, latest, loadChoices, loading, model, newest, path, pictures, placeOf, refused, replacing, setDraft, settle, show, title, toolsChosen, turns, versions, view } from "./session.js";
 import { go, keep, kept, notify, place, report, said } from "./store.js";
 import { follow } from "./stream.js";
+import { recallRefused } from "./uploads.js";
 import { batch, signal } from "./vendor/ui.js";
 
 /** @import { Conversation, Feedback, Question, Rating, Signal, TurnView } from "./types/page.js" */
@@ -32,6 +33,7 @@ export async function open(id) {
     asked.value = [];
     if (!refused.value?.until) refused.value = null;
     loadChoices();
+    recallRefused(id ?? idOfNew());
   });
   if (id !== null) {
     await loadTurns(id);

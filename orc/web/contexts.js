@@ -6,7 +6,7 @@ import { Icon, IconButton } from "./parts.js";
 import { beginAbout } from "./session.js";
 import { Shelf } from "./shelf.js";
 import { doLater, dropTarget, me, notify, report } from "./store.js";
-import { begin, upload, uploads } from "./uploads.js";
+import { begin, recallRefused, upload, uploads } from "./uploads.js";
 import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
 /** @import { Context, Document, FileWidget, Member, Role, Signal, Target } from "./types/page.js" */
@@ -177,6 +177,7 @@ function Documents({ context }) {
   };
   const current = useRef(target);
   current.current = target;
+  useEffect(() => recallRefused(id), [id]);
   useEffect(() => {
     if (items.every((each) => each.status === "completed" || each.status === "failed")) return;
     const timer = setInterval(again, 2000);

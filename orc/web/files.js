@@ -5,10 +5,10 @@ import { Icon, Lazy, Middle, tailOf } from "./parts.js";
 import { asked, change, contexts, conversationId, documents, heard, sendsPictures, settle, turns } from "./session.js";
 import { leaving as leavingSessions, loadSessions } from "./sessions.js";
 import { carryOut, doLater, notify, report, takeBack, wordsOfCode } from "./store.js";
-import { begin, cancel, freeName, isFollowed, sent, upload, uploads } from "./uploads.js";
+import { begin, cancel, freeName, isFollowed, refused, sent, upload, uploads, whyRefused } from "./uploads.js";
 import { computed, effect, h, signal, useLayoutEffect, useRef } from "./vendor/ui.js";
 
-/** @import { Citation, Document, FileWidget, Progress, ReadonlySignal, Ref, Removal, Signal, Target, Upload } from "./types/page.js" */
+/** @import { Citation, Document, FileWidget, Progress, ReadonlySignal, Ref, Removal, Signal, Target, TurnView, Upload } from "./types/page.js" */
 
 /** The session whose documents are listed. */
 const listed = signal("");
@@ -247,10 +247,14 @@ export const stateOf = ({ status }) => (status === "failed" ? "failed" : status 
 export const comingRow = (each) => ({
   id: each.key, name: each.name, bytes: each.size, pages: 0, added: "", taken: each.taken, onRemove: () => cancel(each),
   state: each.state === "failed" ? "failed" : "busy",
-  status: each.state === "failed" ? t("files.failed", { reason: each.reason() }) : each.state === "waiting"
+  status: each.state === "failed" ? t("files.refused", { reason: whyRefused(each) }) : each.state === "waiting"
     ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
   progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
 });
+
+/** The files that a question could not reach, as they had been refused: all, or those that it names. @param {TurnView} turn @param {boolean} all */
+export const refusedBefore = ({ question, files, createdAt }, all) => refused.value.filter(({ place, name, at }) =>
+  place === conversationId.value && at <= createdAt && ((all && !files.length) || question.toLowerCase().includes(name.toLowerCase())));
 
 /** All files of the open session as they are shown. @type {ReadonlySignal<FileWidget[]>} */
 const rows = computed(() => {

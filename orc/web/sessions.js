@@ -116,7 +116,7 @@ async function removeNow(id, keepalive = false) {
     }
   }
   sessions.value = sessions.value.filter((each) => each.conversation_id !== id);
-  keep("localStorage", `choices.${id}`, null);
+  for (const name of ["choices", "refused"]) keep("localStorage", `${name}.${id}`, null);
   for (const name of ["draft", "edit", "asking", "waits"]) keep("sessionStorage", `${name}.${id}`, null);
 }
 

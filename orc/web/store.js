@@ -282,7 +282,7 @@ export async function loadMe() {
 /** Forget what the user wrote and chose, but not the preferences. */
 export function forgetUser() {
   forgetAll("sessionStorage", "orc.");
-  forgetAll("localStorage", `${mine()}choices.`);
+  for (const name of ["choices", "refused"]) forgetAll("localStorage", `${mine()}${name}.`);
   permitted(() => localStorage.setItem(LEFT, String(Date.now())));
 }
 

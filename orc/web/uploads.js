@@ -1,8 +1,8 @@
 // Uploads to sessions and contexts: one queue, which sends a few files at a time.
 import { readProblem } from "./api.js";
-import { size, t } from "./i18n.js";
-import { me, notify, signedOut, wordsOf, wordsOfCode } from "./store.js";
-import { signal } from "./vendor/ui.js";
+import { has, size, t } from "./i18n.js";
+import { keep, kept, me, notify, signedOut, wordsOf } from "./store.js";
+import { effect, signal } from "./vendor/ui.js";
 
 /** @import { Document, Sending, Signal, Target, Upload } from "./types/page.js" */
 
@@ -14,16 +14,46 @@ export const uploads = signal([]);
 const sending = new Map();
 /** @type {Map<string, {file: File, target: Target}>} */
 const waiting = new Map();
+/** What was refused and not dismissed. It is kept in the browser: the API stores nothing of it. @type {Signal<Upload[]>} */
+export const refused = signal([]);
+/** The places whose refused files of before a reload are among the uploads. @type {Set<string>} */
+const recalled = new Set();
+
+/** Show what was refused at this place before the page was loaded. @param {string} place */
+export function recallRefused(place) {
+  if (recalled.has(place)) return;
+  recalled.add(place);
+  const before = /** @type {Upload[] | null} */ (kept("localStorage", `refused.${place}`)) ?? [];
+  uploads.value = [...uploads.value, ...before];
+}
+
+effect(() => {
+  const [before, now] = [refused.peek(), uploads.value.filter((each) => each.state === "failed")];
+  if (now.length === before.length && now.every((each, at) => each === before[at])) return;
+  refused.value = now;
+  for (const place of recalled) {
+    // The file itself, with which it could be sent again, is gone after a reload.
+    const here = now.filter((each) => each.place === place).map((each) => ({ ...each, taken: undefined }));
+    keep("localStorage", `refused.${place}`, here.length ? here : null);
+  }
+});
+
+const largest = () => me.value?.limits.upload_bytes ?? Infinity;
+
+/** What is wrong with a file, and what to do. @param {Upload} upload */
+export const whyRefused = ({ problem: { code, detail, status } }) => (has(code) ? t(code, { limit: size(largest()) }) : wordsOf({ code, detail, status, trace_id: "" }));
+
+/** What the page itself finds wrong. @param {string} code the key of its words @returns {Upload["problem"]} */
+const found = (code) => ({ code, detail: "", status: 0 });
 
 /** Upload files to a session or a context. @param {Iterable<File>} files @param {Target} target @param {{replace?: boolean, quiet?: boolean}} [how] */
 export function upload(files, target, { replace = false, quiet = false } = {}) {
-  const most = me.value?.limits.upload_bytes ?? Infinity;
   for (const file of files) {
     const key = crypto.randomUUID();
-    const tooLarge = file.size > most;
+    const tooLarge = file.size > largest();
     uploads.value = [...uploads.value, {
       key, place: target.id, name: file.name, size: file.size, state: tooLarge ? "failed" : "waiting", sent: 0, replace, quiet,
-      reason: () => t("files.too_large", { limit: size(most) }),
+      problem: found("files.too_large"), at: new Date().toISOString(),
     }];
     if (!tooLarge) waiting.set(key, { file, target });
   }
@@ -71,7 +101,7 @@ async function transfer(upload, file, target) {
   const content = await Promise.all([target.content(earlier), readable(file)]).catch(() => null);
   if (!content || !uploads.value.some((each) => each.key === upload.key)) {
     sending.delete(upload.key);
-    update(upload, { state: "failed", reason: () => t("files.unreadable") });
+    update(upload, { state: "failed", problem: found("files.unreadable") });
     begin();
     return;
   }
@@ -103,9 +133,9 @@ async function arrive(upload, request, { file, target, before }) {
   const problem = readProblem(request.status, request.responseText, request.getResponseHeader("x-trace-id") ?? "");
   if (problem.status === 401) signedOut.value = true;
   const [error] = problem.errors ?? [];
-  const reason = () => (error ? wordsOfCode(error.code, error.reason) : request.status ? wordsOf(problem) : t("files.lost"));
+  const { code, detail, status } = error ? { ...problem, code: error.code ?? "", detail: error.reason } : request.status ? problem : found("files.lost");
   const isTaken = [problem.code, error?.code].includes("name_taken");
-  update(upload, { state: "failed", reason, taken: isTaken ? { replace: () => again(upload, file, target, true), both: () => again(upload, file, target, false) } : undefined });
+  update(upload, { state: "failed", problem: { code, detail, status }, taken: isTaken ? { replace: () => again(upload, file, target, true), both: () => again(upload, file, target, false) } : undefined });
 }
 
 /** Send a refused file again: in the place of the other one, or by another name. @param {Upload} refused @param {File} file @param {Target} target @param {boolean} replace */

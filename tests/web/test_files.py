@@ -304,7 +304,7 @@ async def test_twenty_files_at_once_become_ready_and_a_damaged_one_says_why(
     assert sum(each[0] == 0 for each in stages.values()) == 17
     assert {stage for each in stages.values() for stage in each} == {*range(len(STAGES))}
     [failed] = await visit.texts(".file.is-failed .file-status")
-    assert failed.startswith("Failed: ")
+    assert failed.startswith("Not added: ")
     await visit.click(".file.is-failed button:last-child")
     await visit.page.until("!document.querySelector('.file.is-failed')")
     await visit.ask("How many lamps does pier 17 have?")

@@ -108,8 +108,9 @@ export interface Upload {
   quiet: boolean;
   /** The version of the document that it takes the place of. */
   replaces?: string;
-  /** Why it failed, in the language of the page. */
-  reason: () => string;
+  /** Why it failed, if it did; when it was chosen. */
+  problem: Pick<Problem, "code" | "detail" | "status">;
+  at: string;
   /** What can be done if the name is taken. */
   taken?: Taken;
 }
