@@ -70,7 +70,7 @@ async def play_empty_with_files(visit: Visit) -> None:
     await visit.attach(HANDBOOK)
     await indexed(visit)
     await visit.page.reload()
-    await visit.sees(".suggestions button")
+    await visit.sees(".file.is-ready")
 
 
 @scene("files")

@@ -386,7 +386,7 @@ function Status({ turn }) {
 }
 
 /** Questions that may follow; a click adds one to the text box. @param {{texts: string[]}} properties */
-export function Suggestions({ texts }) {
+function Suggestions({ texts }) {
   if (!texts.length) return null;
   return h("ul", { class: "suggestions", "aria-label": t("suggestions") }, texts.slice(0, 3).map((each) =>
     h("li", null, h("button", { type: "button", onClick: () => {

@@ -1,13 +1,13 @@
 // The entry: loads the user and the words, and shows the page.
-import { Suggestions, Turn } from "./answer.js";
-import { get, pause } from "./api.js";
+import { Turn } from "./answer.js";
+import { pause } from "./api.js";
 import { jumpToEnd, loadEarlier, startChat, stop } from "./chat.js";
 import { Composer } from "./composer.js";
-import { attach, hasUsableFiles, listOpen, staying } from "./files.js";
+import { attach, hasUsableFiles, listOpen } from "./files.js";
 import { speak, t } from "./i18n.js";
 import { listenIfSeen } from "./listen.js";
 import { Icon, IconButton, Lazy, Notices, Peek, peeked } from "./parts.js";
-import { answering, closeSources, conversationId, documents, earlierBefore, known, later, loading, newest, shownTitle, shownTurn, turns } from "./session.js";
+import { answering, closeSources, conversationId, earlierBefore, later, loading, newest, shownTitle, shownTurn, turns } from "./session.js";
 import { finishDeletions, loadSessions, Sessions } from "./sessions.js";
 import { alarm, authMode, checkVersion, dialog, dropTarget, finished, focusOn, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, me, notify, online, openSessions, outdated,
   place, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress, takeBack } from "./store.js";
@@ -52,27 +52,12 @@ function Banner() {
 }
 
 function Empty() {
-  const [texts, setTexts] = useState(/** @type {string[]} */ ([]));
-  // The analysis, of which suggestions are made, comes after the text and the status.
-  const ready = staying.value.filter((each) => each.status === "completed").length
-    + staying.value.filter((each) => each.summary_available).length;
-  // The API suggests questions about a file while its removal can be taken back.
-  const isCertain = staying.value.length === documents.value.length;
-  useEffect(() => {
-    const id = conversationId.value;
-    if (!ready || !isCertain || !id || !known.value) {
-      setTexts([]);
-      return;
-    }
-    get(`/conversations/${id}/suggestions`).then((found) => setTexts(/** @type {any} */ (found).suggestions ?? []), () => {});
-  }, [ready, isCertain, conversationId.value, known.value]);
   return h("div", { class: "empty" },
     h("h2", null, t(hasUsableFiles.value ? "empty.files" : "empty")),
     h("p", { class: "soft" }, t(hasUsableFiles.value ? "empty.files.hint" : "empty.hint")),
     me.value?.offline_model && h("p", { class: "soft" }, t("offline_model.why")),
     !hasUsableFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
-      h(Icon, { name: "clip" }), h("span", null, t("empty.drop"), h("small", null, t("empty.kinds")))),
-    h(Suggestions, { texts }));
+      h(Icon, { name: "clip" }), h("span", null, t("empty.drop"), h("small", null, t("empty.kinds")))));
 }
 
 /** Up and down between turns, left and right between markers. @param {KeyboardEvent} event */
@@ -150,7 +135,7 @@ function Conversation() {
     if (box.scrollTop < NEAR_TOP && earlierBefore.value !== null) loadEarlier();
   };
   return h("main", { class: "conversation", id: "conversation", tabIndex: -1 },
-    h(Head, { text: shownTitle.value || t(list.length ? "sessions.untitled" : "sessions.new") }), h(Banner, null),
+    h(Head, { text: shownTitle.value || t(list.length ? "sessions.untitled" : "sessions.new"), shares: list.some(({ value }) => value.state === "answered") }), h(Banner, null),
     h("div", { class: "scroller", ref: scroller, onScroll, onWheel: byHand, onTouchMove: byHand, onPointerDown: byHand, onKeyDown: byHand, tabIndex: list.length ? 0 : -1, role: "group", "aria-label": t("conversation") },
       h("div", { class: "turns", onKeyDown: moveInTurns },
         loading.value && h("p", { class: "soft loading" }, t("loading")),
@@ -162,14 +147,16 @@ function Conversation() {
     h(Composer, null));
 }
 
-/** @param {{text: string}} properties */
-function Head({ text }) {
+/** @param {{text: string, shares?: boolean}} properties `shares`: whether there is an answer that a link could show */
+function Head({ text, shares = false }) {
   return h("header", { class: "head" },
     h(IconButton, {
       name: "menu", label: t("sessions"), class: preferences.value.folded ? "open-sessions is-folded" : "open-sessions",
       onClick: openSessions,
     }),
-    h("h1", null, h("bdi", null, text)));
+    h("h1", null, h("bdi", null, text)),
+    shares && me.value?.share_days ? h("button", { type: "button", class: "quiet share-chat", "aria-label": t("share"), title: t("share"), onClick: () => { dialog.value = `share/${conversationId.value}`; } },
+      h(Icon, { name: "share" }), h("span", null, t("share"))) : null);
 }
 
 function Elsewhere() {

@@ -76,11 +76,18 @@ async def test_files_leave_the_window_of_a_phone_to_the_answer(visit: Visit, tmp
     assert await page.value("document.documentElement.scrollWidth <= innerWidth")
 
 
-async def test_files_that_are_ready_bring_suggestions(visit: Visit) -> None:
+async def test_nothing_is_suggested_before_the_first_question(visit: Visit) -> None:
+    """The first headings of files are their titles, and nothing is known of the person yet."""
     await visit.attach(HANDBOOK)
     await asyncio.to_thread(visit.here.index)
-    await visit.click(".suggestions button")
-    assert len(await visit.page.value("document.getElementById('question').value")) > 10
+    await visit.page.reload()
+    await visit.sees(".empty h2")
+    await visit.sees(".file.is-ready")
+    assert visit.get(f"/conversations/{await visit.conversation()}/suggestions")["suggestions"]
+    await visit.ask("How many days of annual leave does a new employee get?")
+    assert not any(url.endswith("/suggestions") for _, url in visit.page.requests)
+    # What follows from an answer is related to its question.
+    await visit.sees(".turn .suggestions button")
 
 
 async def test_a_long_name_keeps_its_ending(visit: Visit, tmp_path: Path) -> None:

@@ -95,6 +95,35 @@ async def test_a_chat_is_shared_read_and_withdrawn(visit: Visit, program: Progra
         assert await page.value("document.body.innerText.includes('28 days')") is False
 
 
+async def test_the_open_chat_is_shared_from_its_header_on_a_small_phone(visit: Visit) -> None:
+    page = visit.page
+    await page.look(width=320, height=568)
+    assert await page.value("document.querySelector('.share-chat')") is None
+    visit.model.script = Script(text="The quay opens at seven.")
+    await visit.ask("When does the quay, which is next to the old customs house, open on Sundays in winter?")
+    await visit.sees(".share-chat")
+    # A finger reaches it, and nothing of the header overlaps.
+    at, title, width = await page.value("""(() => {
+      const button = document.querySelector(".share-chat");
+      const { left, top, width, height } = button.getBoundingClientRect();
+      const over = document.elementFromPoint(left + width / 2, top + height / 2);
+      over.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+      const { right } = document.querySelector(".head h1").getBoundingClientRect();
+      return [Math.min(width, height), left - right, left + width];
+    })()""")
+    assert at >= 24
+    assert title >= 0
+    assert width <= 320
+    await visit.sees(".share select")
+    await visit.click(".share form button")
+    await page.until(MADE)
+    assert await problems_of_access(visit) == []
+    # The keyboard is where it was.
+    await page.press("Escape")
+    await page.until("!document.querySelector('dialog')")
+    assert await page.value("document.documentElement.scrollWidth <= 320")
+
+
 async def test_strangers_and_other_organizations_read_nothing(visit: Visit, program: Program) -> None:
     visit.model.script = Script(text="The secret answer.")
     await visit.ask("A secret question?")
@@ -175,3 +204,4 @@ async def test_nothing_is_shared_where_there_is_one_user(visit: Visit) -> None:
     await local.page.value(ROW)
     await local.page.until(ENTRY.format("Rename"))
     assert await local.page.value(f"{ENTRY.format('Share')} ?? null") is None
+    assert await local.texts(".share-chat") == []
