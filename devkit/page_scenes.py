@@ -436,7 +436,7 @@ async def play_keys(visit: Visit) -> None:
 async def play_contexts(visit: Visit) -> None:
     await visit.page.value("location.hash = '#/contexts'")
     await visit.click(".rows a")
-    await visit.sees(".stack")
+    await visit.sees(".add-member")
 
 
 @scene("telemetry")

@@ -1,7 +1,7 @@
 // Contexts: places for shared documents. The API decides who may do what.
 import { ApiError, get, request, send } from "./api.js";
 import { comingRow, contentOf, stateOf, statusOf } from "./files.js";
-import { t, when } from "./i18n.js";
+import { t } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
 import { beginAbout } from "./session.js";
 import { Shelf } from "./shelf.js";
@@ -77,22 +77,26 @@ function removeLater(address, text, again, focus) {
   });
 }
 
-/** @param {{types: Context["type"][], parent?: string, onCreated: () => void}} properties */
-function NewContext({ types, parent, onCreated }) {
+/** The name is all that is needed. @param {{types: Context["type"][], parent?: string}} properties */
+function NewContext({ types, parent }) {
   const [name, setName] = useState("");
-  const [type, setType] = useState(types[0] ?? "workspace");
+  const [hasFolders, setHasFolders] = useState(false);
   if (!types.length) return null;
+  const type = types.find((each) => (each === "organization") === hasFolders) ?? types[0];
   return h("form", {
-    class: "row", onSubmit: (event) => {
+    class: "stack", onSubmit: (event) => {
       event.preventDefault();
       if (!name.trim()) return;
-      then(send("POST", "/contexts", { type, name: name.trim(), ...(parent ? { parent_id: parent } : {}) }), () => { setName(""); onCreated(); });
+      send("POST", "/contexts", { type, name: name.trim(), ...(parent ? { parent_id: parent } : {}) }).then((made) => {
+        location.hash = `#/contexts/${/** @type {Context} */ (made).context_id}`;
+      }, report);
     },
   },
-  types.length > 1 && h("select", { "aria-label": t("contexts.type"), value: type, onChange: (event) => setType(/** @type {Context["type"]} */ (event.currentTarget.value)) },
-    types.map((each) => h("option", { value: each, key: each }, t(`context.${each}`)))),
-  h("input", { "aria-label": t("contexts.name"), placeholder: t("contexts.new", { type: t(`context.${type}`) }), maxLength: 120, value: name, onInput: (event) => setName(event.currentTarget.value) }),
-  h("button", { type: "submit", disabled: !name.trim() }, t("contexts.create")));
+  h("p", { class: "row" },
+    h("input", { class: "grow", "aria-label": t("contexts.name"), placeholder: t(parent ? `contexts.new.${type}` : "contexts.new"), maxLength: 120, value: name, onInput: (event) => setName(event.currentTarget.value) }),
+    h("button", { type: "submit", disabled: !name.trim() }, t("contexts.create"))),
+  types.length > 1 && h("details", null, h("summary", null, t("contexts.options")),
+    h("label", null, h("input", { type: "checkbox", checked: hasFolders, onChange: (event) => setHasFolders(event.currentTarget.checked) }), " ", t("contexts.has_folders"))));
 }
 
 /** @param {{items: Context[], isKnown: boolean, more: (() => void) | null}} properties */
@@ -101,7 +105,7 @@ function List({ items, isKnown, more }) {
   if (!items.length) return h("p", { class: "soft" }, t("contexts.none"));
   return [h("ul", { class: "rows" }, items.map((each) => h("li", { key: each.context_id },
     h("a", { href: `#/contexts/${each.context_id}` }, h(Icon, { name: "folder" }), h("bdi", null, each.name)),
-    h("span", { class: "soft" }, t(`context.${each.type}`)), h("span", { class: "soft" }, each.role ? t(`role.${each.role}`) : t("role.installation"))))),
+    (!each.role || each.role === "viewer") && h("span", { class: "soft" }, t(each.role ? "contexts.read_only" : "role.installation"))))),
   h(More, { more })];
 }
 
@@ -122,7 +126,7 @@ export function Contexts({ id }) {
   const again = () => { listAgain(); load(); };
   if (!id) {
     return h("div", { class: "admin" }, h("p", { class: "soft" }, t("contexts.hint")),
-      h(NewContext, { types: me.value?.may_create ?? [], onCreated: again }), h(List, listed));
+      h(NewContext, { types: me.value?.may_create ?? [] }), h(List, listed));
   }
   if (isGone) return h("div", { class: "admin" }, h("p", null, t("contexts.gone")), h("p", null, h("a", { href: "#/contexts" }, t("contexts.all"))));
   if (!context) return h("p", { class: "loading" }, t("loading"));
@@ -130,31 +134,32 @@ export function Contexts({ id }) {
   return h("div", { class: "admin" },
     h("p", { class: "row crumbs" }, h("a", { href: "#/contexts" }, t("contexts")),
       context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)), h("strong", null, context.name)),
+    context.description && h("p", null, h("bdi", null, context.description)),
     h("p", null, h("button", { type: "button", class: "ask-about", onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }) },
       h(Icon, { name: "search" }), t("contexts.ask", { name: context.name }))),
-    h(Head, { context, again, key: context.version }),
-    below && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, onCreated: again }), h(List, listed)],
-    h(Documents, { context }), h(Members, { context }));
+    h(Documents, { context }),
+    below && (may(context).edit || listed.items.length > 0) && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, key: context.context_id }), h(List, listed)],
+    h(Members, { context }), may(context).edit && h(Head, { context, again, key: context.version }));
 }
 
-/** @param {{context: Context, again: () => void}} properties */
+/** What is rarely changed. @param {{context: Context, again: () => void}} properties */
 function Head({ context, again }) {
-  const { edit, manage } = may(context);
+  const { manage } = may(context);
   const [name, setName] = useState(context.name);
   const [description, setDescription] = useState(context.description);
   const [sure, setSure] = useState(false);
   const address = `/contexts/${context.context_id}`;
   const changed = name.trim() !== context.name || description !== context.description;
   const save = () => request("PATCH", address, { json: { name: name.trim(), description }, headers: { "if-match": `"${context.version}"` } });
-  return h("form", { class: "stack", onSubmit: (event) => { event.preventDefault(); then(save(), again, t("saved")); } },
-    h("label", { class: "field" }, t("contexts.name"), h("input", { value: name, maxLength: 120, required: true, disabled: !edit, onInput: (event) => setName(event.currentTarget.value) })),
-    h("label", { class: "field" }, t("contexts.description"), h("textarea", { value: description, maxLength: 2000, rows: 2, disabled: !edit, onInput: (event) => setDescription(event.currentTarget.value) })),
-    h("p", { class: "row" }, edit && h("button", { type: "submit", disabled: !changed || !name.trim() }, t("save")),
+  return h("details", null, h("summary", null, t("contexts.settings")), h("form", { class: "stack", onSubmit: (event) => { event.preventDefault(); then(save(), again, t("saved")); } },
+    h("label", { class: "field" }, t("contexts.name"), h("input", { value: name, maxLength: 120, required: true, onInput: (event) => setName(event.currentTarget.value) })),
+    h("label", { class: "field" }, t("contexts.description"), h("textarea", { value: description, maxLength: 2000, rows: 2, onInput: (event) => setDescription(event.currentTarget.value) })),
+    h("p", { class: "row" }, h("button", { type: "submit", disabled: !changed || !name.trim() }, t("save")),
       manage && (sure
         ? [h("span", null, t("contexts.sure")),
           h("button", { type: "button", class: "is-bad", onClick: () => then(send("DELETE", address), () => { location.hash = "#/contexts"; }, t("contexts.deleted")) }, t("contexts.delete.sure")),
           h("button", { type: "button", onClick: () => setSure(false) }, t("cancel"))]
-        : h("button", { type: "button", class: "quiet is-bad", onClick: () => setSure(true) }, t("contexts.delete")))));
+        : h("button", { type: "button", class: "quiet is-bad", onClick: () => setSure(true) }, t("contexts.delete"))))));
 }
 
 /** @param {{context: Context}} properties */
@@ -205,41 +210,45 @@ const principalPath = ({ principal }) => {
   return `${kind}/${encodeURIComponent(rest.join(":") || "-")}`;
 };
 
-/** @param {{context: Context}} properties */
+/** Who may do what, in sentences. @param {{context: Context}} properties */
 function Members({ context }) {
   const address = `/contexts/${context.context_id}/members`;
-  const { items, again, more } = /** @type {ReturnType<typeof usePages<Member>>} */ (usePages(address, "members"));
+  const { items, isKnown, again, more } = /** @type {ReturnType<typeof usePages<Member>>} */ (usePages(address, "members"));
   const [kind, setKind] = useState("user");
   const [who, setWho] = useState("");
   const [label, setLabel] = useState("");
   const [role, setRole] = useState(/** @type {Role} */ ("viewer"));
   const { manage } = may(context);
+  const shown = items.filter((each) => !leaving.value.has(`${address}/${principalPath(each)}`));
   const roles = (/** @type {Role} */ value, /** @type {(role: Role) => void} */ onChange, /** @type {string} */ name) =>
-    h("select", { "aria-label": name, value, disabled: !manage, onChange: (event) => onChange(/** @type {Role} */ (event.currentTarget.value)) },
+    h("select", { "aria-label": name, value, onChange: (event) => onChange(/** @type {Role} */ (event.currentTarget.value)) },
       ROLES.map((each) => h("option", { value: each, key: each }, t(`role.${each}`))));
   const row = (/** @type {Member} */ each) => {
     const own = each.context_id === context.context_id;
-    const shown = each.label || each.principal.replace(/^\w+:/, "");
-    return h("li", { key: `${each.context_id}${each.principal}` },
-      h("bdi", null, each.principal === "everyone" ? t("members.everyone") : shown), h("span", { class: "soft" }, own ? when(each.granted_at) : t("members.inherited")),
-      own ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name: shown })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
+    const name = each.principal === "everyone" ? t("members.everyone") : each.label || each.principal.replace(/^\w+:/, "");
+    return h("li", { key: `${each.context_id}${each.principal}` }, h("bdi", null, name), !own && h("span", { class: "soft" }, t("members.inherited")),
+      own && manage ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
       own && manage && h(IconButton, {
-        name: "bin", label: t("members.remove", { name: shown }),
-        onClick: () => removeLater(`${address}/${principalPath(each)}`, t("members.removed", { name: shown }), again, "#conversation"),
+        name: "bin", label: t("members.remove", { name }),
+        onClick: () => removeLater(`${address}/${principalPath(each)}`, t("members.removed", { name }), again, "#conversation"),
       }));
   };
-  return [h("h2", null, t("members")), h("p", { class: "soft" }, t("members.roles"), " ", manage && t("members.hint")),
-    manage && h("form", {
-      class: "row", onSubmit: (event) => {
+  const field = (/** @type {string} */ words, /** @type {string} */ value, /** @type {(text: string) => void} */ onText, /** @type {number} */ most, isNeeded = false) =>
+    h("label", { class: "field grow" }, words, h("input", { value, maxLength: most, required: isNeeded, onInput: (event) => onText(event.currentTarget.value) }));
+  return [h("h2", null, t("members")),
+    manage && isKnown && !more && !shown.some((each) => each.principal === "everyone") && h("p", null, h("button", {
+      type: "button", class: "icon-text let-all", onClick: () => then(send("PUT", `${address}/everyone/-`, { role: "viewer" }), again),
+    }, h(Icon, { name: "plus" }), t("members.let_everyone"))),
+    h("ul", { class: "rows" }, shown.map(row)), h(More, { more }),
+    manage && h("details", { class: "add-member" }, h("summary", null, t("members.add_one")), h("form", {
+      class: "stack", onSubmit: (event) => {
         event.preventDefault();
-        const name = kind === "everyone" ? "-" : encodeURIComponent(who.trim());
-        then(send("PUT", `${address}/${kind}/${name}`, { role, label: label.trim() }), () => { setWho(""); setLabel(""); again(); });
+        then(send("PUT", `${address}/${kind}/${encodeURIComponent(who.trim())}`, { role, label: label.trim() }), () => { setWho(""); setLabel(""); again(); });
       },
     },
-    h("select", { "aria-label": t("members.kind"), value: kind, onChange: (event) => setKind(event.currentTarget.value) },
-      ["user", "group", "everyone"].map((each) => h("option", { value: each, key: each }, t(`members.${each}`)))),
-    kind !== "everyone" && h("input", { "aria-label": t("members.id"), placeholder: t("members.id"), required: true, maxLength: 255, value: who, onInput: (event) => setWho(event.currentTarget.value) }),
-    kind !== "everyone" && h("input", { "aria-label": t("members.label"), placeholder: t("members.label"), maxLength: 120, value: label, onInput: (event) => setLabel(event.currentTarget.value) }),
-    roles(role, setRole, t("members.role.new")), h("button", { type: "submit" }, t("members.add"))),
-    h("ul", { class: "rows" }, items.filter((each) => !leaving.value.has(`${address}/${principalPath(each)}`)).map(row)), h(More, { more })];
+    h("div", { class: "row" }, field(t("members.label"), label, setLabel, 120), field(t("members.id"), who, setWho, 255, true)),
+    h("p", { class: "soft" }, t("members.hint")),
+    h("p", { class: "row" }, h("select", { "aria-label": t("members.kind"), value: kind, onChange: (event) => setKind(event.currentTarget.value) },
+      ["user", "group"].map((each) => h("option", { value: each, key: each }, t(`members.${each}`)))),
+    roles(role, setRole, t("members.role.new")), h("button", { type: "submit" }, t("members.add")))))];
 }

@@ -29,6 +29,75 @@ async def test_what_one_looks_at_is_asked_about(visit: Visit) -> None:
     assert [each["id"] for each in turn["contexts"]] == [folder]
 
 
+async def test_a_name_makes_a_collection_and_a_click_lets_everybody_read_it(visit: Visit) -> None:
+    page = visit.page
+    await page.value("location.hash = '#/contexts'")
+    await visit.sees(".admin form")
+    # What is not needed is folded: the form is one field and one button.
+    fields = "[...document.querySelectorAll('.admin form :is(input, select, button)')]"
+    seen = f"{fields}.filter((each) => each.checkVisibility())"
+    assert await page.value(f"{seen}.map((each) => each.tagName)") == ["INPUT", "BUTTON"]
+    await page.value("document.querySelector('.admin form input').focus()")
+    await page.call("Input.insertText", text="Harbour rules")
+    await page.press("Enter")
+    await page.until("document.querySelector('.crumbs strong')?.textContent === 'Harbour rules'")
+    [made_here] = visit.get("/contexts")["contexts"]
+    assert (made_here["type"], made_here["name"]) == ("workspace", "Harbour rules")
+    await visit.click(".let-all")
+    await page.until("document.querySelectorAll('.rows li').length === 2")
+    rows = "[...document.querySelectorAll('.rows li')]"
+    row = f"{rows}.find((each) => each.textContent.startsWith('Everybody in your organization'))"
+    said = await page.value(f"{row}.querySelector('select').selectedOptions[0].textContent")
+    assert said == "can read and ask"
+    assert await visit.texts(".let-all") == []
+    # Bob, who is nobody's member, reads it now, in sentences and without fields that he cannot change.
+    path = f"#/contexts/{made_here['context_id']}"
+    await page.call("Network.setExtraHTTPHeaders", headers=principal_headers(visit.organization, "bob"))
+    await page.open("about:blank")
+    await visit.open(path)
+    await page.until("document.querySelectorAll('.rows li').length === 2")
+    assert any(
+        "Everybody in your organizationcan read and ask" in each for each in await visit.texts(".rows li")
+    )
+    assert await page.value(f"{seen}.length + document.querySelectorAll('.admin :disabled').length") == 0
+    assert "Viewer" not in await page.value("document.querySelector('.admin').innerText")
+
+
+async def test_a_collection_with_folders_is_an_option(visit: Visit) -> None:
+    page = visit.page
+    await page.value("location.hash = '#/contexts'")
+    await visit.click(".admin form summary")
+    await visit.click(".admin form [type=checkbox]")
+    await page.value("document.querySelector('.admin form input').focus()")
+    await page.call("Input.insertText", text="Northwind")
+    await page.press("Enter")
+    await page.until("document.querySelector('.crumbs strong')?.textContent === 'Northwind'")
+    field = "document.querySelector('.admin [placeholder=\"Name of the new folder\"]')"
+    await page.until(field)
+    await page.value(f"{field}.focus()")
+    await page.call("Input.insertText", text="Ships")
+    await page.press("Enter")
+    await page.until("document.querySelector('.crumbs strong')?.textContent === 'Ships'")
+    assert "Northwind" in await page.value("document.querySelector('.crumbs').textContent")
+
+
+async def test_a_person_is_added_with_a_name_and_what_they_can_do(visit: Visit) -> None:
+    page = visit.page
+    context = made(visit, "workspace", "Harbour rules")
+    await page.value(f"location.hash = '#/contexts/{context}'")
+    await visit.click(".add-member summary")
+    for number, text in enumerate(("Bob Miller", "bob"), 1):
+        await page.value(f"document.querySelectorAll('.add-member input')[{number - 1}].focus()")
+        await page.call("Input.insertText", text=text)
+    await page.press("Enter")
+    await page.until("document.querySelectorAll('.rows li').length === 2")
+    assert any(each.startswith("Bob Miller") for each in await visit.texts(".rows li"))
+    members = visit.get(f"/contexts/{context}/members")["members"]
+    assert {(each["principal"], each["role"], each["label"]) for each in members} >= {
+        ("user:bob", "viewer", "Bob Miller")
+    }
+
+
 async def test_the_menu_leads_to_what_is_below(visit: Visit) -> None:
     top = made(visit, "organization", "Northwind")
     folder = made(visit, "folder", "Ships", top)

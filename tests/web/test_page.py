@@ -581,9 +581,7 @@ async def test_a_shared_document_is_asked_by_its_context(visit: Visit) -> None:
     await page.value("document.querySelector('.admin form input').focus()")
     await page.call("Input.insertText", text="Harbour 2026")
     await page.press("Enter")
-    await page.until("document.querySelector('.rows a')")
-    await page.value("document.querySelector('.rows a').click()")
-    await page.until("document.querySelector('.stack')")
+    await page.until("document.querySelector('.add-member')")
     await page.attach(".admin input[type=file]", HANDBOOK)
     # Its row is there while it is sent: it can be asked once it is stored.
     status = "document.querySelector('.admin .file-status')?.textContent"
