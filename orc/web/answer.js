@@ -120,9 +120,13 @@ function saysNotFound(turn) {
   return !turn.citations.length && checksOf(turn).uncited === 0 && lookedUp(turn) && leftOut(turn) !== "";
 }
 
+/** The model that stands in if none is set up: it compares words, and knows no answers. */
+const WORDS_ONLY = "extractive";
+
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
 function doubts(turn, isPartial) {
-  const none = turn.kind === "closest_passages" ? "kind.closest" : !saysNotFound(turn) ? "" : isPartial ? "kind.not_found.partial" : "kind.not_found";
+  const nothing = turn.metadata?.route?.model === WORDS_ONLY ? "kind.no_words" : "kind.not_found";
+  const none = turn.kind === "closest_passages" ? "kind.closest" : !saysNotFound(turn) ? "" : isPartial ? `${nothing}.partial` : nothing;
   if (none) return [["none", turn.files.length ? `${t(none)} ${t("kind.only", { names: listed(turn.files) })}` : t(none)]];
   const cites = turn.citations.filter((each) => each && !each.closest);
   const found = KINDS.map(({ words, checks }) => ({ words, n: cites.filter((each) => checks.includes(each.check)).length }));

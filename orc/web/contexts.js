@@ -233,8 +233,8 @@ function Members({ context }) {
         onClick: () => removeLater(`${address}/${principalPath(each)}`, t("members.removed", { name }), again, "#conversation"),
       }));
   };
-  const field = (/** @type {string} */ words, /** @type {string} */ value, /** @type {(text: string) => void} */ onText, /** @type {number} */ most, isNeeded = false) =>
-    h("label", { class: "field grow" }, words, h("input", { value, maxLength: most, required: isNeeded, onInput: (event) => onText(event.currentTarget.value) }));
+  const field = (/** @type {string} */ words, /** @type {string} */ value, /** @type {(text: string) => void} */ onWords, /** @type {number} */ most, isNeeded = false) =>
+    h("label", { class: "field grow" }, words, h("input", { value, maxLength: most, required: isNeeded, onInput: (event) => onWords(event.currentTarget.value) }));
   return [h("h2", null, t("members")),
     manage && isKnown && !more && !shown.some((each) => each.principal === "everyone") && h("p", null, h("button", {
       type: "button", class: "icon-text let-all", onClick: () => then(send("PUT", `${address}/everyone/-`, { role: "viewer" }), again),
