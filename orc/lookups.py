@@ -24,6 +24,7 @@ ReasonCode = Literal[
     "images_failed",
     "images_left_out",
     "no_images",
+    "model_away",
 ]
 
 
@@ -40,3 +41,6 @@ class LookupStep(Record):
     hits: int = 0
     tokens: int = 0
     detail: str = ""
+
+
+MODEL_AWAY = LookupStep(tool="", status="failed", reason_code="model_away")
