@@ -18,6 +18,13 @@ async def test_a_refused_file_stays_over_a_reload_until_it_is_dismissed(visit: V
     [said] = await visit.texts(".file.is-failed .file-status")
     assert said.startswith("Not added: ")
     assert "save it again" in said
+    # All of it is seen, in a small window too.
+    cut = "(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight + 1)"
+    for width in (1440, 390):
+        await page.look(width=width, height=844)
+        assert not await page.value(f"{cut}(document.querySelector('.file.is-failed .file-status'))")
+        assert not await page.value(f"{cut}(document.querySelector('.files'))")
+    await page.look(width=1440, height=900)
     await page.reload()
     await visit.sees(".file.is-failed")
     assert await visit.texts(".file.is-failed .file-status") == [said]
