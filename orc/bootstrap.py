@@ -146,6 +146,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             tools=gateway,
             scope_tokens=documents.tokens,
             models=models,
+            stand_in=_build_stand_in(settings, documents, models),
             catalogue=documents.model_catalogue(settings),
             counter=documents.counter,
             prompts=load_prompts(),
@@ -203,12 +204,15 @@ def _build_models(settings: Settings, documents: Documents) -> ChatModels:
     counter, provider = documents.counter, documents.provider
     models = build_chat_models(settings, counter, provider, offline=build_offline_model)
     check_intents(settings.intents, models)
-    if provider is None:
-        return models
-    offline = build_chat_models(settings, counter, None, offline=build_offline_model)
-    # By any name that a request or an intent may have.
-    offline = replace(offline, others=dict.fromkeys(models.names, offline.writer))
-    return replace(models, stand_in=offline)
+    return models
+
+
+def _build_stand_in(settings: Settings, documents: Documents, models: ChatModels) -> ChatModels | None:
+    """What shows passages while the provider's models are away, by any of their names."""
+    if documents.provider is None:
+        return None
+    offline = build_chat_models(settings, documents.counter, None, offline=build_offline_model)
+    return replace(offline, others=dict.fromkeys(models.names, offline.writer))
 
 
 def _open_judge(

@@ -93,7 +93,7 @@ class TurnRunner:
         self._changed = changed
         self._inputs = TurnInputs(parts)
         self.graph = build_graph(parts)
-        self.offline = build_graph(replace(parts, models=away)) if (away := parts.models.stand_in) else None
+        self.without_model = build_graph(replace(parts, models=parts.stand_in)) if parts.stand_in else None
 
     def prepare(
         self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
@@ -230,10 +230,10 @@ class TurnRunner:
     ) -> ConversationState:
         """What a turn shows if its model is away; raises `down` for any other error, and without passages."""
         is_away = (down.dependency, down.code) == (MODEL, DependencyDown.code)
-        if self.offline is None or not is_away or shown_text(running.log.so_far()):
+        if self.without_model is None or not is_away or shown_text(running.log.so_far()):
             raise down
         held: list[Event] = []
-        final = await run_graph(self.offline, state, context, held.append)
+        final = await run_graph(self.without_model, state, context, held.append)
         if answer_kind_of(final.attempt.grounding) != "closest_passages":
             raise down
         for event in held:

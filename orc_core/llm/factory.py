@@ -28,8 +28,7 @@ BuildOffline = Callable[[TokenCounter], "BaseChatModel"]
 class ChatModels:
     """The models of one process. `others` are writers that a request or an intent can name.
 
-    `titler` names conversations; None: their first words stay. `stand_in` shows passages while these are
-    away; None if they are the offline model.
+    `titler` names conversations; None: their first words stay.
     """
 
     planner: ChatModel
@@ -38,7 +37,6 @@ class ChatModels:
     summariser: ChatModel
     others: dict[str, ChatModel] = field(default_factory=dict)
     titler: ChatModel | None = None
-    stand_in: "ChatModels | None" = None
 
     @property
     def names(self) -> list[str]:
