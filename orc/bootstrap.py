@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             tools=gateway,
             scope_tokens=documents.tokens,
             models=models,
-            stand_in=_build_stand_in(settings, documents, models),
             catalogue=documents.model_catalogue(settings),
             counter=documents.counter,
             prompts=load_prompts(),
@@ -205,14 +204,6 @@ def _build_models(settings: Settings, documents: Documents) -> ChatModels:
     models = build_chat_models(settings, counter, provider, offline=build_offline_model)
     check_intents(settings.intents, models)
     return models
-
-
-def _build_stand_in(settings: Settings, documents: Documents, models: ChatModels) -> ChatModels | None:
-    """What shows passages while the provider's models are away, by any of their names."""
-    if documents.provider is None:
-        return None
-    offline = build_chat_models(settings, documents.counter, None, offline=build_offline_model)
-    return replace(offline, others=dict.fromkeys(models.names, offline.writer))
 
 
 def _open_judge(

@@ -24,7 +24,6 @@ ReasonCode = Literal[
     "images_failed",
     "images_left_out",
     "no_images",
-    "model_away",
 ]
 
 
@@ -41,6 +40,3 @@ class LookupStep(Record):
     hits: int = 0
     tokens: int = 0
     detail: str = ""
-
-
-MODEL_AWAY = LookupStep(tool="", status="failed", reason_code="model_away")

@@ -80,7 +80,6 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     "images_failed": "Pages that could not be sent as pictures: {hits}. {detail}.",
     "images_left_out": "Pages without text that were not sent as pictures: {hits}.",
     "no_images": "No pictures of pages were sent: {detail}.",
-    "model_away": "The model could not be reached, so the closest passages are shown.",
 }
 
 

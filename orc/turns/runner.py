@@ -5,7 +5,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 
 from opentelemetry.trace import Span
@@ -18,7 +18,6 @@ from orc.graphs.meant import fit_as_a_whole
 from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
-from orc.lookups import MODEL_AWAY
 from orc.memory.models import Memory, Recalled
 from orc.problems import problem_of
 from orc.settings import TurnSettings
@@ -27,15 +26,7 @@ from orc.traces.trace import TurnRecorder
 from orc.turns import contexts
 from orc.turns.contexts import contexts_named
 from orc.turns.event_log import EventLog
-from orc.turns.results import (
-    answer_kind_of,
-    end_of,
-    outcome_of,
-    result_of,
-    shown_text,
-    stopped_result_of,
-    telemetry_of,
-)
+from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
 from orc.turns.running_turn import Asked, RunningTurn, StoppedByUser, TurnDependencies, watched
 from orc.turns.spans import observe
 from orc.turns.suggestions import SUGGESTION_SECONDS
@@ -48,7 +39,6 @@ from orc_core.grounding.citations import as_said
 from orc_core.infra.exhaustion import exhausted
 from orc_core.infra.resilience import held
 from orc_core.llm.chat_model import CallBudget
-from orc_core.llm.errors import MODEL
 from orc_core.llm.model_catalog import REPLY
 from orc_core.models import Document
 from orc_core.names import Owner
@@ -93,7 +83,6 @@ class TurnRunner:
         self._changed = changed
         self._inputs = TurnInputs(parts)
         self.graph = build_graph(parts)
-        self.without_model = build_graph(replace(parts, models=parts.stand_in)) if parts.stand_in else None
 
     def prepare(
         self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
@@ -214,31 +203,13 @@ class TurnRunner:
 
     async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
         state, context = await self._inputs.read(running)
-        try:
-            final = await run_graph(self.graph, state, context, running.recorder.emit)
-        except DependencyDown as exc:
-            final = await self._closest_passages(running, state, context, exc)
+        final = await run_graph(self.graph, state, context, running.recorder.emit)
         usage, timings = running.budget.total, running.recorder.timings()
         timeline = running.recorder.timeline(running.budget)
         events = running.log.so_far()
         result = result_of(final, running.turn, running.request, usage, timings, timeline, events)
         running.recorder.emit(telemetry_of(final, usage, timings))
         return await self._with_contexts(running, result, outcome_of(final, result), final.recalled)
-
-    async def _closest_passages(
-        self, running: RunningTurn, state: ConversationState, context: RunContext, down: DependencyDown
-    ) -> ConversationState:
-        """What a turn shows if its model is away; raises `down` for any other error, and without passages."""
-        is_away = (down.dependency, down.code) == (MODEL, DependencyDown.code)
-        if self.without_model is None or not is_away or shown_text(running.log.so_far()):
-            raise down
-        held: list[Event] = []
-        final = await run_graph(self.without_model, state, context, held.append)
-        if answer_kind_of(final.attempt.grounding) != "closest_passages":
-            raise down
-        for event in held:
-            running.recorder.emit(event)
-        return final.model_copy(update={"lookup_steps": [*final.lookup_steps, MODEL_AWAY]})
 
     async def _with_contexts(
         self, running: RunningTurn, result: TurnResult, outcome: TurnOutcome, recalled: Recalled | None

@@ -27,7 +27,6 @@ from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import Unavailable
 from orc_core.infra.resilience import repeated
 from orc_core.llm.chat_model import CallBudget
-from orc_core.llm.factory import ChatModels
 from orc_core.models import Document
 from orc_core.names import Owner
 
@@ -147,16 +146,12 @@ class RunningTurn:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnDependencies(Resources):
-    """The services that turns use; the same for every turn of a process.
-
-    `stand_in` shows passages while the models are away; None if there are no others.
-    """
+    """The services that turns use; the same for every turn of a process."""
 
     log: TurnLog
     scope_tokens: ScopeTokens
     settings: TurnSettings
     contexts: TurnScopes | None = None
-    stand_in: ChatModels | None = None
     messages: RateLimit = field(default_factory=RateLimit)
     traces: TraceSink = field(default_factory=TraceSink)
     suggestions: Suggestions | None = None

@@ -126,7 +126,7 @@ const WORDS_ONLY = "extractive";
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
 function doubts(turn, isPartial) {
   const nothing = turn.metadata?.route?.model === WORDS_ONLY ? "kind.no_words" : "kind.not_found";
-  const none = turn.kind === "closest_passages" ? (turn.metadata?.lookups ?? []).some((each) => each.reason_code === "model_away") ? "kind.closest.away" : "kind.closest" : !saysNotFound(turn) ? "" : isPartial ? `${nothing}.partial` : nothing;
+  const none = turn.kind === "closest_passages" ? "kind.closest" : !saysNotFound(turn) ? "" : isPartial ? `${nothing}.partial` : nothing;
   if (none) return [["none", turn.files.length ? `${t(none)} ${t("kind.only", { names: listed(turn.files) })}` : t(none)]];
   const cites = turn.citations.filter((each) => each && !each.closest);
   const found = KINDS.map(({ words, checks }) => ({ words, n: cites.filter((each) => checks.includes(each.check)).length }));

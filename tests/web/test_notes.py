@@ -152,31 +152,6 @@ async def test_nothing_found_is_not_said_of_what_was_not_searched(visit: Visit, 
     assert "could not find" not in text
 
 
-async def test_while_the_model_is_away_the_closest_passages_are_shown(visit: Visit) -> None:
-    await visit.attach(HANDBOOK)
-    visit.model.responder = lambda asked: Failure(status=503)
-    await visit.ask(LEAVE)
-    [note] = await visit.texts(".answer .note")
-    assert note.startswith("The language model could not be reached. These passages come closest")
-    assert await visit.texts(".turn .marker.is-close")
-    assert "language model" not in "".join(await visit.texts(".turn .text"))
-    assert "could not be reached" in "".join(await visit.texts(".why > ol > li"))
-    # It can be asked again once the model is back.
-    visit.model.responder = None
-    await visit.click(".turn .actions [aria-label='Answer again']")
-    await visit.page.until("document.querySelector('.turn .marker.is-quoted')")
-    assert await visit.texts(".turn .note.is-none") == []
-
-
-async def test_without_passages_an_absent_model_is_an_error_that_can_be_tried_again(visit: Visit) -> None:
-    await visit.attach(HANDBOOK)
-    visit.model.responder = lambda asked: Failure(status=503)
-    await visit.write("Xylophone zebra quasar?")
-    await visit.page.press("Enter")
-    await visit.sees(".turn.is-failed .note.is-bad button")
-    assert await visit.texts(".turn .text") == []
-
-
 async def test_a_search_that_found_nothing_is_said_in_both_languages(visit: Visit, tmp_path: Path) -> None:
     await attach_all(visit, tmp_path, quay=pdf("The quay opens at seven."))
     await visit.ask("Xylophone zebra quasar?")

@@ -413,7 +413,7 @@ export interface Schemas {
   LookupStep: {
     tool: string;
     status: "ok" | "failed" | "skipped";
-    reason_code: "document_chat" | "found" | "nothing_found" | "below_threshold" | "failed" | "unavailable" | "switched_off" | "server_down" | "more_requested" | "read_in_full" | "summaries_only" | "model_called" | "model_call_failed" | "not_looked_up" | "left_out" | "images_sent" | "images_failed" | "images_left_out" | "no_images" | "model_away";
+    reason_code: "document_chat" | "found" | "nothing_found" | "below_threshold" | "failed" | "unavailable" | "switched_off" | "server_down" | "more_requested" | "read_in_full" | "summaries_only" | "model_called" | "model_call_failed" | "not_looked_up" | "left_out" | "images_sent" | "images_failed" | "images_left_out" | "no_images";
     hits: number;
     tokens: number;
     detail: string;
