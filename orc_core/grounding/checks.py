@@ -179,9 +179,11 @@ class Passage:
 
     def closest(self, sentence: str) -> Span | None:
         """The place of the passage that shares most words and numbers with a sentence: a sentence, a row, an
-        item, or two of these next to each other; None if none shares any content."""
-        found = self.words.closest(wording_of(sentence, self.page.language))
-        return Span(self.units[found[0]].start, self.units[found[-1]].end) if found else None
+        item, or two of these next to each other; the first one if none shares any, None without units."""
+        if not self.units:
+            return None
+        found = self.words.closest(wording_of(sentence, self.page.language)) or [0]
+        return Span(self.units[found[0]].start, self.units[found[-1]].end)
 
 
 def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING_ASKED) -> CodeCheck:

@@ -143,7 +143,7 @@ class Words:
         return shares
 
     def closest(self, said: Wording) -> list[int]:
-        """The part that shares most with a sentence, with a neighbour that adds much; none for one digit."""
+        """The part that shares most with a sentence, with a neighbour that adds much; or none."""
         weights = self.weights(said)
         shares = self.shares(weights)
         if not shares:
@@ -153,11 +153,7 @@ class Words:
         own = self._stems_of(best)
         added = self.shares({stem: weight for stem, weight in weights.items() if stem not in own})
         near = max((best + 1, best - 1), key=lambda part: added.get(part, 0.0))
-        found = sorted({best, near}) if added.get(near, 0.0) >= LEAST_ADDED * most else [best]
-        numbers = {stem for stem in said.content if stem[0].isdigit()}
-        shared = {stem for part in found for stem in self._stems_of(part)}.intersection(said.content)
-        has_all = shared == numbers and any(len(each) > 1 for each in numbers)
-        return found if shared - numbers or has_all or shared == set(said.content) else []
+        return sorted({best, near}) if added.get(near, 0.0) >= LEAST_ADDED * most else [best]
 
     def _stems_of(self, part: int) -> set[str]:
         return set(self._stems[self._starts[part] : self._ends[part]])
