@@ -138,7 +138,9 @@ def create_app(settings: Settings | None = None, override: Override | None = Non
 @cache
 def _path_words() -> set[str]:
     """The parts of all paths that are the same in every request."""
-    paths = [OPENAPI_PATH, *(getattr(route, "path", "") for route in _routes())]
+    routers = (*OWN_ROUTERS, *OPENAI_ROUTERS, web.router, sign_in.router, mcp.router)
+    own = [getattr(route, "path", "") for router in routers for route in router.routes]
+    paths = [*OPENAI_PREFIXES, PREFIX, OPENAPI_PATH, *own]
     return {part for path in paths for part in path.split("/") if not part.startswith("{")}
 
 
