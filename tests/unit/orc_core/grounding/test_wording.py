@@ -166,8 +166,8 @@ def test_two_exchanged_words_of_a_long_sentence_are_not_quoted(one: str, other: 
     page = (
         "The board reported that sales in Oslo were 1,084 boats by the end of May last year, while shops"
         " along the coast, owing to a long strike of harbour pilots, a wet summer, higher prices for steel,"
-        " wood and paint, three closed yards and weak demand for small rowing boats, sold in Bergen only 2,150"
-        " sails between March and autumn."
+        " wood and paint, three closed yards and weak demand for small rowing boats, sold in Bergen only"
+        " 2,150 sails between March and autumn."
     )
     exchanged = page.replace(one, "~").replace(other, one).replace("~", other)
     assert exchanged != page
