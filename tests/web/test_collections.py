@@ -50,7 +50,7 @@ async def test_a_name_makes_a_collection_and_a_click_lets_everybody_read_it(visi
     said = await page.value(f"{row}.querySelector('select').selectedOptions[0].textContent")
     assert said == "can read and ask"
     assert await visit.texts(".let-all") == []
-    # Bob, who is nobody's member, reads it now, in sentences and without fields that he cannot change.
+    # Bob, who is no one's member, reads it now, in sentences and without fields that he cannot change.
     path = f"#/contexts/{made_here['context_id']}"
     await page.call("Network.setExtraHTTPHeaders", headers=principal_headers(visit.organization, "bob"))
     await page.open("about:blank")

@@ -69,7 +69,7 @@ async def test_without_a_model_answers_are_made_again_and_what_is_not_there_is_s
     turns = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
     assert turns[-1]["replaces"] == turns[0]["turn_id"]
     await offline.ask("Xylophone zebra quasar?", answers=2)
-    # What is known is said: words were compared, and nobody looked for an answer.
+    # What is known is said: words were compared, and no one looked for an answer.
     [said] = await offline.texts(".turn.is-last .note.is-none")
     assert said.startswith("No passage of your documents shares a word with the question.")
     assert await offline.texts(".turn.is-last .marker") == []
