@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain, islice, takewhile
 from pathlib import Path
 
@@ -140,14 +141,9 @@ class _Document:
             elif name in {"chart", "relIds"}:
                 aside.extend(self._part(child, "id" if name == "chart" else "dm"))
             elif name in _NOTES:
-                if (
-                    note := self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
-                ) is not None:
-                    aside.append(note)
-            elif (
-                name == "f"
-                and (quotient := fraction(child, lambda part: self._text(part, aside))) is not None
-            ):
+                note = self._notes.get((name.removesuffix("Reference"), attribute(child, "id")))
+                aside += [] if note is None else [note]
+            elif name == "f" and (quotient := fraction(child, partial(self._text, aside=aside))) is not None:
                 yield quotient
             elif name in MATHS:
                 yield script(MATHS[name], self._text(child, aside))

@@ -96,15 +96,12 @@ def changed(look: Look, properties: _Element) -> Look:
             rises = {"superscript": 1, "subscript": -1}
             look = look._replace(rise=rises.get(attribute(child, "val") or "", 0))
         elif name == "position":
-            look = look._replace(rise=_rise(attribute(child, "val") or ""))
+            half_points = attribute(child, "val") or ""
+            number = int(half_points) if half_points.removeprefix("-").isdecimal() else 0
+            look = look._replace(rise=(number >= _LEAST_RISE) - (number <= -_LEAST_RISE))
         elif name in _FONTS and (font := attribute(child, _FONTS[name])):
             look = look._replace(font=font)
     return look
-
-
-def _rise(half_points: str) -> int:
-    number = int(half_points) if half_points.removeprefix("-").isdecimal() else 0
-    return (number >= _LEAST_RISE) - (number <= -_LEAST_RISE)
 
 
 def _outline_level(element: _Element) -> int | None:
@@ -143,10 +140,17 @@ class _Level:
 class _List:
     """The levels of a list (`w:num`), and the counters, which lists of one definition share."""
 
-    def __init__(self, levels: list[_Level], counters: list[int | None], starts: dict[int, int]) -> None:
-        self.levels = levels
+    def __init__(self, number: _Element, definition: _Element, counters: list[int | None]) -> None:
         self._counters = counters
-        self._starts = starts
+        self._starts: dict[int, int] = {}
+        levels = {attribute(each, "ilvl"): each for each in definition.iterfind("{*}lvl")}
+        for override in number.iterfind("{*}lvlOverride"):
+            place = attribute(override, "ilvl")
+            if (own := override.find("{*}lvl")) is not None:
+                levels[place] = own
+            if (start := value(override, "{*}startOverride")) is not None:
+                self._starts[integer(place)] = integer(start)
+        self.levels = [_Level(levels.get(str(at), ABSENT)) for at in range(_LEVELS)]
 
     def next(self, level: int) -> str:
         """The number of the next paragraph on this level."""
@@ -185,7 +189,7 @@ class Numbers:
                 if link := value(definition, "{*}numStyleLink"):
                     definition = linked.get(link, definition)
                 shared = counters.setdefault(name, [None] * _LEVELS)
-                self._lists[attribute(number, "numId") or ""] = _made(number, definition, shared)
+                self._lists[attribute(number, "numId") or ""] = _List(number, definition, shared)
 
     def next(self, properties: _Element) -> str:
         """The number of a paragraph with these properties (`w:pPr`); "" if it has none."""
@@ -197,18 +201,6 @@ class Numbers:
             styled = (at for at, each in enumerate(numbered.levels) if style and each.style == style)
             return numbered.next(next(styled, 0))
         return numbered.next(min(integer(level), _LEVELS - 1))
-
-
-def _made(number: _Element, definition: _Element, counters: list[int | None]) -> _List:
-    levels = {attribute(each, "ilvl"): each for each in definition.iterfind("{*}lvl")}
-    starts = {}
-    for override in number.iterfind("{*}lvlOverride"):
-        place = attribute(override, "ilvl")
-        if (own := override.find("{*}lvl")) is not None:
-            levels[place] = own
-        if (start := value(override, "{*}startOverride")) is not None:
-            starts[integer(place)] = integer(start)
-    return _List([_Level(levels.get(str(at), ABSENT)) for at in range(_LEVELS)], counters, starts)
 
 
 def shown(number: int, form: str) -> str:

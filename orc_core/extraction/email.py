@@ -143,7 +143,10 @@ def read_msg(source: Path) -> UnitStream:
             raise unreadable("corrupt")
         message = _Properties(file, "")
         headers = {name: message.text(number) for name, number in _TEXT_HEADERS.items()}
-        headers["From"] = _sender(headers["From"], message.first(_SENDER_ADDRESSES))
+        name, address = headers["From"], message.first(_SENDER_ADDRESSES)
+        # Within an organization the address may not be a mail address.
+        is_more = "@" in address and address != name
+        headers["From"] = f"{name} <{address}>".strip() if is_more else name or address
         headers["Date"] = message.sent()
         attachments = [folder.first(_FILE_NAMES) for folder in message.attachments()]
         return _stream(headers, _msg_body(message), attachments)
@@ -195,13 +198,6 @@ class _Properties:
         if len(content) < self._file.get_size(path):
             raise unreadable("corrupt")  # the file is truncated, and olefile returns what is there
         return content
-
-
-def _sender(name: str, address: str) -> str:
-    """Name and address. Within an organization the address may not be a mail address."""
-    if "@" not in address or address == name:
-        return name or address
-    return f"{name} <{address}>".strip()
 
 
 def _msg_body(message: _Properties) -> str:

@@ -34,7 +34,11 @@ class _Book:
 
     def __init__(self, package: Package) -> None:
         self._package = package
-        place, root = self._package_document()
+        file = self._package.tree(_CONTAINER).find(".//{*}rootfile")
+        place = "" if file is None else file.get("full-path", "")
+        root = self._package.root(place)
+        if root is None:
+            raise unreadable("corrupt")
         self.properties = of_elements(next(root.iterfind("{*}metadata"), ABSENT), "")
         self._folder = posixpath.dirname(place)
         items = [item for item in root.iterfind("{*}manifest/{*}item") if item.get("href")]
@@ -44,7 +48,11 @@ class _Book:
         self.chapters = [self._parts[item] for item in spine if item in self._parts]
         if not self.chapters:
             raise unreadable("empty")
-        self._refuse_locked()
+        # Copy protection encrypts chapters. A book with only encrypted fonts can be read.
+        links = self._package.tree(_ENCRYPTION).iter("{*}CipherReference")
+        locked = {self._resolve(link.get("URI", ""), folder="") for link in links}
+        if locked & set(self.chapters):
+            raise unreadable("encrypted")
         self._titles = self._read_titles(items)
 
     def unit(self, part: str) -> Unit:
@@ -58,25 +66,10 @@ class _Book:
         heading = next((block.heading for block in chapter if block.heading), "")
         return Unit("\n".join(block.text for block in chapter), self._titles.get(part) or heading or title)
 
-    def _package_document(self) -> tuple[str, _Element]:
-        file = self._package.tree(_CONTAINER).find(".//{*}rootfile")
-        place = "" if file is None else file.get("full-path", "")
-        root = self._package.root(place)
-        if root is None:
-            raise unreadable("corrupt")
-        return place, root
-
     def _resolve(self, link: str, folder: str | None = None) -> str:
         path = unquote(link.partition("#")[0])
         where = posixpath.join("/", self._folder if folder is None else folder, path)
         return posixpath.normpath(where).lstrip("/")
-
-    def _refuse_locked(self) -> None:
-        """Copy protection encrypts chapters. A book with only encrypted fonts can be read."""
-        links = self._package.tree(_ENCRYPTION).iter("{*}CipherReference")
-        locked = {self._resolve(link.get("URI", ""), folder="") for link in links}
-        if locked & set(self.chapters):
-            raise unreadable("encrypted")
 
     def _read_titles(self, items: list[_Element]) -> dict[str, str]:
         titles: dict[str, str] = {}

@@ -67,7 +67,16 @@ class Collector:
             self.media_type, self._total = str(fields["opened"]), total if isinstance(total, int) else 0
             self.properties = str(fields.get("properties", ""))[:LONGEST_PAGE]
             return
-        text, boxes = _text_and_boxes(message)
+        length = message.fields.get("boxes", 0)
+        if not isinstance(length, int) or length % BOX_BYTES or not 0 <= length <= MAX_BOXES * BOX_BYTES:
+            raise unreadable("corrupt")
+        boxes = message.content[:length]
+        try:
+            text = message.content[length:].decode()
+        except UnicodeDecodeError as error:
+            raise unreadable("corrupt") from error
+        if length > len(text) * BOX_BYTES:  # limits all boxes of a file, as its text is limited
+            raise unreadable("corrupt")
         self._characters += len(text)
         if self._characters > MAX_CHARACTERS or len(self.pages) + len(self._following) >= MAX_PAGES:
             raise unreadable("too_large")
@@ -96,20 +105,6 @@ class Collector:
         self.pages.append(page)
         if self._progress is not None:
             self._progress(page.number, self._total, "Reading the text")
-
-
-def _text_and_boxes(message: ChildMessage) -> tuple[str, bytes]:
-    length = message.fields.get("boxes", 0)
-    if not isinstance(length, int) or length % BOX_BYTES or not 0 <= length <= MAX_BOXES * BOX_BYTES:
-        raise unreadable("corrupt")
-    boxes = message.content[:length]
-    try:
-        text = message.content[length:].decode()
-    except UnicodeDecodeError as error:
-        raise unreadable("corrupt") from error
-    if length > len(text) * BOX_BYTES:  # limits all boxes of a file, as its text is limited
-        raise unreadable("corrupt")
-    return text, boxes
 
 
 MIN_PDF_LETTERS = 16

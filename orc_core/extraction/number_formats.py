@@ -15,6 +15,7 @@ _LAST_DAY = 2_957_000
 HIDING = ";;;"
 """The format of cells whose values are not shown."""
 _HOURS = re.compile(r"\[h+\]", re.IGNORECASE)
+"""Of a format that counts hours beyond a day."""
 
 
 def show_number(value: float, *, is_share: bool = False) -> str:
@@ -44,14 +45,9 @@ def show_duration(value: timedelta) -> str:
     return f"{shown}:{seconds % 60:02d}" if seconds % 60 else shown
 
 
-def is_duration(code: str) -> bool:
-    """Whether the format counts hours beyond a day."""
-    return _HOURS.match(code) is not None
-
-
 def show_dated(value: float, code: str, *, since_1904: bool) -> str:
     """A date, a time of day if the number has no day, hours, or the number, as the format says."""
-    if is_duration(code):
+    if _HOURS.match(code):
         return show_duration(timedelta(days=value))
     if not _is_moment(code) or not 0 <= value < _LAST_DAY:
         return show_formatted(value, code)

@@ -126,7 +126,9 @@ class Body:
         if level == 1 and not continues:
             self._numbers.start(style)
         for item in items:
-            number = self._numbers.next(style, level) if _begins_with_text(item) else ""
+            first = next(iter(item), None)
+            is_text = local(item) == "list-item" and first is not None and local(first) in _PARAGRAPHS
+            number = self._numbers.next(style, level) if is_text else ""
             for child in item:
                 if local(child) == "list":
                     own = attribute(child, "style-name") or style
@@ -199,11 +201,6 @@ class Body:
         )
         header = sum(1 for _ in table.iterfind("{*}table-header-rows/{*}table-row"))
         yield from table_blocks(list(grid(texts)), header=header)
-
-
-def _begins_with_text(item: _Element) -> bool:
-    first = next(iter(item), None)
-    return local(item) == "list-item" and first is not None and local(first) in _PARAGRAPHS
 
 
 def _is_hidden(element: _Element) -> bool:

@@ -99,7 +99,11 @@ def fit(unit: Unit, limit: int = UNIT_CHARACTERS) -> Iterator[Unit]:
     """The unit in parts of at most `limit` characters, cut between paragraphs if possible."""
     start = 0
     while len(unit.text) - start > limit:
-        end = _cut(unit.text, start, start + limit)
+        end = start + limit
+        for mark in ("\n\n", "\n", " "):
+            if (at := unit.text.rfind(mark, start + limit // 2, end)) > 0:
+                end = at + len(mark)
+                break
         yield Unit(unit.text[start:end], unit.label)
         start = end
     yield Unit(unit.text[start:], unit.label)
@@ -136,15 +140,6 @@ def pack(lines: Iterable[str], label: str = "") -> Iterator[Unit]:
         yield from fit(Unit("\n".join(held), label))
 
 
-def _cut(text: str, start: int, end: int) -> int:
-    earliest = start + (end - start) // 2
-    for mark in ("\n\n", "\n", " "):
-        at = text.rfind(mark, earliest, end)
-        if at > 0:
-            return at + len(mark)
-    return end
-
-
 BREAK = "\f"
 SOFT_BREAK = "\v"
 """Ends a page, unless the page is empty: programs also write one after each hard break."""
@@ -161,7 +156,16 @@ def running_units(texts: Iterable[str]) -> Iterator[Unit]:
 
 def paged_units(blocks: list[Block]) -> Iterator[Unit]:
     """The pages of blocks whose text contains breaks."""
-    pages = _pages(blocks)
+    # The blocks of each page. A break inside a paragraph splits it into two.
+    pages: list[list[Block]] = [[]]
+    for block in blocks:
+        for piece in _ANY_BREAK.split(block.text):
+            if piece == BREAK or (piece == SOFT_BREAK and pages[-1]):
+                pages.append([])
+            elif piece.strip():
+                pages[-1].append(Block(piece, block.heading))
+    if len(pages) > 1 and not pages[-1]:
+        pages.pop()
     has_soft_breaks = any(SOFT_BREAK in block.text for block in blocks)
     limit = UNIT_CHARACTERS * 2 if has_soft_breaks else UNIT_CHARACTERS
     return by_heading(pages[0]) if len(pages) == 1 else _paged(pages, limit)
@@ -178,17 +182,3 @@ def _paged(pages: list[list[Block]], limit: int) -> Iterator[Unit]:
         else:
             yield Unit(text, headings[0] if headings else label)
         label = headings[-1] if headings else label
-
-
-def _pages(blocks: list[Block]) -> list[list[Block]]:
-    """The blocks of each page. A break inside a paragraph splits it into two."""
-    pages: list[list[Block]] = [[]]
-    for block in blocks:
-        for piece in _ANY_BREAK.split(block.text):
-            if piece == BREAK or (piece == SOFT_BREAK and pages[-1]):
-                pages.append([])
-            elif piece.strip():
-                pages[-1].append(Block(piece, block.heading))
-    if len(pages) > 1 and not pages[-1]:
-        pages.pop()
-    return pages

@@ -66,10 +66,6 @@ class LineEndHyphens:
         """The text with whole words at its line ends."""
         if not _has_hyphen(text):
             return text
-        self._read_words()
-        return _LINE_END_HYPHEN.sub(self._join, text)
-
-    def _read_words(self) -> None:
         parts = (_LINE_END_HYPHEN.sub(" ", text) if _has_hyphen(text) else text for text in self._unread)
         words = set(_WORD.findall("\n".join(parts).lower()))
         self._unread.clear()
@@ -77,6 +73,7 @@ class LineEndHyphens:
         for word in words:
             if "-" in word:
                 self._seen.update(f"{left}-{right}" for left, right in pairwise(word.split("-")))
+        return _LINE_END_HYPHEN.sub(self._join, text)
 
     def _join(self, match: re.Match[str]) -> str:
         left, right = match.groups()
@@ -155,7 +152,8 @@ def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequenc
     `unread`: lines for the end of the page, if it has text.
     """
     try:
-        objects = objects_of(page)
+        count = raw.FPDFPage_CountObjects(page.raw)
+        objects = [raw.FPDFPage_GetObject(page.raw, at) for at in range(count)]
         leave_out_hidden(page, objects)
         drawn = page.get_textpage()
         text = str(drawn.get_text_bounded())
@@ -172,10 +170,6 @@ def _read_page(page: pypdfium2.PdfPage, hyphens: LineEndHyphens, unread: Sequenc
         return [Unit("")]
 
 
-def objects_of(page: pypdfium2.PdfPage) -> list[Any]:
-    return [raw.FPDFPage_GetObject(page.raw, at) for at in range(raw.FPDFPage_CountObjects(page.raw))]
-
-
 def leave_out_hidden(page: pypdfium2.PdfPage, objects: Sequence[Any]) -> None:
     """Switch the objects of layers that are off from the page, before its text is read."""
     layers: dict[str, list[Any]] = {}
@@ -187,7 +181,10 @@ def leave_out_hidden(page: pypdfium2.PdfPage, objects: Sequence[Any]) -> None:
     _switch(objects, is_on=False)
     for things in list(layers.values())[:MOST_LAYERS]:
         _switch(things, is_on=True)
-        hidden += [] if _is_drawn(page) else things
+        # Whether anything is drawn of the objects that are switched on.
+        scale = _PIXELS / max(*page.get_size(), 1)
+        picture = page.render(scale=scale, fill_color=(0, 0, 0, 0), may_draw_forms=False)
+        hidden += [] if picture.to_numpy().any() else things
         _switch(things, is_on=False)
     _switch(objects, is_on=True)
     _switch(hidden, is_on=False)
@@ -219,13 +216,6 @@ def _name(mark: Any) -> str:
 def _switch(objects: Iterable[Any], *, is_on: bool) -> None:
     for thing in objects:
         raw.FPDFPageObj_SetIsActive(thing, is_on)
-
-
-def _is_drawn(page: pypdfium2.PdfPage) -> bool:
-    """Whether anything is drawn of the objects that are switched on."""
-    scale = _PIXELS / max(*page.get_size(), 1)
-    picture = page.render(scale=scale, fill_color=(0, 0, 0, 0), may_draw_forms=False)
-    return bool(picture.to_numpy().any())
 
 
 def is_mapped_wrongly(text: str) -> bool:

@@ -1,7 +1,6 @@
 """Additions to the text of a PDF page: fields of a form, notes, and names of attached files."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from ctypes import POINTER, c_ulong, c_ushort, cast, create_string_buffer
 from functools import partial
 from typing import Any, NamedTuple
@@ -51,8 +50,11 @@ def read_additions(page: pypdfium2.PdfPage) -> Additions:
     notes: list[str] = []
     struck: list[Points] = []
     for index in range(min(raw.FPDFPage_GetAnnotCount(page.raw), MAX_ANNOTATIONS)):
-        with _annotation(page, index) as annotation:
-            if not annotation or raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
+        annotation = raw.FPDFPage_GetAnnot(page.raw, index)
+        if not annotation:
+            continue
+        try:
+            if raw.FPDFAnnot_GetFlags(annotation) & _HIDDEN:
                 continue
             kind = raw.FPDFAnnot_GetSubtype(annotation)
             if kind == raw.FPDF_ANNOT_WIDGET and page.formenv is not None:
@@ -66,6 +68,8 @@ def read_additions(page: pypdfium2.PdfPage) -> Additions:
                 attached := raw.FPDFAnnot_GetFileAttachment(annotation)
             ):
                 notes.append(f"{NOT_READ}: {text_of(partial(raw.FPDFAttachment_GetName, attached))}")
+        finally:
+            raw.FPDFPage_CloseAnnot(annotation)
     fields.sort(key=lambda field: (field.box[1], field.box[0]))
     return Additions(fields, notes, struck)
 
@@ -163,27 +167,12 @@ def _field(page: pypdfium2.PdfPage, annotation: Any) -> Iterator[Field]:
         return
     if value := " ".join(value.split()):
         name = _of_form(raw.FPDFAnnot_GetFormFieldAlternateName, form, annotation)
-        yield Field(
-            name or _of_form(raw.FPDFAnnot_GetFormFieldName, form, annotation), value, _box(page, annotation)
-        )
-
-
-def _box(page: pypdfium2.PdfPage, annotation: Any) -> Edges:
-    edges = raw.FS_RECTF()
-    raw.FPDFAnnot_GetRect(annotation, edges)
-    points = np.array([[edges.left, edges.top, edges.right, edges.bottom]], np.float64)
-    (left, top, right, bottom) = as_shown(page, points)[0].tolist()
-    return left, top, right, bottom
-
-
-@contextmanager
-def _annotation(page: pypdfium2.PdfPage, index: int) -> Iterator[Any]:
-    annotation = raw.FPDFPage_GetAnnot(page.raw, index)
-    try:
-        yield annotation
-    finally:
-        if annotation:
-            raw.FPDFPage_CloseAnnot(annotation)
+        edges = raw.FS_RECTF()
+        raw.FPDFAnnot_GetRect(annotation, edges)
+        points = np.array([[edges.left, edges.top, edges.right, edges.bottom]], np.float64)
+        (left, top, right, bottom) = as_shown(page, points)[0].tolist()
+        name = name or _of_form(raw.FPDFAnnot_GetFormFieldName, form, annotation)
+        yield Field(name, value, (left, top, right, bottom))
 
 
 def _of_form(read: Any, form: Any, annotation: Any) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from ctypes import c_double
-from itertools import pairwise, product
+from itertools import compress, pairwise, product
 from math import pi
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ from orc_core.extraction.pdf_word_boxes import (
     measure,
 )
 from orc_core.extraction.reading_order import (
-    Boxes,
     Layout,
     Line,
     edges_of,
@@ -297,12 +296,19 @@ def without_doubles(layout: Layout, size: tuple[float, float]) -> Layout:
 
     `size` is the width and height of the displayed page in points.
     """
-    if not _overlap_at_start(layout.boxes):
+    # Whether words begin at almost the same place. Repeated text begins a line, and so does its original.
+    ends_before = np.concatenate(([SCALE], layout.boxes[:-1, 2]))
+    starts = layout.boxes[layout.boxes[:, 0] < ends_before, :2].tolist()
+    lattices = product((0, _HALF), repeat=2)
+    places = ({(left + x >> _BITS, top + y >> _BITS) for left, top in starts} for x, y in lattices)
+    if all(len(each) == len(starts) for each in places):
         return layout
     words = WORD.findall(layout.text)
     most = [min(SCALE / max(side, 1) + 1, _HALF) for side in size]
-    all_boxes = edges_of(layout.boxes)
-    return without_words(layout, set(_doubles(words, _first_boxes(all_boxes), most * 2)))
+    boxes = edges_of(layout.boxes)
+    # The first box of each word: all but the last one of a word have their sides swapped.
+    firsts = list(compress(boxes, [True, *(box[0] <= box[2] for box in boxes)]))
+    return without_words(layout, set(_doubles(words, firsts, most * 2)))
 
 
 def without_words(layout: Layout, numbers: set[int]) -> Layout:
@@ -325,23 +331,6 @@ def without_words(layout: Layout, numbers: set[int]) -> Layout:
     return layout_of(lines)
 
 
-def _overlap_at_start(boxes: Boxes) -> bool:
-    """Whether words begin at almost the same place. Repeated text begins a line, and so does its original."""
-    ends_before = np.concatenate(([SCALE], boxes[:-1, 2]))
-    starts = boxes[boxes[:, 0] < ends_before, :2].tolist()
-    lattices = product((0, _HALF), repeat=2)
-    return any(
-        len({(left + x >> _BITS, top + y >> _BITS) for left, top in starts}) < len(starts)
-        for x, y in lattices
-    )
-
-
-def _first_boxes(boxes: Sequence[Edges]) -> list[Edges]:
-    """The first box of each word: all but the last one of a word have their sides swapped."""
-    lasts = [True, *(box[0] <= box[2] for box in boxes)]
-    return [box for box, is_first in zip(boxes, lasts, strict=False) if is_first]
-
-
 def _doubles(words: Sequence[str], firsts: Sequence[Edges], most: Sequence[float]) -> Iterator[int]:
     """The numbers of the words that are where an earlier one is."""
     seen: dict[tuple[str, int, int], list[Edges]] = {}
@@ -349,12 +338,10 @@ def _doubles(words: Sequence[str], firsts: Sequence[Edges], most: Sequence[float
         if box == NOWHERE:
             continue
         x, y = box[0] >> _BITS, box[1] >> _BITS
-        near = (seen.get((word, x + right, y + down), ()) for right, down in _AROUND)
-        if any(_is_same(box, other, most) for others in near for other in others):
+        near = (other for right, down in _AROUND for other in seen.get((word, x + right, y + down), ()))
+        if any(
+            all(abs(a - b) <= limit for a, b, limit in zip(box, other, most, strict=True)) for other in near
+        ):
             yield number
         else:
             seen.setdefault((word, x, y), []).append(box)
-
-
-def _is_same(one: Edges, other: Edges, most: Sequence[float]) -> bool:
-    return all(abs(a - b) <= limit for a, b, limit in zip(one, other, most, strict=True))

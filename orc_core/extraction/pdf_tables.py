@@ -43,7 +43,11 @@ def with_empty_cells(layout: Layout, size: tuple[float, float]) -> Layout:
     for is_row, group in groupby(numbers, key=lambda number: len(cells[number]) > 1):
         rows = list(group)
         for number, text in _set_apart(rows, cells) if is_row else ():
-            lines[number] = _with_signs(lines[number], text)
+            # The line with this text, whose additional words have no place.
+            words = iter(lines[number].words)
+            lines[number] = Line(
+                text, [[NOWHERE] if word == "|" else next(words) for word in WORD.findall(text)]
+            )
             changed = True
     return layout_of(lines) if changed else layout
 
@@ -115,9 +119,3 @@ def _placed(cells: Sequence[_Cell], columns: Sequence[tuple[int, int]]) -> list[
             return None
         texts += [""] * (within[0] - len(texts)) + [cell.text]
     return texts
-
-
-def _with_signs(line: Line, text: str) -> Line:
-    """The line with this text, whose additional words have no place."""
-    words = iter(line.words)
-    return Line(text, [[NOWHERE] if word == "|" else next(words) for word in WORD.findall(text)])

@@ -68,7 +68,15 @@ def find_words(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str)
     characters = _characters(drawn, count)
     places = match(text, characters)
     if places is None:
-        characters = _seen_characters(page, drawn, count)
+        # PDFium leaves out characters that are off the page, or without size: blanks in their places.
+        left, bottom, right, top = page.get_bbox()
+        seen = list(characters)
+        for index, character in enumerate(seen):
+            if not character.isspace():
+                start, low, end, high = drawn.get_charbox(index)
+                if not (max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
+                    seen[index] = " "
+        characters = "".join(seen)
         places = match(text, characters)
     return None if places is None else (characters, places)
 
@@ -80,7 +88,9 @@ def match(text: str, characters: str) -> Places | None:
     """
     letters, words = _NO_LETTER.sub(" ", characters.replace("\r\n", "  ")), split_words(text)
     if words == letters.split():
-        return Places(_between_blanks(letters), {})
+        is_letter = np.frombuffer(f" {letters} ".encode("utf-32-le"), np.uint32) != ord(" ")
+        ends = np.flatnonzero(is_letter[1:] != is_letter[:-1])
+        return Places(list(zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True)), {})
     pieces: list[Range] = []
     broken: dict[int, int] = {}
     at = 0
@@ -98,12 +108,6 @@ def match(text: str, characters: str) -> Places | None:
         else:
             return None
     return None if letters[at:].strip() else Places(pieces, broken)
-
-
-def _between_blanks(letters: str) -> list[Range]:
-    is_letter = np.frombuffer(f" {letters} ".encode("utf-32-le"), np.uint32) != ord(" ")
-    ends = np.flatnonzero(is_letter[1:] != is_letter[:-1])
-    return list(zip(ends[::2].tolist(), ends[1::2].tolist(), strict=True))
 
 
 def _parts(word: str, letters: str, characters: str, start: int) -> list[Range]:
@@ -140,18 +144,6 @@ def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
     return _SURROGATES.sub(
         lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0", single
     )
-
-
-def _seen_characters(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, count: int) -> str:
-    """The same with blanks for characters that PDFium leaves out: off the page, or without size."""
-    left, bottom, right, top = page.get_bbox()
-    seen = list(_characters(drawn, count))
-    for index, character in enumerate(seen):
-        if not character.isspace():
-            start, low, end, high = drawn.get_charbox(index)
-            if not (max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
-                seen[index] = " "
-    return "".join(seen)
 
 
 def measure(page: pypdfium2.PdfPage, rectangles: Rectangles, places: Places) -> Boxes:

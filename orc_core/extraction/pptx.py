@@ -30,20 +30,16 @@ def read(source: Path, memory_bytes: int) -> UnitStream:
     """The slides in order, each with its tables, diagrams, charts, descriptions and speaker notes."""
     package = Package(source, memory_bytes)
     main = package.main_part("ppt/presentation.xml")
-    parts = _slide_parts(package, main)
-    if not parts:
-        raise unreadable("empty")
-    slides = numbered_pages(_slide(package, part) for part in parts)
-    return UnitStream(slides, len(parts), of_office(package, count_of(len(parts), "slide")))
-
-
-def _slide_parts(package: Package, main: str) -> list[str]:
     presentation = package.root(main)
     if presentation is None:
         raise unreadable("corrupt")
     links = package.relations(main)
-    slides = presentation.iterfind(".//{*}sldIdLst/{*}sldId")
-    return [links[each].part for each in map(link_id, slides) if each in links]
+    listed = map(link_id, presentation.iterfind(".//{*}sldIdLst/{*}sldId"))
+    parts = [links[each].part for each in listed if each in links]
+    if not parts:
+        raise unreadable("empty")
+    slides = numbered_pages(_slide(package, part) for part in parts)
+    return UnitStream(slides, len(parts), of_office(package, count_of(len(parts), "slide")))
 
 
 def _slide(package: Package, part: str) -> Unit:
@@ -52,7 +48,12 @@ def _slide(package: Package, part: str) -> Unit:
     if root is None:
         return Unit("")
     _number(root)
-    _show_addresses(root, package.addresses(part))
+    addresses = package.addresses(part)
+    for link in root.iter("{*}hlinkClick"):
+        address = addresses.get(attribute(link, "id") or "", "")
+        text = next(link.iterancestors("{*}rPr"), link).getnext()
+        if address and text is not None and local(text) == "t":
+            text.text = with_address(text.text or "", address)
     lines = ["(hidden slide)"] if root.get("show") in {"0", "false"} else []
     lines += _lines(root)
     for diagram in package.related(part, "diagramData"):
@@ -86,14 +87,6 @@ def _number(root: _Element) -> None:
             before, behind = {"Both": ("(", ")"), "R": ("", ")")}.get(form[2] or "", ("", "."))
             number = shown(counters[level], _FORMS.get(form[1], "decimal"))
             text.text = f"{before}{number}{behind} {text.text or ''}"
-
-
-def _show_addresses(root: _Element, addresses: dict[str, str]) -> None:
-    for link in root.iter("{*}hlinkClick"):
-        address = addresses.get(attribute(link, "id") or "", "")
-        text = next(link.iterancestors("{*}rPr"), link).getnext()
-        if address and text is not None and local(text) == "t":
-            text.text = with_address(text.text or "", address)
 
 
 def _lines(node: _Element) -> Iterator[str]:

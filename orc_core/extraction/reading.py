@@ -79,7 +79,13 @@ def inspect_archive(source: Path, memory_bytes: int) -> Format | None:
         if _BINARY_BOOK in names:
             raise _legacy(".xlsb")
     if kind is not None:
-        _check_size(members, memory_bytes)
+        if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
+            raise unreadable("encrypted")
+        unpacked = sum(member.file_size for member in members)
+        packed = sum(member.compress_size for member in members)
+        is_bomb = unpacked > SMALL_BYTES and unpacked > MAX_RATIO * packed
+        if is_bomb or len(members) > MAX_MEMBERS or unpacked > memory_bytes:
+            raise unreadable("too_much_memory")
     return kind
 
 
@@ -91,16 +97,6 @@ def _declared(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> Forma
                 return None
             return _DECLARED.get(archive.read(member).decode("latin-1").strip())
     return None
-
-
-def _check_size(members: list[zipfile.ZipInfo], memory_bytes: int) -> None:
-    if any(member.flag_bits & _ENCRYPTED_FLAG for member in members):
-        raise unreadable("encrypted")
-    unpacked = sum(member.file_size for member in members)
-    packed = sum(member.compress_size for member in members)
-    is_bomb = unpacked > SMALL_BYTES and unpacked > MAX_RATIO * packed
-    if is_bomb or len(members) > MAX_MEMBERS or unpacked > memory_bytes:
-        raise unreadable("too_much_memory")
 
 
 HEAD_BYTES = 1024
@@ -226,7 +222,14 @@ def _without_signature(head: bytes, hint: Format | None, suffix: str, found: str
     if found is None and suffix in _LEGACY:
         raise _legacy(suffix)
     if found is None and hint is None:
-        return _kind_of_text(head)
+        # The format of text whose name suggests none. Markdown and CSV are read as they are written.
+        if (text := _beginning(head)) is None:
+            raise _unsupported(None, None)
+        if _HTML.match(text):
+            return Format.HTML
+        if _XML.match(text):
+            raise _unsupported(None, "XML")
+        return Format.EML if _is_mail(text) else Format.TEXT
     is_text = found is None and hint is not None and hint.sign is Sign.NAME
     if hint and is_text and (hint is not Format.EML or _MAIL.match(head.lstrip(_BEFORE_TEXT))):
         return hint
@@ -244,17 +247,6 @@ def _exported(head: bytes, hint: Format | None) -> Format | None:
         return Format.EML
     is_table = _CONTROL.search(text) is None and text[:1] != b"<" and _DELIMITER.search(text)
     return Format.CSV if hint in _SHEETS and is_table else None
-
-
-def _kind_of_text(head: bytes) -> Format:
-    """The format of text whose name suggests none. Markdown and CSV are read as they are written."""
-    if (text := _beginning(head)) is None:
-        raise _unsupported(None, None)
-    if _HTML.match(text):
-        return Format.HTML
-    if _XML.match(text):
-        raise _unsupported(None, "XML")
-    return Format.EML if _is_mail(text) else Format.TEXT
 
 
 def _beginning(head: bytes) -> bytes | None:

@@ -116,22 +116,18 @@ def is_scrambled(layout: Layout, turns: int) -> bool:
     if turns:
         boxes = as_boxes(_turned(_upright(box), turns) for box in edges_of(boxes))
     backward = np.flatnonzero(boxes[1:, 0] < boxes[:-1, 0])
-    jumps = backward[_are_jumps(boxes[backward], boxes[backward + 1])].tolist()
+    # Whether each other box is left of the one before it, on one height with it: see _share_height.
+    ones, others = boxes[backward], boxes[backward + 1]
+    is_left = others[:, ::2].max(axis=1, initial=0) <= ones[:, ::2].min(axis=1, initial=SCALE)
+    shared = np.minimum(ones[:, 3], others[:, 3]) - np.maximum(ones[:, 1], others[:, 1])
+    lower = np.minimum(ones[:, 3] - ones[:, 1], others[:, 3] - others[:, 1])
+    jumps = backward[is_left & (shared > _LEAST_SHARED * lower)].tolist()
     if not jumps or _RIGHT_TO_LEFT.search(layout.text):
         return False
     words = WORD.findall(layout.text)
     owners = np.cumsum(layout.boxes[:, 0] <= layout.boxes[:, 2]).tolist()
     ends = ((words[owners[at - 1] if at else 0], words[owners[at]]) for at in jumps)
     return any(_LETTER.search(other) and _DIGIT.search(one + other) for one, other in ends)
-
-
-def _are_jumps(ones: Boxes, others: Boxes) -> NDArray[np.bool_]:
-    """Whether each other box is left of the one before it, on one height with it: see _share_height."""
-    is_left = others[:, ::2].max(axis=1, initial=0) <= ones[:, ::2].min(axis=1, initial=SCALE)
-    shared = np.minimum(ones[:, 3], others[:, 3]) - np.maximum(ones[:, 1], others[:, 1])
-    lower = np.minimum(ones[:, 3] - ones[:, 1], others[:, 3] - others[:, 1])
-    are_jumps: NDArray[np.bool_] = is_left & (shared > _LEAST_SHARED * lower)
-    return are_jumps
 
 
 def in_reading_order(layout: Layout, turns: int) -> Layout:
@@ -240,8 +236,9 @@ def _joined(row: list[_Fragment]) -> list[_Fragment]:
     units = sorted(chain.from_iterable(each.units for each in row), key=lambda unit: unit.extent[0])
     if row[0].is_fixed or _count_numbers(units) < 2 or (len(row) > 1 and row[0].is_figures):
         return row
-    if any(_covers(left.extent, right.extent) for left, right in pairwise(units)):
-        return row
+    for left, right in pairwise(unit.extent for unit in units):
+        if left[2] - right[0] > _MOST_COVERED * min(left[2] - left[0], right[2] - right[0]):
+            return row
     return [_Fragment(min(each.number for each in row), units, _around([each.extent for each in row]))]
 
 
@@ -287,7 +284,3 @@ def _share_height(one: Edges, other: Edges) -> bool:
 def _is_above(one: Edges, other: Edges) -> bool:
     """Whether one box is above or below the other one, as in lines of letters that are turned."""
     return not _share_height(one, other) and min(one[2], other[2]) > max(one[0], other[0])
-
-
-def _covers(left: Edges, right: Edges) -> bool:
-    return left[2] - right[0] > _MOST_COVERED * min(left[2] - left[0], right[2] - right[0])

@@ -37,7 +37,7 @@ def to_text(data: bytes) -> str:
     """The text: table rows become lines with column names, page breaks become form feeds."""
     source = _PICTURE.sub("", data.decode("latin-1"))
     if "\\bin" not in source:  # it counts bytes, and marks and escapes would add some
-        source = with_marks(source)
+        source = "".join(_Walk(source).pieces())
     source = _MARKED.sub(lambda match: f"{{}}\\'{_MARKS[match[1]]}", source)
     if "\\bin" not in source:
         source = _HIGH.sub(lambda match: f"\\'{ord(match[0]):02x}", source)
@@ -99,12 +99,9 @@ class _State:
         self.result: int | None = None
 
 
-def with_marks(source: str) -> str:
-    """The RTF in which only what people see as valid is left."""
-    return "".join(_Walk(source).pieces())
-
-
 class _Walk:
+    """Reads RTF and leaves in it only what people see as valid."""
+
     def __init__(self, source: str) -> None:
         self._source = source
         self._symbols = {match[1]: match[2].strip() for match in _SYMBOL_FONT.finditer(source)}

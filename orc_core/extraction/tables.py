@@ -208,7 +208,11 @@ def _line(row: Sequence[str], names: Sequence[str], used: set[int]) -> str:
     cells: list[str] = []
     for column, cell in enumerate(row):
         if cell and cell != ACROSS:
-            name = _name_of(column, row, names)
+            # The name of the column, or the names of all columns that the cell covers.
+            end = column + 1
+            while end < len(row) and row[end] == ACROSS:
+                end += 1
+            name = " / ".join(dict.fromkeys(filter(None, names[column:end])))
             cells.append(f"{name}: {cell}" if name and name != cell else cell)
         elif not any(names) and column in used:
             cells.append("")
@@ -221,33 +225,19 @@ def _joined(cells: Sequence[str]) -> str:
     return " | ".join(cells if len(filled) > 1 else filled).rstrip(" |")
 
 
-def _name_of(column: int, row: Sequence[str], names: Sequence[str]) -> str:
-    """The name of the column, or the names of all columns that the cell covers."""
-    end = column + 1
-    while end < len(row) and row[end] == ACROSS:
-        end += 1
-    return " / ".join(dict.fromkeys(filter(None, names[column:end])))
-
-
 def _names(rows: Sequence[Sequence[str]]) -> list[str]:
     """The names of the columns: of two header rows the group and what it contains, `2025 Q1`."""
     names: list[list[str]] = [[] for _ in range(max(map(len, rows), default=0))]
-    for number, row in enumerate(rows):
-        below = rows[number + 1] if number + 1 < len(rows) else []
-        for column, cell in enumerate(_groups(row, below)):
-            if cell and cell not in names[column]:
-                names[column].append(cell)
+    for row, below in pairwise([*rows, []]):
+        name = ""
+        for column in range(max(len(row), len(below))):
+            cell = row[column] if column < len(row) else ""
+            # A group also names the columns that it covers, or that are blank behind it.
+            is_covered = cell == ACROSS or (not cell and column < len(below) and bool(below[column]))
+            name = name if is_covered else cell
+            if name and name not in names[column]:
+                names[column].append(name)
     return [" ".join(name) for name in names]
-
-
-def _groups(row: Sequence[str], below: Sequence[str]) -> list[str]:
-    """The cells of a header row, each also in the places that it covers; so is one before blanks."""
-    filled: list[str] = []
-    for column in range(max(len(row), len(below))):
-        cell = row[column] if column < len(row) else ""
-        is_covered = cell == ACROSS or (not cell and column < len(below) and bool(below[column]))
-        filled.append(filled[-1] if is_covered and filled else "" if cell == ACROSS else cell)
-    return filled
 
 
 def _header_rows(table: Sequence[Sequence[str]], *, is_certain: bool) -> int:
@@ -287,19 +277,12 @@ def _is_header(row: Sequence[str], below: Sequence[str]) -> bool:
     if any(len(cell) > MAX_HEADER_CHARACTERS for cell in cells) or len(set(cells)) < len(cells):
         return False
     if numbers := [cell for cell in cells if _NUMBER.fullmatch(cell)]:
-        are_labels = all(map(_PERIOD.fullmatch, numbers)) or _are_counted(numbers)
-        return are_labels and row[0] not in numbers and _are_above_others(row, below)
+        # Years or dates, or `1`, `2`, `3`, above something else: a row of years among others is no header.
+        are_counted = len(numbers) > 2 and all(cell == str(at) for at, cell in enumerate(numbers, 1))
+        if row[0] in numbers or not (are_counted or all(map(_PERIOD.fullmatch, numbers))):
+            return False
+        values = [cell for name, cell in zip(row, below, strict=False) if cell and _NUMBER.fullmatch(name)]
+        return not all(map(_PERIOD.fullmatch, values))
     if "" in row:
         return 2 * row.count("") <= len(row) and _are_above_numbers(row, below)
     return len(row) > 2 or bool(_NUMBER.fullmatch(below[-1]))
-
-
-def _are_counted(numbers: Sequence[str]) -> bool:
-    """Whether these are `1`, `2`, `3`, ..."""
-    return len(numbers) > 2 and all(cell == str(at) for at, cell in enumerate(numbers, 1))
-
-
-def _are_above_others(row: Sequence[str], below: Sequence[str]) -> bool:
-    """Whether years or dates are above something else: a row of years among others is no header."""
-    cells = [cell for name, cell in zip(row, below, strict=False) if cell and _NUMBER.fullmatch(name)]
-    return any(not _PERIOD.fullmatch(cell) for cell in cells)

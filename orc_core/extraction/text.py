@@ -77,7 +77,10 @@ def _blocks(lines: list[str]) -> Iterator[tuple[Block, bool]]:
     for previous, line, following in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
         if mark := _FENCE.match(line):
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
-        yield Block(line, "" if fence else _heading(previous, line, following)), not fence
+        marked = _HEADING.fullmatch(line)
+        underlined = _UNDERLINED.fullmatch(line) and _UNDERLINE.fullmatch(following) and not previous.strip()
+        heading = marked[1] if marked else line.strip() if underlined else ""
+        yield Block(line, "" if fence else heading), not fence
 
 
 def _with_tables(lines: list[str]) -> Iterator[Block]:
@@ -90,35 +93,21 @@ def _with_tables(lines: list[str]) -> Iterator[Block]:
         yield from blocks
 
 
-def _heading(previous: str, line: str, following: str) -> str:
-    if marked := _HEADING.fullmatch(line):
-        return marked[1]
-    underlined = _UNDERLINED.fullmatch(line) and _UNDERLINE.fullmatch(following) and not previous.strip()
-    return line.strip() if underlined else ""
-
-
 def read_csv(source: Path) -> UnitStream:
     """The rows, in parts of a citable size."""
     csv.field_size_limit(_MAX_FIELD)
-    lines = load(source).split("\n")
-    rows = csv.reader(_with_ends(lines), delimiter=_delimiter(lines[:_SAMPLE_ROWS]))
-    return UnitStream(pack(filter(None, render_rows(rows))))
-
-
-def _with_ends(lines: list[str]) -> Iterator[str]:
-    return (f"{line}\n" for line in lines)
-
-
-def _delimiter(sample: list[str]) -> str:
-    """The delimiter that splits most rows into the same number of columns, at least two."""
+    lines = [f"{line}\n" for line in load(source).split("\n")]
+    # The delimiter that splits most rows into the same number of columns, at least two.
+    sample = lines[:_SAMPLE_ROWS]
     best, best_score = ",", 0
     for delimiter in _DELIMITERS:
-        widths = [len(row) for row in csv.reader(_with_ends(sample), delimiter=delimiter) if row]
+        widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
         common = max(set(widths), key=widths.count, default=1)
         score = widths.count(common) if common > 1 else 0
         if score > best_score:
             best, best_score = delimiter, score
-    return best
+    rows = csv.reader(lines, delimiter=best)
+    return UnitStream(pack(filter(None, render_rows(rows))))
 
 
 def decode(data: bytes) -> str:

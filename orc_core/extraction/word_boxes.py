@@ -100,7 +100,12 @@ def merge(boxes: Sequence[Box], characters: int) -> list[Box]:
 
 def boxes_between(page_text: str, packed: bytes, start: int, end: int) -> list[Box]:
     """One box for each line of the words between `start` and `end`; none if unknown."""
-    words, last_boxes = split_words(page_text), _last_boxes(packed)
+    # The number of the last box of each word, among all boxes.
+    numbers = array("H", packed[: len(packed) - len(packed) % BOX_BYTES])
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    lefts, rights = numbers[0::4], numbers[2::4]
+    words, last_boxes = split_words(page_text), list(compress(range(len(lefts)), map(le, lefts, rights)))
     if start >= end or len(words) != len(last_boxes):
         return []
     # A word is touched if a part of it is on this side of `start` or `end`.
@@ -116,15 +121,6 @@ def split_words(text: str) -> list[str]:
     # A page has some hundred words, of which a quote is a few: this takes a quarter of the time.
     is_spaced = text.isascii() or CJK_CHARACTER.search(text) is None
     return text.split() if is_spaced else WORD.findall(text)
-
-
-def _last_boxes(packed: bytes) -> list[int]:
-    """The number of the last box of each word, among all boxes."""
-    numbers = array("H", packed[: len(packed) - len(packed) % BOX_BYTES])
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    lefts, rights = numbers[0::4], numbers[2::4]
-    return list(compress(range(len(lefts)), map(le, lefts, rights)))
 
 
 def _on_one_line(line: Box, box: Box, widest_gap: float, tallest: float) -> bool:

@@ -31,6 +31,7 @@ MOST_ROWS = 1_048_576
 def read(source: Path) -> UnitStream:
     """The values that the file last showed: results, not formulas."""
     import xlrd
+    from olefile import OleFileIO
     from xlrd.biffh import XLRDError
 
     with source.open("rb") as file:
@@ -43,17 +44,11 @@ def read(source: Path) -> UnitStream:
     if not book.nsheets:
         raise unreadable("empty")
     units = chain.from_iterable(_units(book, index) for index in range(book.nsheets))
-    return UnitStream(units, properties=_properties(source, book.nsheets))
-
-
-def _properties(source: Path, sheets: int) -> str:
-    from olefile import OleFileIO
-
     with OleFileIO(str(source)) as file:
         summary = file.get_metadata()
     code_page = getattr(summary, "codepage", None)
     title, author = (_decoded(getattr(summary, name, None), code_page) for name in ("title", "author"))
-    return sentence_of(title, author, count_of(sheets, "sheet"))
+    return UnitStream(units, properties=sentence_of(title, author, count_of(book.nsheets, "sheet")))
 
 
 def _decoded(text: bytes | None, code_page: int | None) -> str:
