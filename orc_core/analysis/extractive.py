@@ -6,14 +6,14 @@ See docs/decisions/page-analysis.md.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from orc_core.analysis.document_context import DocumentContext, masked, text_of
 from orc_core.analysis.models import EXTRACTIVE, Anchor, PageAnalysis
 from orc_core.analysis.summaries import candidate, central, is_fit
 from orc_core.models import Page
 from orc_core.text.headings import find_headings
-from orc_core.text.sentences import Piece, split_pieces
+from orc_core.text.sentences import split_pieces
 
 MOST_HEADINGS = 20
 MOST_PIECES = 600
@@ -42,22 +42,18 @@ def analyse_page(page: Page, context: DocumentContext) -> PageAnalysis:
         for heading in headings
         if masked(heading) not in context.running
     ]
-    return PageAnalysis(
-        page=page.number,
-        method=EXTRACTIVE,
-        summary=_summary(text, pieces, context),
-        topics=find_topics((piece.text for piece in pieces), context),
-        anchors=anchors[:MOST_HEADINGS],
-    )
-
-
-def _summary(text: str, pieces: Sequence[Piece], context: DocumentContext) -> str:
-    """One to three sentences; for a page without sentences, its first words."""
+    # One to three sentences; for a page without sentences, its first words.
     whole = [each.text for each in pieces if each.kind == "sentence" and each.is_whole and is_fit(each.text)]
     fit = whole or [each.text for each in pieces if is_fit(each.text)]
     count = 1 + (len(fit) > 3) + (len(fit) > 10)
     picked = central([candidate(each, context) for each in fit], count, context.rarity)
-    return " ".join(picked) or _beginning(text)
+    return PageAnalysis(
+        page=page.number,
+        method=EXTRACTIVE,
+        summary=" ".join(picked) or _beginning(text),
+        topics=find_topics((piece.text for piece in pieces), context),
+        anchors=anchors[:MOST_HEADINGS],
+    )
 
 
 def _beginning(text: str) -> str:

@@ -200,24 +200,23 @@ def _merge(page: Page, note: PageNote, draft: PageAnalysis, method: str) -> Page
     stated = filter(None, (_checked(each, page, quotes) for each in note.relations[:MOST_RELATIONS]))
     relations = {(each.source, each.type, each.target): each for each in stated}
     anchors = {each.text: each for each in (*_anchors(note.anchors, quotes), *draft.anchors)}
+    entities: dict[str, Entity] = {}
+    for each in note.entities:
+        name, kind = _plain(unescape(each.name)), each.type.strip().lower()
+        if name not in entities and len(name) <= LONGEST_NAME and quotes.find(name):
+            entities[name] = Entity(name=name, type=kind if kind in ENTITY_TYPES else "other")
+    topics: dict[str, str] = {}
+    for phrase in filter(None, (_plain(each)[:LONGEST_NAME] for each in note.topics)):
+        topics.setdefault(phrase.casefold(), phrase)
     return PageAnalysis(
         page=page.number,
         method=method,
         summary=_plain(note.summary)[:LONGEST_SUMMARY] or draft.summary,
-        topics=_distinct(note.topics)[:MOST_TOPICS] or draft.topics,
-        entities=_entities(note.entities, quotes),
+        topics=list(topics.values())[:MOST_TOPICS] or draft.topics,
+        entities=list(entities.values())[:MOST_ENTITIES],
         anchors=list(anchors.values())[:MOST_ANCHORS],
         relations=list(relations.values()),
     )
-
-
-def _entities(noted: Iterable[NotedEntity], quotes: QuoteFinder) -> list[Entity]:
-    found: dict[str, Entity] = {}
-    for each in noted:
-        name, kind = _plain(unescape(each.name)), each.type.strip().lower()
-        if name not in found and len(name) <= LONGEST_NAME and quotes.find(name):
-            found[name] = Entity(name=name, type=kind if kind in ENTITY_TYPES else "other")
-    return list(found.values())[:MOST_ENTITIES]
 
 
 def _anchors(noted: Iterable[NotedAnchor], quotes: QuoteFinder) -> Iterator[Anchor]:
@@ -236,14 +235,6 @@ def _checked(noted: NotedRelation, page: Page, quotes: QuoteFinder) -> Relation 
     evidence = _plain(page.text[span.start : span.end])
     kind = _plain(noted.type).lower()[:LONGEST_NAME]
     return Relation(source=names[0], type=kind, target=names[1], evidence=evidence) if kind else None
-
-
-def _distinct(phrases: Iterable[str]) -> list[str]:
-    found: dict[str, str] = {}
-    for phrase in phrases:
-        if plain := _plain(phrase)[:LONGEST_NAME]:
-            found.setdefault(plain.casefold(), plain)
-    return list(found.values())
 
 
 def _plain(text: str) -> str:

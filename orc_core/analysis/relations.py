@@ -133,14 +133,14 @@ def _aliases(pages: PagesByDocument) -> list[Alias]:
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     for each, counts in spellings.items():
         groups[short_forms.get(each, each)].update(counts)
-    found = [(counts.total(), _alias(each, counts)) for each, counts in groups.items() if len(counts) > 1]
-    return [alias for _, alias in sorted(found, key=lambda pair: (-pair[0], pair[1].name))]
-
-
-def _alias(group: str, counts: Counter[str]) -> Alias:
-    """The long form in its most frequent spelling, and the other names."""
-    name = max(counts, key=lambda each: (key(each) == group, counts[each], len(each), each))
-    return Alias(name=name, aliases=[other for other, _ in counts.most_common() if other != name])
+    found: list[tuple[int, Alias]] = []
+    for group, counts in groups.items():
+        if len(counts) > 1:
+            # The long form in its most frequent spelling.
+            name = max(counts, key=lambda each: (key(each) == group, counts[each], len(each), each))
+            others = [other for other, _ in counts.most_common() if other != name]
+            found.append((-counts.total(), Alias(name=name, aliases=others)))
+    return [alias for _, alias in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
 
 
 def _names(pages: PagesByDocument) -> Iterator[str]:
@@ -203,7 +203,9 @@ def _related(
 ) -> Iterator[Connection]:
     wanted_root = _root(relation_type) if relation_type and relation_type.strip() else None
     for document_id, page, relation in _relations(pages):
-        named = _end_that_is(wanted[document_id], relation, direction)
+        both = (relation.source, relation.target)
+        ends = {"source": both[:1], "target": both[1:]}.get(direction, both)
+        named = next(filter(wanted[document_id].is_named_by, ends), None)
         if named is not None and wanted_root in (None, _root(relation.type)):
             places = (each.target_page for each in page.anchors if each.text == relation.target)
             target_page = next(filter(None, places), None)
@@ -222,24 +224,13 @@ def _naming(
     known = {(connection.document_id, connection.page) for connection in related}
     for document_id, analyses in pages.items():
         for page in analyses:
-            if (document_id, page.page) not in known and (named := _name_on(page, wanted[document_id])):
+            entities, anchors = (each.name for each in page.entities), (each.text for each in page.anchors)
+            names = filter(wanted[document_id].is_named_by, chain(entities, page.topics, anchors))
+            if (document_id, page.page) not in known and (named := next(names, None)):
                 yield Connection(document_id=document_id, page=page.page, named=named)
-
-
-def _end_that_is(wanted: _Wanted, relation: Relation, direction: Direction) -> str | None:
-    if direction != "target" and wanted.is_named_by(relation.source):
-        return relation.source
-    if direction != "source" and wanted.is_named_by(relation.target):
-        return relation.target
-    return None
 
 
 def _root(relation_type: str) -> tuple[str, ...]:
     """The word stems of a type: `acquires` and `acquired` are one type."""
     found = tuple(stem for stem in stems(words(relation_type), DEFAULT_LANGUAGE) if stem)
     return found or (relation_type.casefold().strip(),)
-
-
-def _name_on(page: PageAnalysis, wanted: _Wanted) -> str | None:
-    entities, anchors = (each.name for each in page.entities), (each.text for each in page.anchors)
-    return next(filter(wanted.is_named_by, chain(entities, page.topics, anchors)), None)

@@ -101,9 +101,9 @@ class AnalysisStore:
 
         async def work() -> None:
             # Until none is found: pages may be added before the analysis item is deleted.
-            while ids := await self._ids(document_id):
+            while found := await self._items.query([document_id], fields=["id"]):
                 # The analysis item comes first: without it, no process adds a page.
-                for some in slices(sorted(ids), MOST_CHANGES):
+                for some in slices(sorted(item["id"] for item in found), MOST_CHANGES):
                     await self._items.write([document_id], *map(delete, some))
 
         await unraced(work)
@@ -130,7 +130,17 @@ class AnalysisStore:
     ) -> bool:
         """The analysis item in the last batch. Earlier batches change only its ETag."""
         head, *pieces = _items(analysis)
-        *earlier, last = _batches([upsert(item) for item in (*pieces, *pages)])
+        # At least one batch, each with space for the analysis item.
+        batches: list[list[Change]] = [[]]
+        spent = 0
+        for operation in [upsert(item) for item in (*pieces, *pages)]:
+            size = len(json.dumps(operation.item))
+            if len(batches[-1]) == MOST_CHANGES - 1 or (batches[-1] and spent + size > BATCH_BYTES):
+                batches.append([])
+                spent = 0
+            batches[-1].append(operation)
+            spent += size
+        *earlier, last = batches
         write = partial(self._write, analysis.document_id, version)
         for operations in earlier:
             if not await write(None, uuid.uuid4().hex, operations):
@@ -154,7 +164,11 @@ class AnalysisStore:
                 return True
             if version is not None and (stored is None or (stored["etag"], stored["method"]) != version):
                 return False
-            await self._items.write([document_id], *_over(stored, head, mark), *operations)
+            # Replace the stored analysis item by the new one, or for None by itself.
+            item = head or (stored and _without_system_fields(stored))
+            await self._items.write(
+                [document_id], *([] if item is None else [over(stored, {**item, _BATCH: mark})]), *operations
+            )
             if head is not None and stored is not None:
                 replaced.extend(_piece_keys(stored))
             return True
@@ -170,9 +184,6 @@ class AnalysisStore:
 
     async def _head(self, document_id: str) -> Item | None:
         return await self._items.read([document_id], ANALYSIS)
-
-    async def _ids(self, document_id: str) -> list[str]:
-        return [item["id"] for item in await self._items.query([document_id], fields=["id"])]
 
 
 def _items(analysis: DocumentAnalysis) -> list[Item]:
@@ -199,25 +210,5 @@ def _page_key(number: int) -> str:
     return f"page:{number}"
 
 
-def _over(stored: Item | None, head: Item | None, mark: str) -> list[Change]:
-    """Replace the stored analysis item by the new one, or for None by itself."""
-    item = head or (stored and _without_system_fields(stored))
-    return [] if item is None else [over(stored, {**item, _BATCH: mark})]
-
-
 def _without_system_fields(item: Item) -> Item:
     return {name: value for name, value in item.items() if not name.startswith("_")}
-
-
-def _batches(operations: Sequence[Change]) -> list[list[Change]]:
-    """At least one batch, each with space for the analysis item."""
-    batches: list[list[Change]] = [[]]
-    spent = 0
-    for operation in operations:
-        size = len(json.dumps(operation.item))
-        if len(batches[-1]) == MOST_CHANGES - 1 or (batches[-1] and spent + size > BATCH_BYTES):
-            batches.append([])
-            spent = 0
-        batches[-1].append(operation)
-        spent += size
-    return batches

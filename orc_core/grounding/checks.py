@@ -15,7 +15,7 @@ from orc_core.grounding.claims import Claim, Claims, covered_by_marker
 from orc_core.grounding.models import CitationCheck
 from orc_core.grounding.sources import Source
 from orc_core.grounding.units import Unit, label_of, page_units
-from orc_core.grounding.values import Number, Values, missing, numbers_of, other_dates
+from orc_core.grounding.values import Values, missing, numbers_of, other_dates
 from orc_core.grounding.wording import Words, language_of, wording_of
 from orc_core.markdown.brackets import Status
 from orc_core.text.numbers import SCALES
@@ -53,14 +53,12 @@ def row_of(text: str, header: str, heading: str) -> Row | None:
     columns = [cell.strip() for cell in header.strip(" |").split("|")][1:]
     if len(columns) != len(others):
         columns = [""] * len(others)
-    cells = tuple(_labelled(cell, column) for cell, column in zip(others, columns, strict=True))
+    cells: list[tuple[str, str]] = []
+    for cell, column in zip(others, columns, strict=True):
+        label, mark, value = cell.rpartition(": ")
+        cells.append((label, value) if mark else (column, cell))
     title, _, label = first.rpartition(": ")
-    return Row(label, f"{heading}\n{header}\n{title}", cells) if cells and label else None
-
-
-def _labelled(cell: str, column: str) -> tuple[str, str]:
-    label, mark, value = cell.rpartition(": ")
-    return (label, value) if mark else (column, cell)
+    return Row(label, f"{heading}\n{header}\n{title}", tuple(cells)) if cells and label else None
 
 
 def are_in_cells(sentence: str, rows: Sequence[Row], language: str) -> bool:
@@ -88,14 +86,13 @@ def are_in_cells(sentence: str, rows: Sequence[Row], language: str) -> bool:
     known = sum(map(frozenset(Words([names], language).wording(0).content).__contains__, said.content))
     if not stated or known + len(stated) < LEAST_NAMED * len(said.content):
         return False
-    return all(_is_among(number, values, names) for number in stated)
-
-
-def _is_among(number: Number, values: set[float], names: str) -> bool:
-    """Whether a cell has the number; a scale of it must be that of the cell, or be written above."""
-    scale = SCALES.get(number.written.rpartition(" ")[2])
-    is_named = any(SCALES.get(word.strip("().,:")) == scale for word in names.casefold().split())
-    return not values.isdisjoint([*number.values, *(number.in_scale if is_named else ())])
+    scales = {SCALES.get(word.strip("().,:")) for word in names.casefold().split()}
+    for number in stated:
+        # A scale of the number must be that of the cell, or be written above.
+        is_named = SCALES.get(number.written.rpartition(" ")[2]) in scales
+        if values.isdisjoint([*number.values, *(number.in_scale if is_named else ())]):
+            return False
+    return True
 
 
 def _named(labels: Iterable[str], words: frozenset[str], language: str) -> set[str]:
@@ -315,7 +312,12 @@ class AnswerChecks:
         if named.pictured or not named.page_text or len(self._shown) < 2:
             return named  # what it says is not known
         language = self._passage(named).page.language
-        places, whole, shared = self._places(language), 0.0, Counter[int]()
+        # The units of all sources that were shown.
+        if language not in self._indexed:
+            pairs = [(unit, each) for each in self._shown for unit in self._passage(each).units]
+            texts = (each.page_text[unit.start : unit.end] for unit, each in pairs)
+            self._indexed[language] = Places(Words(texts, language), [each for _, each in pairs])
+        places, whole, shared = self._indexed[language], 0.0, Counter[int]()
         for claim in claims:
             weights = places.words.weights(wording_of(claim.text, language))
             whole += sum(weights.values())
@@ -327,14 +329,6 @@ class AnswerChecks:
         number, most = max(shared.items(), key=itemgetter(1), default=(named.number, 0.0))
         is_far_more = most >= LEAST_MORE * shared[named.number] and most >= LEAST_SHARED * whole
         return next(each for each in self._shown if each.number == number) if is_far_more else named
-
-    def _places(self, language: str) -> Places:
-        """The units of all sources that were shown."""
-        if language not in self._indexed:
-            pairs = [(unit, each) for each in self._shown for unit in self._passage(each).units]
-            texts = (each.page_text[unit.start : unit.end] for unit, each in pairs)
-            self._indexed[language] = Places(Words(texts, language), [each for _, each in pairs])
-        return self._indexed[language]
 
     def _checked(
         self, claims: Sequence[Claim], above: Sequence[Claim], sources: Mapping[int, Source]

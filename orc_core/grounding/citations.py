@@ -220,7 +220,7 @@ class CitationWriter:
             if numbers := cited_numbers(bracket, self._by_number):
                 self._add_marker(numbers)
             elif is_forged(bracket):
-                self._add_prose(self._round())
+                self._add_prose(" (" if self._since_marker.endswith("]") else "(")
                 self._held = rounded_end(bracket)[1:] + self._held
             else:
                 self._add_prose(bracket[0])
@@ -235,9 +235,6 @@ class CitationWriter:
         shown = self._held if is_all else self._held.removesuffix(" ")
         self._held = self._held[len(shown) :]
         self._add_prose(shown)
-
-    def _round(self) -> str:
-        return " (" if self._since_marker.endswith("]") else "("
 
     def _add_prose(self, text: str) -> None:
         for line in text.splitlines(keepends=True):
@@ -342,7 +339,14 @@ class CitationWriter:
             shown += f" {text}" if shown.strip() and text else text
             if citation is not None:
                 end = self._length + len(self._space) + len(shown)
-                self._add(citation, Mark(start=end - len(text), end=end))
+                mark = Mark(start=end - len(text), end=end)
+                index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
+                if index == len(self._cited):
+                    self._cited.append(citation)
+                    self._marks.append([])
+                self._marks[index].append(mark)
+                marked = citation.model_copy(update={"marks": [mark]})
+                self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
         if shown.strip():
             self._show(shown)
         else:
@@ -373,15 +377,6 @@ class CitationWriter:
             by_code=by_code,
         )
         return citation.marker, citation
-
-    def _add(self, citation: Citation, mark: Mark) -> None:
-        index = self._places.setdefault(citation.model_dump_json(), len(self._cited))
-        if index == len(self._cited):
-            self._cited.append(citation)
-            self._marks.append([])
-        self._marks[index].append(mark)
-        marked = citation.model_copy(update={"marks": [mark]})
-        self._new_marks.append(WrittenMark(index=index, citation=marked, mark=mark))
 
 
 def checked(text: str, sources: Sequence[Source], question: str = "") -> CitationWriter:

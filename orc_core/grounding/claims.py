@@ -133,7 +133,14 @@ class Claims:
         added = self.read(text)
         self.lists_closest = self.lists_closest or any(claim.is_label for claim in added)
         if status is not None:
-            self._set_status(status, added)
+            # What `[talk]` is about: all these sentences; `[none]`: those of the last paragraph.
+            # Not one with a number that the question has not, which has a source, but for calculations.
+            self._says_nothing = self._says_nothing or status == "none"
+            calculates = status == "talk" and len(self._figures) > 1
+            for claim in added:
+                is_near = status == "talk" or claim.block == added[-1].block
+                if is_near and (calculates or self._figures.issuperset(_FIGURE.findall(claim.text))):
+                    claim.status = status
         self.all += added
         return added
 
@@ -153,18 +160,6 @@ class Claims:
             beginning = next(_STATED.finditer(text))
             added[0].goes_on = _ENDED_BEFORE.search(text, 0, beginning.start()) is None
         return added
-
-    def _set_status(self, status: Status, added: Sequence[Claim]) -> None:
-        """What `[talk]` is about: all these sentences; `[none]`: those of the last paragraph.
-
-        Not one with a number that the question has not: that has a source. Only a calculation has others.
-        """
-        self._says_nothing = self._says_nothing or status == "none"
-        calculates = status == "talk" and len(self._figures) > 1
-        for claim in added:
-            is_near = status == "talk" or claim.block == added[-1].block
-            if is_near and (calculates or self._figures.issuperset(_FIGURE.findall(claim.text))):
-                claim.status = status
 
     def _claims_of(self, text: str) -> Iterator[Claim]:
         last, end = "", 0

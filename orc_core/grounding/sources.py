@@ -185,7 +185,12 @@ def picture_parts(images: Sequence[PageImage], sources: Sequence[Source]) -> Par
     for image in images:
         if on_page := numbers.get(image.key):
             label = picture_label(image.document.blob_name, image.page, on_page)
-            parts += [{"type": "text", "text": label}, _image_part(image.content)]
+            # Without the detail a provider chooses by itself, and may make small print unreadable.
+            drawn = {
+                "url": f"data:image/webp;base64,{base64.b64encode(image.content).decode()}",
+                "detail": "high",
+            }
+            parts += [{"type": "text", "text": label}, {"type": "image_url", "image_url": drawn}]
     return [{"type": "text", "text": READ_PICTURES}, *parts] if parts else []
 
 
@@ -208,9 +213,3 @@ def pictured_sources(found: Sequence[Found], after: int) -> list[Source]:
         )
         for number, (image, origin) in enumerate(blank, after + 1)
     ]
-
-
-def _image_part(content: bytes) -> dict[str, Any]:
-    url = f"data:image/webp;base64,{base64.b64encode(content).decode()}"
-    # Without the detail a provider chooses by itself, and may make small print unreadable.
-    return {"type": "image_url", "image_url": {"url": url, "detail": "high"}}

@@ -24,7 +24,6 @@ from orc_core.documents.places import Accessible
 from orc_core.documents.ports import (
     DocumentFinder,
     Embedder,
-    Neighbour,
     PassageIndex,
     VectorIndex,
 )
@@ -167,10 +166,7 @@ class HybridRetriever:
             return [], f"the vector index does not answer ({exc.code}); lexical only"
         if not neighbours:
             return [], f"these documents have no vectors of {embedder.name}; lexical only"
-        return await self._load(neighbours), ""
-
-    async def _load(self, neighbours: Sequence[Neighbour]) -> list[Hit]:
-        """The passages of neighbours, in their order, without passages that were deleted meanwhile."""
+        # The passages of neighbours, in their order, without passages that were deleted meanwhile.
         ordinals: dict[str, list[int]] = defaultdict(list)
         for neighbour in neighbours:
             ordinals[neighbour.document_id].append(neighbour.ordinal)
@@ -181,7 +177,7 @@ class HybridRetriever:
             # A document that has become shorter lacks its last passages; the others keep their place.
             for ordinal, passage in zip(sorted(ordinals[document_id]), passages, strict=False)
         }
-        return [Hit(passage=found[at[:2]], score=at.similarity) for at in neighbours if at[:2] in found]
+        return [Hit(passage=found[at[:2]], score=at.similarity) for at in neighbours if at[:2] in found], ""
 
     async def _finish_lexical(
         self, query: str, document_ids: Sequence[str], top_k: int, found: list[Hit], *before: RetrievalStep
@@ -194,7 +190,15 @@ class HybridRetriever:
 
 
 def _lexical_steps(query: str, found: list[Hit]) -> list[RetrievalStep]:
-    return _descend(LEXICAL_THRESHOLDS, cover(query, found[:EXAMINED]))
+    """The lexical steps down to the first threshold that a score meets, or all of them."""
+    scores = cover(query, found[:EXAMINED])
+    steps: list[RetrievalStep] = []
+    for threshold in LEXICAL_THRESHOLDS:
+        reached = sum(score >= threshold for score in scores)
+        steps.append(RetrievalStep(method="lexical", threshold=threshold, hits=reached, served=bool(reached)))
+        if reached:
+            break
+    return steps
 
 
 def _with_widened(lexical: Retrieval, widened: list[Hit], top_k: int) -> Retrieval:
@@ -316,17 +320,6 @@ def followed_by(leading: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
     known = {hit.passage for hit in leading}
     rest = (hit for hit in others if hit.passage not in known)
     return [*leading, *(hit.model_copy(update={"score": min(hit.score, least)}) for hit in rest)]
-
-
-def _descend(thresholds: Sequence[float], scores: Sequence[float]) -> list[RetrievalStep]:
-    """The lexical steps down to the first threshold that a score meets, or all of them."""
-    steps: list[RetrievalStep] = []
-    for threshold in thresholds:
-        reached = sum(score >= threshold for score in scores)
-        steps.append(RetrievalStep(method="lexical", threshold=threshold, hits=reached, served=bool(reached)))
-        if reached:
-            break
-    return steps
 
 
 def _page(passage: Passage) -> tuple[str, int]:

@@ -124,7 +124,13 @@ class _Ranking:
         # The words that have to be looked for as they are.
         self._literal = [word for word in self._words if word not in self._expanded.measures]
         self._by_word = scope.count_words(self._literal)
-        self._places = self._score_places()
+        # Pages whose number, table or section the question names.
+        pages, numbers = self._question.pages, self._scope.page_numbers
+        scores: Scores = {page: 1.0 for page, number in enumerate(numbers) if number in pages}
+        for place in self._question.places:
+            for page, score in relative_scores(self._by_page(self._scope.count([[place]]))).items():
+                scores[page] = max(score, scores.get(page, 0.0))
+        self._places = scores
 
     def best(self, top_k: int) -> list[Match]:
         """The best passages; of equally good ones, the first in the scope."""
@@ -211,15 +217,6 @@ class _Ranking:
 
     def _by_page(self, counts: Sequence[Counts]) -> Scores:
         return bm25(self._scope.by_page(counts), self._scope.page_lengths)
-
-    def _score_places(self) -> Scores:
-        """Pages whose number, table or section the question names."""
-        pages, numbers = self._question.pages, self._scope.page_numbers
-        scores: Scores = {page: 1.0 for page, number in enumerate(numbers) if number in pages}
-        for place in self._question.places:
-            for page, score in relative_scores(self._by_page(self._scope.count([[place]]))).items():
-                scores[page] = max(score, scores.get(page, 0.0))
-        return scores
 
     def _score_documents(self) -> list[float]:
         """Documents by how well their name, period and first page fit the question."""
@@ -342,19 +339,15 @@ def _by_opening(titles: Sequence[Phrase], scope: ScopeStatistics, documents: Col
     fits: Scores = {}
     for title in titles:
         early = {page: at for page, at in scope.first_offsets(title, documents).items() if at < TOP_TERMS}
-        running = _with_running_title(early, scope)
+        # The documents that have a title on so many pages that it belongs to their running headers.
+        counted = Counter(scope.document_of(page) for page in early)
+        running = {
+            document
+            for document, count in counted.items()
+            if count > max(RUNNING_PAGES, scope.page_count(document) * RUNNING_SHARE)
+        }
         for page, terms in early.items():
             if scope.document_of(page) not in running:
                 share = 1.0 if terms < TITLE_TERMS else OPENING_SHARE
                 fits[page] = max(share, fits.get(page, 0.0))
     return fits
-
-
-def _with_running_title(pages: Iterable[int], scope: ScopeStatistics) -> set[int]:
-    """The documents that have a title on so many pages that it belongs to their running headers."""
-    counted = Counter(scope.document_of(page) for page in pages)
-    return {
-        document
-        for document, count in counted.items()
-        if count > max(RUNNING_PAGES, scope.page_count(document) * RUNNING_SHARE)
-    }

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
 
 from orc_core.search.bm25 import Counts
-from orc_core.search.postings import DocumentTerms, Layout
+from orc_core.search.postings import DocumentTerms
 from orc_core.search.vocabulary import Phrase
 
 OPENING_TERMS = 60
@@ -28,23 +28,19 @@ class ScopeStatistics:
         self.page_lengths: list[int] = []
         self.page_digits: list[int] = []
         self._known: dict[tuple[tuple[Phrase, ...], frozenset[int] | None], Counts] = {}
-        for terms in scope:
-            self._add(terms.document.layout)
-
-    def _add(self, layout: Layout) -> None:
-        starts, passage, page = layout.starts, len(self.page_of), len(self.page_lengths)
-        self._first_passages.append(passage)
-        self._first_pages.append(page)
-        self._passage_starts.append(starts)
-        self.passage_lengths += [end - start - 1 for start, end in pairwise(starts)]
-        first_of_pages = [at for at, (one, other) in enumerate(pairwise((0, *layout.pages))) if one != other]
-        for number, (first, end) in enumerate(pairwise([*first_of_pages, len(layout.pages)]), page):
-            self.page_of += [number] * (end - first)
-            self.page_numbers.append(layout.pages[first])
-            self.page_starts.append(starts[first])
-            self.page_ends.append(starts[end])
-            self.page_lengths.append(starts[end] - starts[first] - (end - first))
-            self.page_digits.append(sum(layout.digits[first:end]))
+        for pages, starts, digits in (terms.document.layout for terms in scope):
+            self._first_passages.append(len(self.page_of))
+            self._first_pages.append(len(self.page_lengths))
+            self._passage_starts.append(starts)
+            self.passage_lengths += [end - start - 1 for start, end in pairwise(starts)]
+            first_of_pages = [at for at, (one, other) in enumerate(pairwise((0, *pages))) if one != other]
+            for first, end in pairwise([*first_of_pages, len(pages)]):
+                self.page_of += [len(self.page_lengths)] * (end - first)
+                self.page_numbers.append(pages[first])
+                self.page_starts.append(starts[first])
+                self.page_ends.append(starts[end])
+                self.page_lengths.append(starts[end] - starts[first] - (end - first))
+                self.page_digits.append(sum(digits[first:end]))
 
     def locate(self, passage: int) -> tuple[int, int]:
         """The document's index in the scope and the passage's in the document."""

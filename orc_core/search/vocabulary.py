@@ -140,7 +140,14 @@ class Vocabulary:
 
     def _find(self, spelled: Sequence[str], language: str) -> Iterator[tuple[str, Sequence[str]]]:
         if language not in self._by_language:
-            self._by_language[language] = self._index(language)
+            # The terms by what they are called in the language, and the words of the longest name.
+            names = {
+                phrase: name
+                for name, term in self._terms.items()
+                for said in term.says
+                if (phrase := tuple(filter(None, stems(words(said), language))))
+            }
+            self._by_language[language] = names, max(map(len, names), default=0)
         names, longest = self._by_language[language]
         significant = [(w, st) for w, st in zip(spelled, stems(list(spelled), language), strict=True) if st]
         terms = tuple(st for _, st in significant)
@@ -152,16 +159,6 @@ class Vocabulary:
                     start = end - 1
                     break
             start += 1
-
-    def _index(self, language: str) -> tuple[dict[Phrase, str], int]:
-        """The terms by what they are called in a language, and the words of the longest name."""
-        names = {
-            phrase: name
-            for name, term in self._terms.items()
-            for said in term.says
-            if (phrase := tuple(filter(None, stems(words(said), language))))
-        }
-        return names, max(map(len, names), default=0)
 
 
 @cache

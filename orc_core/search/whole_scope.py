@@ -66,17 +66,14 @@ class WholeScopeRetriever:
             found, unindexed, note = Retrieval(), scope, DOWN_NOTE.format(exc.code)
         if not unindexed:
             return found
-        read = await self._scan(query, unindexed, top_k)
+        pages = await self._read(unindexed)
+        read = await asyncio.to_thread(search_pages, query, pages, top_k)
         steps = [step.model_copy(update={"note": note}) for step in read.steps]
         return with_more(found, read.model_copy(update={"steps": steps}), top_k)
 
     async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
         """The best passages of indexed documents: of very many, not all are read through."""
         return await self._retriever.search_places(query, accessible, top_k)
-
-    async def _scan(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        pages = await self._read(document_ids)
-        return await asyncio.to_thread(search_pages, query, pages, top_k)
 
     async def _read(self, document_ids: Sequence[str]) -> dict[str, list[Page]]:
         return {document_id: await self._pages.get(document_id) for document_id in document_ids}

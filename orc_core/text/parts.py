@@ -101,20 +101,17 @@ def named_parts(question: str, pages: Sequence[Page]) -> list[Part]:
     A page is found by the number that is printed on it, and by its place in the document.
     """
     places = [at for at, page in enumerate(pages) if not page.is_of_file]
-    found = _named(question, [pages[at] for at in places])
-    return [part._replace(at=places[part.at]) for part in found]
-
-
-def _named(question: str, pages: Sequence[Page]) -> list[Part]:
+    pages = [pages[at] for at in places]
     if not pages:
         return []
     numbers = set(pages_named(question))
     numbers |= {(pages[0] if match[1] else pages[-1]).number for match in _EDGE.finditer(question)}
     by_number = [at for at, page in enumerate(pages) if page.number in numbers]
-    if found := dict.fromkeys([*_by_label(question, pages), *by_number]):
-        return [Part(at, 0, len(pages[at].text)) for at in found]
-    clauses = (_clause(match, pages) for match in islice(_clauses(question), MOST_CLAUSES))
-    return list(dict.fromkeys(part for parts in clauses for part in parts))
+    if whole := [*_by_label(question, pages), *by_number]:
+        found = [Part(at, 0, len(pages[at].text)) for at in whole]
+    else:
+        found = [part for match in islice(_clauses(question), MOST_CLAUSES) for part in _clause(match, pages)]
+    return [part._replace(at=places[part.at]) for part in dict.fromkeys(found)]
 
 
 def _by_label(question: str, pages: Sequence[Page]) -> list[int]:

@@ -84,16 +84,10 @@ def _unquoted(text: str) -> str:
     """The text without what is in quotation marks, but for names; an open mark quotes all that follows."""
     kept, at = [], 0
     while found := _OPENS.search(text, at):
-        end = _end_of_quote(text, found)
+        closing = re.compile(rf"[{re.escape(_PAIRS[found[0]])}](?!\w)").search(text, found.end())
+        end = closing.start() if closing else len(text)
         quoted = text[found.end() : end]
         is_name = len(quoted.split()) <= QUOTED_NAME_WORDS and end < len(text)
         kept.append(text[at : end + 1] if is_name else text[at : found.start()] + " … ")
         at = end + 1
     return "".join([*kept, text[at:]])
-
-
-def _end_of_quote(text: str, opening: re.Match[str]) -> int:
-    """Where the quote ends; the end of the text if it does not."""
-    closing = re.compile(rf"[{re.escape(_PAIRS[opening[0]])}](?!\w)")
-    found = closing.search(text, opening.end())
-    return found.start() if found else len(text)

@@ -131,7 +131,9 @@ class _Layout(NamedTuple):
 def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
     """Lines grouped into paragraphs, list items, table rows and headings, white space collapsed."""
     lines = [" ".join(line.split()) for line in text.splitlines()]
-    layout = _Layout(max(map(len, lines), default=0), _is_list(lines))
+    written = [line for line in lines if line]
+    ended = sum(line.endswith(_ENDS) or _ITEM.match(line) is not None for line in written)
+    layout = _Layout(max(map(len, lines), default=0), len(written) > 2 and ended < FEW_ENDS * len(written))
     kind: Kind = "sentence"
     gathered: list[str] = []
     last: tuple[Kind, str] = ("sentence", "")
@@ -153,12 +155,6 @@ def _blocks(text: str) -> Iterator[tuple[Kind, str]]:
             kind, gathered = "sentence", []
     if gathered:
         yield kind, " ".join(gathered)
-
-
-def _is_list(lines: list[str]) -> bool:
-    written = [line for line in lines if line]
-    ended = sum(line.endswith(_ENDS) or _ITEM.match(line) is not None for line in written)
-    return len(written) > 2 and ended < FEW_ENDS * len(written)
 
 
 def _kind_of(
@@ -246,7 +242,9 @@ def _is_row(line: str) -> bool:
 
 def _continues_rows(line: str, following: str, before: Kind) -> bool:
     """Whether a line with one number belongs to the rows above or below it."""
-    if not (before == "row" or _is_row(following)) or line.endswith(_ENDS) or not _can_name_row(line):
+    if not (before == "row" or _is_row(following)) or line.endswith(_ENDS):
+        return False
+    if line[0].islower() or line.startswith("#"):
         return False
     if following[:1].islower() and not _is_row(following):
         return False  # the line below ends its sentence
@@ -275,10 +273,6 @@ def _places(line: str) -> list[str]:
     if len(words) > MOST_ROW_WORDS or not any(map(_CELL.match, words[1:-1])):
         return []
     return ["0" if _CELL.match(word) else "A" if word[0].isupper() else "a" for word in words]
-
-
-def _can_name_row(line: str) -> bool:
-    return not line[0].islower() and not line.startswith("#")
 
 
 def _count_cells(words: list[str]) -> int:
