@@ -213,7 +213,8 @@ def is_forged(bracket: str) -> bool:
         # Only what cannot be seen makes a bracket this long.
         return True
     plain = _plain(html.unescape(_TAG.sub("", bracket)).translate(_CITING))
-    seen = _as_latin(_MARKER.sub("", plain))
+    # The text in lower case, with one letter or digit for those that look the same.
+    seen = _WORD.sub(_latin_word, _MARKER.sub("", plain)).lower().replace("rn", "m").replace("0", "o")
     if _WEB_PAGE.search(seen) or _PLACE.search(seen):
         return True
     return bool(_PAGE.search(seen) and _DOCUMENT.search(seen))
@@ -255,21 +256,12 @@ def _plain(text: str) -> str:
     return " ".join(_IGNORED.sub("", text).replace("\u2800", " ").split())
 
 
-def _as_latin(text: str) -> str:
-    """The text in lower case, with one letter or digit for those that look the same."""
-    return _WORD.sub(_latin_word, text).lower().replace("rn", "m").replace("0", "o")
-
-
 def _latin_word(match: re.Match[str]) -> str:
     """A word; no language mixes its script with Latin letters within one."""
     word = match[0]
-    if word.isascii() or not any(map(_is_latin, word)):
+    if word.isascii() or not any(unicodedata.name(each, "").startswith("LATIN") for each in word):
         return word
     return "".join(
         _ANY if not character.isascii() and unicodedata.category(character)[0] in "LS" else character
         for character in word
     )
-
-
-def _is_latin(character: str) -> bool:
-    return unicodedata.name(character, "").startswith("LATIN")

@@ -32,8 +32,17 @@ def build_ocr(settings: CoreSettings, credentials: Credentials, sandbox: Sandbox
     """
     if settings.ocr == "off":
         return None
-    if settings.ocr == "azure" or (settings.ocr == "auto" and settings.azure_document_intelligence_endpoint):
-        return _azure(settings, credentials, sandbox)
+    endpoint, key = settings.azure_document_intelligence_endpoint, settings.azure_document_intelligence_key
+    if settings.ocr == "azure" or (settings.ocr == "auto" and endpoint):
+        if not endpoint:
+            raise InvalidInput("OCR by Azure needs AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT.")
+        return AzureDocumentIntelligence(
+            endpoint.rstrip("/"),
+            key.get_secret_value() if key else credentials,
+            sandbox,
+            seconds=OCR_SECONDS,
+            memory_bytes=LIMITS.memory_bytes,
+        )
     if program := shutil.which(PROGRAM):
         return Tesseract(
             Path(program),
@@ -46,19 +55,6 @@ def build_ocr(settings: CoreSettings, credentials: Credentials, sandbox: Sandbox
     if settings.ocr == "tesseract":
         raise InvalidInput("ORC_OCR is tesseract, but that program is not installed (Debian: tesseract-ocr).")
     return None
-
-
-def _azure(settings: CoreSettings, credentials: Credentials, sandbox: Sandbox) -> Ocr:
-    endpoint, key = settings.azure_document_intelligence_endpoint, settings.azure_document_intelligence_key
-    if not endpoint:
-        raise InvalidInput("OCR by Azure needs AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT.")
-    return AzureDocumentIntelligence(
-        endpoint.rstrip("/"),
-        key.get_secret_value() if key else credentials,
-        sandbox,
-        seconds=OCR_SECONDS,
-        memory_bytes=LIMITS.memory_bytes,
-    )
 
 
 MIN_CONFIDENCE = 0.3

@@ -151,7 +151,15 @@ class OfflineModel(BaseChatModel):
 
     def _reply(self, messages: list[BaseMessage], options: dict[str, Any]) -> AIMessage:
         conversation = Conversation.read(messages)
-        calls = _chosen_calls(conversation, options)
+        # The tools to call: the structured output that was asked for, or the search.
+        offered = [tool["function"]["name"] for tool in options.get("tools") or []]
+        filler: Filler | None = options.get("filler")
+        if filler is not None:
+            calls = [(offered[0], filler(conversation).model_dump())]
+        elif SEARCH not in offered or conversation.outputs or says_nothing_to_find(conversation.question):
+            calls = []
+        else:
+            calls = [(SEARCH, {"query": conversation.query, "top_k": PASSAGES})]
         text = "" if calls else _answer(conversation)
         read = sum(self.counter.count(str(message.text)) for message in messages)
         written = self.counter.count(text or json.dumps(calls))
@@ -205,17 +213,6 @@ def _failures(output: str) -> list[str]:
     results = found if isinstance(found, list) else [found]
     failed = [result["error"] for result in results if isinstance(result, dict) and result.get("error")]
     return list(dict.fromkeys(failed)) if len(failed) == len(results) else []
-
-
-def _chosen_calls(conversation: Conversation, options: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The tools to call: the structured output that was asked for, or the search."""
-    offered = [tool["function"]["name"] for tool in options.get("tools") or []]
-    filler: Filler | None = options.get("filler")
-    if filler is not None:
-        return [(offered[0], filler(conversation).model_dump())]
-    if SEARCH not in offered or conversation.outputs or says_nothing_to_find(conversation.question):
-        return []
-    return [(SEARCH, {"query": conversation.query, "top_k": PASSAGES})]
 
 
 def says_nothing_to_find(message: str) -> bool:

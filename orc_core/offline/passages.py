@@ -58,7 +58,11 @@ class Material:
     def __init__(self, sources: Sequence[FencedSource]) -> None:
         self.sources = sources
         self._pieces = [list(_single_sentences(source.text)) for source in sources]
-        self._running = self._find_running()
+        pages = defaultdict(set)
+        for source, pieces in zip(self.sources, self._pieces, strict=True):
+            for piece in {*pieces[:AT_THE_EDGE], *pieces[-AT_THE_EDGE:]}:
+                pages[source.blob_name, _masked(piece.text)].add(source.page)
+        self._running = {line for line, found in pages.items() if len(found) >= RUNNING_PAGES}
         self._headers = [headers(pieces) for pieces in self._pieces]
         above = {Place(number, at) for number, found in enumerate(self._headers) for at in found.values()}
         self.places = [
@@ -126,13 +130,6 @@ class Material:
         lead = pieces[at]
         is_above = at < place.piece and lead.kind == "sentence" and lead.text.endswith(":")
         return lead.text if is_above else ""
-
-    def _find_running(self) -> set[tuple[str, str]]:
-        pages = defaultdict(set)
-        for source, pieces in zip(self.sources, self._pieces, strict=True):
-            for piece in {*pieces[:AT_THE_EDGE], *pieces[-AT_THE_EDGE:]}:
-                pages[source.blob_name, _masked(piece.text)].add(source.page)
-        return {line for line, found in pages.items() if len(found) >= RUNNING_PAGES}
 
     def _is_running(self, number: int, text: str) -> bool:
         return (self.sources[number].blob_name, _masked(text)) in self._running
