@@ -211,26 +211,23 @@ class ChatModel:
         self, form: Form, messages: Prompt, schema: type[BaseModel], budget: CallBudget
     ) -> AIMessage:
         """The reply to a request in this form."""
-        model, started = await self._bound_to(schema, form), time.monotonic()
+        if (schema, form) not in self._bound:
+            chat = await self._made(self.model)
+            if form is Form.TOOL:
+                # It costs a third of with_structured_output.
+                bound = chat.bind_tools([schema], tool_choice=schema.__name__)
+            else:
+                as_object = {"type": "json_object"}
+                asked = response_format(schema) if form is Form.SCHEMA else as_object
+                bound = chat.bind(response_format=asked)
+            self._bound[schema, form] = cast("Runnable[Any, AIMessage]", bound)
+        model, started = self._bound[schema, form], time.monotonic()
         prompt = [*messages, instruction(schema)] if form is Form.OBJECT else messages
         try:
             return await self._invoke(model, prompt, budget)
         except asyncio.CancelledError:
             self.abilities.gave_up(time.monotonic() - started)
             raise
-
-    async def _bound_to(self, schema: type[BaseModel], form: Form) -> "Runnable[Any, AIMessage]":
-        if (schema, form) not in self._bound:
-            model = await self._made(self.model)
-            if form is Form.TOOL:
-                # It costs a third of with_structured_output.
-                bound = model.bind_tools([schema], tool_choice=schema.__name__)
-            else:
-                as_object = {"type": "json_object"}
-                asked = response_format(schema) if form is Form.SCHEMA else as_object
-                bound = model.bind(response_format=asked)
-            self._bound[schema, form] = cast("Runnable[Any, AIMessage]", bound)
-        return self._bound[schema, form]
 
     async def stream_with_tools(
         self,
@@ -346,7 +343,11 @@ class ChatModel:
     def _record(
         self, call: Call, budget: CallBudget, messages: Prompt, received: Sequence[AIMessage]
     ) -> None:
-        usage = self._usage(messages, received)
+        usage = reported_usage(received)
+        if usage is None:
+            prompt = sum(self.counter.count(message.text) for message in messages)
+            reply = self.counter.count(reply_text(received))
+            usage = Usage(input_tokens=prompt, output_tokens=reply, estimated=True)
         duration = round(call.seconds * 1000, 1)
         budget.add(
             ModelCall(role=self.role, model=self.name, usage=usage, started=call.began, duration_ms=duration)
@@ -354,13 +355,6 @@ class ChatModel:
         call.used(usage)
         if call.recorded:
             call.answered(reply_text(received), model=model_name(received), reasons=finish_reasons(received))
-
-    def _usage(self, messages: Prompt, received: Sequence[AIMessage]) -> Usage:
-        if (reported := reported_usage(received)) is not None:
-            return reported
-        prompt = sum(self.counter.count(message.text) for message in messages)
-        reply = self.counter.count(reply_text(received))
-        return Usage(input_tokens=prompt, output_tokens=reply, estimated=True)
 
     @asynccontextmanager
     async def _attempt(self) -> AsyncIterator[None]:

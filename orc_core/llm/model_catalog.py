@@ -40,7 +40,13 @@ class ModelCatalogue:
         """The facts of a model; an unknown one has the default window and no price."""
         if name in self._own:
             return self._own[name]
-        shipped = _shipped_facts(name)
+        # A name may have a suffix: `gpt-4o-2024-08-06`.
+        fitting = [
+            beginning
+            for beginning in _shipped()
+            if name.startswith(beginning) and not name.removeprefix(beginning)[:1].isalnum()
+        ]
+        shipped = _shipped()[max(fitting, key=len)] if fitting else None
         if self._served is None:
             return shipped or UNKNOWN
         window = self._served.window(name) or (None if shipped else self._served.assumed_window)
@@ -57,17 +63,6 @@ class ModelCatalogue:
         if facts.input_usd is None or facts.output_usd is None:
             return None
         return (usage.input_tokens * facts.input_usd + usage.output_tokens * facts.output_usd) / _MILLION
-
-
-def _shipped_facts(name: str) -> ModelFacts | None:
-    # A name may have a suffix: `gpt-4o-2024-08-06`.
-    known = _shipped()
-    fitting = [
-        beginning
-        for beginning in known
-        if name.startswith(beginning) and not name.removeprefix(beginning)[:1].isalnum()
-    ]
-    return known[max(fitting, key=len)] if fitting else None
 
 
 @cache

@@ -60,7 +60,10 @@ def translate(exc: Exception) -> OrcError | None:
     if _says(exc, _NO_TOOLS):
         return ModelMisconfigured("The model takes no tools.", code=errors.TOOLS_REFUSED)
     if isinstance(exc, openai.APIStatusError):
-        return _with_wait(_by_code(exc.code) or _by_class(exc), seconds_to_wait(exc.response.headers))
+        error, seconds = _by_code(exc.code) or _by_class(exc), seconds_to_wait(exc.response.headers)
+        if error.retryable and seconds > 0:
+            error.retry_after = math.ceil(seconds)
+        return error
     if isinstance(exc, openai.APIError):
         return _by_code(exc.code) or _by_class(exc)
     if isinstance(exc, httpx2.TimeoutException | TimeoutError):
@@ -155,13 +158,6 @@ def _is_no_api(exc: openai.APIStatusError) -> bool:
     return exc.status_code == NOT_ALLOWED or (
         isinstance(exc, openai.NotFoundError) and not isinstance(exc.body, dict)
     )
-
-
-def _with_wait(error: OrcError, seconds: float) -> OrcError:
-    """The error, with the seconds that the provider asks to wait."""
-    if error.retryable and seconds > 0:
-        error.retry_after = math.ceil(seconds)
-    return error
 
 
 def _silent() -> OrcError:

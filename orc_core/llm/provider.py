@@ -206,11 +206,7 @@ def _key(endpoint: Endpoint, credentials: Credentials | None) -> Key:
         raise ModelMisconfigured(
             "AZURE_OPENAI_ENDPOINT is set without a key: set AZURE_OPENAI_API_KEY.", code="model_auth"
         )
-    return _entra_token(credentials)
-
-
-def _entra_token(credentials: Credentials) -> Key:
-    """Access tokens of this process's identity, cached until shortly before they expire."""
+    # Access tokens of this process's identity, cached until shortly before they expire.
     from azure.identity.aio import get_bearer_token_provider
 
     from orc_core.infra.azure import error_translator

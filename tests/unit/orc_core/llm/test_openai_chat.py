@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orc_core.llm.joined_pieces import JoinedPieces
+from orc_core.llm.openai_chat import JoinedPieces
 
 LONG = 3600.0
 """A test that waited for it would not end."""
