@@ -21,7 +21,6 @@ from orc_core.models import (
     DocumentStatus,
     Job,
     JobKind,
-    JobProgress,
     Passage,
     Progress,
 )
@@ -84,8 +83,14 @@ class Ingestion:
         else:
             if job.kind is JobKind.EMBED:
                 await self._embed(document, await self._stores.index.get(document.document_id), progress)
-            else:
-                await self._analyse(document, progress)
+            elif (
+                self._analyser is not None
+                and document.status is DocumentStatus.COMPLETED
+                and not await self._copy_analysis(document)
+            ):
+                pages = await self._stores.pages.get(document.document_id)
+                pages = [page for page in pages if not page.is_of_file]
+                await self._analyser.analyse(document, pages, progress)
             if not await self._is_present(document):
                 await self._restart(document.path)
 
@@ -169,7 +174,12 @@ class Ingestion:
             if reported is not None:
                 progress(reported.done, reported.total, reported.what)
             if time.monotonic() > end:
-                raise Unavailable(_still_being_read(document, reported or JobProgress()))
+                so_far = ""
+                if reported is not None and reported.total:
+                    so_far = f": {reported.done:,} of {reported.total:,} pages so far"
+                raise Unavailable(
+                    f'"{document.blob_name}" is still being read{so_far}. Ask again in a moment.'
+                )
             await asyncio.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
 
@@ -214,20 +224,15 @@ class Ingestion:
         progress(0, len(pages), "Making the text searchable")
         passages = await asyncio.to_thread(split_pages, document_id, pages)
         if not await self._copy_vectors(document):
-            await self._embed_or_defer(document, passages, progress)
+            # Lexical search works without vectors, so a document does not wait for an embedder that is down.
+            try:
+                await self._embed(document, passages, progress)
+            except Unavailable as exc:
+                log.warning("passages not embedded yet document_id=%s: %s", document.document_id, exc.code)
+                await self._stores.queue.enqueue(document, JobKind.EMBED)
         async with stores.write_lock(document_id):
             await stores.index.save(document_id, document.blob_name, passages, document.owner)
         progress(len(pages), len(pages), "Making the text searchable")
-
-    async def _embed_or_defer(
-        self, document: Document, passages: Sequence[Passage], progress: Progress
-    ) -> None:
-        """Lexical search works without vectors, so a document does not wait for an embedder that is down."""
-        try:
-            await self._embed(document, passages, progress)
-        except Unavailable as exc:
-            log.warning("passages not embedded yet document_id=%s: %s", document.document_id, exc.code)
-            await self._stores.queue.enqueue(document, JobKind.EMBED)
 
     async def _embed(self, document: Document, passages: Sequence[Passage], progress: Progress) -> None:
         if self._embedder is not None:
@@ -242,14 +247,6 @@ class Ingestion:
         async with self._stores.write_lock(document.document_id):
             is_usable = await vectors.copy(duplicate.document_id, document.document_id)
         return is_usable and await self._stores.is_current(duplicate)
-
-    async def _analyse(self, document: Document, progress: Progress) -> None:
-        if self._analyser is None or document.status is not DocumentStatus.COMPLETED:
-            return
-        if not await self._copy_analysis(document):
-            pages = await self._stores.pages.get(document.document_id)
-            pages = [page for page in pages if not page.is_of_file]
-            await self._analyser.analyse(document, pages, progress)
 
     async def _copy_analysis(self, document: Document) -> bool:
         """Copy the analysis of a duplicate, if it has one and does not change while it is copied."""
@@ -287,8 +284,3 @@ class Ingestion:
     async def _restart(self, path: BlobPath) -> None:
         await self._stores.restart(path)
         raise LeaseLost(f"{path.file} was replaced or deleted while it was processed.")
-
-
-def _still_being_read(document: Document, reported: JobProgress) -> str:
-    so_far = f": {reported.done:,} of {reported.total:,} pages so far" if reported.total else ""
-    return f'"{document.blob_name}" is still being read{so_far}. Ask again in a moment.'

@@ -88,7 +88,9 @@ class ScopeTokens:
     def mint(self, scope: Scope, *, seconds: int) -> str:
         """A token for `scope`, valid for `seconds` from now. Raises InvalidInput if it is too large."""
         now = int(time.time())
-        claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds, "scope": _packed(scope)}
+        fields = scope.model_dump(mode="json", exclude={"places"})
+        packed = {"version": VERSION, **fields, "places": list(map(_packed_place, scope.places))}
+        claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + seconds, "scope": packed}
         # As bytes of UTF-8: PyJWT would write every other letter than those of ASCII as six characters.
         token = self._keys.sign(json.dumps(claims, ensure_ascii=False, separators=(",", ":")).encode())
         if len(token) > MAX_TOKEN_BYTES:
@@ -128,12 +130,6 @@ _Packed = tuple[str, str, int, int, str, str, list[str]]
 """A place as a token has it: the first letters of its type and access, and no names of fields."""
 
 
-def _packed(scope: Scope) -> dict[str, object]:
-    """The content of a scope as a token has it."""
-    fields = scope.model_dump(mode="json", exclude={"places"})
-    return {"version": VERSION, **fields, "places": list(map(_packed_place, scope.places))}
-
-
 def _packed_place(p: Place) -> _Packed:
     return p.type[0], p.id, int(p.deep), int(p.near), p.access[0], p.name, list(p.without)
 
@@ -145,20 +141,19 @@ def _unpacked(content: object) -> Scope:
     if content.get("version") != VERSION:
         return _ScopeOfVersion1.model_validate(content).upgraded()
     fields = {name: value for name, value in content.items() if name != "version"}
-    return Scope.model_validate({**fields, "places": [_place(packed) for packed in content["places"]]})
-
-
-def _place(packed: _Packed) -> Place:
-    kind, place_id, deep, near, access, name, without = packed
-    return Place(
-        type=_TYPES[kind],
-        id=place_id,
-        deep=bool(deep),
-        near=bool(near),
-        access=_ACCESS[access],
-        name=name,
-        without=tuple(without),
-    )
+    places = [
+        Place(
+            type=_TYPES[kind],
+            id=place_id,
+            deep=bool(deep),
+            near=bool(near),
+            access=_ACCESS[access],
+            name=name,
+            without=tuple(without),
+        )
+        for kind, place_id, deep, near, access, name, without in content["places"]
+    ]
+    return Scope.model_validate({**fields, "places": places})
 
 
 class _ScopedDocument(Record):

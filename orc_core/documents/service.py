@@ -330,7 +330,16 @@ class StorageQuota:
         """Count `size` bytes while the context is open. Raises StorageFull if they are too many."""
         self._under_way[organization_id] += size
         try:
-            await self._check(organization_id)
+            read_at, stored = self._sums.get(organization_id, (float("-inf"), 0))
+            is_recent = time.monotonic() - read_at < KEPT_SECONDS
+            if not is_recent or stored + self._under_way[organization_id] > self._most:
+                stored = await self._catalog.stored_bytes(organization_id)
+                self._sums[organization_id] = (time.monotonic(), stored)
+                if stored + self._under_way[organization_id] > self._most:
+                    raise StorageFull(
+                        f"Your organization may store {self._most:,} bytes, and {stored:,} are stored."
+                        " Delete documents that are no longer needed."
+                    )
             yield
             read_at, stored = self._sums[organization_id]
             self._sums[organization_id] = (read_at, stored + size)
@@ -338,16 +347,3 @@ class StorageQuota:
             self._under_way[organization_id] -= size
             if not self._under_way[organization_id]:
                 del self._under_way[organization_id]
-
-    async def _check(self, organization_id: str) -> None:
-        read_at, stored = self._sums.get(organization_id, (float("-inf"), 0))
-        is_recent = time.monotonic() - read_at < KEPT_SECONDS
-        if is_recent and stored + self._under_way[organization_id] <= self._most:
-            return
-        stored = await self._catalog.stored_bytes(organization_id)
-        self._sums[organization_id] = (time.monotonic(), stored)
-        if stored + self._under_way[organization_id] > self._most:
-            raise StorageFull(
-                f"Your organization may store {self._most:,} bytes, and {stored:,} are stored."
-                " Delete documents that are no longer needed."
-            )

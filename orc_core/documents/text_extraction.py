@@ -162,12 +162,9 @@ UNREAD: dict[str, object] = {"readable": False, "pages": 0, "pages_without_text"
 
 
 def _no_text_reason(pages: int, note: str) -> str:
-    if pages == 1:
-        what = "Its only page has no text that can be read"
-    else:
-        what = f"None of its {pages} pages has text that can be read"
-    what = f"{what}: it looks scanned, or its letters are coded wrongly"
-    return f"{what}. {note or 'Run OCR over the file and upload it again, or set up OCR in Orc.'}"
+    what = "Its only page has no text" if pages == 1 else f"None of its {pages} pages has text"
+    advice = note or "Run OCR over the file and upload it again, or set up OCR in Orc."
+    return f"{what} that can be read: it looks scanned, or its letters are coded wrongly. {advice}"
 
 
 def sha256_of(source: Path) -> str:
