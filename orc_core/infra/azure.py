@@ -42,29 +42,29 @@ class DependencyMisconfigured(DependencyDown):
 
 def error_translator(dependency: str, name: str) -> Callable[[Exception], OrcError | None]:
     """Returns a function that translates exceptions of this dependency; `name` is the service's name."""
-    return partial(_translate, dependency, name)
-
-
-def _translate(dependency: str, name: str, exc: Exception) -> OrcError | None:
-    from aiohttp import ClientError
-    from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
-
-    status = getattr(exc, "status_code", None)
-    brief = status is None or status in RETRYABLE_STATUS
     down = partial(DependencyDown, dependency=dependency)
     misconfigured = partial(DependencyMisconfigured, dependency=dependency)
-    if isinstance(exc, ClientAuthenticationError) and brief:
-        # The token service was unreachable or busy.
-        return down(f"No token could be obtained for {name}. Try again shortly.")
-    if isinstance(exc, ClientAuthenticationError) or status in {401, 403}:
-        advice = "check its role assignments, its firewall and the key."
-        return misconfigured(f"{name} refused our identity: {advice}")
-    if isinstance(exc, HttpResponseError) and not brief:
-        return misconfigured(f"{name} refused a request with status {status}.", code="dependency_refused")
-    if status == TOO_MANY_REQUESTS:
-        return down(f"{name} is handling too many requests. Try again shortly.", code="dependency_busy")
-    if isinstance(exc, AzureError | ClientError):
-        return down(f"{name} does not answer. Try again shortly.")
-    if isinstance(exc, TimeoutError | ConnectionError):
-        return down(f"{name} did not answer in time. Try again shortly.")
-    return None
+
+    def translate(exc: Exception) -> OrcError | None:
+        from aiohttp import ClientError
+        from azure.core.exceptions import AzureError, ClientAuthenticationError, HttpResponseError
+
+        status = getattr(exc, "status_code", None)
+        brief = status is None or status in RETRYABLE_STATUS
+        if isinstance(exc, ClientAuthenticationError) and brief:
+            # The token service was unreachable or busy.
+            return down(f"No token could be obtained for {name}. Try again shortly.")
+        if isinstance(exc, ClientAuthenticationError) or status in {401, 403}:
+            advice = "check its role assignments, its firewall and the key."
+            return misconfigured(f"{name} refused our identity: {advice}")
+        if isinstance(exc, HttpResponseError) and not brief:
+            return misconfigured(f"{name} refused a request with status {status}.", code="dependency_refused")
+        if status == TOO_MANY_REQUESTS:
+            return down(f"{name} is handling too many requests. Try again shortly.", code="dependency_busy")
+        if isinstance(exc, AzureError | ClientError):
+            return down(f"{name} does not answer. Try again shortly.")
+        if isinstance(exc, TimeoutError | ConnectionError):
+            return down(f"{name} did not answer in time. Try again shortly.")
+        return None
+
+    return translate

@@ -27,9 +27,13 @@ class LimitedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        import resource  # not on Windows, where every command refuses
+
         self._received = 0
         self._header_timer: asyncio.TimerHandle | None = None
-        if len(self.connections) > min(self.most_connections, _connections_of_process()):
+        # At most half of the files that this process may have open.
+        of_process = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2
+        if len(self.connections) > min(self.most_connections, of_process):
             self._refuse(b"503 Service Unavailable\r\nretry-after: 2")
             return
         self._await_headers()
@@ -124,10 +128,3 @@ class Server(uvicorn.Server):
                 await self._warm()
         except Exception:  # a request that needs it tries again, and its caller is given the reason
             log.exception("what requests need could not be made in advance")
-
-
-def _connections_of_process() -> int:
-    """Half of the files that this process may have open."""
-    import resource  # not on Windows, where every command refuses
-
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2

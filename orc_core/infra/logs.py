@@ -88,16 +88,12 @@ def _record(factory: Any, *args: Any, **kwargs: Any) -> logging.LogRecord:
     trace_id = vars(record)["trace_id"] = current_trace_id()
     if record.exc_info and (error := record.exc_info[1]) is not None:
         within = f"In trace {trace_id}:\n" if trace_id else ""
-        record.exc_text, record.exc_info = within + reported_error(error), None
+        record.exc_text, record.exc_info = within + "\n".join(_lines(error)), None
     return record
 
 
-def reported_error(error: BaseException) -> str:
-    """Where an exception was raised and what it came from, without its text."""
-    return "\n".join(_lines(error))
-
-
 def _lines(error: BaseException) -> Iterator[str]:
+    """Where an exception was raised and what it came from, without its text."""
     earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if earlier is not None:
         yield from _lines(earlier)
@@ -143,11 +139,12 @@ class RequestLog:
         try:
             await self._app(scope, receive, noting)
         finally:
-            self._write(scope, status, round(1000 * (time.perf_counter() - began)))
-
-    def _write(self, scope: Scope, status: int, milliseconds: int) -> None:
-        parts = scope["path"].split("/")
-        path = "/".join(part if part in self._words else part and "{}" for part in parts)
-        request = {"method": scope["method"], "path": path, "status": status, "milliseconds": milliseconds}
-        level = logging.DEBUG if QUIET.intersection(parts) else logging.INFO
-        log.log(level, LINE, request, extra={"request": request})
+            parts = scope["path"].split("/")
+            request = {
+                "method": scope["method"],
+                "path": "/".join(part if part in self._words else part and "{}" for part in parts),
+                "status": status,
+                "milliseconds": round(1000 * (time.perf_counter() - began)),
+            }
+            level = logging.DEBUG if QUIET.intersection(parts) else logging.INFO
+            log.log(level, LINE, request, extra={"request": request})

@@ -12,23 +12,14 @@ LONG_SECONDS = 2.0
 """Few ordinary files or texts take longer. Several hostile ones can at the same time."""
 
 
-def give_way() -> None:
-    """Lower the priority of this process, which leads a session."""
-    _lower(0, NICENESS)
-
-
-def give_more_way(process: int) -> None:
-    """Lower the priority of another process, which has given way before, again."""
-    _lower(process, 2 * NICENESS)
-
-
-def _lower(process: int, of_session: int) -> None:
+def give_way(process: int = 0, times: int = 1) -> None:
+    """Lower the priority of a process that leads a session, by default this one, once or another time."""
     if sys.platform == "win32":
         return
     with suppress(OSError):  # it has ended
         os.setpriority(os.PRIO_PROCESS, process, os.getpriority(os.PRIO_PROCESS, process) + NICENESS)
         # Linux may schedule by session first.
-        Path(f"/proc/{process or 'self'}/autogroup").write_text(str(of_session))
+        Path(f"/proc/{process or 'self'}/autogroup").write_text(str(times * NICENESS))
 
 
 def processor_seconds(pid: int) -> float:

@@ -99,7 +99,15 @@ class CircuitBreaker:
             yield
         except Exception as exc:  # only `translate` knows the vendor's exceptions
             ours = exc if isinstance(exc, OrcError) else self._translate(exc)
-            self._record(ours, probing=probing)
+            if ours is None:
+                self._release(probing=probing)
+            elif not self._is_outage(ours):
+                self._close()
+            else:
+                assert isinstance(ours, DependencyDown)
+                self._failures, self._last = self._failures + 1, ours
+                if probing or (self._next_probe is None and self._failures >= FAILURES_IN_A_ROW):
+                    self._next_probe = self._clock() + OPEN_SECONDS
             if ours is None or ours is exc:
                 raise
             raise ours from exc
@@ -117,17 +125,6 @@ class CircuitBreaker:
             raise CircuitOpen(self._last)
         self._next_probe = self._clock() + OPEN_SECONDS
         return True
-
-    def _record(self, error: OrcError | None, *, probing: bool) -> None:
-        if error is None:
-            self._release(probing=probing)
-        elif not self._is_outage(error):
-            self._close()
-        else:
-            assert isinstance(error, DependencyDown)
-            self._failures, self._last = self._failures + 1, error
-            if probing or (self._next_probe is None and self._failures >= FAILURES_IN_A_ROW):
-                self._next_probe = self._clock() + OPEN_SECONDS
 
     def _release(self, *, probing: bool) -> None:
         """An attempt ended without a result: the next call may probe in its place."""

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from orc_core.errors import DocumentRejected, UnreadableDocument, UnsupportedDocument
 from orc_core.infra.forks import Fork, ForkServer, Gone
-from orc_core.infra.priority import LONG_SECONDS, give_more_way, processor_seconds
+from orc_core.infra.priority import LONG_SECONDS, give_way, processor_seconds
 from orc_core.infra.processes import PYTHON, cannot_start, finished, started
 from orc_core.infra.sandbox_child import MOST_BYTES, ChildMessage
 
@@ -109,7 +109,11 @@ class Run:
         try:
             message = await self._awaited(self._receive())
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise self._ended(await self.returncode()) from None
+            code = await self.returncode()
+            by_code = Reason.BROKEN if code > 0 else _BY_SIGNAL.get(-code, Reason.FAILED)
+            reason = self.stopped or by_code
+            log.warning("sandbox.ended reason=%s returncode=%s", reason.name, code)
+            raise Ended(reason) from None
         except (ValueError, TypeError, RecursionError, asyncio.LimitOverrunError) as error:
             raise _failed(f"invalid output: {error}") from error
         self.messages += 1
@@ -127,7 +131,10 @@ class Run:
 
     async def output(self) -> bytes:
         """All that a child writes that is a program."""
-        return await self._awaited(self._read_all())
+        try:
+            return await self._awaited(self._reader.read())
+        except ConnectionError:  # it has ended without reading all its input
+            return b""
 
     async def returncode(self) -> int:
         """The exit code of the child; it is waited for."""
@@ -164,12 +171,6 @@ class Run:
             raise ValueError("a message of an impossible form or size")
         return ChildMessage(fields, await self._reader.readexactly(length))
 
-    async def _read_all(self) -> bytes:
-        try:
-            return await self._reader.read()
-        except ConnectionError:  # it has ended without reading all its input
-            return b""
-
     async def _watch(self) -> None:
         """Kill the child beyond a limit, and lower its priority before that."""
         limits, seen, since, used, idle = self._limits, 0, 0.0, 0.0, 0.0
@@ -180,7 +181,7 @@ class Run:
             before, used = used, await asyncio.to_thread(processor_seconds, self._process.pid)
             if not gave_way and used > LONG_SECONDS:
                 gave_way = True
-                give_more_way(self._process.pid)
+                give_way(self._process.pid, times=2)
             # Polls are counted, not seconds: a machine may have slept in between.
             waited = poll if self._is_awaited else 0.0
             self.waited += waited
@@ -194,11 +195,6 @@ class Run:
                 self.stop(Reason.TOO_SLOW)
             elif idle > limits.idle or self.waited > limits.wall:
                 self.stop(Reason.IDLE)
-
-    def _ended(self, returncode: int) -> Ended:
-        reason = self.stopped or _reason(returncode)
-        log.warning("sandbox.ended reason=%s returncode=%s", reason.name, returncode)
-        return Ended(reason)
 
 
 class Sandbox:
@@ -250,7 +246,7 @@ class Sandbox:
             "reads": list(reads),
         }
         async with self._child(limits, self._fork if ForkServer.is_possible() else self._spawn) as run:
-            run.send(json.dumps(request, default=_absolute).encode() + b"\n")
+            run.send(json.dumps(request, default=lambda path: str(path.absolute())).encode() + b"\n")
             yield run
 
     @asynccontextmanager
@@ -327,10 +323,6 @@ class Sandbox:
         return await started((*PYTHON, CHILD, *arguments), descriptor, descriptor, settings or {})
 
 
-def _absolute(path: Path) -> str:
-    return str(path.absolute())
-
-
 def _error(fields: dict[str, Any]) -> Exception:
     """The exception for the last message of a function that has failed."""
     name = str(fields["error"])
@@ -343,11 +335,6 @@ def _error(fields: dict[str, Any]) -> Exception:
 def _failed(cause: str) -> Ended:
     log.warning("sandbox.failed cause=%s", cause)
     return Ended(Reason.FAILED)
-
-
-def _reason(returncode: int) -> Reason:
-    """Why a child has ended, by its exit code."""
-    return Reason.BROKEN if returncode > 0 else _BY_SIGNAL.get(-returncode, Reason.FAILED)
 
 
 _BY_SIGNAL: dict[int, Reason] = {

@@ -16,7 +16,6 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
 from mimetypes import knownfiles
@@ -56,30 +55,22 @@ def isolate(*sources: Path) -> bool:
     version = libc.syscall(_CREATE_RULESET, None, 0, _VERSION)
     if version < 1:
         return False
-    rules = _ruleset(libc, version)
-    python = (sys.prefix, sys.base_prefix, str(_PACKAGE))
-    _allow_reading(libc, rules, (*python, *_SYSTEM, *map(str, (*knownfiles, *sources))))
-    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    is_restricted = libc.syscall(_RESTRICT_SELF, rules, 0) == 0
-    os.close(rules)
-    return bool(is_restricted)
-
-
-def _ruleset(libc: ctypes.CDLL, version: int) -> int:
-    """A set of rules that forbids all that this version of Landlock can."""
+    # A set of rules that forbids all that this version of Landlock can.
     handled = [max(rights for since, rights in _FILE_RIGHTS.items() if since <= version)]
     handled += [_TCP] * (version >= _TCP_SINCE) + [_SCOPES] * (version >= _SCOPES_SINCE)
     attributes = struct.pack(f"={len(handled)}Q", *handled)
-    return int(libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0))
-
-
-def _allow_reading(libc: ctypes.CDLL, rules: int, paths: Iterable[str]) -> None:
-    for path in paths:
+    rules = int(libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0))
+    python = (sys.prefix, sys.base_prefix, str(_PACKAGE))
+    for path in (*python, *_SYSTEM, *map(str, (*knownfiles, *sources))):
         with suppress(OSError):  # not every system has all of them
             opened = os.open(path, os.O_PATH)
             rights = _READ_FILE | _READ_FOLDER if Path(path).is_dir() else _READ_FILE
             libc.syscall(_ADD_RULE, rules, _PATH_BENEATH, struct.pack("=Qi", rights, opened), 0)
             os.close(opened)
+    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    is_restricted = libc.syscall(_RESTRICT_SELF, rules, 0) == 0
+    os.close(rules)
+    return bool(is_restricted)
 
 
 class ChildMessage(NamedTuple):
@@ -101,18 +92,7 @@ def main() -> None:
     run = getattr(import_module(module), function)
     _limit(request["memory_bytes"], request["seconds"])
     isolate(*map(Path, request["reads"]))
-    _send_all(output, run(**request["arguments"]))
-    output.flush()
-    os._exit(0)
-
-
-def end_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends, on Linux; elsewhere its limits end it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _send_all(output: BinaryIO, messages: Iterable[ChildMessage]) -> None:
+    messages = run(**request["arguments"])
     try:
         for message in messages:
             _send(output, message)
@@ -126,6 +106,14 @@ def _send_all(output: BinaryIO, messages: Iterable[ChildMessage]) -> None:
         )
     except Exception as error:  # hostile files can make libraries raise anything
         _send(output, ChildMessage({"error": type(error).__name__}))
+    output.flush()
+    os._exit(0)
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends, on Linux; elsewhere its limits end it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _send(output: BinaryIO, message: ChildMessage) -> None:

@@ -166,18 +166,15 @@ class Database:
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = self._connect()
-        return connection
-
-    def _connect(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
-        try:
-            _prepare(connection, self.path)
-        except BaseException:
-            connection.close()
-            raise
-        self._opened.append(connection)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            try:
+                _prepare(connection, self.path)
+            except BaseException:
+                connection.close()
+                raise
+            self._opened.append(connection)
+            self._local.connection = connection
         return connection
 
 
@@ -201,7 +198,16 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     for pragma in _PRAGMAS:
         connection.execute(pragma)
     check_version(connection, path)
-    _use_wal(connection)
+    # If several connections open a new file at once, SQLite does not wait here but fails as "locked".
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -255,16 +261,3 @@ def _check_tables(connection: sqlite3.Connection, statements: Sequence[str]) -> 
 
 def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
     return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    # If several connections open a new file at once, SQLite does not wait here but fails as "locked".
-    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)

@@ -102,26 +102,22 @@ def _build_exporters(name: str, settings: CoreSettings) -> Exporters:
 
         return OTLPSpanExporter(), OTLPMetricExporter()
     if name == "azure":
-        return _build_azure(settings)
+        # To Application Insights, as the identity that APPLICATIONINSIGHTS_AUTHENTICATION_STRING names.
+        if settings.applicationinsights_connection_string is None:
+            raise InvalidInput(
+                "ORC_TELEMETRY_EXPORTERS names azure, which needs APPLICATIONINSIGHTS_CONNECTION_STRING."
+            )
+        from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter
+
+        where = settings.applicationinsights_connection_string.get_secret_value()
+        # What could not be sent is dropped: it would be written to the machine's temporary folder.
+        options: dict[str, Any] = {"connection_string": where, "disable_offline_storage": True}
+        try:
+            return AzureMonitorTraceExporter(**options), AzureMonitorMetricExporter(**options)
+        except ValueError as exc:
+            raise InvalidInput("APPLICATIONINSIGHTS_CONNECTION_STRING cannot be used.") from exc
     # Not to standard output: a tools server over stdio uses it for MCP.
     return (
         ConsoleSpanExporter(out=sys.stderr, formatter=lambda span: span.to_json(indent=None) + "\n"),
         ConsoleMetricExporter(out=sys.stderr, formatter=lambda data: data.to_json(indent=None) + "\n"),
     )
-
-
-def _build_azure(settings: CoreSettings) -> Exporters:
-    """To Application Insights, as the identity that APPLICATIONINSIGHTS_AUTHENTICATION_STRING names."""
-    if settings.applicationinsights_connection_string is None:
-        raise InvalidInput(
-            "ORC_TELEMETRY_EXPORTERS names azure, which needs APPLICATIONINSIGHTS_CONNECTION_STRING."
-        )
-    from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter
-
-    where = settings.applicationinsights_connection_string.get_secret_value()
-    # What could not be sent is dropped: it would be written to the machine's temporary folder.
-    options: dict[str, Any] = {"connection_string": where, "disable_offline_storage": True}
-    try:
-        return AzureMonitorTraceExporter(**options), AzureMonitorMetricExporter(**options)
-    except ValueError as exc:
-        raise InvalidInput("APPLICATIONINSIGHTS_CONNECTION_STRING cannot be used.") from exc
