@@ -15,7 +15,7 @@ from orc_core.infra.settings import DAY_SECONDS, MIB, CoreSettings
 from orc_core.llm.errors import ContextTooLong, FilesNotRead, FilesNotStored, ModelMisconfigured
 from orc_core.llm.later import Later
 from orc_core.llm.provider import Endpoint, Provider
-from orc_core.models import Document, StoredFile
+from orc_core.models import Document
 from orc_core.names import BlobPath
 from orc_core.storage.provider_files import (
     Locks,
@@ -53,9 +53,16 @@ class LocalProviderFiles:
 
     async def ensure(self, document: Document) -> Attachment:
         async with self._locks.setdefault(document.document_id, asyncio.Lock()):
-            live = await self._catalog.live_files([document])
-            stored = live[0] if live else await self._make(document)
-        return with_reference(document, stored, is_new=not live)
+            if live := await self._catalog.live_files([document]):
+                return with_reference(document, live[0], is_new=False)
+            if self._replacing is not None:
+                await self._replacing(document.path)
+            stored = stored_file(document, f"file-{uuid.uuid4().hex}", self._clock() + self._ttl)
+            await self._catalog.save_files([stored])
+            if not await self._catalog.get(document.owner, [document.document_id]):
+                # Deleted meanwhile, by a caller that could not know of this reference.
+                await self._catalog.drop_files([stored])
+        return with_reference(document, stored, is_new=True)
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
         return [await self.ensure(document) for document in documents]
@@ -69,16 +76,6 @@ class LocalProviderFiles:
 
     async def sweep(self) -> int:
         return 0
-
-    async def _make(self, document: Document) -> StoredFile:
-        if self._replacing is not None:
-            await self._replacing(document.path)
-        stored = stored_file(document, f"file-{uuid.uuid4().hex}", self._clock() + self._ttl)
-        await self._catalog.save_files([stored])
-        if not await self._catalog.get(document.owner, [document.document_id]):
-            # Deleted meanwhile, by a caller that could not know of this reference.
-            await self._catalog.drop_files([stored])
-        return stored
 
 
 SentAs = Literal["file", "base64", "text"]
@@ -157,9 +154,13 @@ class Attachments:
         return await self._local.ensure(document)
 
     async def attach(self, documents: Sequence[Document]) -> list[Attachment]:
-        while (attachments := await self._attach_all(documents)) is None:
+        while True:
+            budget = _Budget()
+            attachments = await asyncio.gather(*(self._attach(document, budget) for document in documents))
+            if all(attachments):
+                return [each for each in attachments if each is not None]
+            # The provider stores no files.
             self._give_up("base64", FilesNotStored())
-        return attachments
 
     async def reattach(self, attachments: Sequence[Attachment], refusal: OrcError) -> list[Attachment] | None:
         sent = [each.document for each in attachments if each.sent_as != "text"]
@@ -180,12 +181,6 @@ class Attachments:
 
     async def sweep(self) -> int:
         return await self._stored.sweep()
-
-    async def _attach_all(self, documents: Sequence[Document]) -> list[Attachment] | None:
-        """None if the provider stores no files."""
-        budget = _Budget()
-        attachments = await asyncio.gather(*(self._attach(document, budget) for document in documents))
-        return [each for each in attachments if each is not None] if all(attachments) else None
 
     async def _attach(self, document: Document, budget: "_Budget") -> Attachment | None:
         way = self._way

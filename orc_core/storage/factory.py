@@ -162,7 +162,11 @@ def build_search(
     name = embedder.name if embedder else ""
     if clients.search is None:
         index = sqlite_passages.SqlitePassageIndex(clients.file)
-        vectors = _build_vectors(clients, name)
+        vectors: ports.VectorIndex = sqlite_vectors.SqliteVectorIndex(clients.file, name)
+        if clients.upstash is not None:
+            from orc_core.storage.upstash.vectors import UpstashVectorIndex
+
+            vectors = UpstashVectorIndex(clients.upstash, name)
         retriever = HybridRetriever(index, vectors if embedder else None, embedder, finder=index)
         return index, vectors, WholeScopeRetriever(retriever, index, pages)
     from orc_core.storage.ai_search.passages import AzurePassageIndex
@@ -173,14 +177,6 @@ def build_search(
     search = AzureSearchRetriever(clients.search, embedder, semantic=settings.azure_search_semantic)
     whole = WholeScopeRetriever(search, passages, pages)
     return passages, AzureVectorIndex(clients.search, name), whole
-
-
-def _build_vectors(clients: StorageClients, embedder: str) -> ports.VectorIndex:
-    if clients.upstash is None:
-        return sqlite_vectors.SqliteVectorIndex(clients.file, embedder)
-    from orc_core.storage.upstash.vectors import UpstashVectorIndex
-
-    return UpstashVectorIndex(clients.upstash, embedder)
 
 
 Tell = Callable[[str], object]

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from orc_core.errors import DependencyDown, UnsafeName
 from orc_core.infra.exhaustion import exhausted
@@ -75,7 +75,13 @@ class FolderBlobStore:
         staged = self._incoming / uuid.uuid4().hex
         try:
             with staged.open("xb") as file:
-                _fill(file, source)
+                with source.open("rb") as content:
+                    shutil.copyfileobj(content, file)
+                file.flush()
+                # The time stamp of the system is coarse: two puts within one tick would have the same.
+                now = time.time_ns()
+                os.utime(file.fileno(), ns=(now, now))
+                os.fsync(file.fileno())
                 self._move_in(staged, path)
                 # Asked of the open file: by name, it could already be a newer one.
                 return _properties(path, os.fstat(file.fileno()))
@@ -267,16 +273,6 @@ def etag_of(status: os.stat_result) -> str:
 
 def _properties(path: BlobPath, status: os.stat_result) -> BlobProperties:
     return BlobProperties(path=path, etag=etag_of(status), size=status.st_size)
-
-
-def _fill(file: BinaryIO, source: Path) -> None:
-    with source.open("rb") as content:
-        shutil.copyfileobj(content, file)
-    file.flush()
-    # The time stamp of the system is coarse: two puts within one tick would have the same.
-    now = time.time_ns()
-    os.utime(file.fileno(), ns=(now, now))
-    os.fsync(file.fileno())
 
 
 def _sync(folder: Path) -> None:

@@ -15,7 +15,8 @@ def inspect_database(path: Path) -> list[Finding]:
     if not path.exists():
         return []
     try:
-        with closing(_opened(path)) as database:
+        # `rw`: a missing database is not made.
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as database:
             check_version(database, path)
             if damage := damage_of(database):
                 return [Finding(f"The database is damaged: {damage}.", RESTORE, blocks=True)]
@@ -27,8 +28,3 @@ def inspect_database(path: Path) -> list[Finding]:
             return [Finding(ours.message, advice, is_damage=False, blocks=True)]
         return [Finding(f"The database cannot be read: {exc}.", RESTORE, blocks=True)]
     return []
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    # `rw`: a missing database is not made.
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)

@@ -17,7 +17,7 @@ from typing import Any
 from azure.core.credentials import AzureKeyCredential
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.exceptions import HttpResponseError
-from azure.core.rest import AsyncHttpResponse, HttpRequest
+from azure.core.rest import HttpRequest
 from azure.search.documents.aio import SearchClient
 from azure.search.documents.indexes.aio import SearchIndexClient
 
@@ -127,7 +127,13 @@ class Search:
         request = HttpRequest("POST", address, params=version, headers=_HEADERS, content=body)
         response = await self._client.send_request(request, read_timeout=seconds)
         if response.status_code >= BAD_REQUEST:
-            raise _refusal(response)
+            # The SDK's error without the service's words, which may repeat what was asked or stored.
+            code = ""
+            with suppress(ValueError, KeyError, TypeError):
+                code = response.json()["error"]["code"]
+            error = HttpResponseError(f"status {response.status_code} {code}")
+            error.status_code = response.status_code
+            raise error
         return dict(response.json())
 
     async def _send(self, body: bytes) -> None:
@@ -189,16 +195,6 @@ def among(field: str, values: Iterable[str]) -> str:
 def both(*filters: str) -> str:
     """The filter for items that fit every one of these."""
     return " and ".join(filters)
-
-
-def _refusal(response: AsyncHttpResponse) -> HttpResponseError:
-    """The SDK's error without the service's words, which may repeat what was asked or stored."""
-    code = ""
-    with suppress(ValueError, KeyError, TypeError):
-        code = response.json()["error"]["code"]
-    error = HttpResponseError(f"status {response.status_code} {code}")
-    error.status_code = response.status_code
-    return error
 
 
 def _plain(value: str) -> str:

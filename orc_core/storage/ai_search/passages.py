@@ -91,7 +91,17 @@ class AzurePassageIndex:
             if mark is None:
                 return []
             wanted = range(mark.size) if ordinals is None else sorted(set(ordinals) & {*range(mark.size)})
-            found = [_passage(row) for row in await self._read(document_id, mark, wanted)]
+            within = index.marked_as({document_id: mark}, index.PASSAGES)
+            found = [
+                _passage(row)
+                for some in slices(wanted, PAGE)
+                for row in await self._search.query(
+                    both(within, among(KEY, (index.key_of(document_id, ordinal) for ordinal in some))),
+                    select=index.PASSAGE_FIELDS,
+                    orderby="ordinal asc",
+                    top=PAGE,
+                )
+            ]
             if len(found) == len(wanted):
                 return found
             await asyncio.sleep(READING_PAUSE_SECONDS)
@@ -144,19 +154,6 @@ class AzurePassageIndex:
             return
         await index.remove_marks(self._search, document_id, index.PASSAGES, index.VECTORS)
         await self._search.remove(equal("document_id", document_id))
-
-    async def _read(self, document_id: str, mark: index.Mark, wanted: Sequence[int]) -> list[Row]:
-        within = index.marked_as({document_id: mark}, index.PASSAGES)
-        return [
-            row
-            for some in slices(wanted, PAGE)
-            for row in await self._search.query(
-                both(within, among(KEY, (index.key_of(document_id, ordinal) for ordinal in some))),
-                select=index.PASSAGE_FIELDS,
-                orderby="ordinal asc",
-                top=PAGE,
-            )
-        ]
 
 
 def to_hit(row: Row, score: float) -> Hit:

@@ -41,6 +41,17 @@ SEARCH_SECONDS = 10.0
 log = logging.getLogger(__name__)
 
 
+@asynccontextmanager
+async def _time_limit() -> AsyncIterator[None]:
+    """Raise DependencyDown if the search inside takes longer than SEARCH_SECONDS."""
+    try:
+        async with asyncio.timeout(SEARCH_SECONDS):
+            yield
+    except TimeoutError as exc:
+        message = "AI Search did not answer in time. Try again shortly."
+        raise DependencyDown(message, dependency="search") from exc
+
+
 # Why the service gets stems of ours: docs/decisions/search-services.md.
 class AzureSearchRetriever:
     """Implements the Retriever port over the passages and vectors of AI Search.
@@ -63,6 +74,7 @@ class AzureSearchRetriever:
         self._semantic = semantic
         self._index = AzurePassageIndex(search)
 
+    @_time_limit()
     async def search(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
         """The best passages of exactly these documents, best first, and the steps taken to find them.
 
@@ -70,9 +82,34 @@ class AzureSearchRetriever:
         """
         if not document_ids or top_k < 1 or not query.strip():
             return Retrieval()
-        async with _time_limit():
-            return await self._find(query, document_ids, top_k)
+        marks, near = await asyncio.gather(index.read_marks(self._search, document_ids), self._embed(query))
+        searched = {key: mark for key, mark in marks.vectors.items() if key in marks.passages}
+        if near.unit and not in_field(searched, near.made_by.field):
+            near = _Near(note=f"these documents have no vectors of {near.made_by.embedder}; words only")
+        asked = _asked(query, marks, near, max(top_k, CANDIDATES))
+        if not (self._semantic or near.unit) or asked is None:
+            return await self._by_words(query, document_ids, top_k, near.note)
+        ranking = await self._rank(asked)
+        notes = "; ".join(filter(None, (near.note, ranking.note)))
+        if ranking.method == "hybrid" and not near.unit:
+            return await self._by_words(query, document_ids, top_k, notes)
+        found = ranking.hits()
+        thresholds = self._thresholds[ranking.method]
+        rungs = serve(ranking.method, thresholds, found, ranking.scores(), top_k, notes)
+        if rungs.enough:
+            return rungs.retrieval(top_k)
+        if asked.vector:
+            options = {**asked.vector, "select": index.PASSAGE_FIELDS, "top": min(top_k, PAGE)}
+            rows = await self._search.query(asked.within, **options)
+            near_ones = [to_hit(row, similarity(row)) for row in rows]
+            return with_vectors(query, rungs, found, near_ones, top_k)
+        # Without vectors, nothing that was found by words is lost.
+        widened = await self._index.search(query, document_ids, top_k, widened=True)
+        step = RetrievalStep(method="widened_lexical", hits=len(widened), served=True)
+        leading = followed_by(rungs.hits, widened)
+        return rungs.retrieval(top_k, step, hits=followed_by(leading, found))
 
+    @_time_limit()
     async def search_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
         """The best passages of very many accessible documents: a filter by place, and marks of the hits only.
 
@@ -80,10 +117,6 @@ class AzureSearchRetriever:
         """
         if top_k < 1 or not query.strip():
             return Retrieval()
-        async with _time_limit():
-            return await self._find_in_places(query, accessible, top_k)
-
-    async def _find_in_places(self, query: str, accessible: Accessible, top_k: int) -> Retrieval:
         near = await self._embed(query)
         terms = asked_terms(query, STOP_WORDS)
         if near.unit is None:
@@ -105,31 +138,6 @@ class AzureSearchRetriever:
         found = ranking.hits()
         rungs = serve(ranking.method, self._thresholds[ranking.method], found, ranking.scores(), top_k, notes)
         return rungs.retrieval(top_k, hits=followed_by(rungs.hits, found))
-
-    async def _find(self, query: str, document_ids: Sequence[str], top_k: int) -> Retrieval:
-        marks, near = await asyncio.gather(index.read_marks(self._search, document_ids), self._embed(query))
-        searched = {key: mark for key, mark in marks.vectors.items() if key in marks.passages}
-        if near.unit and not in_field(searched, near.made_by.field):
-            near = _Near(note=f"these documents have no vectors of {near.made_by.embedder}; words only")
-        asked = _asked(query, marks, near, max(top_k, CANDIDATES))
-        if not (self._semantic or near.unit) or asked is None:
-            return await self._by_words(query, document_ids, top_k, near.note)
-        ranking = await self._rank(asked)
-        notes = "; ".join(filter(None, (near.note, ranking.note)))
-        if ranking.method == "hybrid" and not near.unit:
-            return await self._by_words(query, document_ids, top_k, notes)
-        found = ranking.hits()
-        thresholds = self._thresholds[ranking.method]
-        rungs = serve(ranking.method, thresholds, found, ranking.scores(), top_k, notes)
-        if rungs.enough:
-            return rungs.retrieval(top_k)
-        if asked.vector:
-            return with_vectors(query, rungs, found, await self._nearest(asked, top_k), top_k)
-        # Without vectors, nothing that was found by words is lost.
-        widened = await self._index.search(query, document_ids, top_k, widened=True)
-        step = RetrievalStep(method="widened_lexical", hits=len(widened), served=True)
-        leading = followed_by(rungs.hits, widened)
-        return rungs.retrieval(top_k, step, hits=followed_by(leading, found))
 
     async def _embed(self, query: str) -> "_Near":
         if self._embedder is None:
@@ -161,11 +169,6 @@ class AzureSearchRetriever:
                 return _Ranking("hybrid", rows, "the reranker did not take part")
         return _Ranking("hybrid", await self._search.query(asked.within, **asked.options()), note)
 
-    async def _nearest(self, asked: "_Asked", top_k: int) -> list[Hit]:
-        """The hits by vectors alone."""
-        options = {**asked.vector, "select": index.PASSAGE_FIELDS, "top": min(top_k, PAGE)}
-        return [to_hit(row, similarity(row)) for row in await self._search.query(asked.within, **options)]
-
     async def _by_words(self, query: str, document_ids: Sequence[str], top_k: int, note: str) -> Retrieval:
         found = await HybridRetriever(self._index).search(query, document_ids, top_k)
         if not note:
@@ -173,17 +176,6 @@ class AzureSearchRetriever:
         method: Method = "semantic" if self._semantic else "hybrid"
         failed = RetrievalStep(method=method, threshold=self._thresholds[method][0], hits=0, note=note)
         return Retrieval(hits=found.hits, steps=[failed, *found.steps])
-
-
-@asynccontextmanager
-async def _time_limit() -> AsyncIterator[None]:
-    """Raise DependencyDown if the search inside takes longer than SEARCH_SECONDS."""
-    try:
-        async with asyncio.timeout(SEARCH_SECONDS):
-            yield
-    except TimeoutError as exc:
-        message = "AI Search did not answer in time. Try again shortly."
-        raise DependencyDown(message, dependency="search") from exc
 
 
 class _Near(NamedTuple):

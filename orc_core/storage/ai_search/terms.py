@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from orc_core.search.document_match import name_parts
 from orc_core.search.query import parse_question
-from orc_core.search.vocabulary import MIN_KNOWN_PHRASES, Phrase, QueryExpansion, shipped_vocabularies
+from orc_core.search.vocabulary import MIN_KNOWN_PHRASES, Phrase, shipped_vocabularies
 from orc_core.text.numbers import find_dates
 from orc_core.text.terms import has_digit, stems, words
 
@@ -81,17 +81,15 @@ class Expansion(NamedTuple):
 def expand(query: str, languages: Iterable[str]) -> list[Expansion]:
     """The expansions of a question by the product's vocabularies, as texts in these languages have them."""
     spoken = sorted(set(languages))
-    found = parse_question(query, shipped_vocabularies()).expansions
-    return [made for each in found if (made := _expansion(each, spoken)).phrases or made.titles]
-
-
-def _expansion(found: QueryExpansion, languages: Sequence[str]) -> Expansion:
-    titles = _spellings((title for kind in found.kinds for title in kind.titles), languages)
-    lines = (line for kind in found.kinds for line in kind.lines)
-    concepts = (phrase for concept in found.concepts for phrase in concept)
-    phrases = _spellings((*concepts, *lines), languages)
-    left = max(0, MOST_PHRASES - len(titles))
-    return Expansion(domain_term(found.domain), phrases[:left], titles[:MOST_PHRASES])
+    made: list[Expansion] = []
+    for found in parse_question(query, shipped_vocabularies()).expansions:
+        titles = _spellings((title for kind in found.kinds for title in kind.titles), spoken)
+        lines = (line for kind in found.kinds for line in kind.lines)
+        concepts = (phrase for concept in found.concepts for phrase in concept)
+        phrases = _spellings((*concepts, *lines), spoken)[: max(0, MOST_PHRASES - len(titles))]
+        if phrases or titles:
+            made.append(Expansion(domain_term(found.domain), phrases, titles[:MOST_PHRASES]))
+    return made
 
 
 def _spellings(phrases: Iterable[Phrase], languages: Sequence[str]) -> list[str]:

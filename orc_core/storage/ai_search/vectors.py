@@ -65,8 +65,13 @@ class AzureVectorIndex:
         if mark is None:
             return False
         copied = mark._replace(version=uuid.uuid4().hex)
+        within = index.marked_as({source_id: mark}, index.VECTORS)
+        fields = ["ordinal", mark.vector_field]
         for start in range(0, mark.size, VECTORS_PER_PAGE):
-            await self._write(target_id, copied, await self._read(source_id, mark, start))
+            page = both(within, f"ordinal ge {start} and ordinal lt {start + VECTORS_PER_PAGE}")
+            rows = await self._search.query(page, select=fields, top=VECTORS_PER_PAGE)
+            units = [(row["ordinal"], row[mark.vector_field] or None) for row in rows]
+            await self._write(target_id, copied, units)
         await index.set_mark(self._search, target_id, index.VECTORS, copied)
         return is_usable
 
@@ -121,13 +126,6 @@ class AzureVectorIndex:
                 for i, unit in units
             ]
         )
-
-    async def _read(self, document_id: str, mark: index.Mark, start: int) -> list[Numbered]:
-        places = f"ordinal ge {start} and ordinal lt {start + VECTORS_PER_PAGE}"
-        within = both(index.marked_as({document_id: mark}, index.VECTORS), places)
-        fields = ["ordinal", mark.vector_field]
-        rows = await self._search.query(within, select=fields, top=VECTORS_PER_PAGE)
-        return [(row["ordinal"], row[mark.vector_field] or None) for row in rows]
 
 
 def by_vector(field: str, unit: Unit, count: int) -> dict[str, Any]:

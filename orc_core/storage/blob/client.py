@@ -62,7 +62,11 @@ class Blobs:
         for _ in range(ATTEMPTS):
             await asyncio.to_thread(source.seek, 0)
             try:
-                return await self._put(name, source)
+                client = self._container.get_blob_client(name)
+                first = await asyncio.to_thread(source.read, BLOCK_BYTES)
+                if len(first) <= SINGLE_BYTES:
+                    return Found(name, await self._upload(client, first), len(first))
+                return await self._put_in_blocks(client, first, source)
             except _Discarded:
                 continue
         raise busy()
@@ -124,13 +128,6 @@ class Blobs:
                 # The holder of a presigned URL may lease the blob: that must not prevent its deletion.
                 await BlobLeaseClient(client).break_lease(lease_break_period=0)
                 await client.delete_blob(delete_snapshots="include")
-
-    async def _put(self, name: str, source: BinaryIO) -> Found:
-        client = self._container.get_blob_client(name)
-        first = await asyncio.to_thread(source.read, BLOCK_BYTES)
-        if len(first) <= SINGLE_BYTES:
-            return Found(name, await self._upload(client, first), len(first))
-        return await self._put_in_blocks(client, first, source)
 
     async def _put_in_blocks(self, client: BlobClient, block: bytes, source: BinaryIO) -> Found:
         # Blocks wait under the blob's name until they are listed: those of another put must not be taken

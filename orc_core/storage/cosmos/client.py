@@ -77,7 +77,10 @@ class BatchTokens:
         """Keep the token of a batch's answer, for the next read."""
         if token := headers.get(SESSION_TOKEN):
             key = tuple(partition)
-            self._tokens[key] = _newer(token, self._tokens.get(key))
+            mine, others = _TOKEN.match(token), _TOKEN.match(self._tokens.get(key, ""))
+            # They do not compare after a split of the partition's range: then the new one is kept.
+            is_older = mine and others and mine[1] == others[1] and _age(mine) < _age(others)
+            self._tokens[key] = self._tokens[key] if is_older else token
         if len(self._tokens) > MOST_TOKENS:
             del self._tokens[next(iter(self._tokens))]
 
@@ -88,14 +91,6 @@ class BatchTokens:
         yield token
         if token is not None and self._tokens.get(tuple(partition)) == token:
             del self._tokens[tuple(partition)]
-
-
-def _newer(token: str, other: str | None) -> str:
-    """The newer token of a partition; if they do not compare, as after a split of its range, the first."""
-    mine, others = _TOKEN.match(token), _TOKEN.match(other or "")
-    if mine and others and mine[1] == others[1] and _age(mine) < _age(others):
-        return others.string
-    return token
 
 
 def _age(token: re.Match[str]) -> tuple[int, int]:

@@ -216,7 +216,20 @@ class SqliteItems:
     def _condition(self, condition: Condition) -> tuple[str, list[object]]:
         """A condition as SQL, and its values."""
         if isinstance(condition, Where):
-            return self._where(condition)
+            field, value = self._table.field(condition.field), condition.value
+            match condition.how:
+                case "in":
+                    return f"{field} {IN_LIST}", [json.dumps(list(value))]
+                case "starts":
+                    # The texts that begin so are in one range, which an index can find.
+                    return f"({field} >= ? AND {field} < ?)", [value, value + "\U0010ffff"]
+                case "has":
+                    return f"instr({field}, ?) > 0", [value]
+                case "has lower":
+                    return f"instr(lower_case({field}), ?) > 0", [value]
+                case "no text":
+                    return f"{field} IS NULL", []
+            return f"{field} {condition.how} ?", [value]
         if isinstance(condition, Not):
             text, values = self._condition(condition.condition)
             return f"NOT {text}", values
@@ -224,19 +237,3 @@ class SqliteItems:
         joined = (" OR " if isinstance(condition, Some) else " AND ").join(text for text, _ in parts)
         neutral = "FALSE" if isinstance(condition, Some) else "TRUE"
         return f"({joined or neutral})", [value for _, values in parts for value in values]
-
-    def _where(self, condition: Where) -> tuple[str, list[object]]:
-        field, value = self._table.field(condition.field), condition.value
-        match condition.how:
-            case "in":
-                return f"{field} {IN_LIST}", [json.dumps(list(value))]
-            case "starts":
-                # The texts that begin so are in one range, which an index can find.
-                return f"({field} >= ? AND {field} < ?)", [value, value + "\U0010ffff"]
-            case "has":
-                return f"instr({field}, ?) > 0", [value]
-            case "has lower":
-                return f"instr(lower_case({field}), ?) > 0", [value]
-            case "no text":
-                return f"{field} IS NULL", []
-        return f"{field} {condition.how} ?", [value]

@@ -12,7 +12,6 @@ from orc_core.models import Hit, Passage
 from orc_core.names import Owner
 from orc_core.search.postings import (
     DocumentIndex,
-    InMemoryIndex,
     Layout,
     TermPostings,
     index_passages,
@@ -92,7 +91,22 @@ class SqlitePassageIndex:
         index = await asyncio.to_thread(index_passages, name, passages)
 
         def replace(connection: sqlite3.Connection) -> None:
-            _replace(connection, document_id, passages, index)
+            _delete(connection, document_id)
+            year, quarter = index.period or (None, None)
+            (key,) = connection.execute(
+                "INSERT INTO search_documents"
+                " (document_id, name, language, year, quarter, pages, starts, digits)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING document_key",
+                (document_id, index.name, index.language, year, quarter, *index.layout),
+            ).fetchone()
+            connection.executemany(
+                "INSERT INTO search_terms VALUES (?, ?, ?, ?)",
+                ((key, term, *found) for term, found in index.postings.items()),
+            )
+            connection.executemany(
+                "INSERT INTO search_passages VALUES (?, ?, ?, ?, ?, ?, ?)",
+                ((key, i, p.page, p.start, p.end, p.text, p.heading) for i, p in enumerate(passages)),
+            )
             places.place_document(connection, document_id, owner)
 
         await self._database.write(replace)
@@ -131,8 +145,26 @@ class SqlitePassageIndex:
         question = self._parse(query)
 
         def rank(connection: sqlite3.Connection) -> list[Hit]:
-            documents = _open_indexes(connection, document_ids)
-            return _hits(documents, rank_passages(question, documents, top_k, self._weights, widened=widened))
+            rows = connection.execute(
+                f"SELECT * FROM search_documents WHERE document_id {IN_LIST} ORDER BY document_id",
+                (json.dumps(list(document_ids)),),
+            )
+            documents = [
+                _StoredIndex(
+                    name=row["name"],
+                    language=row["language"],
+                    period=None if row["year"] is None else Period(row["year"], row["quarter"]),
+                    layout=Layout(*(integers(row[column]) for column in Layout._fields)),
+                    document_id=row["document_id"],
+                    key=row["document_key"],
+                    connection=connection,
+                )
+                for row in rows
+            ]
+            return [
+                _hit(documents[match.document], match)
+                for match in rank_passages(question, documents, top_k, self._weights, widened=widened)
+            ]
 
         return await self._database.read(rank)
 
@@ -142,26 +174,6 @@ class SqlitePassageIndex:
     def _parse(self, query: str) -> Question:
         vocabularies = shipped_vocabularies() if self._vocabularies is None else self._vocabularies
         return parse_question(query, vocabularies, without_instructions=self._weights.instructions)
-
-
-def _replace(
-    connection: sqlite3.Connection, document_id: str, passages: Sequence[Passage], index: InMemoryIndex
-) -> None:
-    _delete(connection, document_id)
-    year, quarter = index.period or (None, None)
-    (key,) = connection.execute(
-        "INSERT INTO search_documents (document_id, name, language, year, quarter, pages, starts, digits)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING document_key",
-        (document_id, index.name, index.language, year, quarter, *index.layout),
-    ).fetchone()
-    connection.executemany(
-        "INSERT INTO search_terms VALUES (?, ?, ?, ?)",
-        ((key, term, *found) for term, found in index.postings.items()),
-    )
-    connection.executemany(
-        "INSERT INTO search_passages VALUES (?, ?, ?, ?, ?, ?, ?)",
-        ((key, i, p.page, p.start, p.end, p.text, p.heading) for i, p in enumerate(passages)),
-    )
 
 
 def _delete(connection: sqlite3.Connection, document_id: str) -> None:
@@ -191,29 +203,6 @@ class _StoredIndex(DocumentIndex):
             (self.key, prefix, prefix + _LAST_CHARACTER),
         )
         return (term for (term,) in rows)
-
-
-def _open_indexes(connection: sqlite3.Connection, document_ids: Sequence[str]) -> list[_StoredIndex]:
-    rows = connection.execute(
-        f"SELECT * FROM search_documents WHERE document_id {IN_LIST} ORDER BY document_id",
-        (json.dumps(list(document_ids)),),
-    )
-    return [
-        _StoredIndex(
-            name=row["name"],
-            language=row["language"],
-            period=None if row["year"] is None else Period(row["year"], row["quarter"]),
-            layout=Layout(*(integers(row[column]) for column in Layout._fields)),
-            document_id=row["document_id"],
-            key=row["document_key"],
-            connection=connection,
-        )
-        for row in rows
-    ]
-
-
-def _hits(documents: Sequence[_StoredIndex], matches: Sequence[Match]) -> list[Hit]:
-    return [_hit(documents[match.document], match) for match in matches]
 
 
 def _hit(document: _StoredIndex, match: Match) -> Hit:

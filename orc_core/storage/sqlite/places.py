@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from orc_core.documents.places import Accessible, Area, Portion
+from orc_core.documents.places import Accessible, Area
 from orc_core.infra.sqlite import IN_LIST
 from orc_core.names import Owner
 from orc_core.search.bm25 import idf, saturation
@@ -99,7 +99,21 @@ def candidates(
     connection: sqlite3.Connection, question: Question, accessible: Accessible, most: int
 ) -> list[str]:
     """The ids of the accessible documents to rank: all of up to `most`, else the best by the question."""
-    documents = _documents_in(connection, accessible)
+    # The id and the language of each accessible document by its key.
+    documents: dict[int, tuple[str, str]] = {}
+    for portion in accessible.portions:
+        # The condition that a document is in a portion, and has one of these ids if there are any.
+        condition, values = _in_area(portion.area)
+        for area in portion.outside:
+            other, more = _in_area(area)
+            condition += f" AND NOT ({other})"
+            values += more
+        if accessible.document_ids is not None:
+            condition += f" AND document_id {IN_LIST}"
+            values.append(json.dumps(sorted(accessible.document_ids)))
+        query = _DOCUMENTS.format(places=_IN_PLACES.format(within=condition))
+        rows: Sequence[tuple[int, str, str]] = connection.execute(query, values).fetchall()
+        documents |= {key: (document_id, language) for key, document_id, language in rows}
     if len(documents) <= most:
         return sorted(document_id for document_id, _ in documents.values())
     asked = question_terms(question, {language for _, language in documents.values()})
@@ -108,30 +122,6 @@ def candidates(
     best = best_documents(found, asked, len(documents), most)
     # If no document has a word of the question, it may be misspelled, which the ranking of passages repairs.
     return sorted(documents[key][0] for key in best or sorted(documents)[:most])
-
-
-def _documents_in(connection: sqlite3.Connection, accessible: Accessible) -> dict[int, tuple[str, str]]:
-    """The id and the language of each accessible document by its key."""
-    found: dict[int, tuple[str, str]] = {}
-    for portion in accessible.portions:
-        condition, values = _within(portion, accessible.document_ids)
-        query = _DOCUMENTS.format(places=_IN_PLACES.format(within=condition))
-        rows: Sequence[tuple[int, str, str]] = connection.execute(query, values).fetchall()
-        found |= {key: (document_id, language) for key, document_id, language in rows}
-    return found
-
-
-def _within(portion: Portion, document_ids: frozenset[str] | None) -> tuple[str, list[object]]:
-    """The condition that a document is in a portion, and has one of these ids if there are any."""
-    condition, values = _in_area(portion.area)
-    for area in portion.outside:
-        other, more = _in_area(area)
-        condition += f" AND NOT ({other})"
-        values += more
-    if document_ids is not None:
-        condition += f" AND document_id {IN_LIST}"
-        values.append(json.dumps(sorted(document_ids)))
-    return condition, values
 
 
 def _in_area(area: Area) -> tuple[str, list[object]]:

@@ -114,7 +114,13 @@ class UpstashVector:
         async with asyncio.timeout(ATTEMPT_SECONDS):
             response = await self._http.request(method, url, content=content, headers=self._headers)
         if response.status_code != HTTPStatus.OK:
-            raise _refusal(response.status_code)
+            if response.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+                message = "Upstash Vector refused the token: check UPSTASH_VECTOR_REST_TOKEN."
+                raise DependencyMisconfigured(message, dependency=VECTORS)
+            if response.status_code in RETRYABLE_STATUS:
+                raise _down("Upstash Vector is busy. Try again shortly.")
+            message = f"Upstash Vector refused a request with status {response.status_code}."
+            raise DependencyMisconfigured(message, dependency=VECTORS, code="dependency_refused")
         try:
             return response.json()["result"]
         except (ValueError, KeyError, TypeError) as exc:
@@ -139,16 +145,6 @@ def among(field: str, values: Iterable[str]) -> str:
         raise ValueError("an id may have letters, digits, dashes and underscores")
     literals = ", ".join(f"'{value}'" for value in plain)
     return f"{field} IN ({literals})"
-
-
-def _refusal(status: int) -> DependencyDown:
-    if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-        message = "Upstash Vector refused the token: check UPSTASH_VECTOR_REST_TOKEN."
-        return DependencyMisconfigured(message, dependency=VECTORS)
-    if status in RETRYABLE_STATUS:
-        return _down("Upstash Vector is busy. Try again shortly.")
-    message = f"Upstash Vector refused a request with status {status}."
-    return DependencyMisconfigured(message, dependency=VECTORS, code="dependency_refused")
 
 
 def _translate(exc: Exception) -> OrcError | None:

@@ -9,7 +9,7 @@ See docs/decisions/search-services.md.
 import asyncio
 import logging
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import NamedTuple
 
@@ -92,8 +92,7 @@ class UpstashVectorIndex:
             return []
         try:
             async with asyncio.timeout(QUERY_SECONDS):
-                marks = self._comparable(await self._marks(document_ids), len(unit))
-                found = await self._nearest(unit, marks, min(top_k, PAGE))
+                found = await self._nearest(unit, await self._marks(document_ids), min(top_k, PAGE))
         except TimeoutError as exc:
             message = "Upstash Vector did not answer in time. Try again shortly."
             raise DependencyDown(message, dependency=VECTORS) from exc
@@ -107,14 +106,21 @@ class UpstashVectorIndex:
         await self._index.delete(ids=[_mark_id(document_id)])
         await self._index.delete(prefix=f"{document_id}/")
 
-    async def _nearest(self, unit: Unit, marks: Marks, limit: int) -> list[Neighbour]:
+    async def _nearest(self, unit: Unit, known: Marks, limit: int) -> list[Neighbour]:
+        of_one_kind = (self._embedder, len(unit))
+        marks = {key: mark for key, mark in known.items() if (mark.embedder, mark.dimension) == of_one_kind}
+        if count := len(known) - len(marks):
+            log.warning("vectors of another embedder or dimension are ignored documents=%d", count)
         stored = sum(mark.stored for mark in marks.values())
         if not stored:
             return []
         vector = await self._filled(unit)
-        answers = await self._index.query(
-            [{"vector": vector, "topK": limit, "filter": within} for within in _filters(marks)]
-        )
+        queries = []
+        for some in slices(sorted(marks), DOCUMENTS_PER_QUERY):
+            versions = among("version", (marks[key].version for key in some))
+            within = f"{among('file_id', some)} AND {versions}"
+            queries.append({"vector": vector, "topK": limit, "filter": within})
+        answers = await self._index.query(queries)
         found = [
             Neighbour(item["metadata"]["file_id"], item["metadata"]["ordinal"], 2 * item["score"] - 1)
             for items in answers
@@ -141,7 +147,12 @@ class UpstashVectorIndex:
 
     async def _replace(self, document_id: str, like: Mark, vectors: Sequence[tuple[int, Unit]]) -> None:
         mark = like._replace(version=uuid.uuid4().hex)
-        items = [_item(document_id, mark.version, ordinal, unit) for ordinal, unit in vectors]
+        items: list[Item] = []
+        for ordinal, unit in vectors:
+            metadata = {"file_id": document_id, "version": mark.version, "ordinal": ordinal}
+            items.append(
+                {"id": f"{_prefix(document_id, mark)}{ordinal}", "vector": unit, "metadata": metadata}
+            )
         earlier = (await self._marks([document_id])).get(document_id)
         await self._index.upsert(items)
         if items:
@@ -161,16 +172,6 @@ class UpstashVectorIndex:
         found = [item["metadata"] for item in await self._index.fetch([_mark_id(key) for key in plain])]
         return {each["mark_of"]: Mark(*(each[name] for name in Mark._fields)) for each in found}
 
-    def _comparable(self, marks: Marks, dimension: int) -> Marks:
-        same = {
-            key: mark
-            for key, mark in marks.items()
-            if (mark.embedder, mark.dimension) == (self._embedder, dimension)
-        }
-        if count := len(marks) - len(same):
-            log.warning("vectors of another embedder or dimension are ignored documents=%d", count)
-        return same
-
     async def _filled(self, unit: Unit) -> Unit:
         """The vector at the length of those of the index."""
         missing = await self._index.dimension() - len(unit)
@@ -181,21 +182,10 @@ class UpstashVectorIndex:
         return [*unit, *[0.0] * missing]
 
 
-def _filters(marks: Marks) -> Iterator[str]:
-    for some in slices(sorted(marks), DOCUMENTS_PER_QUERY):
-        versions = among("version", (marks[key].version for key in some))
-        yield f"{among('file_id', some)} AND {versions}"
-
-
 def _is_current(item: Item, marks: Marks) -> bool:
     # The scope holds even if the service did not apply the filter.
     mark = marks.get(item["metadata"].get("file_id"))
     return mark is not None and mark.version == item["metadata"]["version"]
-
-
-def _item(document_id: str, version: str, ordinal: int, unit: Unit) -> Item:
-    metadata = {"file_id": document_id, "version": version, "ordinal": ordinal}
-    return {"id": f"{document_id}/{version}/{ordinal}", "vector": unit, "metadata": metadata}
 
 
 def _prefix(document_id: str, mark: Mark) -> str:
