@@ -120,15 +120,12 @@ def _only_lists(answer: str, filenames: Iterable[str]) -> bool:
     """Whether an answer names some of these documents, or their right number, and says nothing else."""
     names = sorted({name.casefold() for name in filenames}, key=len, reverse=True)
     rest = answer.removesuffix(WITHOUT_SOURCE).casefold()
-    said = rest
+    said, count = rest, len(names)
     for name in names:
         said = said.replace(name, " ")
-    return said != rest and all(_is_empty(word, len(names)) for word in _WORD.findall(said))
-
-
-def _is_empty(word: str, count: int) -> bool:
-    return (
+    return said != rest and all(
         word == str(count) or _VALUES.get(word) == count or (word in _WITHOUT_CONTENT and word not in _VALUES)
+        for word in _WORD.findall(said)
     )
 
 

@@ -43,7 +43,19 @@ async def cited_pages(citations: Sequence[Citation], state: ConversationState, r
     if any(texts[key_of(each)][each.start : each.end] != each.quote for each in citations):
         return []
     first_of_each = {key_of(each): each for each in reversed(citations)}
-    return [_as_source(n, first_of_each[key], text) for n, (key, text) in enumerate(texts.items(), 1)]
+    shared = Source.model_fields.keys() & Citation.model_fields.keys() - {"start", "page_label"}
+    return [
+        Source(
+            number=number,
+            start=0,
+            text=text,
+            page_text=text,
+            page_label=first_of_each[key].page_label or "",
+            pictured=first_of_each[key].check == "picture",
+            **{name: getattr(first_of_each[key], name) for name in shared},
+        )
+        for number, (key, text) in enumerate(texts.items(), 1)
+    ]
 
 
 def around_quotes(
@@ -58,16 +70,3 @@ def around_quotes(
         start = max(0, min(first, (first + last - length) // 2))
         shown = source.page_text[start : start + length]
     return source.model_copy(update={"start": start, "text": shown})
-
-
-def _as_source(number: int, citation: Citation, text: str) -> Source:
-    shared = Source.model_fields.keys() & Citation.model_fields.keys() - {"start", "page_label"}
-    return Source(
-        number=number,
-        start=0,
-        text=text,
-        page_text=text,
-        page_label=citation.page_label or "",
-        pictured=citation.check == "picture",
-        **{name: getattr(citation, name) for name in shared},
-    )

@@ -4,16 +4,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
-
-from langchain_core.messages import BaseMessage
 
 from orc.events import Context
+from orc.graphs.cited_pages import key_of
 from orc.graphs.mcp_executor import TOOLS_SERVER
 from orc.graphs.models import ConversationState, Run, Update
-from orc.graphs.prompts import answer_prompt, history_in_prompt
+from orc.graphs.prompts import history_in_prompt, sources_prompt
 from orc.graphs.tool_context import ToolContext
-from orc.graphs.utils import cited_first, writer_of
+from orc.graphs.utils import writer_of
 from orc.lookups import LookupStep
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
 from orc_core.documents.image_limits import ImageCounts, ImageLimits, with_image_tokens
@@ -49,7 +47,17 @@ async def context_of_lookups(state: ConversationState, run: Run) -> Update:
     update = await _from_lookups(state, run)
     update |= await _images(state.model_copy(update=update), run)
     built = state.model_copy(update=update)
-    sizes = await _sizes(answer_prompt(built, run), built, run)
+    sources, counter = built.attempt.sources, run.resources.counter
+    prompt = sources_prompt(
+        built, run, built.tool_results, sources, may_call=bool(built.tools) and not sources
+    )
+    tools = [] if sources else built.tools
+    # In a thread: to count a long prompt takes milliseconds.
+    sizes = await asyncio.to_thread(section_tokens, prompt, built.question, counter, tools)
+    parts = chain.from_iterable(each.content for each in prompt if isinstance(each.content, list))
+    # A second retrieval may have lost the sources of some pictures.
+    pictures = sum(isinstance(part, dict) and part.get("type") == "image_url" for part in parts)
+    sizes = with_image_tokens(sizes, built.image_counts.of(pictures))
     return {**update, "context_budget": built.context_budget | sizes}
 
 
@@ -62,19 +70,6 @@ def context_event(state: ConversationState, budget: dict[str, int], run: Run) ->
         summary_selection=state.recalled.selection,
         history_turns=sum(message.role == "user" for message in history),
     )
-
-
-async def _sizes(prompt: Sequence[BaseMessage], state: ConversationState, run: Run) -> dict[str, int]:
-    """The tokens of each part of the prompt, counted in a thread: a long one takes milliseconds."""
-    tools = [] if state.attempt.sources else state.tools
-    sizes = await asyncio.to_thread(section_tokens, prompt, state.question, run.resources.counter, tools)
-    return with_image_tokens(sizes, state.image_counts.of(_pictures_in(prompt)))
-
-
-def _pictures_in(prompt: Sequence[BaseMessage]) -> int:
-    """How many pictures a prompt has. A second retrieval may have lost the sources of some."""
-    parts = chain.from_iterable(each.content for each in prompt if isinstance(each.content, list))
-    return sum(isinstance(part, dict) and part.get("type") == "image_url" for part in parts)
 
 
 async def _images(state: ConversationState, run: Run) -> Update:
@@ -111,35 +106,28 @@ def context_of_reply(reply: DocumentChatResult) -> Update:
 
 
 async def _from_lookups(state: ConversationState, run: Run) -> Update:
+    """What the lookups change. After the first attempt its sources keep their numbers and up to half of the
+    budget, cited ones first."""
     if not state.lookups:
         return {}
+    budget = run.context.settings.retrieval_tokens
     if not state.earlier:
-        return await _first_context(state, run)
+        context = ToolContext(run)
+        await context.add(state.lookups, budget)
+        update = context.state_update(state)
+        if names := [result.name for result in state.lookups if result.name != TOOLS_SERVER]:
+            update["last_mcp_tool_used"] = names[-1]
+        if state.references:
+            update["context_budget"] = {"summaries": context.tokens, **state.context_budget}
+        return update
     if all(result.error for result in state.lookups):
         return {"tool_results": [*state.tool_results, *state.lookups]}
-    return await _wider_context(state, run)
-
-
-async def _first_context(state: ConversationState, run: Run) -> Update:
-    context, tokens = ToolContext(run), run.context.settings.retrieval_tokens
-    await context.add(state.lookups, tokens)
-    update = context.state_update(state)
-    if names := [result.name for result in state.lookups if result.name != TOOLS_SERVER]:
-        update["last_mcp_tool_used"] = names[-1]
-    if state.references:
-        update["context_budget"] = {"summaries": context.tokens, **state.context_budget}
-    return update
-
-
-async def _wider_context(state: ConversationState, run: Run) -> Update:
-    """New results, and sources of the earlier attempt, which keep their numbers and up to half of the
-    budget, cited ones first."""
-    budget = run.context.settings.retrieval_tokens
-    previous = cited_first(state.attempt.sources, state.earlier[-1].citations)
+    cited = set(map(key_of, state.earlier[-1].citations))
+    previous = sorted(state.attempt.sources, key=lambda source: key_of(source) not in cited)
     context = ToolContext(run, previous=previous)
     await context.add(state.lookups, budget - min(context.previous_tokens, budget // 2))
     context.keep_previous(budget - context.tokens)
-    shown = {(source.document_id, source.page) for source in context.shown}
+    shown = set(map(key_of, context.shown))
     unread = [page for page in state.references if (page.document_id, page.page) not in shown]
     return {**context.state_update(state), "references": unread, "last_mcp_tool_used": state.lookups[-1].name}
 
@@ -177,7 +165,12 @@ async def choose_images(
     drawn = await draw_pages(pictures, wanted, limits.number(facts))
     counts = drawn.counts(facts.image_tokens)
     found: list[Found] = [(each, accessible.described_origin(each.document)) for each in drawn.images]
-    run.context.origins.note(IMAGES, _material(found))
+    # As Origins reads results of tools.
+    material = [
+        {"document_id": image.document.document_id, **origin.model_dump(mode="json")}
+        for image, origin in found
+    ]
+    run.context.origins.note(IMAGES, {"pages": material})
     return ChosenImages(
         images=drawn.images,
         sources=pictured_sources(found, max((each.number for each in sources), default=0)),
@@ -227,16 +220,6 @@ async def _of_sources(
 def _none_chosen(why: str) -> ChosenImages:
     step = LookupStep(tool="", status="failed", reason_code="no_images", detail=why)
     return ChosenImages(steps=[step])
-
-
-def _material(found: Sequence[Found]) -> dict[str, Any]:
-    """The pictures as Origins reads results of tools."""
-    return {
-        "pages": [
-            {"document_id": image.document.document_id, **origin.model_dump(mode="json")}
-            for image, origin in found
-        ]
-    }
 
 
 def _steps(counts: ImageCounts, failures: Sequence[str], left_out: int) -> list[LookupStep]:

@@ -39,15 +39,21 @@ def why_rejected(state: ConversationState) -> Objection | None:
 
 def wished_verdict(state: ConversationState, checks: Grounding, reading: Reading, run: Run) -> Critique:
     """The verdict on the attempt after all checks, with the citations if the judge has changed any."""
-    if is_unread := _is_unread(state, checks):
+    if is_unread := bool(state.references) and (not checks.grounded or checks.closest_passages):
         # An answer from summaries alone does not show that nothing is there.
         objections = [*checks.objections, UNREAD]
         checks = checks.model_copy(update={"not_found": False, "objections": objections})
-    objections, action = checks.objections, _end(checks)
-    if wanted := "retrieve" if is_unread else _wanted(state, checks, reading, run):
-        why = _why_last_attempt(state, run)
-        objections, action = ([*objections, why], action) if why else (objections, wanted)
-    judgement = reading.judgement
+    objections, judgement = checks.objections, reading.judgement
+    action: CriticAction = "accept" if passes_checks(checks) else "label_unverified"
+    is_wrong = is_proven_wrong(checks) and run.context.settings.critic != "off"
+    asks_for_more = judgement is not None and judgement.action == "retrieve"
+    # The judge decides where to look if the answer is wrong, or if pages were not read in full.
+    looks_further = is_unread or (asks_for_more and (is_wrong or bool(state.references)))
+    if looks_further or is_wrong:
+        if why := _why_last_attempt(state, run):
+            objections = [*objections, why]
+        else:
+            action = "retrieve" if looks_further else "revise"
     return Critique(
         grounded=checks.grounded,
         coverage=checks.coverage,
@@ -58,26 +64,6 @@ def wished_verdict(state: ConversationState, checks: Grounding, reading: Reading
         failure=f"The second reading failed: {reading.failure}" if reading.failure else None,
         citations=without_rectangles(state.attempt.citations) if judgement else None,
     )
-
-
-def _is_unread(state: ConversationState, checks: Grounding) -> bool:
-    return bool(state.references) and (not checks.grounded or checks.closest_passages)
-
-
-def _end(checks: Grounding) -> CriticAction:
-    return "accept" if passes_checks(checks) else "label_unverified"
-
-
-def _wanted(state: ConversationState, checks: Grounding, reading: Reading, run: Run) -> CriticAction | None:
-    """The next attempt at the answer that there is a reason for; None without a reason.
-
-    The judge decides where to look if the answer is wrong, or if there are pages that were not read in full.
-    """
-    is_wrong = is_proven_wrong(checks) and run.context.settings.critic != "off"
-    asks_for_more = reading.judgement is not None and reading.judgement.action == "retrieve"
-    if asks_for_more and (is_wrong or state.references):
-        return "retrieve"
-    return "revise" if is_wrong else None
 
 
 def _why_last_attempt(state: ConversationState, run: Run) -> Objection | None:
@@ -112,11 +98,8 @@ def _gaps(state: ConversationState) -> Iterator[Objection]:
     if state.document_reply and (left_out := state.document_reply.metadata.left_out):
         text = f"{left_out} of the passages or pages did not fit into the model's window."
         yield Objection(code="not_fitting", text=text, number=left_out)
-    if not state.blob_names:
-        yield from _search_gaps(state)
-
-
-def _search_gaps(state: ConversationState) -> Iterator[Objection]:
+    if state.blob_names:
+        return
     # What tools searched has to be the documents, or the web if there are no documents.
     counted = TEXT_TOOLS if state.has_documents else TEXT_TOOLS | {WEB_SEARCH}
     results = [result for result in state.tool_results if result.name in counted]

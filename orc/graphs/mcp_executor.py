@@ -90,8 +90,12 @@ def _meta_of(state: ConversationState, run: Run) -> dict[str, Any]:
     """
     most = run.context.settings.max_documents_per_request
     meta: dict[str, Any] = {WHOLE_META_KEY: most} if len(state.blob_names) > most else {}
-    if wishes := _wishes(state):
-        meta[WISHES_META_KEY] = wishes
+    # How the user wants to be answered, from memory and from the history, oldest first: the newest ones.
+    asked = [message.content for message in state.history if message.role == "user"]
+    recent = [note for text in asked for note in notes_in(text, 1)]
+    notes = [*reversed(state.recalled.notes), *(n for n in recent if not state.memory.is_withdrawn(n))]
+    if wishes := dict.fromkeys(note.text for note in notes if note.kind is NoteKind.PREFERENCE):
+        meta[WISHES_META_KEY] = list(wishes)[-MAX_WISHES:]
     if state.reads_whole and (said := history_in_prompt(state, run)):
         meta[HISTORY_META_KEY] = [message.model_dump() for message in said]
     if (limits := run.context.settings.image_limits) is not None:
@@ -103,15 +107,6 @@ def _meta_of(state: ConversationState, run: Run) -> dict[str, Any]:
     if state.route.max_output_tokens is not None:
         meta[CAP_META_KEY] = state.route.max_output_tokens
     return meta
-
-
-def _wishes(state: ConversationState) -> list[str]:
-    """How the user wants to be answered, from memory and from the history, oldest first: the newest ones."""
-    said = [message.content for message in state.history if message.role == "user"]
-    recent = [note for text in said for note in notes_in(text, 1)]
-    notes = [*reversed(state.recalled.notes), *(n for n in recent if not state.memory.is_withdrawn(n))]
-    wishes = dict.fromkeys(note.text for note in notes if note.kind is NoteKind.PREFERENCE)
-    return list(wishes)[-MAX_WISHES:]
 
 
 async def make_lookups(state: ConversationState, run: Run) -> Update:
@@ -190,7 +185,12 @@ async def summarized(
     outcome: RetrievalOutcome, run: Run
 ) -> tuple[RetrievalOutcome, list[PageReference], int]:
     """The outcome with pages as summaries, references to those pages, and the tokens of their full text."""
-    references = _references_in(outcome.lookups)
+    references = [
+        PageReference(document_id=page["document_id"], page=page["page_number"])
+        for lookup in outcome.lookups
+        if lookup.name == SEARCH_PAGES
+        for page in lookup.content.get("pages", [])
+    ]
     try:
         read = await asyncio.gather(*(run.page_text(page.document_id, page.page) for page in references))
     except OrcError as exc:
@@ -236,16 +236,6 @@ def _as_summaries(result: ToolResult, texts: Texts) -> ToolResult:
     ]
     pages = [{**_place(page), "summary": page["summary"], "topics": page["topics"]} for page in found]
     return result.model_copy(update={"content": {**result.content, "passages": passages, "pages": pages}})
-
-
-def _references_in(lookups: Sequence[ToolResult]) -> list[PageReference]:
-    """The pages that search_pages found, best first."""
-    return [
-        PageReference(document_id=page["document_id"], page=page["page_number"])
-        for lookup in lookups
-        if lookup.name == SEARCH_PAGES
-        for page in lookup.content.get("pages", [])
-    ]
 
 
 async def _read(page: PageReference, run: Run) -> ToolResult:

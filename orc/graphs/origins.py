@@ -30,11 +30,14 @@ class Origins:
         """Add what a tool returned."""
         if tool == WEB_SEARCH:
             return
-        shown = _as_shown(content)
-        found = list(_documents_in(shown))
+        documents = content.get("documents")
+        if "steps" in content and isinstance(documents, list):
+            # No prompt has the documents that a search went through.
+            content = {**content, "documents": [each for each in documents if not each.get("searched")]}
+        found = list(_documents_in(content))
         self.places.update(found)
         self.results.update(place for _, place in found)
-        self.unnamed = self.unnamed or (not found and _has_material(shown))
+        self.unnamed = self.unnamed or (not found and _has_material(content))
 
 
 def _has_material(content: dict[str, Any]) -> bool:
@@ -49,14 +52,6 @@ def _has_text(value: Any) -> bool:
     if isinstance(value, dict):
         return any(map(_has_text, value.values()))
     return any(map(_has_text, value)) if isinstance(value, list) else isinstance(value, str) and bool(value)
-
-
-def _as_shown(content: dict[str, Any]) -> dict[str, Any]:
-    """The result without the list of documents that a search went through: no prompt has it."""
-    documents = content.get("documents")
-    if "steps" not in content or not isinstance(documents, list):
-        return content
-    return {**content, "documents": [each for each in documents if not each.get("searched")]}
 
 
 def _documents_in(part: Any) -> Iterator[tuple[str, tuple[str, bool]]]:

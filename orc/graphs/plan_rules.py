@@ -128,7 +128,12 @@ def plan_by_rules(
     configured, question = intent_by_keyword(state.question, settings), state.question
 
     def usual(intent: str) -> Decision:
-        return _default_plan(intent, state, sources, settings)
+        chosen = intents_of(settings)[intent]
+        steps: list[Step] = ["retrieve", "answer"] if state.blob_names else default_steps(chosen, sources)
+        lacks_web = chosen.retriever == "web" and not sources.web and not state.blob_names
+        reason = f"The intent {intent} uses the web, which is not available in this turn."
+        plan = _plan_as_asked(state, steps, fallback=reason if lacks_web else None)
+        return Decision(intent, retriever_for(steps, chosen, state, settings), plan)
 
     if not any(sources):
         return usual(configured or CONVERSATIONAL)
@@ -171,17 +176,6 @@ def check_intents(intents: Mapping[str, Intent], models: ChatModels) -> None:
     for name, intent in intents.items():
         if problem := _problem(name, intent, models):
             raise InvalidInput(f"ORC_INTENTS cannot be used: {name!r} {problem}", field="intents")
-
-
-def _default_plan(
-    name: str, state: ConversationState, sources: AvailableSources, settings: TurnSettings
-) -> Decision:
-    intent = intents_of(settings)[name]
-    steps: list[Step] = ["retrieve", "answer"] if state.blob_names else default_steps(intent, sources)
-    lacks_web = intent.retriever == "web" and not sources.web and not state.blob_names
-    reason = f"The intent {name} uses the web, which is not available in this turn."
-    plan = _plan_as_asked(state, steps, fallback=reason if lacks_web else None)
-    return Decision(name, retriever_for(steps, intent, state, settings), plan)
 
 
 def _plan_as_asked(state: ConversationState, steps: Sequence[Step], **fields: object) -> Plan:

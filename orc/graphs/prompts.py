@@ -27,12 +27,6 @@ MAX_BYTES_PER_CHARACTER = 4
 
 
 # Why prompts are made of parts, and what was dropped: docs/decisions/prompts-and-budgets.md.
-def answer_prompt(state: ConversationState, run: Run) -> list[BaseMessage]:
-    """The prompt that write_answer starts with."""
-    sources = state.attempt.sources
-    return sources_prompt(state, run, state.tool_results, sources, may_call=bool(state.tools) and not sources)
-
-
 def sources_prompt(
     state: ConversationState,
     run: Run,
@@ -45,7 +39,9 @@ def sources_prompt(
 
     What changes from turn to turn comes last, and the question at the very end.
     """
-    notes = [note for result in results if (note := _as_quoted(result, may_call=may_call))]
+    # What results say in addition to their sources. Handles are for tools.
+    said = [(result.name, notes_of(result, with_handles=may_call)) for result in results]
+    notes = [f"{name}: {text}" for name, text in said if text]
     tool_output = with_sources("\n".join(notes), sources) if results else None
     names = [result.name for result in results] if may_call else []
     text = f"{tool_output}\n\nQuestion: {state.question}" if tool_output else state.question
@@ -87,12 +83,6 @@ def _instructions(
         "examples": begins != "talk",
     }
     return "\n".join(run.resources.prompts.answer[part] for part, does in applies.items() if does)
-
-
-def _as_quoted(result: ToolResult, *, may_call: bool) -> str:
-    """What the result says in addition to its sources; one that has none says so. Handles are for tools."""
-    notes = notes_of(result, with_handles=may_call)
-    return f"{result.name}: {notes}" if notes else ""
 
 
 def history_in_prompt(state: ConversationState, run: Run) -> list[ChatMessage]:

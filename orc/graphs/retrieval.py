@@ -155,37 +155,29 @@ async def look_up(request: RetrievalRequest, run: Run, available: Collection[str
     return outcome
 
 
-def _with_reason(plan: Plan, reason: str, run: Run) -> Plan:
-    """Emit the plan again with one more reason why more is looked up."""
-    plan = plan.model_copy(update={"escalation": " ".join(filter(None, (plan.escalation, reason)))})
-    run.emit(plan)
-    return plan
-
-
 async def _search_documents(
     request: RetrievalRequest, run: Run, available: Collection[str]
 ) -> RetrievalOutcome:
     """Search the selections of contexts in their order, until one suffices."""
+    searches = [
+        (SEARCH, {"top_k": request.limits.passages}),
+        (SEARCH_PAGES, {"limit": request.limits.pages}),
+    ]
     outcome = RetrievalOutcome()
     for selection in request.contexts.selections:
         if selection == OTHERS and request.plan is not None:
-            plan = _with_reason(outcome.plan or request.plan, request.contexts.reason, run)
+            plan = outcome.plan or request.plan
+            why = " ".join(filter(None, (plan.escalation, request.contexts.reason)))
+            plan = plan.model_copy(update={"escalation": why})
+            run.emit(plan)
             outcome += RetrievalOutcome(plan=plan)
-        outcome += await _search_selection(selection, request, run, available)
+        context = {"context": selection} if selection else {}
+        for name, limit in reversed(searches) if request.summaries_first else searches:
+            found = await _search(name, {"query": request.query, **limit, **context}, run, available)
+            outcome += found
+            if found.lookups and not found.lookups[-1].error:
+                break
         if outcome.enough or outcome.lost:
-            break
-    return outcome
-
-
-async def _search_selection(
-    selection: str, request: RetrievalRequest, run: Run, available: Collection[str]
-) -> RetrievalOutcome:
-    limits, context = request.limits, {"context": selection} if selection else {}
-    searches = [(SEARCH, {"top_k": limits.passages}), (SEARCH_PAGES, {"limit": limits.pages})]
-    outcome = RetrievalOutcome()
-    for name, limit in reversed(searches) if request.summaries_first else searches:
-        outcome += await _search(name, {"query": request.query, **limit, **context}, run, available)
-        if outcome.lookups and not outcome.lookups[-1].error:
             break
     return outcome
 
@@ -307,15 +299,12 @@ def names_other_context(question: str, scope: TurnScope) -> bool:
     common = Counter(word for name in [*near, *far] for word in name)
     of_focus = set[str]().union(*near)
     compares = _COMPARES.search(question) is not None
-    return any(_is_named(name & asked, name, common, of_focus, compares=compares) for name in far)
-
-
-def _is_named(
-    hits: set[str], name: set[str], common: Counter[str], of_focus: set[str], *, compares: bool
-) -> bool:
-    if not hits - of_focus:
-        return False
-    return compares or len(hits) >= min(2, len(name)) or any(common[word] == 1 for word in hits)
+    for name in far:
+        hits = name & asked
+        is_named = compares or len(hits) >= min(2, len(name)) or any(common[word] == 1 for word in hits)
+        if is_named and hits - of_focus:
+            return True
+    return False
 
 
 def _name_words(name: str) -> set[str]:
@@ -336,20 +325,13 @@ def web_query(wanted: str, state: ConversationState) -> str:
     if not _may_know_documents(state):
         return wanted[:MAX_QUERY_CHARACTERS]
     said = [own_words(message.content) for message in state.history if message.role == "user"]
-    asked = _asked(state.question)
+    # A phrase in quotation marks is what the user looks for; a text that was pasted is not.
+    asked = opening_words(state.question) if is_pasted(state.question) else state.question
     own = words("\n".join([asked, *said, *(note.text for note in state.recalled.notes)]))
     language = detect_language(own)
     known = {"", *stems(own, language)}
     is_own = _ONLY_WORDS.fullmatch(wanted) and known.issuperset(stems(words(wanted), language))
     return (wanted if is_own and wanted.strip() else asked)[:MAX_QUERY_CHARACTERS]
-
-
-def _asked(question: str) -> str:
-    """The question as far as a search engine may have it; empty if a client has put texts into it.
-
-    A phrase in quotation marks is what the user looks for; a text that was pasted is not.
-    """
-    return opening_words(question) if is_pasted(question) else question
 
 
 def _may_know_documents(state: ConversationState) -> bool:

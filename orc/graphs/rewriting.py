@@ -261,8 +261,18 @@ async def rewrite_refuted(state: ConversationState, run: Run) -> tuple[Rebuilt, 
     """
     attempt = state.attempt
     assert attempt.answer is not None
-    wrong, pages = await _correctable(attempt.answer, state, run)
-    shown = _shown(wrong, pages, run)
+    statuses = attempt.grounding.statuses if attempt.grounding else ()
+    found = statements(attempt.answer, attempt.citations, statuses)
+    wrong = [each for each in found if each.is_correctable][:MOST_STATEMENTS]
+    pages = await cited_pages(attempt.citations, state, run) if wrong else []
+    if not pages:
+        raise OrcError(NONE_CORRECTED)
+    # The pages that these statements cite, as far as they fit, numbered from 1.
+    citations = [citation for statement in wrong for citation in statement.citations]
+    cited = [page for page in pages if key_of(page) in set(map(key_of, citations))]
+    share = run.context.settings.retrieval_tokens // len(cited)
+    fitting = [around_quotes(page, citations, share, run.resources.counter) for page in cited]
+    shown = [page.model_copy(update={"number": number}) for number, page in enumerate(fitting, 1)]
     writer, cap = writer_of(state, run)
     prompt = _prompt(attempt.answer, wrong, shown, state, run)
     reply = await writer.complete(prompt, budget=run.context.budget, max_tokens=cap)
@@ -274,28 +284,6 @@ async def rewrite_refuted(state: ConversationState, run: Run) -> tuple[Rebuilt, 
     return made, corrections
 
 
-async def _correctable(
-    answer: str, state: ConversationState, run: Run
-) -> tuple[list[Statement], list[Source]]:
-    """The refuted statements, and all cited pages."""
-    statuses = state.attempt.grounding.statuses if state.attempt.grounding else ()
-    found = statements(answer, state.attempt.citations, statuses)
-    cited = [each for each in found if each.is_correctable]
-    pages = await cited_pages(state.attempt.citations, state, run) if cited else []
-    if not pages:
-        raise OrcError(NONE_CORRECTED)
-    return cited[:MOST_STATEMENTS], pages
-
-
-def _shown(wrong: Sequence[Statement], pages: Sequence[Source], run: Run) -> list[Source]:
-    """The pages that these statements cite, as far as they fit, numbered from 1."""
-    citations = [citation for statement in wrong for citation in statement.citations]
-    cited = [page for page in pages if key_of(page) in set(map(key_of, citations))]
-    share = run.context.settings.retrieval_tokens // len(cited)
-    fitting = [around_quotes(page, citations, share, run.resources.counter) for page in cited]
-    return [page.model_copy(update={"number": number}) for number, page in enumerate(fitting, 1)]
-
-
 def _prompt(
     answer: str, wrong: Sequence[Statement], sources: Sequence[Source], state: ConversationState, run: Run
 ) -> list[BaseMessage]:
@@ -303,16 +291,13 @@ def _prompt(
     for number, each in enumerate(wrong, 1):
         markers = markers_of(each.citations, (), numbers)
         said = as_written(answer, markers, each.start, each.end, _inert)
-        listed.append(f"{number}. {said}\n({_inert(_what_is_wrong(each))})")
+        why = [are_not_there(each.missing)] if each.missing else []
+        why += dict.fromkeys(citation.reason for citation in each.citations if citation.reason)
+        wrong_there = " ".join("; ".join(why or ["Its sources do not say this."]).split())
+        listed.append(f"{number}. {said}\n({_inert(wrong_there)})")
     sentences = "\n".join(["<sentences>", *listed, "</sentences>"])
     text = f"{fence(sources)}\n\nQuestion: {state.query}\n\n{sentences}"
     return [SystemMessage(run.resources.prompts.revise), QuestionMessage(content=text, question=state.query)]
-
-
-def _what_is_wrong(statement: Statement) -> str:
-    said = [are_not_there(statement.missing)] if statement.missing else []
-    said += dict.fromkeys(each.reason for each in statement.citations if each.reason)
-    return " ".join("; ".join(said or ["Its sources do not say this."]).split())
 
 
 def _inert(text: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
@@ -101,9 +101,17 @@ class SecondReading:
 
     def pair(self, stated: Stated, page: ReadPage) -> Pair:
         """The sentences, and the units that they cite with what is around them."""
-        cited = [self._citations[index] for index in dict.fromkeys((*stated.shared, *stated.cited))]
-        texts = [*map(_evidence(page), cited)]
-        # Without all of what is cited nothing can be said of a sentence.
+        texts = []
+        for index in dict.fromkeys((*stated.shared, *stated.cited)):
+            citation = self._citations[index]
+            found = page(citation)
+            if found.text[citation.start : citation.end] != citation.quote:
+                # The page has changed. Without all of what is cited nothing can be said of a sentence.
+                return Pair(sentence=stated.text, evidence="")
+            units, start, end = found.units, citation.start, citation.end
+            cited = [number for number, unit in enumerate(units) if unit.start < end and start < unit.end]
+            shown = sorted({number for each in cited for number in around(units, each)})
+            texts.append("\n".join(found.text[units[number].start : units[number].end] for number in shown))
         return Pair(sentence=stated.text, evidence="\n\n".join(dict.fromkeys(texts)) if all(texts) else "")
 
     def citations(self) -> list[Citation]:
@@ -133,27 +141,17 @@ class SecondReading:
         changed["grounded"] = grounding.grounded and counts.keys().isdisjoint(REFUTED)
         changed["not_found"] = grounding.not_found and not refuted
         changed["coverage"] = max(0.0, grounding.coverage - lost / max(1, needing))
-        changed["objections"] = [*grounding.objections, *self._objections(refuted)]
+        objections = [
+            Objection.to(
+                "unsupported",
+                self._citations[each.cited[0]],
+                each.claims[-1].short,
+                each.verdict.reason or "it does not support this.",
+            )
+            for each in refuted
+        ]
+        changed["objections"] = [*grounding.objections, *objections]
         return grounding.model_copy(update=changed)
-
-    def _objections(self, refuted: Sequence[Stated]) -> Iterator[Objection]:
-        for stated in refuted:
-            cited, why = self._citations[stated.cited[0]], stated.verdict.reason
-            claim = stated.claims[-1].short
-            yield Objection.to("unsupported", cited, claim, why or "it does not support this.")
-
-
-def _evidence(page: ReadPage) -> Callable[[Citation], str]:
-    def read(citation: Citation) -> str:
-        found = page(citation)
-        if found.text[citation.start : citation.end] != citation.quote:
-            return ""  # the page has changed
-        units = found.units
-        cited = [n for n, unit in enumerate(units) if unit.start < citation.end and citation.start < unit.end]
-        shown = sorted({number for each in cited for number in around(units, each)})
-        return "\n".join(found.text[units[n].start : units[n].end] for n in shown)
-
-    return read
 
 
 def _with_verdict(citation: Citation, said: Verdict) -> Citation:

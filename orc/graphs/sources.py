@@ -42,7 +42,16 @@ class SourceRegistry:
     async def add(self, content: dict[str, Any]) -> dict[str, Any]:
         """The result with source numbers in place of the quoted texts."""
         quoting = {name: content[name] for name in QUOTING if isinstance(content.get(name), list)}
-        pages = await self._pages_of([item for items in quoting.values() for item in items])
+        # The full text and the label of each page that the items quote, read concurrently.
+        pages = {
+            (each.document_id, each.page): (each.page_text, each.page_label)
+            for each in self._sources.values()
+        }
+        quoted = [_page_of(item) for items in quoting.values() for item in items if _quotes_a_page(item)]
+        new = [page for page in dict.fromkeys(quoted) if page not in pages]
+        read = await asyncio.gather(*(self._read_page(*page) for page in new))
+        found = [(page.text, page.label) if page else ("", "") for page in read]
+        pages |= dict(zip(new, found, strict=True))
         numbered = {name: [self._numbered(item, pages) for item in items] for name, items in quoting.items()}
         return content | numbered
 
@@ -62,18 +71,6 @@ class SourceRegistry:
     def keep(self, numbers: Collection[int]) -> None:
         """Forget all other sources, so that an answer cannot cite them."""
         self._sources = {number: self._sources[number] for number in self._sources if number in numbers}
-
-    async def _pages_of(self, items: Sequence[Any]) -> dict[tuple[str, int], tuple[str, str]]:
-        """The full text and the label of each page that the items quote, read concurrently."""
-        known = {
-            (each.document_id, each.page): (each.page_text, each.page_label)
-            for each in self._sources.values()
-        }
-        wanted = dict.fromkeys(_page_of(item) for item in items if _quotes_a_page(item))
-        new = [page for page in wanted if page not in known]
-        read = await asyncio.gather(*(self._read_page(*page) for page in new))
-        found = [(page.text, page.label) if page else ("", "") for page in read]
-        return known | dict(zip(new, found, strict=True))
 
     def _numbered(self, item: Any, pages: Mapping[tuple[str, int], tuple[str, str]]) -> Any:
         if not (isinstance(item, dict) and item.get("text")):

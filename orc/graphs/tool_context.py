@@ -73,12 +73,8 @@ class ToolContext:
 
     @property
     def shown(self) -> list[Source]:
-        """The sources that the results refer to."""
-        return self.shown_by(self.results)
-
-    def shown_by(self, results: Sequence[ToolResult]) -> list[Source]:
-        """The sources that these results refer to, each once."""
-        shown = [source for result in results for source in self._registry.of(result.content)]
+        """The sources that the results refer to, each once."""
+        shown = [source for result in self.results for source in self._registry.of(result.content)]
         return list({source.number: source for source in shown}.values())
 
     @property
@@ -160,7 +156,7 @@ class ToolContext:
             "retrieval_mode": "none"
             if not self.sources
             else "web"
-            if all(map(_is_of_web, self.sources))
+            if all(source.url for source in self.sources)
             else "rag",
             "retrieval_steps": [*state.retrieval_steps, *self.steps],
             "lookup_steps": [*state.lookup_steps, left_out] if self.left_out else state.lookup_steps,
@@ -183,19 +179,17 @@ class ToolContext:
         if self._size(content) > tokens:
             # Quotes are worth more than the text about them.
             content = shrink_texts(content, tokens // 2, self._own_size)
-        for source in self._registry.of(content):
-            self._shorten(source, tokens - self._size(content))
+        for quoted in self._registry.of(content):
+            source, left = quoted, tokens - self._size(content)
+            while left < 0 and len(source.text) > MIN_SOURCE_CHARACTERS:
+                # Its end is cut by what is in excess.
+                before = self._fence_tokens(source)
+                share = max(0.0, 0.95 * (before + left) / before)
+                length = max(int(len(source.text) * share), MIN_SOURCE_CHARACTERS)
+                source = self._registry.shorten(source.number, length)
+                left += before - self._fence_tokens(source)
         content = shrink_texts(content, tokens, self._size)
         return content if self._size(content) <= tokens else TOO_LONG
-
-    def _shorten(self, source: Source, left: int) -> None:
-        """Cut the end of a source while `left` is negative, which is the number of tokens in excess."""
-        while left < 0 and len(source.text) > MIN_SOURCE_CHARACTERS:
-            before = self._fence_tokens(source)
-            share = max(0.0, 0.95 * (before + left) / before)
-            length = max(int(len(source.text) * share), MIN_SOURCE_CHARACTERS)
-            source = self._registry.shorten(source.number, length)
-            left += before - self._fence_tokens(source)
 
     def _cost(self, result: ToolResult) -> int:
         if result.error:
@@ -263,10 +257,6 @@ def _without_searched(content: Content) -> Content:
     others = [document for document in documents if not document.get("searched")]
     rest = {name: value for name, value in content.items() if name != "documents"}
     return {**rest, "documents": others} if others else rest
-
-
-def _is_of_web(source: Source) -> bool:
-    return bool(source.url)
 
 
 def _contains(longer: Source, shorter: Source) -> bool:

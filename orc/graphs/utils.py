@@ -1,18 +1,8 @@
 """Small functions that several nodes share."""
 
-from collections.abc import Sequence
-
 from orc.graphs.models import ConversationState, Run
 from orc.tools.ports import ToolSchema
-from orc_core.grounding.models import Citation
-from orc_core.grounding.sources import Source
 from orc_core.llm.chat_model import ChatModel
-
-
-def cited_first(sources: Sequence[Source], citations: Sequence[Citation]) -> list[Source]:
-    """The sources, those of cited pages first."""
-    cited = {(citation.document_id, citation.page) for citation in citations}
-    return sorted(sources, key=lambda source: (source.document_id, source.page) not in cited)
 
 
 def writer_of(state: ConversationState, run: Run) -> tuple[ChatModel, int | None]:

@@ -79,10 +79,21 @@ async def call_model(state: Writing, run: Run) -> Update:
     """
     most = state.most_asked or run.context.settings.max_tool_rounds + (not state.may_call)
     if not state.tools or state.asked >= most or run.context.budget.calls_left <= 1:
-        return _answered(state, state.not_found or await _write_from_sources(state, run), run)
-    emit = _unseen if state.not_found else run.emit
+        if state.not_found:
+            return _answered(state, state.not_found, run)
+        prompt = sources_prompt(state, run, state.tool_results, state.attempt.sources)
+        _, stream = await _ask(prompt, state, run, emit=run.emit)
+        return _answered(state, answer_fields(stream, state.tool_results, state), run)
+    # The question, what code looked up for it, and the model's rounds of calls with their results.
+    found = state.tool_results[: state.looked_up]
+    context = ToolContext(run, results=found, sources=state.attempt.sources, handles=known_handles(state))
+    sources = [*context.shown, *context.pictured]
+    prompt = sources_prompt(state, run, found, sources, may_call=state.may_call)
+    prompt += round_messages(state.rounds, state.tool_results[state.looked_up + state.dropped :])
+    # A reply that is not shown has no events.
+    emit = (lambda _: None) if state.not_found else run.emit
     tools = state.tools if state.may_call else []
-    reply, stream = await _ask(_prompt(state, run), state, run, tools=tools, emit=emit)
+    reply, stream = await _ask(prompt, state, run, tools=tools, emit=emit)
     update: Update = {"asked": state.asked + 1, "most_asked": most}
     if reply.tool_calls or reply.invalid_tool_calls:
         if stream.text or state.not_found:
@@ -156,22 +167,6 @@ def _answered(state: Writing, answer: dict[str, Any], run: Run) -> Update:
     return {"attempt": state.attempt.model_copy(update=answer), "lookup_steps": steps}
 
 
-async def _write_from_sources(state: Writing, run: Run) -> dict[str, Any]:
-    results, sources = state.tool_results, state.attempt.sources
-    _, stream = await _ask(sources_prompt(state, run, results, sources), state, run, emit=run.emit)
-    return answer_fields(stream, results, state)
-
-
-def _prompt(state: Writing, run: Run) -> list[BaseMessage]:
-    """The question, what code looked up for it, and the model's rounds of calls with their results."""
-    found = state.tool_results[: state.looked_up]
-    context = ToolContext(run, results=found, sources=state.attempt.sources, handles=known_handles(state))
-    sources = [*context.shown, *context.pictured]
-    opening = sources_prompt(state, run, found, sources, may_call=state.may_call)
-    called = state.tool_results[state.looked_up + state.dropped :]
-    return [*opening, *round_messages(state.rounds, called)]
-
-
 async def _ask(
     messages: Sequence[BaseMessage],
     state: Writing,
@@ -195,10 +190,6 @@ async def _ask(
     return reply, stream
 
 
-def _unseen(_: Event) -> None:
-    """Takes the events of a reply that is not shown."""
-
-
 def known_handles(state: ConversationState) -> list[str]:
     """The ids of documents with handles; before anything was found, those of the conversation in order."""
     return state.handles or [document_id for document_id, _ in state.documents]
@@ -217,12 +208,6 @@ def _selects_contexts(name: str, state: Writing) -> bool:
         return False
     functions = [tool["function"] for tool in state.tools if tool["function"]["name"] == name]
     return any(CONTEXT in function["parameters"].get("properties", {}) for function in functions)
-
-
-def _usual_selection(name: str, results: Sequence[ToolResult]) -> str:
-    """The focus first; a model that calls the tool again without saying where did not find enough there."""
-    asked = any(result.name == name and result.arguments.get(CONTEXT) == FOCUS for result in results)
-    return ALL if asked else FOCUS
 
 
 async def _make_calls(
@@ -247,7 +232,10 @@ async def _make_call(
         return ToolResult(name=name, error=exc.message)
     try:
         if _selects_contexts(name, state):
-            arguments[CONTEXT] = arguments.get(CONTEXT) or _usual_selection(name, context.results)
+            # The focus first; a model that calls the tool again without saying where has not found enough.
+            calls = [each.arguments for each in context.results if each.name == name]
+            usual = ALL if any(each.get(CONTEXT) == FOCUS for each in calls) else FOCUS
+            arguments[CONTEXT] = arguments.get(CONTEXT) or usual
         if name == WEB_SEARCH:
             arguments["query"] = web_query(str(arguments.get("query", "")), state)
         result = await call_tool(name, arguments, run, asked=call["args"])
