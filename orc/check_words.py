@@ -28,23 +28,19 @@ def check_words(citation: Citation, words: Words | None = None) -> str:
         case "quoted":
             return words.say("verdict.by_code" if citation.by_code else "verdict.quoted")
         case "differs":
-            return _what_differs(citation.missing, words)
+            # `differs: 7, 8, 9 and 2 others are not on the page`
+            shown = [*citation.missing[:MOST_NAMED]] or [words.say("verdict.number")]
+            if (others := len(citation.missing) - len(shown)) > 0:
+                shown.append(words.say("verdict.others", n=others))
+            *listed, last = shown
+            named = words.say("verdict.list", listed=", ".join(listed), last=last) if listed else last
+            return words.say("verdict.differs", n=len(shown), missing=named)
         case "unsupported" if reason := " ".join(citation.reason.split())[:LONGEST_REASON]:
             return words.say("verdict.why", reason=reason)
         case "supported" | "reworded" | "unsupported" | "picture":
             return words.say(f"verdict.{citation.check}")
         case other:
             assert_never(other)
-
-
-def _what_differs(missing: Sequence[str], words: Words) -> str:
-    """`differs: 7, 8, 9 and 2 others are not on the page`."""
-    shown = [*missing[:MOST_NAMED]] or [words.say("verdict.number")]
-    if (others := len(missing) - len(shown)) > 0:
-        shown.append(words.say("verdict.others", n=others))
-    *listed, last = shown
-    named = words.say("verdict.list", listed=", ".join(listed), last=last) if listed else last
-    return words.say("verdict.differs", n=len(shown), missing=named)
 
 
 def summary_words(citations: Sequence[Citation]) -> str:

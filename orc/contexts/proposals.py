@@ -98,25 +98,24 @@ class Proposals:
         self, caller: Caller, proposal: Proposal, version: str, action: Action | None
     ) -> Proposal:
         """Store the new state with its entry of the audit, once; or what another request has stored."""
-        entries = [create(entry_item(_entry(caller, proposal, action)))] if action else []
+        entries = []
+        if action:
+            target = Owner.of_context(proposal.organization_id, proposal.context_id)
+            entry = AuditEntry(
+                organization_id=proposal.organization_id,
+                at=utc_now(),
+                actor=caller.principal.user_id,
+                action=action,
+                context_id=proposal.context_id,
+                document_id=BlobPath(target, proposal.blob_name).document_id,
+                trace_id=caller.trace_id,
+            )
+            entries.append(create(entry_item(entry)))
         if await self.store.replace(proposal, version, entries):
             return proposal
         stored, _ = await self.store.read(proposal.owner, proposal.proposal_id)
         _check_state(stored, proposal.state)
         return stored
-
-
-def _entry(caller: Caller, proposal: Proposal, action: Action) -> AuditEntry:
-    target = Owner.of_context(proposal.organization_id, proposal.context_id)
-    return AuditEntry(
-        organization_id=proposal.organization_id,
-        at=utc_now(),
-        actor=caller.principal.user_id,
-        action=action,
-        context_id=proposal.context_id,
-        document_id=BlobPath(target, proposal.blob_name).document_id,
-        trace_id=caller.trace_id,
-    )
 
 
 def _check_state(proposal: Proposal, wanted: ProposalState) -> None:

@@ -79,9 +79,13 @@ class ContextService:
             raise _missing()
         rights = await self._rights(caller, [context_id])
         context, role = rights.contexts.get(context_id), role_on(context_id, rights)
-        if context is None or (role is None and not self._may_administer(caller, context, rights, right)):
+        # An administrator of the installation may do this without a role on the context.
+        is_admin = caller.is_admin and right in TENANT_ADMIN
+        path = [rights.contexts.get(each) for each in lineage(context_id)]
+        is_present = all(each is not None and each.state is State.PRESENT for each in path)
+        if context is None or (role is None and not (is_admin and is_present)):
             raise _missing()
-        if role is not None and not allows(role, right) and not (caller.is_admin and right in TENANT_ADMIN):
+        if role is not None and not allows(role, right) and not is_admin:
             raise Forbidden(f"Your role here, {role}, does not allow to {right}.", code="role_too_low")
         return ReadableContext(context, role, _path(context_id, rights))
 
@@ -327,13 +331,6 @@ class ContextService:
                 return
             after = member_key(members[-1])
         raise Conflict("This is the last administrator of the context.", code="last_admin")
-
-    @staticmethod
-    def _may_administer(caller: Caller, context: Context, rights: Rights, right: Right) -> bool:
-        """Whether an administrator of the installation may do this without a role on the context."""
-        above = [rights.contexts.get(each) for each in lineage(context.context_id)]
-        is_present = all(each is not None and each.state is State.PRESENT for each in above)
-        return caller.is_admin and right in TENANT_ADMIN and is_present
 
     def _member(
         self, caller: Caller, context: Context, principal: str, role: Role, label: str = ""

@@ -101,7 +101,10 @@ class TurnScopes:
         Raises NotFound if the caller may not read the focus, InvalidInput for a wrong type, and
         DependencyDown if the rights of a context that the turn is about cannot be read.
         """
-        asked, is_chosen = self._with_home(asked, head, home)
+        # Whether the request itself chooses the focus.
+        is_chosen = bool(asked) and is_context_id(asked[0].id) and asked[0].active
+        if not asked and (opened_in := home or (head.home if head else None)):
+            asked, is_chosen = [TurnContext(type=ContextType.WORKSPACE, id=opened_in)], opened_in == home
         known = [each.context_id for each in head.contexts] if head else []
         ours = [each.id for each in asked if is_context_id(each.id)]
         if not asked and not known:
@@ -117,7 +120,12 @@ class TurnScopes:
             logger.warning("rights cannot be read; the turn covers no context")
             return _closed(head)
         if is_chosen:
-            _check_focus(asked[0], rights)
+            focus = asked[0]
+            if role_on(focus.id, rights) is None:
+                raise NotFound("There is no such context.")
+            kind = rights.contexts[focus.id].type
+            if focus.type not in (kind, ContextType.WORKSPACE):
+                raise InvalidInput(f"This context is a {kind}, no {focus.type}.", field="contexts")
         return _scope(asked, head, rights, caller)
 
     async def together(self, caller: Principal, context_ids: Sequence[str]) -> TurnScope:
@@ -161,22 +169,10 @@ class TurnScopes:
         return {each for each in ids if allows(role_on(each, rights), Right.READ_DOCUMENTS)}
 
     async def _rights(self, caller: Principal, nodes: Sequence[str]) -> Rights:
-        return await self._store.rights(
-            caller.organization_id, with_ancestors(nodes), principals_of(caller), may_be_deep(nodes)
-        )
-
-    @staticmethod
-    def _with_home(
-        asked: Sequence[TurnContext], head: Head | None, home: str | None
-    ) -> tuple[list[TurnContext], bool]:
-        """What is asked for; without it the context that the conversation was opened in.
-
-        And whether the request itself chose the focus.
-        """
-        if asked:
-            return list(asked), is_context_id(asked[0].id) and asked[0].active
-        at = home or (head.home if head else None)
-        return ([TurnContext(type=ContextType.WORKSPACE, id=at)] if at else []), at is not None and at == home
+        # The rule of roles needs all contexts above these.
+        path = list(dict.fromkeys(each for context_id in nodes for each in lineage(context_id)))
+        principals = principals_of(caller)
+        return await self._store.rights(caller.organization_id, path, principals, may_be_deep(nodes))
 
 
 def _scope(asked: Sequence[TurnContext], head: Head | None, rights: Rights, caller: Principal) -> TurnScope:
@@ -221,14 +217,6 @@ def _all_left_out(
     return list(left_out.values())
 
 
-def _check_focus(focus: TurnContext, rights: Rights) -> None:
-    if role_on(focus.id, rights) is None:
-        raise NotFound("There is no such context.")
-    kind = rights.contexts[focus.id].type
-    if focus.type not in (kind, ContextType.WORKSPACE):
-        raise InvalidInput(f"This context is a {kind}, no {focus.type}.", field="contexts")
-
-
 def _blocked(head: Head, rights: Rights) -> list[Range]:
     gone = {each.context_id for each in head.contexts if role_on(each.context_id, rights) is None}
     return turns_with(gone, head)
@@ -265,7 +253,13 @@ def places_of(wanted: Wanted, rights: Rights) -> Covered:
     known = {focus} if focus else set()
     active = readable(wanted.active, known)
     historical = readable(wanted.historical, {*known, *active})
-    near = _place_near(focus, rights) if focus else []
+    near: list[Place] = []
+    if focus:
+        above = [each for each in reversed(lineage(focus)[:-1]) if role_on(each, rights) is not None]
+        near = [
+            _place(focus, rights, deep=True, near=True),
+            *(_place(each, rights, deep=False, near=True) for each in above),
+        ]
     far = _uncovered([_place(each, rights, deep=True, near=False) for each in active], near)
     kept: list[str] = []
     for each in historical[:MOST_HISTORICAL]:
@@ -275,15 +269,6 @@ def places_of(wanted: Wanted, rights: Rights) -> Covered:
         kept.append(each)
         far = more
     return Covered(focus, active, kept, historical[len(kept) :], tuple(near + far))
-
-
-def _place_near(focus: str, rights: Rights) -> list[Place]:
-    """The focus, what is above it, and for all but a use case what is below it."""
-    above = [each for each in reversed(lineage(focus)[:-1]) if role_on(each, rights) is not None]
-    return [
-        _place(focus, rights, deep=True, near=True),
-        *(_place(each, rights, deep=False, near=True) for each in above),
-    ]
 
 
 def _place(context_id: str, rights: Rights, *, deep: bool, near: bool) -> Place:
@@ -328,26 +313,19 @@ def tools_off(covered: Covered, rights: Rights) -> list[ToolOff]:
 
     What one context allows is allowed, and a context that was used earlier takes nothing away.
     """
-    in_use = [*filter(None, [covered.focus]), *covered.active]
-    off = [_off_in(each, rights) for each in in_use]
+    off: list[dict[str, ToolOff]] = []
+    for context_id in [*filter(None, [covered.focus]), *covered.active]:
+        path = (rights.contexts[each] for each in lineage(context_id) if role_on(each, rights) is not None)
+        # The nearest readable one that switches each tool off.
+        nearest = {
+            tool: ToolOff(tool=tool, context_type=context.type, context_name=context.name)
+            for context in path
+            if context.state is State.PRESENT
+            for tool in context.tools_off
+        }
+        off.append(nearest)
     shared = set.intersection(*map(set, off)) if off else set()
     return [off[0][tool] for tool in sorted(shared)]
-
-
-def _off_in(context_id: str, rights: Rights) -> dict[str, ToolOff]:
-    """The tools that are off in a context, with the nearest readable one that switches each off."""
-    readable = (rights.contexts[each] for each in lineage(context_id) if role_on(each, rights) is not None)
-    return {
-        tool: ToolOff(tool=tool, context_type=context.type, context_name=context.name)
-        for context in readable
-        if context.state is State.PRESENT
-        for tool in context.tools_off
-    }
-
-
-def with_ancestors(ids: Iterable[str]) -> list[str]:
-    """These contexts and all above them, each once: the rule of roles needs them."""
-    return list(dict.fromkeys(each for context_id in ids for each in lineage(context_id)))
 
 
 def may_be_deep(ids: Iterable[str]) -> list[str]:

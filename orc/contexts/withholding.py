@@ -38,18 +38,15 @@ def withheld(turn: Turn) -> Turn:
     """A turn without its answer. What is stored stays."""
     if turn.assistant is None:
         return turn
+    metadata = turn.result.get("metadata") if turn.result else None
+    # Nothing else of the metadata is left: verdicts quote the answer, and contexts have names.
+    trace = {"trace_id": metadata.get("trace_id", "") if isinstance(metadata, dict) else ""}
     emptied: dict[str, JsonValue] = {"citations": [], "uploaded_file_refs": []}
     assistant = turn.assistant.model_copy(update={**emptied, "content": WITHHELD})
     result = turn.result and {
         **turn.result,
         **emptied,
         "answer": WITHHELD,
-        "metadata": _trace(turn.result),
+        "metadata": trace,
     }
     return turn.model_copy(update={"assistant": assistant, "result": result})
-
-
-def _trace(result: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """What is left of the metadata: verdicts quote the answer, and contexts have names."""
-    metadata = result.get("metadata")
-    return {"trace_id": metadata.get("trace_id", "") if isinstance(metadata, dict) else ""}

@@ -164,13 +164,6 @@ class TurnOutcome(Record):
     shown: list[TurnContext] = Field(default=[], description="contexts with material in the turn's prompts")
 
 
-def _with_checks(stored: Any) -> Any:
-    """A stored answer whose citations say what is known of them."""
-    if not isinstance(stored, dict) or not stored.get("citations"):
-        return stored
-    return {**stored, "citations": [with_check(each) for each in stored["citations"]]}
-
-
 class EarlierAnswer(Record):
     """What there was of the answer when its user stopped an earlier attempt."""
 
@@ -229,8 +222,13 @@ class Turn(Record):
     def _read_earlier_citations(cls, stored: Any) -> Any:
         if not isinstance(stored, dict):
             return stored
-        answers = {name: stored[name] for name in ("assistant", "result") if stored.get(name)}
-        return {**stored, **{name: _with_checks(answer) for name, answer in answers.items()}}
+        checked = dict(stored)
+        for name in ("assistant", "result"):
+            answer = stored.get(name)
+            if isinstance(answer, dict) and answer.get("citations"):
+                # What is known of its citations.
+                checked[name] = {**answer, "citations": [with_check(each) for each in answer["citations"]]}
+        return checked
 
     @property
     def listed_as(self) -> str:

@@ -38,7 +38,8 @@ def searchable(text: str, before: str | None = None) -> str:
     spelled = words(text)
     found = _folded_stems(spelled, detect_language(spelled))
     latest = dict.fromkeys(reversed([*(before or "").split(), *found]))
-    return _spaced(reversed(list(latest)[:MOST_STEMS]))
+    kept = " ".join(reversed(list(latest)[:MOST_STEMS]))
+    return f" {kept} " if kept else ""
 
 
 def wanted(query: str) -> list[Wanted]:
@@ -118,8 +119,3 @@ def _folded_stems(spelled: list[str], language: str) -> list[str]:
 def without_accents(text: str) -> str:
     """The text with each letter in the place of its accented forms: `ü` and `u` are the same."""
     return "".join(each for each in normalized("NFKD", text) if not unicodedata.combining(each))
-
-
-def _spaced(each: Iterable[str]) -> str:
-    joined = " ".join(each)
-    return f" {joined} " if joined else ""

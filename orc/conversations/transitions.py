@@ -50,8 +50,10 @@ def begin_turn(
     """
     if stored is not None:
         turn = reopen_turn(stored, new, lease_seconds, now)
-        is_begun_again = turn.attempt == new.attempt != stored.attempt
-        return (_with_retried(head, turn, now) if is_begun_again else head), turn
+        if turn.attempt == new.attempt != stored.attempt:
+            others = [seq for seq in head.retried if seq != turn.seq]
+            head = _next_version(head, now, retried=[*others, turn.seq])
+        return head, turn
     if new.retry is not None:
         raise missing_turn()
     return open_turn(head, new, lease_seconds, now, replaced)
@@ -85,8 +87,11 @@ def open_turn(
     )
     found = {"words": searchable(new.question, head.words)}
     counted = {"turn_count": seq, "replaced": [*head.replaced, *([replaced.seq] if replaced else [])]}
-    titled = _title_from(new.question, head, replaced)
-    changes = {**counted, **found, **titled, **_contexts_from(new, head, seq)}
+    changes: dict[str, object] = {**counted, **found, **_title_from(new.question, head, replaced)}
+    if new.used:
+        changes["contexts"] = with_used(head.contexts, new.used, seq)
+    if new.home and not head.turn_count:
+        changes["home"] = new.home
     return _next_version(head, now, **changes), turn
 
 
@@ -120,7 +125,9 @@ def reopen_turn(turn: Turn, new: NewTurn, lease_seconds: float, now: datetime) -
     if new.retry is None and turn.request_hash != new.request_hash:
         raise KeyReused("This idempotency key was already used for another request.", field="Idempotency-Key")
     turn = as_read(turn, now)
-    if turn.attempt == new.attempt or (turn.status.has_result and _is_repeated(turn, new)):
+    # Whether the request is the one that led to the turn's present result.
+    is_repeated = new.retry is None or (new.retry.key is not None and new.retry.key == turn.retry_key)
+    if turn.attempt == new.attempt or (turn.status.has_result and is_repeated):
         return turn
     if _is_held(turn, now):
         raise TurnInFlight("This question is still being answered.")
@@ -144,12 +151,6 @@ def reopen_turn(turn: Turn, new: NewTurn, lease_seconds: float, now: datetime) -
     )
 
 
-def _with_retried(head: Head, turn: Turn, now: datetime) -> Head:
-    """The head of a conversation in which a turn was begun again."""
-    others = [seq for seq in head.retried if seq != turn.seq]
-    return _next_version(head, now, retried=[*others, turn.seq])
-
-
 def _answer_of(turn: Turn) -> EarlierAnswer | None:
     """What there is of a stopped answer."""
     if turn.assistant is None or turn.result is None or not turn.assistant.content.strip():
@@ -167,13 +168,6 @@ def _with_earlier(turn: Turn, earlier: EarlierAnswer, **changes: object) -> Turn
     """The turn with its earlier answer, after an attempt that has stored none."""
     fields = {name: getattr(earlier, name) for name in EarlierAnswer.model_fields}
     return _ended(turn, TurnStatus.STOPPED, earlier.finished_at, **{**fields, **changes})
-
-
-def _is_repeated(turn: Turn, new: NewTurn) -> bool:
-    """Whether the request is the one that led to the turn's present result."""
-    if new.retry is None:
-        return True
-    return new.retry.key is not None and new.retry.key == turn.retry_key
 
 
 def _check_retry(turn: Turn) -> None:
@@ -315,12 +309,6 @@ def _answered_head(head: Head, turn: Turn, outcome: TurnOutcome, now: datetime) 
         changes["contexts"] = with_shown(head.contexts, outcome.shown, turn.seq)
     # A conversation that an earlier version began has no title before its first answer.
     return _next_version(head, now, **_title_from(turn.question, head), **changes)
-
-
-def _contexts_from(new: NewTurn, head: Head, seq: int) -> dict[str, object]:
-    """The changes of the head that remember the contexts of a turn; none for a turn without contexts."""
-    changes: dict[str, object] = {"contexts": with_used(head.contexts, new.used, seq)} if new.used else {}
-    return {**changes, "home": new.home} if new.home and not head.turn_count else changes
 
 
 def _title_from(question: str, head: Head, replaced: Turn | None = None) -> dict[str, object]:

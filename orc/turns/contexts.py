@@ -19,9 +19,8 @@ from orc.turns.results import messages_of
 from orc_core.documents.places import Accessible, Place, PlaceType
 from orc_core.documents.scope import Scope, ScopeTokens
 from orc_core.documents.service import DocumentService
-from orc_core.documents.unknown_files import UnknownFile, is_name_or_its_end
+from orc_core.documents.unknown_files import is_name_or_its_end
 from orc_core.errors import InvalidInput, OrcError
-from orc_core.grounding.models import Citation
 from orc_core.llm.tokens import TokenCounter
 from orc_core.markdown.brackets import visible_name
 from orc_core.models import Document
@@ -74,14 +73,13 @@ def mint_token(tokens: ScopeTokens, scope: Scope, seconds: int) -> str:
 
 def shown_history(turns: Sequence[Turn], blocked: Sequence[Range]) -> list[ChatMessage]:
     """The messages of earlier turns as models see them; a blocked answer is replaced by a note."""
-    return [message for turn in turns for message in _messages(turn, blocked)]
-
-
-def _messages(turn: Turn, blocked: Sequence[Range]) -> list[ChatMessage]:
-    messages = messages_of(turn)
-    if messages and covers(blocked, turn.seq):
-        return [messages[0], ChatMessage(role="assistant", content=NOT_SHOWN)]
-    return messages
+    shown: list[ChatMessage] = []
+    for turn in turns:
+        messages = messages_of(turn)
+        if messages and covers(blocked, turn.seq):
+            messages = [messages[0], ChatMessage(role="assistant", content=NOT_SHOWN)]
+        shown += messages
+    return shown
 
 
 async def count_documents(library: DocumentService, accessible: Accessible) -> Counts:
@@ -113,37 +111,25 @@ async def state_with_contexts(
         return state
     counts = await count_documents(library, accessible)
     found = near_and_far(scope, counts)
-    files = [await _files_named(file, accessible, library) for file in state.unknown_files]
+    unready = sum(count.total - count.ready for place, count in counts.items() if place != SESSION)
+    known, unknown = [], []
+    for file in state.unknown_files:
+        page = await library.page(accessible, limit=MOST_COMPARED, name=file.name)
+        known += [each for each in page.documents if comparable(each.blob_name) == comparable(file.name)]
+        # There may be one if it is the end of another name, or if too many have such a name to know it.
+        may_be = any(is_name_or_its_end(file.name, each.blob_name) for each in page.documents)
+        if not may_be and page.after is None:
+            unknown.append(file)
     fields = {
         "scope": scope,
         "counts": found,
-        "not_searched": state.not_searched.and_more(_unready_elsewhere(counts)),
-        "unknown_files": [
-            file for file, (_, may_be) in zip(state.unknown_files, files, strict=True) if not may_be
-        ],
-        "shelf": state.shelf | {name_for(each, owner): each for known, _ in files for each in known},
+        "not_searched": state.not_searched.and_more(unready),
+        "unknown_files": unknown,
+        "shelf": state.shelf | {name_for(each, owner): each for each in known},
         "has_documents": state.has_documents or found.near + found.far > 0,
         "context_block": context_block(scope, counts, counter.count),
     }
     return state.model_copy(update=fields)
-
-
-async def _files_named(
-    file: UnknownFile, accessible: Accessible, library: DocumentService
-) -> tuple[list[Document], bool]:
-    """The accessible documents with this name, and whether there may be one.
-
-    There may be if it is the end of another name, or if too many have such a name to know it.
-    """
-    page = await library.page(accessible, limit=MOST_COMPARED, name=file.name)
-    known = [each for each in page.documents if comparable(each.blob_name) == comparable(file.name)]
-    may_be = any(is_name_or_its_end(file.name, each.blob_name) for each in page.documents)
-    return known, may_be or page.after is not None
-
-
-def _unready_elsewhere(counts: Counts) -> int:
-    """How many documents of contexts cannot be searched now."""
-    return sum(count.total - count.ready for place, count in counts.items() if place != SESSION)
 
 
 async def result_with_contexts(
@@ -158,8 +144,27 @@ async def result_with_contexts(
     """The answer with what it used of contexts; as it is if the turn has none."""
     if scope is None:
         return result, outcome
-    used = contexts_of_result(scope, origins, result.citations)
-    metadata = result.metadata.model_copy(update={"contexts": used})
+    cited = [origins.places.get(citation.document_id) for citation in result.citations]
+    used = [
+        UsedContext(
+            type=place.type,
+            id=place.id,
+            name=place.name,
+            focus=place.near,
+            cited=cited.count((place.id, place.near)),
+            shown=origins.results[place.id, place.near],
+        )
+        for place in scope.places
+        if (place.id, place.near) in cited or origins.results[place.id, place.near]
+    ]
+    contexts = TurnContexts(
+        focus=scope.focus,
+        active=scope.active,
+        historical=scope.historical,
+        used=used,
+        left_out=scope.left_out,
+    )
+    metadata = result.metadata.model_copy(update={"contexts": contexts})
     result = result.model_copy(update={"metadata": metadata})
     shown = await shown_contexts(library, scope_of(owner, [], scope).accessible, origins, earlier, scope)
     return result, outcome.model_copy(update={"result": result.model_dump(mode="json"), "shown": shown})
@@ -221,40 +226,24 @@ def taint_of(
     return shown_in(head.contexts, spans)
 
 
-def contexts_of_result(scope: TurnScope, origins: Origins, citations: Sequence[Citation]) -> TurnContexts:
-    """What the result says of the contexts."""
-    cited = [origins.places.get(citation.document_id) for citation in citations]
-    used = [
-        UsedContext(
-            type=place.type,
-            id=place.id,
-            name=place.name,
-            focus=place.near,
-            cited=cited.count((place.id, place.near)),
-            shown=origins.results[place.id, place.near],
-        )
-        for place in scope.places
-        if (place.id, place.near) in cited or origins.results[place.id, place.near]
-    ]
-    return TurnContexts(
-        focus=scope.focus,
-        active=scope.active,
-        historical=scope.historical,
-        used=used,
-        left_out=scope.left_out,
-    )
-
-
 def context_block(scope: TurnScope, counts: Counts, count_tokens: Callable[[str], int]) -> str:
     """The block, within 400 tokens; empty without contexts. Far contexts that do not fit are a number."""
     handles = {place: f"c{number}" for number, place in enumerate(scope.places, 1)}
     if not handles:
         return ""
-    near, far = list(_near_lines(scope, handles, counts)), list(_far_lines(scope, handles, counts))
+    near, active = list(_near_lines(scope, handles, counts)), {ref.id for ref in scope.active}
+    far = [
+        f"{'Other, active' if place.id in active else 'Other, used earlier'}: "
+        f"{_named(place, handles)} {_counted(counts.get(place))}"
+        for place in scope.places
+        if not place.near
+    ]
+    unreadable = [each for each in scope.left_out if each.reason in ("not_readable", "groups_incomplete")]
+    left_out = [f"Left out: {len(unreadable)} that cannot be read now"] if unreadable else []
 
     def block(shown: int) -> str:
         more = [f"and {len(far) - shown} more: documents_list shows them"] if shown < len(far) else []
-        return _fenced([*near, *far[:shown], *more, *_left_out(scope)])
+        return _fenced([*near, *far[:shown], *more, *left_out])
 
     def is_too_long(shown: int) -> bool:
         return count_tokens(block(shown)) > MOST_TOKENS
@@ -289,14 +278,6 @@ def _near_lines(scope: TurnScope, handles: Mapping[Place, str], counts: Counts) 
     yield f"Documents of the focus: {' · '.join(documents)}"
 
 
-def _far_lines(scope: TurnScope, handles: Mapping[Place, str], counts: Counts) -> Iterator[str]:
-    active = {ref.id for ref in scope.active}
-    for place in scope.places:
-        if not place.near:
-            kind = "Other, active" if place.id in active else "Other, used earlier"
-            yield f"{kind}: {_named(place, handles)} {_counted(counts.get(place))}"
-
-
 def _named(place: Place, handles: Mapping[Place, str]) -> str:
     return f"{handles[place]} {place.type} {quoted(place.name)}"
 
@@ -305,11 +286,6 @@ def _counted(count: DocumentCount | None) -> str:
     if count is None or count.total == count.ready:
         return str(count.total if count else 0)
     return f"{count.total} ({count.ready} ready)"
-
-
-def _left_out(scope: TurnScope) -> list[str]:
-    unreadable = [each for each in scope.left_out if each.reason in ("not_readable", "groups_incomplete")]
-    return [f"Left out: {len(unreadable)} that cannot be read now"] if unreadable else []
 
 
 def with_named_documents(request: TurnRequest, owner: Owner) -> TurnRequest:

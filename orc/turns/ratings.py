@@ -31,15 +31,11 @@ async def rate(
         _FEEDBACK.add(1, {"orc.rating": feedback.rating, "orc.rating.reason": reason})
         logger.info("turn %s was rated %s, reason: %s", turn_id, feedback.rating, reason)
     try:
-        await _keep(traces, owner, turn)
+        found, _ = await traces.page(owner.organization_id, TraceFilter(attempt=turn.attempt), limit=1)
+        stored = turn.feedback
+        rated = {"rating": stored and stored.rating, "rating_reason": stored and stored.reason}
+        for trace in found:
+            await traces.save(trace.model_copy(update=rated))
     except OrcError as exc:
         logger.warning("the rating of turn %s is not in its trace: %s", turn_id, exc.code)
     return turn
-
-
-async def _keep(traces: TraceStore, owner: Owner, turn: Turn) -> None:
-    found, _ = await traces.page(owner.organization_id, TraceFilter(attempt=turn.attempt), limit=1)
-    feedback = turn.feedback
-    rated = {"rating": feedback and feedback.rating, "rating_reason": feedback and feedback.reason}
-    for trace in found:
-        await traces.save(trace.model_copy(update=rated))

@@ -316,15 +316,32 @@ def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
 
 
 def steps_of(events: Sequence[Event]) -> dict[str, Any]:
-    """The fields of a turn's metadata that say how its answer came about."""
+    """The fields of a turn's metadata that say how its answer came about.
+
+    The corrections are those of the text that a reader has.
+    """
+    tools: list[ToolStep] = []
+    begun: Counter[str] = Counter()
+    corrections: list[Correction] = []
+    for event in events:
+        if isinstance(event, Reset):
+            corrections.clear()
+        elif isinstance(event, Revised):
+            corrections += event.corrections
+        elif isinstance(event, Tool) and event.status == "started":
+            begun[event.name] += 1
+        elif isinstance(event, Tool) and event.status != "progress":
+            begun[event.name] -= 1
+            tools.append(ToolStep.model_validate(event.model_dump(include=set(ToolStep.model_fields))))
+    tools += [ToolStep(name=name, status="unfinished") for name in (+begun).elements()]
     return {
-        "tools": _tools(events),
+        "tools": tools,
         # The result has the citations already.
         "critiques": [
             event.model_copy(update={"citations": None}) for event in events if isinstance(event, Critique)
         ],
         "withdrawn": [event.reason for event in events if isinstance(event, Reset)],
-        "corrections": _corrections(events),
+        "corrections": corrections,
     }
 
 
@@ -353,32 +370,6 @@ def shown_citations(events: Sequence[Event]) -> list[Citation]:
     return [shown[index] for index in sorted(shown)]
 
 
-def _corrections(events: Sequence[Event]) -> list[Correction]:
-    """Those of the text that a reader has."""
-    found: list[Correction] = []
-    for event in events:
-        if isinstance(event, Reset):
-            found.clear()
-        elif isinstance(event, Revised):
-            found += event.corrections
-    return found
-
-
 def last_of(events: Sequence[Event], kind: type[Kind]) -> Kind | None:
     """The last event of this kind, if there is one."""
     return next((event for event in reversed(events) if isinstance(event, kind)), None)
-
-
-def _tools(events: Sequence[Event]) -> list[ToolStep]:
-    steps: list[ToolStep] = []
-    begun: Counter[str] = Counter()
-    for event in events:
-        if not isinstance(event, Tool) or event.status == "progress":
-            continue
-        if event.status == "started":
-            begun[event.name] += 1
-            continue
-        begun[event.name] -= 1
-        steps.append(ToolStep.model_validate(event.model_dump(include=set(ToolStep.model_fields))))
-    unfinished = (+begun).elements()
-    return [*steps, *(ToolStep(name=name, status="unfinished") for name in unfinished)]

@@ -5,13 +5,9 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 
-from opentelemetry.trace import Span
-
-from orc.contexts.turn_scope import TurnScope
-from orc.conversations.models import ChatMessage, Started, Turn, TurnOutcome
+from orc.conversations.models import ChatMessage, Turn, TurnOutcome
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
 from orc.graphs.graph import build_graph, run_graph
 from orc.graphs.meant import fit_as_a_whole
@@ -21,13 +17,10 @@ from orc.graphs.prompts import shrink_to_window
 from orc.memory.models import Memory, Recalled
 from orc.problems import problem_of
 from orc.settings import TurnSettings
-from orc.traces.models import TurnIds
-from orc.traces.trace import TurnRecorder
 from orc.turns import contexts
 from orc.turns.contexts import contexts_named
-from orc.turns.event_log import EventLog
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
-from orc.turns.running_turn import Asked, RunningTurn, StoppedByUser, TurnDependencies, watched
+from orc.turns.running_turn import RunningTurn, StoppedByUser, TurnDependencies, watched
 from orc.turns.spans import observe
 from orc.turns.suggestions import SUGGESTION_SECONDS
 from orc.turns.titles import WAIT_SECONDS, Titles
@@ -38,7 +31,6 @@ from orc_core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError
 from orc_core.grounding.citations import as_said
 from orc_core.infra.exhaustion import exhausted
 from orc_core.infra.resilience import held
-from orc_core.llm.chat_model import CallBudget
 from orc_core.llm.model_catalog import REPLY
 from orc_core.models import Document
 from orc_core.names import Owner
@@ -65,11 +57,6 @@ def unexpected() -> OrcError:
     return OrcError("The turn failed unexpectedly. It can be asked again.", code=INTERNAL)
 
 
-def interrupted() -> OrcError:
-    """What the user is shown of a turn that is cut off because the process stops."""
-    return Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
-
-
 class TurnRunner:
     """Runs turns. JSON and streaming responses consume the same events; the only difference here is whether
     the model streams."""
@@ -84,19 +71,6 @@ class TurnRunner:
         self._inputs = TurnInputs(parts)
         self.graph = build_graph(parts)
 
-    def prepare(
-        self, asked: Asked, begun: Started, log: EventLog, scope: TurnScope | None, span: Span
-    ) -> RunningTurn:
-        """The turn with what records and limits it."""
-        parts, turn, request, owner = self._parts, begun.turn, asked.request, asked.owner
-        budget = CallBudget(max_calls=parts.settings.max_model_calls)
-        ids = TurnIds(trace_id=request.trace_id, turn_id=turn.turn_id, attempt=turn.attempt, **asdict(owner))
-        recorder = TurnRecorder(
-            log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
-        )
-        documents = asked.documents
-        return RunningTurn(request, owner, asked.caller, begun, documents, recorder, budget, log, scope, span)
-
     async def run(self, running: RunningTurn) -> None:
         """Answer the turn until its `stop` is asked. Its log always ends, so that no reader waits forever."""
         request, begun = running.request, running.begun
@@ -110,21 +84,19 @@ class TurnRunner:
                 self._suggest(running, ending),
             )
         finally:
-            ending = ending or await self._interrupted(running)
+            if ending is None:
+                # The task is cancelled: the turn can be asked again at once, not after its lease.
+                error = Unavailable("Orc is shutting down. Ask again in a moment.", code="interrupted")
+                ending = Failed(problem=problem_of(error, request.trace_id))
+                # In a task that is cancelled, asyncio.timeout of Python 3.11.2 raises no TimeoutError.
+                with suppress(TimeoutError):
+                    ending = await asyncio.wait_for(self._failure(running, error), INTERRUPTED_SECONDS)
             running.recorder.emit(ending)
             self._changed(running.owner)
             # Concurrently, so that neither store delays the other.
             head, memory = running.begun.head, self._parts.memory
             remembered = [memory.update(head, running.blocked)] if isinstance(ending, Done) else []
             await asyncio.gather(self._keep_trace(running), *remembered)
-
-    async def _interrupted(self, running: RunningTurn) -> Event:
-        """The end of a turn whose task is cancelled: it can be asked again at once, not after its lease."""
-        error = interrupted()
-        # In a task that is cancelled, asyncio.timeout of Python 3.11.2 raises no TimeoutError.
-        with suppress(TimeoutError):
-            return await asyncio.wait_for(self._failure(running, error), INTERRUPTED_SECONDS)
-        return Failed(problem=problem_of(error, running.request.trace_id))
 
     async def _suggest(self, running: RunningTurn, ending: Event) -> None:
         """Emit suggestions if they were asked for; they are left out if they take long."""
@@ -188,7 +160,13 @@ class TurnRunner:
 
         try:
             async with watched(is_asked, running.stop, seconds=seconds), running.stop.ends(), deadline:
-                return await self._answer(running)
+                state, context = await self._inputs.read(running)
+                final = await run_graph(self.graph, state, context, running.recorder.emit)
+                usage, timings = running.budget.total, running.recorder.timings()
+                timeline, events = running.recorder.timeline(running.budget), running.log.so_far()
+                result = result_of(final, turn, running.request, usage, timings, timeline, events)
+                running.recorder.emit(telemetry_of(final, usage, timings))
+                return await self._with_contexts(running, result, outcome_of(final, result), final.recalled)
         except StoppedByUser:
             usage, timings = running.budget.total, running.recorder.timings()
             timeline, events = running.recorder.timeline(running.budget), running.log.so_far()
@@ -200,16 +178,6 @@ class TurnRunner:
                 stopped=True,
             )
             return await self._with_contexts(running, result, outcome, None)
-
-    async def _answer(self, running: RunningTurn) -> tuple[TurnResult, TurnOutcome]:
-        state, context = await self._inputs.read(running)
-        final = await run_graph(self.graph, state, context, running.recorder.emit)
-        usage, timings = running.budget.total, running.recorder.timings()
-        timeline = running.recorder.timeline(running.budget)
-        events = running.log.so_far()
-        result = result_of(final, running.turn, running.request, usage, timings, timeline, events)
-        running.recorder.emit(telemetry_of(final, usage, timings))
-        return await self._with_contexts(running, result, outcome_of(final, result), final.recalled)
 
     async def _with_contexts(
         self, running: RunningTurn, result: TurnResult, outcome: TurnOutcome, recalled: Recalled | None

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from contextlib import ExitStack
+from dataclasses import asdict
 
 from opentelemetry.trace import use_span
 
@@ -10,10 +11,12 @@ from orc.contexts.ids import is_context_id
 from orc.contexts.turn_scope import TurnScope
 from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
-from orc.events import Done, Event, Failed, Stopped
+from orc.events import Done, Failed, Stopped
 from orc.identity import Principal
 from orc.limits.models import UserLimit
 from orc.tools.ports import DOCUMENT_CHAT
+from orc.traces.models import TurnIds
+from orc.traces.trace import TurnRecorder
 from orc.turns.contexts import name_for, named_documents, with_named_documents
 from orc.turns.event_log import Changes, EventLog, RecentTurns
 from orc.turns.requests import TurnRequest
@@ -24,6 +27,7 @@ from orc.turns.spans import begin_turn_span
 from orc.turns.titles import Titles
 from orc_core.errors import InvalidInput, KeyReused, NotFound, OrcError, TurnInFlight
 from orc_core.infra.telemetry.spans import fail
+from orc_core.llm.chat_model import CallBudget
 from orc_core.models import Document
 from orc_core.names import Owner
 
@@ -51,9 +55,14 @@ class TurnService:
         KeyReused, TooMany) are raised before anything is stored.
         """
         request, owner = _with_owner(request, principal)
-        if (answered := await self._answered_before(request, owner)) is not None:
-            known = self._in_memory(owner, answered)
-            return await self._shown(principal, owner, answered, 0, request.trace_id, known)
+        if request.idempotency_key is not None:
+            turn = await self._parts.log.turn(owner, request.turn_id(owner))
+            is_same = turn is not None and turn.request_hash == request.content_hash
+            if turn is not None and is_same and turn.status is not TurnStatus.FAILED:
+                # A result counts even if its documents were deleted. A turn that is being answered is
+                # TurnInFlight here already: a retry does not count as a message.
+                _unless_pending(turn)
+                return await self._shown(principal, owner, turn, 0, request.trace_id)
         return await self._begin_and_run(request, owner, principal, request.turn_id(owner))
 
     async def retry(
@@ -75,7 +84,7 @@ class TurnService:
             raise NotFound("There is no such turn.")
         _unless_pending(turn)
         if turn.status.has_result and key is not None and turn.retry_key == key:
-            return await self._shown(principal, owner, turn, 0, trace_id, self._in_memory(owner, turn))
+            return await self._shown(principal, owner, turn, 0, trace_id)
         request = TurnRequest.again(turn, stream=stream, trace_id=trace_id)
         return await self._begin_and_run(request, owner, principal, turn_id, Retry(key=key))
 
@@ -108,8 +117,7 @@ class TurnService:
                 raise
             if running is None:
                 await self._parts.messages.give_back(principal)
-                known = self._in_memory(owner, begun.turn)
-                return await self._shown(principal, owner, begun.turn, 0, request.trace_id, known)
+                return await self._shown(principal, owner, begun.turn, 0, request.trace_id)
             # From here on, the turn's own task ends its log.
             running.log.allowance = allowance
             self._recent.add(owner, turn_id, begun.turn.attempt, running.log)
@@ -122,18 +130,28 @@ class TurnService:
 
         A turn that cannot be prepared is stored as failed.
         """
-        span = begin_turn_span(started.turn)
+        parts, request, owner, turn = self._parts, asked.request, asked.owner, started.turn
+        span = begin_turn_span(turn)
         try:
             with use_span(span, record_exception=False, set_status_on_exception=False):
-                scope = await self._scope_begun(asked.scope, asked.request, asked.caller, started)
-                log = live_log(started.turn, [begun_event(started.turn)])
-                return self._runner.prepare(asked, started, log, scope, span)
+                scope = await self._scope_begun(asked, started)
+                log = live_log(turn, [begun_event(turn)])
+                ids = TurnIds(
+                    trace_id=request.trace_id, turn_id=turn.turn_id, attempt=turn.attempt, **asdict(owner)
+                )
+                recorder = TurnRecorder(
+                    log.publish, ids, catalogue=parts.catalogue, tools_model=parts.models.writer.name
+                )
+                budget, documents = CallBudget(max_calls=parts.settings.max_model_calls), asked.documents
+                return RunningTurn(
+                    request, owner, asked.caller, started, documents, recorder, budget, log, scope, span
+                )
         except BaseException as exc:
             fail(span, exc)
             span.end()
             if isinstance(exc, Exception):
                 known, new = exc if isinstance(exc, OrcError) else unexpected(), asked.new
-                await self._parts.log.fail(asked.owner, new.key, new.attempt, known.code, known.message)
+                await parts.log.fail(owner, new.key, new.attempt, known.code, known.message)
             raise
 
     def _run(self, running: RunningTurn, place: ExitStack) -> None:
@@ -178,10 +196,9 @@ class TurnService:
             raise NotFound("No turn was begun with this key. Ask without Last-Event-ID.")
         if turn.request_hash != request.content_hash:
             raise KeyReused("This key was used for another request.", field="Idempotency-Key")
-        log = self._in_memory(owner, turn)
-        if turn.status is TurnStatus.PENDING and log is None:
+        if turn.status is TurnStatus.PENDING and self._in_memory(owner, turn) is None:
             raise in_flight(turn)
-        return await self._shown(principal, owner, turn, after, request.trace_id, log)
+        return await self._shown(principal, owner, turn, after, request.trace_id)
 
     async def events_of(
         self, owner: Owner, turn_id: str, principal: Principal, *, after: int, trace_id: str
@@ -195,20 +212,20 @@ class TurnService:
         turn = await self._parts.log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
-        known = self._in_memory(owner, turn)
-        log = await self._shown(principal, owner, turn, after, trace_id, known)
+        log = await self._shown(principal, owner, turn, after, trace_id)
         return None if log.is_read(after) and turn.status is not TurnStatus.PENDING else log
 
     def _in_memory(self, owner: Owner, turn: Turn) -> EventLog | None:
         return self._recent.find(owner, turn.turn_id, turn.attempt)
 
     async def _shown(
-        self, caller: Principal, owner: Owner, turn: Turn, after: int, trace_id: str, log: EventLog | None
+        self, caller: Principal, owner: Owner, turn: Turn, after: int, trace_id: str
     ) -> EventLog:
         """The events of an earlier turn: those of the log if it is still true, else what is stored.
 
         An answer that the caller may not be shown any more is withheld, whatever the log has.
         """
+        log = self._in_memory(owner, turn)
         if turn.status.has_result and self._parts.revoked.is_on:
             head = await self._parts.log.head(owner)
             if head is None:
@@ -218,7 +235,10 @@ class TurnService:
                 return replay_log(shown, after=after, trace_id=trace_id)
         if log is None or after >= before_attempt(turn) + STORED_AFTER:
             return replay_log(turn, after=after, trace_id=trace_id)
-        if turn.status.has_result and _is_outdated(log.ending):
+        # A result can be elsewhere: it was stored after a failure, or withheld at the end.
+        ending = log.ending
+        is_withheld = isinstance(ending, Done | Stopped) and ending.result.answer == WITHHELD
+        if turn.status.has_result and (is_withheld or isinstance(ending, Failed)):
             return replay_log(turn, after=after, trace_id=trace_id)
         return log
 
@@ -237,18 +257,6 @@ class TurnService:
             work.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
         await self._titles.close()
-
-    async def _answered_before(self, request: TurnRequest, owner: Owner) -> Turn | None:
-        """The turn of the same request that has a result, which counts even if its documents were deleted.
-
-        One that is being answered is TurnInFlight here already: a retry does not count as a message.
-        """
-        if request.idempotency_key is None:
-            return None
-        turn = await self._parts.log.turn(owner, request.turn_id(owner))
-        if turn is None or turn.request_hash != request.content_hash:
-            return None
-        return _unless_pending(turn) if turn.status is not TurnStatus.FAILED else None
 
     async def _named_documents(
         self, request: TurnRequest, owner: Owner, scope: TurnScope | None
@@ -271,20 +279,14 @@ class TurnService:
         head = await self._parts.log.head(owner) if request.conversation_id else None
         return await scopes.of_turn(principal, request.contexts, head, request.home)
 
-    async def _scope_begun(
-        self,
-        scope: TurnScope | None,
-        request: TurnRequest,
-        principal: Principal,
-        started: Started,
-    ) -> TurnScope | None:
+    async def _scope_begun(self, asked: Asked, started: Started) -> TurnScope | None:
         """The contexts of a turn that has begun: those asked for, else those of its conversation."""
-        scopes, head = self._parts.contexts, started.head
-        if scopes is None or not (scope or request.contexts or head.contexts or head.home):
+        scopes, scope, head, named = self._parts.contexts, asked.scope, started.head, asked.request.contexts
+        if scopes is None or not (scope or named or head.contexts or head.home):
             return None
         if scope is not None:
-            return await scopes.as_begun(scope, principal, head)
-        return await scopes.of_turn(principal, request.contexts, head)
+            return await scopes.as_begun(scope, asked.caller, head)
+        return await scopes.of_turn(asked.caller, named, head)
 
     async def _begin(self, new: NewTurn, owner: Owner) -> Started | Replayed:
         settings = self._parts.settings
@@ -306,10 +308,3 @@ def _unless_pending(turn: Turn) -> Turn:
     if turn.status is TurnStatus.PENDING:
         raise in_flight(turn)
     return turn
-
-
-def _is_outdated(ending: Event | None) -> bool:
-    """Whether a turn has a result elsewhere: it was stored after a failure, or withheld at the end."""
-    if isinstance(ending, Done | Stopped):
-        return ending.result.answer == WITHHELD
-    return isinstance(ending, Failed)

@@ -52,7 +52,11 @@ class Tasks:
         budget, code = CallBudget(max_calls=1), "interrupted"
         with self._at_a_time.hold(caller):
             async with self._limit.counted(caller):
-                recorder = self._recorder(caller, trace_id, self._model)
+                task = str(uuid.uuid4())
+                ids = TurnIds(trace_id=trace_id, turn_id=task, attempt=task, **asdict(caller.owner_of(task)))
+                recorder = TurnRecorder(
+                    lambda _: None, ids, catalogue=self._catalogue, tools_model=self._model.name
+                )
                 try:
                     limit = min(max_tokens or TASK_TOKENS, TASK_TOKENS)
                     reply = await self._model.complete(
@@ -66,9 +70,3 @@ class Tasks:
                     with suppress(OrcError):
                         await self._traces.save(recorder.finish_task(budget, code))
         return made_safe(reply), budget.usage
-
-    def _recorder(self, caller: Principal, trace_id: str, model: ChatModel) -> TurnRecorder:
-        task = str(uuid.uuid4())
-        owner = caller.owner_of(task)
-        ids = TurnIds(trace_id=trace_id, turn_id=task, attempt=task, **asdict(owner))
-        return TurnRecorder(lambda _: None, ids, catalogue=self._catalogue, tools_model=model.name)

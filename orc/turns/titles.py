@@ -120,7 +120,15 @@ class Titles:
             async with asyncio.timeout(TITLE_SECONDS):
                 # What others wrote in it could have the model write any title.
                 question = opening_words(await self._first_question(owner, turn))
-                title = accepted(await self._reply(question, model)) if question else None
+                title = None
+                if question:
+                    quoted = escape(truncate(question, QUESTION_TOKENS, self._counter))
+                    messages = [
+                        SystemMessage(content=self._prompt),
+                        HumanMessage(content=f"<message>\n{quoted}\n</message>"),
+                    ]
+                    reply = await model.structured(messages, Title, budget=CallBudget(max_calls=2))
+                    title = accepted(reply.title)
                 if title is None:
                     logger.info("a title of turn %s was not accepted", turn.turn_id)
                     return
@@ -143,14 +151,6 @@ class Titles:
         while (version := turns.get(first.replaced_by or "")) is not None:
             first = version
         return first.question
-
-    async def _reply(self, question: str, model: ChatModel) -> str:
-        quoted = escape(truncate(question, QUESTION_TOKENS, self._counter))
-        messages = [
-            SystemMessage(content=self._prompt),
-            HumanMessage(content=f"<message>\n{quoted}\n</message>"),
-        ]
-        return (await model.structured(messages, Title, budget=CallBudget(max_calls=2))).title
 
 
 def title_event(head: Head) -> TitleUpdated:
