@@ -16,7 +16,7 @@ from fontTools.ttLib import TTFont
 from fpdf import FPDF
 from fpdf.fonts import TTFFont
 
-from orc.exports.tree import CitedSource, Entry, Heading, with_numbers
+from orc.exports.tree import Entry, Heading, with_numbers
 from orc_core.infra.sandbox_child import ChildMessage
 from orc_core.text.normal_forms import normalized
 
@@ -116,14 +116,11 @@ class Fonts:
         for family in self._families:
             if code in self._font(family).cmap:
                 return family
-        return self._find_in_folder(code)
-
-    def _find_in_folder(self, code: int) -> str:
-        if unicodedata.category(chr(code)) in {"Cc", "Cf", "Cn", "Cs"}:
+        if unicodedata.category(character) in {"Cc", "Cf", "Cn", "Cs"}:
             return ""
         for file in chain(tuple(self._opened), self._opening()):
-            if code in file.codes and (family := self._add(file.path)):
-                return family
+            if code in file.codes and (added := self._add(file.path)):
+                return added
         return ""
 
     def _opening(self) -> Iterator[_File]:
@@ -182,16 +179,13 @@ def _others(folder: Path) -> Iterator[_File]:
     found.sort(key=lambda path: sum(word in path.stem for word in _NOT_REGULAR))
     for path in found[:MOST_FILES]:
         try:
-            yield _File(path, _characters(path))
+            # Of a collection the first font counts; one that has pictures only has no characters.
+            with TTFont(path, lazy=True, fontNumber=0) as font:
+                has_outlines = any(table in font for table in _OUTLINES)
+                characters = frozenset(font.getBestCmap() or () if has_outlines else ())
+            yield _File(path, characters)
         except Exception:
             log.warning("export.font_unreadable file=%s", path, exc_info=True)
-
-
-def _characters(path: Path) -> frozenset[int]:
-    """The characters of a font, or of the first one of a collection; none if it has pictures only."""
-    with TTFont(path, lazy=True, fontNumber=0) as font:
-        has_outlines = any(table in font for table in _OUTLINES)
-        return frozenset(font.getBestCmap() or () if has_outlines else ())
 
 
 class Style(NamedTuple):
@@ -262,7 +256,13 @@ class PdfWriter:
         if entry.note:
             self._write(entry.note, NOTE)
         for source in entry.sources:
-            self._write_source(source)
+            self._keep_together(SPACE_OF_TWO)
+            named = f"[{source.number}] {source.document}, {source.place}: "
+            for quote in source.quotes:
+                self._write(f"{named}{quote.verdict}", SOURCE)
+                if text := " ".join(quote.text.split()):
+                    self._write(text, QUOTE)
+                named = ""
 
     def finish(self) -> bytes:
         """The whole file, which ends in the number of boxes if there are any."""
@@ -282,15 +282,6 @@ class PdfWriter:
             self._write(f"• {rest}", ANSWER._replace(indent=ANSWER.indent + 4 * len(markup[2]), before=1))
         else:
             self._write(rest, ANSWER._replace(before=1))
-
-    def _write_source(self, source: CitedSource) -> None:
-        self._keep_together(SPACE_OF_TWO)
-        named = f"[{source.number}] {source.document}, {source.place}: "
-        for quote in source.quotes:
-            self._write(f"{named}{quote.verdict}", SOURCE)
-            if text := " ".join(quote.text.split()):
-                self._write(text, QUOTE)
-            named = ""
 
     def _write(self, text: str, style: Style) -> None:
         """Set a paragraph; its lines stay lines."""
@@ -332,7 +323,12 @@ class PdfWriter:
         if _COMPLEX.search(line):
             self._set_shaped(line, style, height)
         else:
-            self._set_plain(line, style)
+            x = MARGIN + style.indent
+            for family, characters in groupby(line.rstrip(), key=self._fonts.family.__getitem__):
+                run = "".join(characters)
+                self._pdf.set_font(family, size=style.size)
+                self._pdf.text(x, self._y + style.size, run)
+                x += sum(map(self._fonts.width.__getitem__, run)) * style.size / 1000
         self._y += height
 
     def _keep_together(self, height: float) -> None:
@@ -340,14 +336,6 @@ class PdfWriter:
         if self._y + height > self._pdf.h - MARGIN:
             self._pdf.add_page()
             self._y = MARGIN
-
-    def _set_plain(self, line: str, style: Style) -> None:
-        x = MARGIN + style.indent
-        for family, characters in groupby(line.rstrip(), key=self._fonts.family.__getitem__):
-            run = "".join(characters)
-            self._pdf.set_font(family, size=style.size)
-            self._pdf.text(x, self._y + style.size, run)
-            x += sum(map(self._fonts.width.__getitem__, run)) * style.size / 1000
 
     def _set_shaped(self, line: str, style: Style, height: float) -> None:
         strong = next(filter(_STRONG_DIRECTIONS.get, map(unicodedata.bidirectional, line)), "L")

@@ -100,7 +100,11 @@ class Renderer:
             async with self._slots, self._sandbox.run(function, LIMITS, reads, **given, **options) as run:
                 written = await anext(run)
         except Ended as ended:
-            raise _failure(ended.reason) from ended
+            if ended.reason is Reason.STOPPED:
+                raise Unavailable("The export was interrupted. Try again.") from ended
+            if ended.reason in {Reason.FAILED, Reason.BROKEN}:
+                raise OrcError("The export failed.", code="export_failed") from ended
+            raise TooMuch from ended
         log.info("export bytes=%d by=%s %s", len(written.content), function, written.fields)
         return written.content
 
@@ -122,7 +126,12 @@ class Exporter:
         """
         with self.of_users.hold(caller):
             head = await self.turns.known_head(owner)
-            _check_length(head, wanted.format)
+            count, is_set = head.turn_count, wanted.format is not ExportFormat.MARKDOWN
+            if count > MOST_TURNS:
+                raise too_long(f"Conversations of more than {MOST_TURNS:,} turns cannot be exported.")
+            if is_set and count > MOST_SET_TURNS:
+                message = f"A PDF or Word file can have {MOST_SET_TURNS} turns, and there are {count:,}."
+                raise too_long(f"{message} Export the conversation as markdown.")
             blocked = await self.revoked.ranges(caller, head)
             transcript = Transcript(words_of(wanted.language), wanted.zone)
             heading = transcript.heading(head, self.clock())
@@ -155,23 +164,8 @@ def too_long(message: str) -> Conflict:
     return Conflict(message, code="too_long")
 
 
-def _check_length(head: Head, wanted: ExportFormat) -> None:
-    if head.turn_count > MOST_TURNS:
-        raise too_long(f"Conversations of more than {MOST_TURNS:,} turns cannot be exported.")
-    if wanted is not ExportFormat.MARKDOWN and head.turn_count > MOST_SET_TURNS:
-        message = f"A PDF or Word file can have {MOST_SET_TURNS} turns, and there are {head.turn_count:,}."
-        raise too_long(f"{message} Export the conversation as markdown.")
-
-
 class TooMuch(Exception):
     """The export needs more time or memory than a child process has."""
-
-
-def _failure(reason: Reason) -> Exception:
-    if reason is Reason.STOPPED:
-        return Unavailable("The export was interrupted. Try again.")
-    is_ours = reason in {Reason.FAILED, Reason.BROKEN}
-    return OrcError("The export failed.", code="export_failed") if is_ours else TooMuch()
 
 
 def to_json(values: dict[str, object]) -> str:

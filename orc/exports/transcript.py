@@ -56,11 +56,17 @@ class Transcript:
             for number, citation in zip(numbers, citations, strict=True):
                 cited[number].append(citation)
             sources = [self._source(number, quoted) for number, quoted in cited.items()]
+        # The contexts of the question, as they were called at that time.
+        contexts = [
+            f'{self._words.name(f"context.{each.type}", each.type)} "{each.name}"'
+            for each in turn.contexts
+            if each.active and each.name
+        ]
         return Entry(
             number=turn.seq,
             asked_at=self._moment(turn.created_at),
             question=turn.question,
-            documents=[*(name.rpartition("/")[2] for name in turn.blob_names), *self._contexts(turn)],
+            documents=[*(name.rpartition("/")[2] for name in turn.blob_names), *contexts],
             answer=answer,
             note=self._note(turn),
             sources=sources,
@@ -90,11 +96,6 @@ class Transcript:
             return place
         kind = self._words.name(f"context.{citation.context_type}", citation.context_type or "")
         return say("place.in", place=place, type=kind, name=citation.context_name)
-
-    def _contexts(self, turn: Turn) -> list[str]:
-        """The contexts of the question, as they were called at that time."""
-        named = [context for context in turn.contexts if context.active and context.name]
-        return [f'{self._words.name(f"context.{each.type}", each.type)} "{each.name}"' for each in named]
 
     def _note(self, turn: Turn) -> str:
         if turn.replaced_by is not None:
@@ -146,15 +147,11 @@ def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[t
     """
     numbers: dict[str, list[int]] = defaultdict(list)
     for citation, number in cited:
-        for text in _marker_texts(citation):
-            numbers[text].append(number)
+        place = citation.place
+        # Those of claims that were not verified said so.
+        for text in [place] if citation.verified else [f"{place}, not verified", f"{place}, not checked"]:
+            numbers[f"[{text}]"].append(number)
     if not numbers:
         return []
     found = re.compile("|".join(map(re.escape, numbers))).finditer(answer)
     return [(marker.span(), number) for marker in found for number in numbers[marker[0]]]
-
-
-def _marker_texts(citation: Citation) -> list[str]:
-    """The markers that a citation of its page had: those of claims that were not verified said so."""
-    place = citation.place
-    return [f"[{place}]"] if citation.verified else [f"[{place}, not verified]", f"[{place}, not checked]"]

@@ -12,7 +12,7 @@ from docx.shared import Pt
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from orc.exports.tree import CitedSource, Entry, Heading, with_numbers
+from orc.exports.tree import Entry, Heading, with_numbers
 from orc_core.infra.sandbox_child import ChildMessage
 
 if TYPE_CHECKING:
@@ -56,25 +56,22 @@ class WordWriter:
         if entry.note:
             self._document.add_paragraph(_clean(entry.note), style="Intense Quote")
         for source in entry.sources:
-            self._source(source)
+            named = self._document.add_paragraph(_clean(f"[{source.number}] "), style="List Paragraph")
+            named.add_run(_clean(source.document)).bold = True
+            named.add_run(_clean(f", {source.place}"))
+            for quote in source.quotes:
+                if quote is source.quotes[0]:
+                    named.add_run(_clean(f": {quote.verdict}"))
+                else:
+                    self._document.add_paragraph(_clean(quote.verdict), style="List Paragraph")
+                if quote.text:
+                    self._document.add_paragraph(_clean(" ".join(quote.text.split())), style="Quote")
 
     def finish(self) -> bytes:
         """The file."""
         file = BytesIO()
         self._document.save(file)
         return file.getvalue()
-
-    def _source(self, source: CitedSource) -> None:
-        named = self._document.add_paragraph(_clean(f"[{source.number}] "), style="List Paragraph")
-        named.add_run(_clean(source.document)).bold = True
-        named.add_run(_clean(f", {source.place}"))
-        for quote in source.quotes:
-            if quote is source.quotes[0]:
-                named.add_run(_clean(f": {quote.verdict}"))
-            else:
-                self._document.add_paragraph(_clean(quote.verdict), style="List Paragraph")
-            if quote.text:
-                self._document.add_paragraph(_clean(" ".join(quote.text.split())), style="Quote")
 
     def _block(self, node: SyntaxTreeNode, style: str = "Normal", level: int = 0, label: str = "") -> None:
         match node.type:
@@ -94,7 +91,11 @@ class WordWriter:
                 for each in node.children:
                     self._block(each, "Quote", level)
             case "table":
-                self._table(node)
+                rows = [row.children for part in node.children for row in part.children]
+                table = self._document.add_table(len(rows), len(rows[0]), style="Table Grid")
+                for row, cells in zip(table.rows, rows, strict=True):
+                    for cell, source in zip(row.cells, cells, strict=True):
+                        self._inline(cell.paragraphs[0], source, bold=source.type == "th")
             case "fence" | "code_block":
                 code = with_numbers(node.content.rstrip("\n"))
                 self._paragraph(style, level).add_run(code).font.name = "Consolas"
@@ -110,13 +111,6 @@ class WordWriter:
         if level:
             paragraph.paragraph_format.left_indent = Pt(INDENT * level)
         return paragraph
-
-    def _table(self, node: SyntaxTreeNode) -> None:
-        rows = [row.children for part in node.children for row in part.children]
-        table = self._document.add_table(len(rows), len(rows[0]), style="Table Grid")
-        for row, cells in zip(table.rows, rows, strict=True):
-            for cell, source in zip(row.cells, cells, strict=True):
-                self._inline(cell.paragraphs[0], source, bold=source.type == "th")
 
     def _inline(self, paragraph: "Paragraph", node: SyntaxTreeNode, *, bold: bool = False) -> None:
         """The text of a block with its emphasis. The address of a link is shown, and leads nowhere."""

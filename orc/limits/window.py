@@ -41,7 +41,13 @@ def take(counts: Counts, amount: int, window: Window, now: float) -> tuple[Taken
     recent = _recent(counts, window, now)
     used = sum(recent.values())
     if used + amount > window.limit:
-        wait = _wait(recent, used + amount - window.limit, window, now)
+        # Until so much of what was counted is too old; all of the window for more than the limit.
+        wait, excess = window.seconds, used + amount - window.limit
+        for slot in sorted(recent):
+            excess -= recent[slot]
+            if excess <= 0:
+                wait = max(1, math.ceil(_end(slot, window) - now))
+                break
         return Taken(False, window.limit, max(0, window.limit - used), window.seconds, wait), recent
     recent[current] = recent.get(current, 0) + amount
     return Taken(True, window.limit, window.limit - used - amount, window.seconds), recent
@@ -70,12 +76,3 @@ def _slot(now: float, window: Window) -> int:
 def _end(slot: int, window: Window) -> float:
     """When nothing of a slot is within the window any more."""
     return (slot + 1) * window.slot_seconds + window.seconds
-
-
-def _wait(recent: Counts, excess: int, window: Window, now: float) -> int:
-    """Seconds until so much of what was counted is too old; all of the window for more than the limit."""
-    for slot in sorted(recent):
-        excess -= recent[slot]
-        if excess <= 0:
-            return max(1, math.ceil(_end(slot, window) - now))
-    return window.seconds

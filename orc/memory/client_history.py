@@ -34,7 +34,16 @@ def question_and_history(said: Sequence[ChatMessage]) -> tuple[str, list[ChatMes
         bounded = message.model_copy(update={"content": text})
         if text and not (kept and _repeats(bounded, kept[-1])):
             kept.append(bounded)
-    return cleaned(said[-1].content), _in_turn(kept[:-1])
+    turns: list[ChatMessage] = []
+    for message in kept[:-1]:
+        if turns and turns[-1].role == message.role:
+            together = f"{turns[-1].content}\n\n{message.content}"
+            if len(together) > MAX_QUESTION_CHARACTERS:
+                together = CUT_BEFORE + together[len(CUT_BEFORE) - MAX_QUESTION_CHARACTERS :]
+            turns[-1] = message.model_copy(update={"content": together})
+        else:
+            turns.append(message)
+    return cleaned(said[-1].content), turns
 
 
 def first_words(said: Iterable[ChatMessage]) -> str:
@@ -56,16 +65,3 @@ def _repeats(message: ChatMessage, before: ChatMessage) -> bool:
     if message.role == "user" != before.role:
         return False
     return message.content.casefold().split() == before.content.casefold().split()
-
-
-def _in_turn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    turns: list[ChatMessage] = []
-    for message in messages:
-        if turns and turns[-1].role == message.role:
-            together = f"{turns[-1].content}\n\n{message.content}"
-            if len(together) > MAX_QUESTION_CHARACTERS:
-                together = CUT_BEFORE + together[len(CUT_BEFORE) - MAX_QUESTION_CHARACTERS :]
-            turns[-1] = message.model_copy(update={"content": together})
-        else:
-            turns.append(message)
-    return turns

@@ -101,28 +101,22 @@ class Memory(Record):
 def memory_from(item: dict[str, Any]) -> Memory:
     """The stored memory. If its form is unknown: an empty one, which the next update replaces."""
     try:
-        return _with_origins(Memory.model_validate(item))
+        memory = Memory.model_validate(item)
     except ValidationError as exc:
         logger.warning("a stored memory has an unknown form: %s errors", exc.error_count())
         version = item.get("version")
         known = version if isinstance(version, int) and version > 0 else 0
         return Memory(version=known, unread=UNKNOWN_FORM)
-
-
-def _with_origins(memory: Memory) -> Memory:
-    """The memory with points that say what was shown.
-
-    Earlier versions did not store it. A model may have written what is not newer than `summarised_seq`, from
-    any turns up to there.
-    """
-    return memory.model_copy(update={"summary": [_with_origin(each, memory) for each in memory.summary]})
-
-
-def _with_origin(point: SummaryPoint, memory: Memory) -> SummaryPoint:
-    if point.shown is not None or point.first_seq > memory.summarised_seq:
-        return point
-    shown = (1, max(point.last_seq, memory.summarised_seq))
-    return point.model_copy(update={"shown": shown})
+    # Earlier versions did not store what was shown. A model may have written what is not newer than
+    # `summarised_seq`, from any turns up to there.
+    newest = memory.summarised_seq
+    summary = [
+        point
+        if point.shown is not None or point.first_seq > newest
+        else point.model_copy(update={"shown": (1, max(point.last_seq, newest))})
+        for point in memory.summary
+    ]
+    return memory.model_copy(update={"summary": summary})
 
 
 class Recalled(Record):

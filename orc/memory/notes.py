@@ -126,9 +126,18 @@ def notes_in(message: str, seq: int) -> list[Note]:
 
 
 def add_notes_of(notes: Sequence[Note], turn: Turn) -> list[Note]:
-    """The notes with those of an answered turn. Idempotent, and independent of the order of turns."""
-    added = list(notes)
-    for note in _notes_of_turn(turn):
+    """The notes with those of an answered turn. Idempotent, and independent of the order of turns.
+
+    The request itself is left out if the turn looked something up: the questions of the message, or its last
+    sentence if it asks no question.
+    """
+    added, new = list(notes), notes_in(turn.question, turn.seq)
+    if is_grounded(turn) or says_not_found(turn) or shows_passages(turn):
+        said = list(_sentences(own_words(turn.question, _REMEMBER)))
+        if said and not any(map(is_question, said)):
+            request, kept = shortened(said[-1]), NoteKind.PREFERENCE
+            new = [note for note in new if note.text != request or note.lasting or note.kind is kept]
+    for note in new:
         added = add_note(added, note)
     if says_not_found(turn):
         whole = " ".join(turn.question.split())
@@ -136,7 +145,15 @@ def add_notes_of(notes: Sequence[Note], turn: Turn) -> list[Note]:
         text = shortened(asked[-1] if asked else whole)
         question = Note(kind=NoteKind.QUESTION, text=text, first_seen=turn.seq, last_seen=turn.seq)
         return add_note(added, question)
-    return _without_answered(added, turn) if is_grounded(turn) else added
+    if not is_grounded(turn):
+        return added
+    return [
+        note
+        for note in added
+        if note.kind is not NoteKind.QUESTION
+        or note.last_seen >= turn.seq
+        or not _ask_the_same(note.text, turn.question)
+    ]
 
 
 def add_note(notes: list[Note], new: Note) -> list[Note]:
@@ -158,7 +175,15 @@ def bounded_notes(notes: Sequence[Note], latest: int) -> list[Note]:
     question = NoteKind.QUESTION
     alive = [note for note in notes if note.kind is not question or freshness(note, latest) > FORGOTTEN]
     if len(alive) > MAX_NOTES:
-        rarity = _rarity(alive)
+        # How rare the words of each note are; numbers do not count, as each one is rare.
+        words_of = {
+            each.text: [word for word in spelling(each.text) if not has_digit(word)] for each in alive
+        }
+        notes_with = Counter(word for found in words_of.values() for word in set(found))
+        rarity = {
+            text: sum(idf(notes_with[word], len(alive)) for word in found) / len(found) if found else 0.0
+            for text, found in words_of.items()
+        }
         alive.sort(key=lambda note: (freshness(note, latest) * rarity[note.text], note.last_seen))
     return sorted(alive[-MAX_NOTES:], key=lambda note: note.last_seen)
 
@@ -200,22 +225,6 @@ def shortened(text: str) -> str:
 def is_question(sentence: str) -> bool:
     """Whether a sentence ends, or in Spanish begins, like a question."""
     return sentence.startswith("¿") or sentence.rstrip("\"'”») ").endswith(_QUESTION_MARKS)
-
-
-def _notes_of_turn(turn: Turn) -> list[Note]:
-    """The notes of a turn, without the request itself if the turn looked something up.
-
-    The request is the questions of the message, or its last sentence if it asks no question.
-    """
-    notes = notes_in(turn.question, turn.seq)
-    if not (is_grounded(turn) or says_not_found(turn) or shows_passages(turn)):
-        return notes
-    said = list(_sentences(own_words(turn.question, _REMEMBER)))
-    if not said or any(map(is_question, said)):
-        return notes
-    request = shortened(said[-1])
-    kept = NoteKind.PREFERENCE
-    return [note for note in notes if note.text != request or note.lasting or note.kind is kept]
 
 
 def _sentences(message: str) -> Iterator[str]:
@@ -263,27 +272,6 @@ def _ask_the_same(one: str, other: str) -> bool:
     """Whether two questions share most of the terms of both."""
     these, those = Asked(one).terms, Asked(other).terms
     return len(these & those) >= SAME_QUESTION * len(these | those) > 0
-
-
-def _without_answered(notes: list[Note], turn: Turn) -> list[Note]:
-    return [
-        note
-        for note in notes
-        if note.kind is not NoteKind.QUESTION
-        or note.last_seen >= turn.seq
-        or not _ask_the_same(note.text, turn.question)
-    ]
-
-
-def _rarity(notes: Sequence[Note]) -> dict[str, float]:
-    """How rare the words of each note are among all notes; numbers do not count, as each one is rare."""
-    words_of = {note.text: [word for word in spelling(note.text) if not has_digit(word)] for note in notes}
-    notes_with = Counter(word for found in words_of.values() for word in set(found))
-    total = len(notes)
-    return {
-        text: sum(idf(notes_with[word], total) for word in found) / len(found) if found else 0.0
-        for text, found in words_of.items()
-    }
 
 
 def _verdict(turn: Turn) -> dict[str, object]:

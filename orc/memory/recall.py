@@ -180,36 +180,30 @@ class Selection:
             # The words of `And what about me?` say nothing: the newest statements are the best guess.
             notes = [item for item in items if isinstance(item, Note)]
             return Ranked(_best(notes, [1.0] * len(notes), latest)[:MOST_GUESSED])
-        worth = _by_words(asked, items)
+        # The share of the question that each item's words cover, weighted by rarity; 0 if it is too small.
+        texts = [asked.terms & terms_in(item.text, asked.language) for item in items]
+        weights = floored(idf_of_terms(asked.terms, texts))
+        shares = [asked.share(weights, item.text) for item in items]
+        enough = max(LEAST_SHARE, SHARE_OF_BEST * max(shares, default=0.0))
+        worth = [share if share >= enough else 0.0 for share in shares]
         if self._nearness is None or not items:
             return Ranked(_best(items, worth, latest))
         try:
             near = await self._nearness.compare(question, [item.text for item in items])
-        except Exception as exc:
+        except OrcError as exc:
+            reason = exc.message
+        except TimeoutError:
+            reason = "The embedding model took too long."
+        except Exception:
             # The outermost edge: words are good enough, so no turn fails because of this.
-            return Ranked(_best(items, worth, latest), reason=_why_by_words(exc))
-        # Relative to the others, as cosines differ between embedding models.
-        least = fmean(near) + CLEARLY_NEARER * pstdev(near) if len(near) >= LEAST_TEXTS else 0.0
-        relevant = [n if w or n >= least else 0.0 for n, w in zip(near, worth, strict=True)]
-        return Ranked(_best(items, relevant, latest), by_meaning=True)
-
-
-def _why_by_words(exc: Exception) -> str:
-    if isinstance(exc, OrcError):
-        return exc.message
-    if isinstance(exc, TimeoutError):
-        return "The embedding model took too long."
-    logger.error("texts could not be compared by meaning", exc_info=exc)
-    return "Comparing by meaning failed unexpectedly."
-
-
-def _by_words(asked: Asked, items: Sequence[Item]) -> list[float]:
-    """The share of the question that each item's words cover, weighted by rarity; 0 if it is too small."""
-    texts = [asked.terms & terms_in(item.text, asked.language) for item in items]
-    weights = floored(idf_of_terms(asked.terms, texts))
-    shares = [asked.share(weights, item.text) for item in items]
-    least = max(LEAST_SHARE, SHARE_OF_BEST * max(shares, default=0.0))
-    return [share if share >= least else 0.0 for share in shares]
+            logger.exception("texts could not be compared by meaning")
+            reason = "Comparing by meaning failed unexpectedly."
+        else:
+            # Relative to the others, as cosines differ between embedding models.
+            least = fmean(near) + CLEARLY_NEARER * pstdev(near) if len(near) >= LEAST_TEXTS else 0.0
+            relevant = [n if w or n >= least else 0.0 for n, w in zip(near, worth, strict=True)]
+            return Ranked(_best(items, relevant, latest), by_meaning=True)
+        return Ranked(_best(items, worth, latest), reason=reason)
 
 
 def _best(items: Sequence[Item], worth: Sequence[float], latest: int) -> list[Item]:

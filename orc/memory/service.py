@@ -19,7 +19,6 @@ from orc.memory.models import (
     Note,
     NoteKind,
     Recalled,
-    SummaryPoint,
     gaps,
     memory_from,
     without_replaced,
@@ -49,7 +48,13 @@ def add_turns(memory: Memory, turns: Sequence[Turn], newest_seq: int, counter: T
         if _is_remembered(turn):
             notes = add_notes_of(notes, turn)
             points += filter(None, [point_of(turn, counter)])
-    settled_seq = _settled(memory.noted_seq, turns, newest_seq)
+    settled_seq = memory.noted_seq
+    for turn in turns:
+        is_retried = turn.status.is_retried and turn.seq > newest_seq - RETRIED_TURNS
+        if turn.status is TurnStatus.PENDING or is_retried:
+            # It may still be answered.
+            break
+        settled_seq = turn.seq
     late = [each.seq for each in turns if each.attempt_number > 1 and _is_remembered(each)]
     return memory.model_copy(
         update={
@@ -70,16 +75,6 @@ def _wanted(notes: Sequence[Note], memory: Memory, newest_seq: int = 0) -> list[
 def _is_remembered(turn: Turn) -> bool:
     """Whether the turn was answered, and is the last version of its question."""
     return turn.status is TurnStatus.COMMITTED and turn.replaced_by is None
-
-
-def _settled(noted_seq: int, turns: Sequence[Turn], newest_seq: int) -> int:
-    """The last turn before the first one that may still be answered."""
-    for turn in turns:
-        is_retried = turn.status.is_retried and turn.seq > newest_seq - RETRIED_TURNS
-        if turn.status is TurnStatus.PENDING or is_retried:
-            break
-        noted_seq = turn.seq
-    return noted_seq
 
 
 logger = logging.getLogger(__name__)
@@ -169,7 +164,12 @@ class MemoryService(ConversationMemory):
             # The outermost edge: no turn fails because of its memory.
             logger.exception(WITHOUT_MEMORY)
             return Memory(unread=UNREADABLE)
-        points = self._older_points(memory, head, turns)
+        # In doubt a point is kept that the history has too: twice is better than not at all. Turns without a
+        # point, or not added yet, are allowed half of the history's tokens.
+        points, tokens = list(memory.summary), self.limits.history_tokens // 2
+        last_before_history = head.turn_count - 1 - turns
+        while points and points[-1].first_seq > last_before_history and points[-1].tokens <= tokens:
+            tokens -= points.pop().tokens
         shown = [point for point in points if not covers(blocked, *point.origin)]
         return memory.model_copy(update={"summary": shown})
 
@@ -224,10 +224,6 @@ class MemoryService(ConversationMemory):
     async def forget(self, owner: Owner) -> None:
         await self.store.delete(owner)
         self.selection.forget_texts()
-
-    @property
-    def _unwritten_turns(self) -> int:
-        return min(UNWRITTEN_TURNS, max(self.limits.history_turns, 1))
 
     async def _add_new_turns(self, head: Head) -> Memory | None:
         """Adds the turns committed since, and writes them if that is worth a write. Returns the memory."""
@@ -319,8 +315,13 @@ class MemoryService(ConversationMemory):
         """The memory with the model's points instead of those of the same turns."""
         notes, points = list(memory.notes), memory.summary
         if condensed is not None:
-            others = [point for point in points if not _is_covered(point, condensed.points)]
-            points = sorted([*others, *condensed.points], key=lambda point: point.first_seq)
+            new = condensed.points
+            others = [
+                old
+                for old in points
+                if not any(old.first_seq <= each.last_seq and old.last_seq >= each.first_seq for each in new)
+            ]
+            points = sorted([*others, *new], key=lambda point: point.first_seq)
             for note in condensed.notes:
                 notes = add_note(notes, note)
         reached = min(last, turns[-1].seq) if turns else last
@@ -352,29 +353,13 @@ class MemoryService(ConversationMemory):
         return memory.model_copy(update={"version": memory.version + 1})
 
     def _is_worth_writing(self, before: Memory, after: Memory) -> bool:
+        most = min(UNWRITTEN_TURNS, max(self.limits.history_turns, 1))
         if (
             after.without != before.without
             or after.retried != before.retried
             or after.notes != before.notes
-            or after.noted_seq - before.noted_seq >= self._unwritten_turns
+            or after.noted_seq - before.noted_seq >= most
         ):
             return True
         unwritten = sum(point.tokens for point in after.summary if point.first_seq > before.noted_seq)
         return after.noted_seq > before.noted_seq and unwritten > self.limits.history_tokens // 2
-
-    def _older_points(self, memory: Memory, head: Head, turns: int) -> list[SummaryPoint]:
-        """The points of turns that a history of so many turns may not contain.
-
-        In doubt a point is kept: twice is better than not at all. Turns without a point, or not added yet,
-        are allowed half of the history's tokens.
-        """
-        points = list(memory.summary)
-        last_before_history = head.turn_count - 1 - turns
-        tokens = self.limits.history_tokens // 2
-        while points and points[-1].first_seq > last_before_history and points[-1].tokens <= tokens:
-            tokens -= points.pop().tokens
-        return points
-
-
-def _is_covered(point: SummaryPoint, others: Sequence[SummaryPoint]) -> bool:
-    return any(point.first_seq <= other.last_seq and point.last_seq >= other.first_seq for other in others)

@@ -37,16 +37,14 @@ class ToolCatalogue:
 
     async def listed(self) -> list[OfferedTool]:
         """The tools by title; none is available while the tools server does not answer."""
-        offered = await self._offered()
-        tools = [OfferedTool(facts=each, available=each.name in offered) for each in TOOL_FACTS.values()]
-        return sorted(tools, key=lambda tool: tool.facts.title)
-
-    async def _offered(self) -> set[str]:
+        offered: set[str] = set()
         try:
             async with asyncio.timeout(LISTING_SECONDS):
                 token = self._tokens.mint(_NOWHERE, seconds=TOKEN_SECONDS)
                 offered = {tool.name for tool in await self._gateway.list_tools(token)}
-                return offered if self._has_model else offered - NEED_A_MODEL
         except (OrcError, TimeoutError) as exc:
             logger.warning("the tools could not be listed: %s", type(exc).__name__)
-            return set()
+        if not self._has_model:
+            offered -= NEED_A_MODEL
+        tools = [OfferedTool(facts=each, available=each.name in offered) for each in TOOL_FACTS.values()]
+        return sorted(tools, key=lambda tool: tool.facts.title)

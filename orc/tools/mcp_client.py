@@ -16,7 +16,6 @@ from pydantic import BaseModel, ValidationError
 
 from orc.tools.mcp_messages import (
     CallResult,
-    ListedTool,
     Listing,
     McpMessage,
     McpRequest,
@@ -46,16 +45,6 @@ MOST_PAUSE_SECONDS = 0.1
 END_SECONDS = 0.1
 """How long a stream may stay open behind its result."""
 _PROXY_WITHOUT_SERVER = {502, 503, 504}
-
-
-def _schema_of(tool: ListedTool) -> ToolSchema:
-    """The tool in our own type."""
-    return ToolSchema(
-        name=tool.name,
-        description=tool.description or "",
-        input_schema=tool.input_schema,
-        only_reads=tool.annotations.read_only is True,
-    )
 
 
 # Why not the client of the MCP library: docs/decisions/tools-server.md.
@@ -96,7 +85,15 @@ class McpToolGateway:
         if time.monotonic() - self._schemas_read_at > self._kept_seconds:
             try:
                 listed = await self._ask(McpRequest("tools/list"), token, self._listing_seconds, Listing)
-                self._schemas = [_schema_of(tool) for tool in listed.tools]
+                self._schemas = [
+                    ToolSchema(
+                        name=tool.name,
+                        description=tool.description or "",
+                        input_schema=tool.input_schema,
+                        only_reads=tool.annotations.read_only is True,
+                    )
+                    for tool in listed.tools
+                ]
             except DependencyDown as exc:
                 if not self._schemas:
                     raise
@@ -132,7 +129,8 @@ class McpToolGateway:
             return await call()
         except (_BrokenOff, CircuitOpen) as exc:
             # What changes something may have done so before the call broke off.
-            if not (self._lost_lately and self._only_reads(request.name)):
+            only_reads = all(schema.only_reads for schema in self._schemas if schema.name == request.name)
+            if not (self._lost_lately and only_reads):
                 raise
             logger.warning("tool %s broke off, calling again", request.name)
             if on_restart is not None:
@@ -140,9 +138,6 @@ class McpToolGateway:
         await self._until_back()
         await asyncio.sleep(random.uniform(0, MOST_PAUSE_SECONDS))
         return await call()
-
-    def _only_reads(self, name: str | None) -> bool:
-        return all(schema.only_reads for schema in self._schemas if schema.name == name)
 
     async def ping(self) -> None:
         """Raise DependencyDown unless the server answers."""
@@ -279,7 +274,8 @@ def _translated(cause: Exception, seconds: float) -> OrcError:
     """Our error for a failure."""
     if isinstance(cause, UnicodeEncodeError):
         return InvalidInput("The call holds characters that no encoding takes.")
-    if _is_too_slow(cause):
+    if isinstance(cause, TimeoutError) and not isinstance(cause, aiohttp.ConnectionTimeoutError):
+        # The server accepted the connection: a retry would take as long.
         message = f"The tools server did not answer within {seconds:.0f} s."
         return DependencyDown(message, dependency="mcp_server", code="tool_timeout")
     if isinstance(cause, aiohttp.ClientError) and not isinstance(cause, aiohttp.ClientResponseError):
@@ -291,11 +287,6 @@ def _translated(cause: Exception, seconds: float) -> OrcError:
         reason = "its answer is not HTTP, or has a header of more than 8,190 bytes"
     logger.error("the tools server refused a call: %s", reason, exc_info=ours)
     return DependencyDown("The tools server refused the call.", dependency="mcp_server", code="tool_refused")
-
-
-def _is_too_slow(cause: Exception) -> bool:
-    """Whether a server that accepted the connection did not answer in time: a retry would take as long."""
-    return isinstance(cause, TimeoutError) and not isinstance(cause, aiohttp.ConnectionTimeoutError)
 
 
 class _BrokenOff(DependencyDown):

@@ -55,7 +55,11 @@ class McpRequest:
 
     def headers(self, token: str) -> dict[str, str]:
         """The headers of the request, with the scope token of the caller."""
-        named = {} if self.name is None else {"mcp-name": _as_header(self.name)}
+        named = {}
+        if self.name is not None:
+            # A model may have invented the name.
+            encoded = f"=?base64?{base64.b64encode(self.name.encode()).decode()}?="
+            named["mcp-name"] = self.name if _PLAIN.fullmatch(self.name) else encoded
         return {
             "authorization": f"Bearer {token}",
             "accept": f"{JSON}, {EVENT_STREAM}",
@@ -149,10 +153,3 @@ class Listing(BaseModel):
     """The result of `tools/list`."""
 
     tools: list[ListedTool]
-
-
-def _as_header(name: str) -> str:
-    """A name as the protocol encodes it in a header; a model may have invented it."""
-    if _PLAIN.fullmatch(name):
-        return name
-    return f"=?base64?{base64.b64encode(name.encode()).decode()}?="

@@ -8,11 +8,9 @@ See docs/decisions/telemetry.md.
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeVar, get_args
-
-from pydantic import JsonValue
 
 from orc.conversations.models import utc_now
 from orc.events import (
@@ -38,7 +36,6 @@ from orc.traces.models import (
     PlanTrace,
     SearchTrace,
     SelectionTrace,
-    Status,
     ToolTrace,
     TurnIds,
     TurnTrace,
@@ -112,26 +109,50 @@ class TurnRecorder:
 
     def timeline(self, used: CallBudget) -> list[TimelineStep]:
         """What happened so far, in order."""
-        steps = [*_stages(self._seen), *_calls(_tools(self._seen), used, self._began)]
+        steps = [
+            *_stages(self._seen),
+            *(
+                _step("tool", tool.name, at_ms, tool.duration_ms or 0.0, failed=tool.status != "finished")
+                for at_ms, tool in _tools(self._seen)
+            ),
+        ]
+        for call in used.calls:
+            offset = max(0.0, round((call.started - self._began) * 1000, 1))
+            name = f"{_name(call.role)}: {_name(call.model)}"
+            steps.append(_step("model", name, offset, call.duration_ms))
         return sorted(steps, key=lambda step: step.offset_ms)
 
     def finish(self, used: CallBudget) -> TurnTrace:
         """The trace of the turn, whose last event was published."""
         seen, (ended_ms, end) = self._seen, self._seen[-1]
         tools, timeline = _tools(seen), self.timeline(used)
+        verdicts = [
+            VerdictTrace(
+                attempt=event.attempt,
+                action=event.action,
+                by=event.by,
+                grounded=event.grounded,
+                coverage=event.coverage,
+                issues=len(event.issues),
+                failed=event.failure is not None,
+            )
+            for _, event in seen
+            if isinstance(event, Critique)
+        ]
+        status = "done" if isinstance(end, Done) else "stopped" if isinstance(end, Stopped) else "failed"
         return TurnTrace.model_validate(
             {
                 **self._ids.model_dump(),
                 "started_at": self._started_at,
                 "duration_ms": ended_ms,
                 "first_token_ms": self._first_token_ms(),
-                "status": _status(end),
+                "status": status,
                 "error_code": _code(end.problem.code) if isinstance(end, Failed) else None,
                 **_planned(seen),
                 **_found(end),
                 **self._spent(used, isinstance(end, Done) or all(t.status == "finished" for _, t in tools)),
                 "tools": [call for _, call in tools[:MOST_ENTRIES]],
-                "verdicts": [_verdict(event) for _, event in seen if isinstance(event, Critique)],
+                "verdicts": verdicts,
                 "timeline": timeline[:MOST_ENTRIES],
                 "left_out": sum(max(0, len(entries) - MOST_ENTRIES) for entries in (tools, timeline)),
             }
@@ -185,10 +206,6 @@ class TurnRecorder:
         return round((self._clock() - self._began) * 1000, 1)
 
 
-def _status(end: Event) -> Status:
-    return "done" if isinstance(end, Done) else "stopped" if isinstance(end, Stopped) else "failed"
-
-
 def _planned(seen: Sequence[Seen]) -> dict[str, object]:
     """The plan of the turn and its context."""
     fields: dict[str, object] = {}
@@ -206,7 +223,12 @@ def _planned(seen: Sequence[Seen]) -> dict[str, object]:
     if (context := _last(seen, Context)) is not None:
         budget = {name: size for name, size in context.budget.items() if _CODE.fullmatch(name)}
         fields |= {"context_budget": budget, "history_turns": context.history_turns}
-        fields["selection"] = _selection(context.summary_selection)
+        selected = context.summary_selection
+        methods = get_args(SelectionTrace.model_fields["method"].annotation)
+        counts = {name: selected.get(name) for name in ("summary_points", "notes", "left_out")}
+        known = {name: count for name, count in counts.items() if isinstance(count, int)}
+        method = selected.get("method") if selected.get("method") in methods else "none"
+        fields["selection"] = SelectionTrace.model_validate({**known, "method": method})
     return fields
 
 
@@ -236,7 +258,15 @@ def _tools(seen: Sequence[Seen]) -> list[tuple[float, ToolTrace]]:
             begun[event.name].append(at_ms)
         elif isinstance(event, Tool):
             start = _taken(begun[event.name], at_ms, event.duration_ms)
-            calls.append((start, _tool_trace(event, at_ms - start)))
+            failed, took = event.status == "failed", event.duration_ms
+            call = ToolTrace(
+                name=_tool(event.name),
+                status="failed" if failed else "finished",
+                duration_ms=round(at_ms - start, 1) if took is None else took,
+                error_code=_code(event.code) if failed else None,
+                hits=event.hits,
+            )
+            calls.append((start, call))
     for name, starts in begun.items():
         unfinished = ToolTrace(name=_tool(name), status="unfinished")
         calls += [(start, unfinished) for start in starts]
@@ -250,17 +280,6 @@ def _taken(starts: list[float], end: float, duration: float | None) -> float:
     start = starts[0] if duration is None else min(starts, key=lambda each: abs(end - duration - each))
     starts.remove(start)
     return start
-
-
-def _tool_trace(event: Tool, since_start: float) -> ToolTrace:
-    failed = event.status == "failed"
-    return ToolTrace(
-        name=_tool(event.name),
-        status="failed" if failed else "finished",
-        duration_ms=round(since_start, 1) if event.duration_ms is None else event.duration_ms,
-        error_code=_code(event.code) if failed else None,
-        hits=event.hits,
-    )
 
 
 def _stages(seen: Sequence[Seen]) -> Iterator[TimelineStep]:
@@ -290,41 +309,11 @@ def _stages(seen: Sequence[Seen]) -> Iterator[TimelineStep]:
                 yield _step("store", "commit", prepared, at_ms - prepared, failed=isinstance(event, Failed))
 
 
-def _calls(
-    tools: Sequence[tuple[float, ToolTrace]], used: CallBudget, began: float
-) -> Iterator[TimelineStep]:
-    for at_ms, tool in tools:
-        yield _step("tool", tool.name, at_ms, tool.duration_ms or 0.0, failed=tool.status != "finished")
-    for call in used.calls:
-        offset = max(0.0, round((call.started - began) * 1000, 1))
-        yield _step("model", f"{_name(call.role)}: {_name(call.model)}", offset, call.duration_ms)
-
-
 def _step(
     kind: str, name: str, offset: float, duration: float = 0.0, *, failed: bool = False
 ) -> TimelineStep:
     fields = {"kind": kind, "name": name, "offset_ms": offset, "duration_ms": round(duration, 1)}
     return TimelineStep.model_validate({**fields, "failed": failed})
-
-
-def _verdict(event: Critique) -> VerdictTrace:
-    return VerdictTrace(
-        attempt=event.attempt,
-        action=event.action,
-        by=event.by,
-        grounded=event.grounded,
-        coverage=event.coverage,
-        issues=len(event.issues),
-        failed=event.failure is not None,
-    )
-
-
-def _selection(fields: Mapping[str, JsonValue]) -> SelectionTrace:
-    methods = get_args(SelectionTrace.model_fields["method"].annotation)
-    counts = {name: fields.get(name) for name in ("summary_points", "notes", "left_out")}
-    known = {name: count for name, count in counts.items() if isinstance(count, int)}
-    method = fields.get("method")
-    return SelectionTrace.model_validate({**known, "method": method if method in methods else "none"})
 
 
 def _last(seen: Sequence[Seen], kind: type[Kind]) -> Kind | None:
