@@ -22,7 +22,6 @@ from mcp_server.tools.relations import Relations
 from mcp_server.tools.search import DocumentSearch
 from mcp_server.tools.web_search import WebSearchTool
 from mcp_server.web.engines import BraveSearch, GoogleSearch
-from mcp_server.web.ports import WebSearch
 from orc_core.bootstrap import Documents, open_documents
 from orc_core.documents.proposals import ProposalStore
 from orc_core.documents.scope import ScopeTokens
@@ -135,18 +134,19 @@ async def _open_web_search(settings: Settings) -> AsyncIterator[WebSearchTool | 
         yield None
         return
     async with httpx2.AsyncClient(timeout=WEB_SEARCH_SECONDS) as client:
-        yield WebSearchTool(_build_engine(settings, client))
-
-
-def _build_engine(settings: Settings, client: httpx2.AsyncClient) -> WebSearch:
-    seconds = WEB_SEARCH_SECONDS
-    if settings.web_search_engine == "brave":
-        assert settings.brave_search_key
-        return BraveSearch(client, settings.brave_search_url, key=settings.brave_search_key, seconds=seconds)
-    key, engine_id = settings.google_search_key, settings.google_search_engine
-    assert key
-    assert engine_id
-    return GoogleSearch(client, settings.google_search_url, key=key, engine_id=engine_id, seconds=seconds)
+        key, seconds = settings.brave_search_key, WEB_SEARCH_SECONDS
+        if settings.web_search_engine == "brave":
+            assert key
+            yield WebSearchTool(BraveSearch(client, settings.brave_search_url, key=key, seconds=seconds))
+            return
+        key, engine, url = (
+            settings.google_search_key,
+            settings.google_search_engine,
+            settings.google_search_url,
+        )
+        assert key
+        assert engine
+        yield WebSearchTool(GoogleSearch(client, url, key=key, engine_id=engine, seconds=seconds))
 
 
 def _build_analyze(settings: Settings, documents: Documents, model: ChatModel) -> DocumentsAnalyze:

@@ -95,7 +95,10 @@ class ToolServer(MCPServer[None]):
         """Calls a tool. If it cannot run, the reason is a result too."""
         with tool_work() as begun:
             try:
-                if not self._is_allowed(name):
+                tool = self._tool_manager.get_tool(name)
+                hints = tool.annotations if tool else None
+                only_reads = hints is None or hints.read_only_hint is not False
+                if not self._scope().allows(name, only_reads=only_reads):
                     return failure(Forbidden(f"The tool {name} is switched off.", code=TOOL_OFF))
                 result = await super().call_tool(name, arguments, context)
             except NotAuthenticated as exc:
@@ -110,11 +113,6 @@ class ToolServer(MCPServer[None]):
             name_tool(begun, name)
             log.info("tool %s %s", name, "failed" if getattr(result, "is_error", False) else "done")
             return result
-
-    def _is_allowed(self, name: str) -> bool:
-        tool = self._tool_manager.get_tool(name)
-        hints = tool.annotations if tool else None
-        return self._scope().allows(name, only_reads=hints is None or hints.read_only_hint is not False)
 
 
 def build_http_app(
@@ -253,23 +251,18 @@ class RunningCalls:
         """Run a call so that it can be cancelled; a notification that it is cancelled stops it."""
         if ctx.method == "notifications/cancelled":
             key = _key(ctx, (ctx.params or {}).get("requestId"))
-            if key is not None and (running := self._calls.get(key)) is not None:
-                running.cancel()
+            if key is not None and (cancelled := self._calls.get(key)) is not None:
+                cancelled.cancel()
         elif ctx.method == "tools/call" and (key := _key(ctx, ctx.request_id)) is not None:
-            return await self._run(key, ctx, call_next)
+            with anyio.CancelScope() as running:
+                self._calls[key] = running
+                try:
+                    return await call_next(ctx)
+                finally:
+                    if self._calls.get(key) is running:
+                        del self._calls[key]
+            raise MCPError(REQUEST_CANCELLED, "Request cancelled")
         return await call_next(ctx)
-
-    async def _run(
-        self, key: CallKey, ctx: ServerRequestContext[Any, Any], call_next: CallNext
-    ) -> HandlerResult:
-        with anyio.CancelScope() as running:
-            self._calls[key] = running
-            try:
-                return await call_next(ctx)
-            finally:
-                if self._calls.get(key) is running:
-                    del self._calls[key]
-        raise MCPError(REQUEST_CANCELLED, "Request cancelled")
 
 
 def _key(ctx: ServerRequestContext[Any, Any], request_id: object) -> CallKey | None:

@@ -60,8 +60,15 @@ def check(
     """
 
     async def run() -> DependencyState:
-        started = time.perf_counter()
-        detail = await _failure(ping) if ping else None
+        started, detail = time.perf_counter(), None
+        try:
+            async with asyncio.timeout(SECONDS):
+                if ping is not None:
+                    await ping()
+        except OrcError as exc:
+            detail = exc.message
+        except TimeoutError:
+            detail = f"No answer within {SECONDS:.0f} s."
         return DependencyState(
             name=name,
             backend=backend,
@@ -76,22 +83,14 @@ def check(
     return run
 
 
-async def _failure(ping: Callable[[], Awaitable[None]]) -> str | None:
-    try:
-        async with asyncio.timeout(SECONDS):
-            await ping()
-    except OrcError as exc:
-        return exc.message
-    except TimeoutError:
-        return f"No answer within {SECONDS:.0f} s."
-    return None
-
-
 def build_checks(
     settings: Settings, documents: Documents, gateway: McpToolGateway, log: TurnLog, model: ChatModel
 ) -> list[Check]:
     """A check of every service in use."""
-    provider = documents.provider
+    provider, limits, ocr = documents.provider, settings.image_limits, documents.ocr
+    facts = ModelCatalogue(settings.model_catalog).facts(model.name)
+    why = limits.why_none(model.name, facts) if limits else ""
+    reading = "Install Tesseract, or name an Azure endpoint. Until then scanned pages stay without text."
     return [
         *_store_checks(settings, documents, log),
         check("mcp_server", "MCP over HTTP", settings.mcp_server_url, _ping_of_tools(gateway, documents)),
@@ -102,18 +101,13 @@ def build_checks(
             describe(settings),
             partial(provider.ping, model.name) if provider else None,
             needed=False,
-            advice=_advice_on_images(settings, model.name),
+            advice=f"page_images in ORC_ADVANCED has no effect: {why}." if why else "",
         ),
         *_search_checks(settings, documents),
-        _ocr_check(documents),
+        check("ocr", ocr.name, "", ocr.ping, needed=False)
+        if ocr
+        else check("ocr", "none", "", None, advice=reading),
     ]
-
-
-def _advice_on_images(settings: Settings, model: str) -> str:
-    """Why pictures of pages are switched on and none are sent; empty if that is not so."""
-    limits = settings.image_limits
-    why = limits.why_none(model, ModelCatalogue(settings.model_catalog).facts(model)) if limits else ""
-    return f"page_images in ORC_ADVANCED has no effect: {why}." if why else ""
 
 
 def _store_checks(settings: Settings, documents: Documents, log: TurnLog) -> list[Check]:
@@ -158,27 +152,16 @@ def _ping_of_tools(gateway: McpToolGateway, documents: Documents) -> Callable[[]
 
 
 def _search_checks(settings: Settings, documents: Documents) -> list[Check]:
-    upstash, url = documents.clients.upstash, settings.upstash_vector_rest_url or ""
-    # While it is down, search uses words.
-    vectors = [check("vectors", "Upstash Vector", url, upstash.ping, needed=False)] if upstash else []
-    return [_search_check(settings, documents), *vectors]
-
-
-def _search_check(settings: Settings, documents: Documents) -> Check:
-    embedder, search = documents.embedder, documents.clients.search
+    clients, embedder, url = documents.clients, documents.embedder, settings.upstash_vector_rest_url or ""
     how, where = ("words and vectors", embedder.name) if embedder else ("words only", "")
     advice = "" if embedder else "Set ORC_EMBEDDING_MODEL to search by vectors too."
-    if search is None:
-        return check("search", how, where, None, advice=advice)
-    index = "; ".join(
-        filter(None, [f"{settings.azure_search_endpoint} {settings.azure_search_index}", where])
-    )
-    return check("search", f"AI Search, {how}", index, search.ping, needed=False, advice=advice)
-
-
-def _ocr_check(documents: Documents) -> Check:
-    ocr = documents.ocr
-    if ocr is None:
-        advice = "Install Tesseract, or name an Azure endpoint. Until then scanned pages stay without text."
-        return check("ocr", "none", "", None, advice=advice)
-    return check("ocr", ocr.name, "", ocr.ping, needed=False)
+    if clients.search is None:
+        checks = [check("search", how, where, None, advice=advice)]
+    else:
+        index = f"{settings.azure_search_endpoint} {settings.azure_search_index}"
+        index, ping = "; ".join(filter(None, [index, where])), clients.search.ping
+        checks = [check("search", f"AI Search, {how}", index, ping, needed=False, advice=advice)]
+    if clients.upstash:
+        # While it is down, search uses words.
+        checks.append(check("vectors", "Upstash Vector", url, clients.upstash.ping, needed=False))
+    return checks

@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 
 from mcp_server.tools import scope_filter
 from mcp_server.tools.registration import CallScope, ContextName, DocumentId, offer, success
-from orc_core.documents.places import FOCUS, Access, Accessible, Place, PlaceType
+from orc_core.documents.places import FOCUS, Access, Accessible, PlaceType
 from orc_core.documents.proposals import AddToContextResult, Proposal, ProposalStore, proposal_id_of
 from orc_core.documents.scope import Scope
 from orc_core.documents.service import DocumentService
@@ -31,7 +31,12 @@ class Additions:
         document = await scope_filter.document_in_scope(self.library, scope, document_id)
         if document.owner != scope.owner:
             raise InvalidInput("Only files of the conversation can be added.", field="document_id")
-        place = _target(scope, context)
+        chosen = scope.accessible.narrowed(context).places
+        shared = [place for place in chosen if place.type is not PlaceType.SESSION]
+        if not shared or (len(shared) > 1 and context != FOCUS):
+            raise InvalidInput("Name one context, such as `c1`.", field="context")
+        # Of the focus the context itself, which is the first of its places.
+        place = shared[0]
         if place.access is Access.VIEWER:
             raise Forbidden(f'"{place.name}" can only be read.', code=ROLE_TOO_LOW)
         # The token may be limited to some documents; a name is taken all the same.
@@ -55,15 +60,6 @@ class Additions:
         return AddToContextResult(
             filename=stored.blob_name, context_type=stored.context_type, context_name=stored.context_name
         )
-
-
-def _target(scope: Scope, context: str) -> Place:
-    """The context that is selected; of the focus the context itself, which is the first of its places."""
-    chosen = scope.accessible.narrowed(context).places
-    shared = [place for place in chosen if place.type is not PlaceType.SESSION]
-    if not shared or (len(shared) > 1 and context != FOCUS):
-        raise InvalidInput("Name one context, such as `c1`.", field="context")
-    return shared[0]
 
 
 def register(server: MCPServer[None], additions: Additions, scope: CallScope) -> None:

@@ -25,7 +25,12 @@ def document_content(reading: PromptSources, files: dict[str, Attachment]) -> st
         return fenced
     content: Parts = []
     for file in reading.files:
-        content += [{"type": "text", "text": label(file)}, _block(files[file.document_id])]
+        attached = files[file.document_id]
+        block: dict[Any, Any] = {"type": "file", "file_id": attached.ref.file_id}
+        if attached.sent_as != "file":
+            encoded, name = base64.b64encode(attached.content).decode(), plain_name(attached.document)
+            block = {"type": "file", "base64": encoded, "mime_type": PDF, "filename": name}
+        content += [{"type": "text", "text": label(file)}, block]
     return [*content, {"type": "text", "text": f"{READ_FILES}\n\n{fenced}".rstrip()}]
 
 
@@ -33,13 +38,6 @@ def question_content(question: str, rules: str, pictures: Parts) -> str | Parts:
     """What differs between questions: the pictures of pages, rules for this turn, and the question itself."""
     asked = "\n\n".join(filter(None, [rules, f"Question: {question}"]))
     return [*pictures, {"type": "text", "text": asked}] if pictures else asked
-
-
-def _block(attached: Attachment) -> dict[Any, Any]:
-    if attached.sent_as == "file":
-        return {"type": "file", "file_id": attached.ref.file_id}
-    content = base64.b64encode(attached.content).decode()
-    return {"type": "file", "base64": content, "mime_type": PDF, "filename": plain_name(attached.document)}
 
 
 def how_sent(attached: Sequence[Attachment]) -> list[str]:

@@ -143,7 +143,12 @@ class Reader:
         if not has_subject(question) and not any(step.note == NAMED for step in found.steps):
             why = " The question names nothing to search for, so the opening pages were read."
         if why:
-            sources = await self._read_openings(documents, after)
+            # Fewer pages of several documents, and none of those after the most.
+            last = max(1, min(OPENING_PAGES, MOST_OPENING_PAGES // len(documents)))
+            for document in documents[:MOST_OPENING_PAGES]:
+                pages = await self._library.text(document, range(1, last + 1))
+                first = after + len(sources) + 1
+                sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
         read = {(source.document_id, source.page) for source in sources}
         hits = [hit for hit in found.hits if (hit.passage.document_id, hit.passage.page) not in read]
         sources += await self._as_sources(searched, hits, after + len(sources))
@@ -168,16 +173,6 @@ class Reader:
                 pages = [page for page in pages if page.text.strip()]
             sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
         return sources, files
-
-    async def _read_openings(self, documents: Sequence[Document], after: int) -> list[Source]:
-        """The first pages of each document: fewer of several documents, and none of those after the most."""
-        sources: list[Source] = []
-        last = max(1, min(OPENING_PAGES, MOST_OPENING_PAGES // len(documents)))
-        for document in documents[:MOST_OPENING_PAGES]:
-            pages = await self._library.text(document, range(1, last + 1))
-            first = after + len(sources) + 1
-            sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
-        return sources
 
     async def _as_sources(
         self, documents: dict[str, Document], hits: Sequence[Hit], after: int

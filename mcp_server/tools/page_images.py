@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mcp_server.tools.document_context import PromptSources, pages_of
 from orc_core.documents.image_limits import ImageCounts, ImageLimits
-from orc_core.documents.page_images import DrawnPages, PageImage, WantedPage, draw_pages, pages_without_text
+from orc_core.documents.page_images import PageImage, WantedPage, draw_pages, pages_without_text
 from orc_core.documents.pictures import PagePictures, has_pictures
 from orc_core.documents.places import DocumentOrigin
 from orc_core.documents.service import DocumentService
@@ -95,8 +95,15 @@ class DocumentImages:
         found = [WantedPage(drawable[key], page, has_text=True) for key, page in pages if key in drawable]
         wanted = [each for each in [*allowed.unread, *found] if each.document.document_id not in files]
         drawn = await draw_pages(self.pictures, wanted, allowed.most)
-        counts = drawn.counts(allowed.tokens)
-        return SeenPages(images=drawn.images, counts=counts, notes=_notes(drawn, counts))
+        counts, notes = drawn.counts(allowed.tokens), []
+        if counts.sent:
+            notes.append(f"Pages sent as pictures: {counts.sent}, of at most {counts.tokens} tokens.")
+        if drawn.failures:
+            why = "; ".join(each.rstrip(".") for each in dict.fromkeys(drawn.failures))
+            notes.append(f"Pages that could not be sent as pictures: {counts.failed}. {why}.")
+        if drawn.left_out:
+            notes.append(f"Pages without text that were not sent as pictures: {drawn.left_out}.")
+        return SeenPages(images=drawn.images, counts=counts, notes=notes)
 
 
 def with_pictures(
@@ -121,15 +128,3 @@ def with_seen_pages(document: Document, seen: SeenPages) -> Document:
         return document
     shown = f"Sent as pictures: page {', '.join(map(str, pages))}."
     return document.model_copy(update={"reason": f"{document.reason or ''} {shown}".strip()})
-
-
-def _notes(drawn: DrawnPages, counts: ImageCounts) -> list[str]:
-    notes = []
-    if counts.sent:
-        notes.append(f"Pages sent as pictures: {counts.sent}, of at most {counts.tokens} tokens.")
-    if drawn.failures:
-        why = "; ".join(each.rstrip(".") for each in dict.fromkeys(drawn.failures))
-        notes.append(f"Pages that could not be sent as pictures: {counts.failed}. {why}.")
-    if drawn.left_out:
-        notes.append(f"Pages without text that were not sent as pictures: {drawn.left_out}.")
-    return notes

@@ -108,16 +108,12 @@ def plan_parts(
     if total(blocks) <= capacity:
         needed = math.ceil(total(blocks) / calls) + biggest
         return PartsPlan(pack(blocks, min(largest, max(usual, needed))), is_whole=True)
-    return PartsPlan(pack(_selected(blocks, best, capacity), largest)[:calls], is_whole=False)
-
-
-def _selected(blocks: Sequence[PageBlock], best: Sequence[Hit], capacity: int) -> list[PageBlock]:
-    """In reading order: the blocks that overlap the best hits, and others spread over the document."""
     matching = dict.fromkeys(block for hit in best for block in blocks if _overlaps(block, hit.passage))
     chosen = set(take_each_fitting(matching, capacity, lambda block: block.tokens))
     others = [block for block in blocks if block not in chosen]
     chosen.update(thin_out(others, capacity - total(chosen)))
-    return [block for block in blocks if block in chosen]
+    in_order = [block for block in blocks if block in chosen]
+    return PartsPlan(pack(in_order, largest)[:calls], is_whole=False)
 
 
 def _overlaps(block: PageBlock, passage: Passage) -> bool:

@@ -76,8 +76,20 @@ class DocumentSearch:
     ) -> SemanticSearchResult:
         """The best `top_k` passages."""
         documents, found, counts = await self._search(scope, context, query, top_k, progress)
+        passages = [
+            FoundPassage(
+                **origin_of(scope, document).model_dump(),
+                blob_name=document.blob_name,
+                page_id=page_id(document.document_id, hit.passage.page),
+                score=hit.score,
+                document_version=document.version,
+                media_type=document.media_type,
+                **hit.passage.model_dump(),
+            )
+            for hit, document in ((each, documents[each.passage.document_id]) for each in found.hits)
+        ]
         return SemanticSearchResult(
-            passages=[_passage(scope, hit, documents[hit.passage.document_id]) for hit in found.hits],
+            passages=passages,
             steps=found.steps,
             documents=[searched_document(scope, document) for document in documents.values()],
             counts=counts,
@@ -158,19 +170,6 @@ class DocumentSearch:
                 analysed = await self.analyses.pages(document_id, numbers)
                 found.update({(document_id, analysis.page): analysis for analysis in analysed})
         return found
-
-
-def _passage(scope: Scope, hit: Hit, document: Document) -> FoundPassage:
-    passage = hit.passage
-    return FoundPassage(
-        **origin_of(scope, document).model_dump(),
-        blob_name=document.blob_name,
-        page_id=page_id(passage.document_id, passage.page),
-        score=hit.score,
-        document_version=document.version,
-        media_type=document.media_type,
-        **passage.model_dump(),
-    )
 
 
 def _page(document: Document, hits: Sequence[Hit], analysis: PageAnalysis | None, query: str) -> FoundPage:

@@ -57,13 +57,15 @@ def principal_of(claims: Claims, names: ClaimNames) -> Principal:
     if is_reserved(user):
         raise NotAuthenticated("The identity has a user id that is reserved for Orc itself.")
     known = _known_groups(claims, names)
+    given = (_claim(claims, name) for name in names.name)
+    shown = (name.strip() for name in given if isinstance(name, str) and name.strip() and name.isprintable())
     return Principal(
         organization,
         user,
         frozenset(each for each in _all(claims, names.roles) if isinstance(each, str)),
         known or frozenset(),
         groups_complete=known is not None,
-        name=_name(claims, names),
+        name=next((name[:NAME_CHARACTERS] for name in shown), None),
     )
 
 
@@ -97,14 +99,6 @@ def _organization(claims: Claims, names: ClaimNames) -> str | None:
     if names.only_tenant:
         return names.only_tenant if names.only_tenant in named else None
     return named[0] if len(named) == 1 and isinstance(named[0], str) else None
-
-
-def _name(claims: Claims, names: ClaimNames) -> str | None:
-    """The caller's name as a page shows it; None if the identity has none that can be shown."""
-    for name in (_claim(claims, each) for each in names.name):
-        if isinstance(name, str) and name.strip() and name.isprintable():
-            return name.strip()[:NAME_CHARACTERS]
-    return None
 
 
 def _known_groups(claims: Claims, names: ClaimNames) -> frozenset[str] | None:

@@ -215,16 +215,19 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
     text, end = "", 0
     for written in written_marks(result.citations):
         citations = by_target[target := _target(written.citation)]
-        url = _url(result, citations[0], base_url)
-        source = sources.setdefault(
-            target, NumberedSource(len(sources) + 1, _title(citations), url, citations)
-        )
+        first = citations[0]
+        place = f"{base_url}/conversations/{result.conversation_id}/documents/{first.document_id}/content"
+        title = first.blob_name if first.url else f"{first.blob_name}, page {first.page}"
+        title, url = title + _in_brackets(_note(citations)), first.url or f"{place}#page={first.page}"
+        source = sources.setdefault(target, NumberedSource(len(sources) + 1, title, url, citations))
         text += answer[end : written.mark.start]
         end = written.mark.end
-        place = (len(text), len(text) + len(shown := f"[{source.number}]"))
-        source.places.append(place)
-        marks[written.index].append(place)
-        text += shown + _in_brackets(_doubt(written.citation))
+        at = (len(text), len(text) + len(shown := f"[{source.number}]"))
+        source.places.append(at)
+        marks[written.index].append(at)
+        # An answer in other words is no reason to doubt it.
+        is_doubted = written.citation.check in (*REFUTED, "picture")
+        text += shown + _in_brackets(_words(written.citation) if is_doubted else "")
     text += answer[end:]
     listed = list(sources.values())
     return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed, marks)
@@ -247,12 +250,6 @@ def without_sources(text: str) -> str:
     return _NUMBERED.sub("", text.partition(_SOURCES)[0])
 
 
-def _title(citations: Sequence[Citation]) -> str:
-    first = citations[0]
-    title = first.blob_name if first.url else f"{first.blob_name}, page {first.page}"
-    return title + _in_brackets(_note(citations))
-
-
 _GRAVEST = ("differs", "unsupported", "picture", "reworded")
 
 
@@ -262,11 +259,6 @@ def _note(citations: Sequence[Citation]) -> str:
     return _words(min(noted, key=lambda each: _GRAVEST.index(each.check))) if noted else ""
 
 
-def _doubt(citation: Citation) -> str:
-    """What is said in the text itself: an answer in other words is no reason to doubt it."""
-    return _words(citation) if citation.check in (*REFUTED, "picture") else ""
-
-
 def _words(citation: Citation) -> str:
     # Words of a model must not act in Markdown.
     return visible_name(check_words(citation))
@@ -274,11 +266,6 @@ def _words(citation: Citation) -> str:
 
 def _in_brackets(doubt: str) -> str:
     return f" ({doubt})" if doubt else ""
-
-
-def _url(result: TurnResult, citation: Citation, base_url: str) -> str:
-    place = f"{base_url}/conversations/{result.conversation_id}/documents/{citation.document_id}/content"
-    return citation.url or f"{place}#page={citation.page}"
 
 
 def _source_list(sources: Sequence[NumberedSource]) -> str:

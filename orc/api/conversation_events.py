@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from orc.api.schemas import DocumentView
-from orc.conversations.models import Head, TitleBy, Turn, TurnStatus
+from orc.conversations.models import Head, TitleBy, TurnStatus
 from orc.conversations.turn_log import TurnLog
 from orc.events import Event, Failed, TitleUpdated
 from orc.problems import problem_of
@@ -136,7 +136,13 @@ class ConversationReader:
             each.document_id: DocumentView.of(each, summary_available=each.document_id in summarised)
             for each in records
         }
-        work = await self._work([each for each in records if _may_change(each, summarised)])
+        changing = [each for each in records if _may_change(each, summarised)]
+        progress = await asyncio.gather(*map(self._library.progress, changing))
+        work = {
+            document.document_id: job
+            for document, job in zip(changing, progress, strict=True)
+            if job is not None and job.what
+        }
         return Seen(head, documents, work, turns)
 
     async def _turns(self, before: Seen, head: Head | None, *, has_changed: bool) -> dict[str, TurnState]:
@@ -156,7 +162,7 @@ class ConversationReader:
         running = [turn_id for turn_id, turn in known.items() if turn.is_running and turn_id not in named]
         found = await asyncio.gather(*(self._log.turn(self._owner, turn_id) for turn_id in running))
         read += [turn for turn in found if turn is not None]
-        known |= {turn.turn_id: _state_of(turn) for turn in read}
+        known |= {turn.turn_id: TurnState(turn.seq, turn.status, turn.attempt) for turn in read}
         latest = sorted(known.items(), key=lambda item: item[1].seq)[-MOST_TURNS:]
         others = {each: turn for each, turn in known.items() if turn.is_running or turn.seq in again}
         return dict(latest) | others
@@ -177,14 +183,6 @@ class ConversationReader:
         ]
         return known | (await self._library.summarised(open_) if open_ else set())
 
-    async def _work(self, documents: list[Document]) -> dict[str, JobProgress]:
-        found = await asyncio.gather(*(self._library.progress(document) for document in documents))
-        return {
-            document.document_id: progress
-            for document, progress in zip(documents, found, strict=True)
-            if progress is not None and progress.what
-        }
-
 
 def _may_change(document: Document, summarised: set[str]) -> bool:
     """Whether work on the document may be going on."""
@@ -194,43 +192,27 @@ def _may_change(document: Document, summarised: set[str]) -> bool:
     return is_recent and document.document_id not in summarised
 
 
-def _state_of(turn: Turn) -> TurnState:
-    return TurnState(turn.seq, turn.status, turn.attempt)
-
-
 def changes_between(before: Seen, after: Seen) -> list[Event]:
     """The events that lead from one state to the other; from nothing, those of the present state."""
-    return [*_of_documents(before, after), *_of_title(before, after), *_of_turns(before, after)]
-
-
-def _of_documents(before: Seen, after: Seen) -> list[Event]:
-    gone = [DocumentRemoved(document_id=each) for each in before.documents if each not in after.documents]
-    now = [DocumentNow(document=v) for each, v in after.documents.items() if before.documents.get(each) != v]
-    work = [
-        DocumentWork(document_id=each, done=job.done, total=job.total, message=job.what)
-        for each, job in after.work.items()
-        if before.work.get(each) != job
-    ]
-    return [*gone, *now, *work]
-
-
-def _of_title(before: Seen, after: Seen) -> list[Event]:
     head, known = after.head, before.head
-    if head is None or not head.title:
-        return []
-    if known is not None and (known.title, known.title_by) == (head.title, head.title_by):
-        return []
-    by = head.title_by or TitleBy.WORDS
-    return [TitleUpdated(conversation_id=head.conversation_id, title=head.title, by=by)]
-
-
-def _of_turns(before: Seen, after: Seen) -> list[Event]:
-    events: list[Event] = []
+    events: list[Event] = [
+        *(DocumentRemoved(document_id=each) for each in before.documents if each not in after.documents),
+        *(DocumentNow(document=v) for each, v in after.documents.items() if before.documents.get(each) != v),
+        *(
+            DocumentWork(document_id=each, done=job.done, total=job.total, message=job.what)
+            for each, job in after.work.items()
+            if before.work.get(each) != job
+        ),
+    ]
+    shown = known and (known.title, known.title_by)
+    if head is not None and head.title and shown != (head.title, head.title_by):
+        by = head.title_by or TitleBy.WORDS
+        events.append(TitleUpdated(conversation_id=head.conversation_id, title=head.title, by=by))
     for turn_id, turn in sorted(after.turns.items(), key=lambda item: item[1].seq):
-        known = before.turns.get(turn_id)
-        if turn == known or (before.head is None and not turn.is_running):
+        earlier = before.turns.get(turn_id)
+        if turn == earlier or (before.head is None and not turn.is_running):
             continue
-        if known is None or known.attempt != turn.attempt:
+        if earlier is None or earlier.attempt != turn.attempt:
             events.append(TurnStarted(turn_id=turn_id, seq=turn.seq))
         if not turn.is_running:
             events.append(TurnEnded(turn_id=turn_id, seq=turn.seq, status=turn.status))

@@ -95,7 +95,11 @@ async def _invalid(request: Request, exc: Exception) -> JSONResponse:
     errors = [error for error in exc.errors() if error["type"] != "none_required"] or exc.errors()
     if any(error["type"] == "json_invalid" for error in errors):
         return render(problem(400, "The body is not valid JSON.", _trace_id(request), code="malformed_json"))
-    if _takes_json(request) and "json" not in request.headers.get("content-type", "json"):
+    # Whether the route that was found has a body, and one that is no form.
+    route = request.scope.get("route")
+    body = route.body_field if isinstance(route, APIRoute) else None
+    takes_json = body is not None and not isinstance(body.field_info, Form)
+    if takes_json and "json" not in request.headers.get("content-type", "json"):
         return render(problem(415, "Send the body as application/json.", _trace_id(request)))
     fields: list[FieldProblem] = []
     for error in errors:
@@ -123,7 +127,14 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
     response = render(problem(exc.status_code, detail, _trace_id(request)))
     response.headers.update(exc.headers or {})
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        response.headers["allow"] = ", ".join(_allowed_methods(request))
+        # Of all routes with this path; the framework names the methods of the first one alone.
+        scopes = {method: {**request.scope, "method": method} for method in METHODS}
+        routes = request.app.routes
+        response.headers["allow"] = ", ".join(
+            method
+            for method, scope in scopes.items()
+            if any(route.matches(scope)[0] is Match.FULL for route in routes)
+        )
     return response
 
 
@@ -141,23 +152,6 @@ def _of_session(request: Request, response: JSONResponse) -> JSONResponse:
     if (session := getattr(request.state, "session_id", None)) is not None:
         response.headers[SESSION_HEADER] = session
     return response
-
-
-def _allowed_methods(request: Request) -> list[str]:
-    """The methods of all routes with this path; the framework names those of the first one alone."""
-
-    def is_allowed(method: str) -> bool:
-        scope = {**request.scope, "method": method}
-        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
-
-    return list(filter(is_allowed, METHODS))
-
-
-def _takes_json(request: Request) -> bool:
-    """Whether the route that was found has a body, and one that is no form."""
-    route = request.scope.get("route")
-    body = route.body_field if isinstance(route, APIRoute) else None
-    return body is not None and not isinstance(body.field_info, Form)
 
 
 def _trace_id(request: Request) -> str:

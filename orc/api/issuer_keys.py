@@ -210,9 +210,13 @@ class Issuer:
         It has to have the `required` claims. Raises DependencyDown if its key has to be asked for in vain.
         """
         try:
+            header = jwt.get_unverified_header(token)
+            kind = str(header.get("typ") or "").lower()
+            if header.get("alg") not in ALGORITHMS or not header.get("kid") or kind not in _KINDS:
+                raise jwt.InvalidTokenError("no key of an issuer")
             claims: dict[str, Any] = jwt.decode(
                 token,
-                await self.keys.find(_key_id(token)),
+                await self.keys.find(str(header["kid"])),
                 algorithms=ALGORITHMS,
                 audience=audience,
                 issuer=self.name,
@@ -222,12 +226,3 @@ class Issuer:
         except jwt.PyJWTError as exc:
             raise NotAuthenticated("The bearer token does not verify.") from exc
         return claims
-
-
-def _key_id(token: str) -> str:
-    """The id of the key that a token names. Raises PyJWTError for what cannot be a token of the issuer."""
-    header = jwt.get_unverified_header(token)
-    kind = str(header.get("typ") or "").lower()
-    if header.get("alg") not in ALGORITHMS or not header.get("kid") or kind not in _KINDS:
-        raise jwt.InvalidTokenError("no key of an issuer")
-    return str(header["kid"])

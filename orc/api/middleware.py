@@ -157,21 +157,17 @@ class _Translation:
                 return
         elif self.start is not None:
             self.body += message.get("body", b"")
-            if not message.get("more_body"):
-                await self._finish(self.start)
-            return
+            if message.get("more_body"):
+                return
+            body = json.dumps(error_of(Problem.model_validate_json(self.body))).encode()
+            headers = MutableHeaders(raw=self.start["headers"])
+            headers["content-type"], headers["content-length"] = "application/json", str(len(body))
+            if self.start["status"] == HTTPStatus.UNPROCESSABLE_ENTITY:
+                # Clients of this interface know 400 for a request that is wrong.
+                self.start["status"] = int(HTTPStatus.BAD_REQUEST)
+            await self.send(self.start)
+            message = {"type": "http.response.body", "body": body}
         await self.send(message)
-
-    async def _finish(self, start: Message) -> None:
-        problem = Problem.model_validate_json(self.body)
-        body = json.dumps(error_of(problem)).encode()
-        headers = MutableHeaders(raw=start["headers"])
-        headers["content-type"], headers["content-length"] = "application/json", str(len(body))
-        if start["status"] == HTTPStatus.UNPROCESSABLE_ENTITY:
-            # Clients of this interface know 400 for a request that is wrong.
-            start["status"] = int(HTTPStatus.BAD_REQUEST)
-        await self.send(start)
-        await self.send({"type": "http.response.body", "body": body})
 
 
 _AS_THEY_ARE = tuple(kind.media_type for kind in Format if kind.sign is not Sign.NAME)

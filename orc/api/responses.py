@@ -81,14 +81,13 @@ _ALWAYS = {401, 403, 422, 500, 503, 507}
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error responses of a route; those that any route may give are always in."""
-    return {status: _response(HTTPStatus(status)) for status in sorted({*_ALWAYS, *statuses})}
-
-
-def _response(status: HTTPStatus) -> dict[str, Any]:
-    detail, trace_id = "What went wrong, for the person who asked.", "0af7651916cd43dd8448eb211c80319c"
-    example = problem(status, detail, trace_id).model_dump(mode="json", exclude_none=True)
-    content = {"schema": {"$ref": REFERENCES.format(model=Problem.__name__)}, "example": example}
-    return {"description": status.phrase, "content": {MEDIA_TYPE: content}}
+    found: dict[int | str, dict[str, Any]] = {}
+    for status in map(HTTPStatus, sorted({*_ALWAYS, *statuses})):
+        detail, trace_id = "What went wrong, for the person who asked.", "0af7651916cd43dd8448eb211c80319c"
+        shown = problem(status, detail, trace_id).model_dump(mode="json", exclude_none=True)
+        content = {"schema": {"$ref": REFERENCES.format(model=Problem.__name__)}, "example": shown}
+        found[int(status)] = {"description": status.phrase, "content": {MEDIA_TYPE: content}}
+    return found
 
 
 _UUID = {"type": "string", "format": "uuid"}
@@ -166,23 +165,20 @@ async def reply(
     log: EventLog, *, streaming: bool, trace_id: str, after: int = 0, shown: Shown = _unchanged
 ) -> Response:
     """The turn's events after this one, or what it ended in; with the ids of the turn in the headers."""
+    response: Response
     if streaming:
-        response: Response = stream(log.follow(after), trace_id)
+        response = stream(log.follow(after), trace_id)
     else:
-        response = await _ending(log, shown)
+        match await log.last():
+            case Done(result=result) | Stopped(result=result):
+                response = Response(shown(result).model_dump_json(), media_type="application/json")
+            case Failed(problem=failure):
+                response = render(failure)
+            case other:
+                raise AssertionError(f"a turn cannot end with {other.kind}")
     response.headers.update(turn_headers(log.conversation_id, log.turn_id))
     response.headers.update(limit_headers(log.allowance))
     return response
-
-
-async def _ending(log: EventLog, shown: Shown) -> Response:
-    match await log.last():
-        case Done(result=result) | Stopped(result=result):
-            return Response(shown(result).model_dump_json(), media_type="application/json")
-        case Failed(problem=problem):
-            return render(problem)
-        case other:
-            raise AssertionError(f"a turn cannot end with {other.kind}")
 
 
 async def _is_streamed(request: Request) -> bool:

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from orc.check_words import check_words
 from orc.cli.ports import free_port
 from orc.cli.processes import UntilUp, tools_server
-from orc.events import Done, Failed, Reset, Revised, Stopped, Token, TurnResult
+from orc.events import Done, Failed, Reset, Revised, Stopped, Token
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
 from orc_core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
@@ -92,7 +92,14 @@ async def _ask(app: "App", documents: Sequence[Document], question: str, out: Co
             case Token(text=text):
                 out.print(text, end="", markup=False, highlight=False, soft_wrap=True)
             case Done(result=result) | Stopped(result=result):
-                _print_citations(result, out)
+                out.print("\n")
+                for citation in result.citations:
+                    words = f"closest, {check_words(citation)}" if citation.closest else check_words(citation)
+                    shown = f"  {words}  {citation.blob_name}, page {citation.page}"
+                    quote = " ".join(citation.quote.split())
+                    out.print(f"{shown}: “{quote}”" if quote else shown, markup=False, highlight=False)
+                if not result.citations:
+                    out.print("  No citations.")
             case Revised(corrections=corrections):
                 for each in corrections:
                     after = each.after or "left out"
@@ -148,14 +155,3 @@ async def read_documents(app: "App", owner: Owner, named: Mapping[str, Path], er
     with err.status("Making the text searchable ..."):
         await app.worker.drain()
     return readable
-
-
-def _print_citations(result: TurnResult, out: Console) -> None:
-    out.print("\n")
-    for citation in result.citations:
-        words = f"closest, {check_words(citation)}" if citation.closest else check_words(citation)
-        shown = f"  {words}  {citation.blob_name}, page {citation.page}"
-        quote = " ".join(citation.quote.split())
-        out.print(f"{shown}: “{quote}”" if quote else shown, markup=False, highlight=False)
-    if not result.citations:
-        out.print("  No citations.")

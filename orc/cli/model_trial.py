@@ -66,7 +66,10 @@ async def _try(model: ChatModel) -> AsyncIterator[Trial]:
     try:
         await model.complete(ASKED, budget=budget)
         yield Trial(True, f"answers, in {time.monotonic() - started:.1f} s")
-        if await _calls_tools(model, budget):
+        parts = model.stream_with_tools(ASKED, [convert_to_openai_tool(Weather)], budget=budget)
+        async with aclosing(parts):
+            called = [isinstance(part, AIMessage) and bool(part.tool_calls) async for part in parts]
+        if any(called):
             yield Trial(True, "calls tools")
         else:
             instead = "The passages that Orc finds by itself are in each prompt."
@@ -81,9 +84,3 @@ async def _try(model: ChatModel) -> AsyncIterator[Trial]:
     except OrcError as exc:
         instead = "Turns are planned by rules, and old turns are not summarized."
         yield Trial(None, "gives no objects", f"{exc.message} {instead}")
-
-
-async def _calls_tools(model: ChatModel, budget: CallBudget) -> bool:
-    parts = model.stream_with_tools(ASKED, [convert_to_openai_tool(Weather)], budget=budget)
-    async with aclosing(parts):
-        return any([isinstance(part, AIMessage) and bool(part.tool_calls) async for part in parts])

@@ -49,26 +49,23 @@ async def serve(settings: Settings, console: Console) -> None:
             await stack.enter_async_context(workers(settings))
         says = partial(greet, settings, console, looking)
         # The API ends first: its turns need the tools server.
-        await Server(_config(api, settings), warm=app.warm, serves=says, ends=stack.aclose).serve()
+        config = uvicorn.Config(
+            api,
+            host=settings.host,
+            port=settings.port,
+            http=LimitedHttp,
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+        )
+        await Server(config, warm=app.warm, serves=says, ends=stack.aclose).serve()
 
 
 def _load_api(settings: Settings) -> "FastAPI":
     from orc.api.app import create_app
 
     return create_app(settings)
-
-
-def _config(api: "FastAPI", settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
-        api,
-        host=settings.host,
-        port=settings.port,
-        http=LimitedHttp,
-        ws="none",
-        log_config=None,
-        log_level="warning",
-        timeout_graceful_shutdown=DRAIN_SECONDS,
-    )
 
 
 async def _check(settings: Settings) -> None:
@@ -81,18 +78,14 @@ async def _check(settings: Settings) -> None:
         from orc.api.auth import build_authenticator
 
         build_authenticator(settings)
-    await _check_database(settings)
-    await check_ports(settings)
-
-
-async def _check_database(settings: Settings) -> None:
-    """Raise DataNotUsable now: once they are started, child processes would be restarted for ever."""
     if settings.database_path.exists():
+        # Now: once they are started, child processes that cannot use the data would be restarted for ever.
         database = Database(settings.database_path)
         try:
             await database.ping()
         finally:
             await database.close()
+    await check_ports(settings)
 
 
 ALL_SERVICES = 3
@@ -122,7 +115,10 @@ def greet(settings: Settings, console: Console, looking: asyncio.Task[list[str]]
     for line in looking.result() if looking and looking.done() else ():
         say(line)
     say("\nOr try, in another terminal:")
-    say(f"  {_example()}")
+    # The sample is part of a checkout and not of an installed package.
+    sample = f'{SAMPLE} "How many days of leave are there?"'
+    asked = sample if SAMPLE.is_file() else 'report.pdf "What is the report about?"'
+    say(f"  {_program()} ask {asked}")
     say(f"  curl -s {base}/ready\n")
 
 
@@ -135,11 +131,3 @@ def _program() -> str:
     if not installed.is_file():
         return f"{sys.executable} -m orc"
     return str(installed.relative_to(Path.cwd())) if installed.is_relative_to(Path.cwd()) else str(installed)
-
-
-def _example() -> str:
-    """A command that works here: the sample is part of a checkout and not of an installed package."""
-    program = _program()
-    if SAMPLE.is_file():
-        return f'{program} ask {SAMPLE} "How many days of leave are there?"'
-    return f'{program} ask report.pdf "What is the report about?"'

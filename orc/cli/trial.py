@@ -3,7 +3,7 @@
 import hashlib
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +15,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from orc.cli.ask import CALLER, opened, read_documents
-from orc.events import Done, Event, Failed, Token, TurnResult
+from orc.events import Done, Failed, Token, TurnResult
 from orc.judges.building import open_judge
 from orc.judges.measuring import (
     LEAST_ACCURACY,
@@ -31,7 +31,6 @@ from orc.trial import outcomes as kept
 from orc.trial.outcomes import Figure, Outcome, Question, by_label, figures, read_questions
 from orc.trial.report import as_html, as_json
 from orc_core.errors import InvalidInput, OrcError
-from orc_core.grounding.models import Citation
 from orc_core.models import Document
 
 if TYPE_CHECKING:
@@ -77,7 +76,11 @@ class Trial:
 
     def files(self, question: Question) -> dict[str, Path]:
         """The files of a question by name. Raises InvalidInput for one that is not in the folder."""
-        there = {each.name: each for each in sorted(self.documents.iterdir()) if _is_document(each)}
+        there = {
+            each.name: each
+            for each in sorted(self.documents.iterdir())
+            if each.is_file() and each.suffix != ".jsonl" and not each.name.startswith(".")
+        }
         if missing := [name for name in question.files if name not in there]:
             raise InvalidInput(f"{self.documents} has no {', '.join(missing)}, which {question.id} needs.")
         return {name: there[name] for name in question.files or there}
@@ -98,6 +101,8 @@ class _Asking:
 
     async def ask(self, question: Question) -> Outcome:
         """Ask one question; a turn that fails is an outcome, too."""
+        from orc.turns.requests import TurnRequest
+
         files = self.trial.files(question)
         if tuple(files) not in self.read:
             owner = CALLER.owner_of(str(uuid.uuid4()))
@@ -105,7 +110,15 @@ class _Asking:
         documents = self.read[tuple(files)]
         begun = time.monotonic()
         first, last = None, None
-        async for event in self._events(question, documents):
+        request = TurnRequest(
+            question=question.question,
+            conversation_id=documents[0].conversation_id,
+            blob_names=[document.blob_name for document in documents] if self.trial.named else [],
+            stream=True,
+            trace_id=uuid.uuid4().hex,
+        )
+        log = await self.app.turn_service.start(request, CALLER)
+        async for _, event in log.follow():
             if isinstance(event, Token) and first is None:
                 first = time.monotonic() - begun
             last = event
@@ -116,20 +129,6 @@ class _Asking:
         return Outcome(
             label=self.trial.label, asked=question, error=error or "The turn had no end.", seconds=seconds
         )
-
-    async def _events(self, question: Question, documents: Sequence[Document]) -> AsyncIterator[Event]:
-        from orc.turns.requests import TurnRequest
-
-        request = TurnRequest(
-            question=question.question,
-            conversation_id=documents[0].conversation_id,
-            blob_names=[document.blob_name for document in documents] if self.trial.named else [],
-            stream=True,
-            trace_id=uuid.uuid4().hex,
-        )
-        log = await self.app.turn_service.start(request, CALLER)
-        async for _, event in log.follow():
-            yield event
 
     async def _outcome(
         self,
@@ -142,7 +141,11 @@ class _Asking:
         by_id = {document.document_id: document for document in documents}
         standing = 0
         for citation in result.citations:
-            standing += await self._is_on_page(citation)
+            # Whether the quote is the text of its page at its place; a picture has none.
+            page = await self.app.library.page_of(citation.document_id, citation.page)
+            quoted = page.text[citation.start : citation.end] if page else None
+            is_on_page = bool(citation.quote) and quoted == citation.quote
+            standing += citation.check == "picture" or is_on_page
             await self._keep_picture(by_id.get(citation.document_id), citation.page)
         metadata, checks = result.metadata, result.metadata.critic_summary
         model = str(metadata.route.get("model") or self.trial.label)
@@ -163,12 +166,6 @@ class _Asking:
                 "cost_usd": self.app.model_facts.cost_usd(model, metadata.usage),
             }
         )
-
-    async def _is_on_page(self, citation: Citation) -> bool:
-        """Whether the quote is the text of its page at its place; a picture has none."""
-        page = await self.app.library.page_of(citation.document_id, citation.page)
-        quoted = page.text[citation.start : citation.end] if page else None
-        return citation.check == "picture" or (bool(citation.quote) and quoted == citation.quote)
 
     async def _keep_picture(self, document: Document | None, page: int) -> None:
         if document is None or (path := self.trial.picture(document.blob_name, page)).exists():
@@ -284,7 +281,3 @@ def _report(trial: Trial, out: Console) -> None:
         table.add_row(row[0].name, *(each.shown for each in row))
     out.print(table)
     out.print(f"{trial.output / 'report.html'}: each answer with its marks and pages.", markup=False)
-
-
-def _is_document(path: Path) -> bool:
-    return path.is_file() and path.suffix != ".jsonl" and not path.name.startswith(".")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
@@ -75,7 +76,8 @@ class Outcome(Record):
     @property
     def unread(self) -> list[str]:
         """What looks like a citation and is none: other brackets than asked for, and unknown sources."""
-        return [*_LIKE_A_CITATION.findall(self._without_marks), *[NO_SUCH_SOURCE] * self._unknown]
+        unknown = self.answer.count(NO_SUCH_SOURCE)
+        return [*_LIKE_A_CITATION.findall(self._without_marks), *[NO_SUCH_SOURCE] * unknown]
 
     @property
     def on_page(self) -> bool | None:
@@ -90,10 +92,6 @@ class Outcome(Record):
         """Whether what is cited has the expected texts; None if there are none."""
         wanted = self.asked.evidence_texts
         return has_texts(wanted, [each.quote for each in self.citations]) if wanted else None
-
-    @property
-    def _unknown(self) -> int:
-        return self.answer.count(NO_SUCH_SOURCE)
 
     @property
     def _without_marks(self) -> str:
@@ -200,6 +198,7 @@ def figures(outcomes: Sequence[Outcome]) -> list[Figure]:
     """The figures of outcomes under one label."""
     ended = [each for each in outcomes if not each.error]
     citations = [citation for each in ended for citation in each.citations]
+    checks = Counter(citation.check for citation in citations)
     markers, unread = sum(each.markers for each in ended), sum(len(each.unread) for each in ended)
     costs = [each.cost_usd for each in ended]
     whole_cost = sum(cost for cost in costs if cost is not None)
@@ -211,7 +210,7 @@ def figures(outcomes: Sequence[Outcome]) -> list[Figure]:
         _share("the expected page is cited", (each.on_page for each in ended)),
         _share("what is cited has the expected fact", (each.in_place for each in ended)),
         Figure("citations whose quote is on its page", sum(e.standing for e in ended), len(citations)),
-        *(Figure(f"citations: {name}", _count(citations, name), len(citations)) for name in CHECKS),
+        *(Figure(f"citations: {name}", checks[name], len(citations)) for name in CHECKS),
         Figure("sentences without a source, an answer", _mean(each.uncited for each in ended)),
         Figure("answers corrected, or looked up again", sum(each.attempts > 1 for each in ended), len(ended)),
         Figure("model calls, a turn", _mean(each.usage.model_calls for each in ended)),
@@ -229,10 +228,6 @@ def by_label(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
     for each in outcomes:
         found.setdefault(each.label, []).append(each)
     return found
-
-
-def _count(citations: Sequence[Citation], check: CitationCheck) -> int:
-    return sum(citation.check == check for citation in citations)
 
 
 def _share(name: str, found: Iterable[bool | None]) -> Figure:

@@ -49,18 +49,15 @@ def as_json(rows: Rows) -> str:
 
 def as_html(outcomes: Sequence[Outcome], rows: Rows, picture_of: PictureOf) -> str:
     """The table, the plots, and each answer with its marks and the pages that it cites."""
+    marks = "".join(f"mark.{check}{{border-color:{colour}}}" for check, colour in COLOURS.items())
     answers = "".join(_answer(each, picture_of) for each in outcomes)
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>orc trial</title>'
-        f"<style>{_STYLE}{_mark_styles()}</style><h1>Trial</h1>{_table(rows)}"
+        f"<style>{_STYLE}{marks}</style><h1>Trial</h1>{_table(rows)}"
         f"<h2>What is known of the citations</h2>{_checks(by_label(outcomes))}"
         f"<h2>Shares</h2>{_shares(rows)}"
         f"<h2>Answers</h2>{answers}</html>\n"
     )
-
-
-def _mark_styles() -> str:
-    return "".join(f"mark.{check}{{border-color:{colour}}}" for check, colour in COLOURS.items())
 
 
 def _table(rows: Rows) -> str:

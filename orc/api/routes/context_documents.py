@@ -11,15 +11,12 @@ from orc.api.routes import documents
 from orc.api.routes.contexts import PageDep
 from orc.api.routes.documents import Files
 from orc.api.schemas import DocumentView
-from orc.bootstrap import App
 from orc.contexts.models import from_cursor, to_cursor
 from orc.contexts.rights import Right
-from orc.contexts.service import Caller
 from orc.problems import FieldProblem
 from orc_core.documents.places import Accessible
 from orc_core.errors import Forbidden, NotFound
 from orc_core.models import DocumentStatus
-from orc_core.names import Owner
 
 
 class ContextUploadResponse(BaseModel):
@@ -59,7 +56,15 @@ async def upload_to_context(
     if isinstance(stored, Response):
         return stored
     shown, errors = stored
-    await _keep_if_present(shown, owner, caller, app, replaces=replace)
+    try:
+        await app.contexts.owner(caller, owner.conversation_id, Right.CHANGE_DOCUMENTS)
+    except (NotFound, Forbidden):
+        # The context was deleted, or the role withdrawn, during the upload. With `replace` the documents of
+        # a context that is still there stay: what they replaced is not there any more.
+        if not (replace and await app.contexts.is_present(owner.organization_id, owner.conversation_id)):
+            for document in shown:
+                await app.library.delete(owner, document.document_id)
+            raise
     return ContextUploadResponse(context_id=context_id, documents=shown, errors=errors)
 
 
@@ -86,20 +91,3 @@ async def list_context_documents(
         documents=[DocumentView.of(d, summary_available=d.document_id in summarised) for d in page.documents],
         next_cursor=to_cursor(page.after) if page.after else None,
     )
-
-
-async def _keep_if_present(
-    shown: list[DocumentView], owner: Owner, caller: Caller, app: App, *, replaces: bool
-) -> None:
-    """Remove the documents again if the context was deleted, or the role withdrawn, during the upload.
-
-    With `replaces` those of a context that is still there stay: what they replaced is not there any more.
-    """
-    try:
-        await app.contexts.owner(caller, owner.conversation_id, Right.CHANGE_DOCUMENTS)
-    except (NotFound, Forbidden):
-        if replaces and await app.contexts.is_present(owner.organization_id, owner.conversation_id):
-            return
-        for document in shown:
-            await app.library.delete(owner, document.document_id)
-        raise

@@ -202,7 +202,10 @@ async def store_files(
     for item in files:
         seconds = max(end - time.monotonic(), LEAST_READING_SECONDS)
         try:
-            name = _new_name(item, stored)
+            name = name_for_upload(item.filename or "")
+            if any(document.blob_name == name for document in stored):
+                message = f'Another file of this upload is stored as "{name}". Rename one of them.'
+                raise InvalidInput(message, code="duplicate_name")
             async with app.uploads.counted(caller, item.size or 0):
                 stored.append(await _store(item, name, owner, app, seconds, replaces=replaces))
         except OrcError as exc:
@@ -345,16 +348,6 @@ async def delete_document(document_id: str, owner: EditorDep, app: AppDep) -> No
 async def _check_known(owner: Owner, app: App) -> None:
     if owner.context_id is None:
         await app.log.known_head(owner)
-
-
-def _new_name(item: UploadFile, stored: list[Document]) -> str:
-    """The name to store the file under, which no other file of the same upload may have taken."""
-    name = name_for_upload(item.filename or "")
-    if any(document.blob_name == name for document in stored):
-        raise InvalidInput(
-            f'Another file of this upload is stored as "{name}". Rename one of them.', code="duplicate_name"
-        )
-    return name
 
 
 async def _store(

@@ -1,7 +1,6 @@
 """The tools for MCP clients of users: each message is passed on with what its user may read at the moment."""
 
 import json
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -64,7 +63,11 @@ async def use_tools(request: Request, caller: CallerDep, app: AppDep) -> Respons
     scope = None
     if message.get("method") == CALL:
         try:
-            tool, arguments = _called(message)
+            params = message.get("params")
+            arguments = (params.get("arguments") or {}) if isinstance(params, dict) else None
+            if not isinstance(params, dict) or not isinstance(arguments, dict):
+                raise InvalidInput("A call has a name and arguments.")
+            tool = str(params.get("name"))
             if tool == PLACES:
                 found = await app.user_tools.places(caller, arguments)
                 return _answer(message, found.text, found.model_dump(mode="json"))
@@ -93,14 +96,6 @@ def _read(body: bytes) -> tuple[Json, bytes]:
         return message if is_request else {}, json.dumps(message).encode()
     except ValueError:
         return {}, b""
-
-
-def _called(message: Json) -> tuple[str, Mapping[str, Any]]:
-    params = message.get("params")
-    arguments = (params.get("arguments") or {}) if isinstance(params, dict) else None
-    if not isinstance(params, dict) or not isinstance(arguments, dict):
-        raise InvalidInput("A call has a name and arguments.")
-    return str(params.get("name")), arguments
 
 
 def _answer(message: Json, text: str, structured: Json | None = None, **more: bool) -> JSONResponse:

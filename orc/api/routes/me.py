@@ -13,11 +13,9 @@ from orc.api.responses import responses
 from orc.api.routes.documents import MAX_FILES_PER_UPLOAD
 from orc.api.schemas import View
 from orc.api.sign_in import SIGN_IN, SIGN_OUT
-from orc.bootstrap import App
 from orc.contexts.models import ContextType
 from orc.limits.window import Window
 from orc.settings import AuthMode, Settings, origin_in
-from orc.tools.catalogue import OfferedTool
 from orc_core.extraction.formats import EXTENSIONS
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS
 
@@ -124,7 +122,11 @@ router = APIRouter(tags=["contexts"])
 async def me(caller: CallerDep, app: AppDep) -> Me:
     """Who the caller is, what the caller may do everywhere, and what this installation offers."""
     who, settings = caller.principal, app.settings
-    creates, models = app.contexts.may_create_roots(caller), _models(app)
+    creates, default = app.contexts.may_create_roots(caller), app.models.writer.name
+    models = [
+        ModelView(id=name, title=name, default=name == default, images=app.model_facts.facts(name).images)
+        for name in app.models.names
+    ]
     return Me(
         user_id=who.user_id,
         organization_id=who.organization_id,
@@ -146,7 +148,10 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         models=models,
         page_images=settings.image_limits is not None,
         page_images_allowed=bool(settings.most_page_images) and any(each.images for each in models),
-        tools=[_tool(each) for each in await app.tools.listed()],
+        tools=[
+            ToolView.of(each.facts, description=each.facts.about, available=each.available)
+            for each in await app.tools.listed()
+        ],
         direct_upload_origin=origin_in(settings.azure_storage_account_url or ""),
         share_days=settings.most_share_days,
         offline_model=not settings.has_model,
@@ -157,18 +162,6 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
 
 def _window(window: Window | None) -> WindowView | None:
     return window and WindowView.of(window)
-
-
-def _tool(offered: OfferedTool) -> ToolView:
-    return ToolView.of(offered.facts, description=offered.facts.about, available=offered.available)
-
-
-def _models(app: App) -> list[ModelView]:
-    default = app.models.writer.name
-    return [
-        ModelView(id=name, title=name, default=name == default, images=app.model_facts.facts(name).images)
-        for name in app.models.names
-    ]
 
 
 @cache

@@ -143,6 +143,14 @@ async def page(
         raise NotFound("There is no such page in this document.")
     width, height = await _size(app, document, number)
     packed = await app.library.page_boxes(document_id, number) if boxes else b""
+    words = [
+        WordBox(
+            rectangles=[
+                {name: round(edge / SCALE, 4) for name, edge in box._asdict().items()} for box in word
+            ]
+        )
+        for word in unpack(packed)
+    ]
     return PageView(
         page=number,
         label=found[0].label or None,
@@ -151,7 +159,7 @@ async def page(
         height=height,
         version=document.version,
         media_type=document.media_type,
-        boxes=_boxes(packed) if boxes else None,
+        boxes=words if boxes else None,
     )
 
 
@@ -198,18 +206,6 @@ async def _size(app: App, document: Document, number: int) -> tuple[int | None, 
     except OrcError:
         return None, None
     return webp_size(picture)
-
-
-def _boxes(packed: bytes) -> list[WordBox]:
-    """The boxes of each word of the page's text, in order; a word that is not visible has none."""
-    return [
-        WordBox(
-            rectangles=[
-                {name: round(edge / SCALE, 4) for name, edge in box._asdict().items()} for box in word
-            ]
-        )
-        for word in unpack(packed)
-    ]
 
 
 def _numbers(text: str | None) -> list[int]:

@@ -81,6 +81,7 @@ class SharedTurn(View):
     def shown(cls, turn: Turn, readable: Collection[str]) -> Self:
         """The view of a turn that has an answer, for a reader of the documents of these contexts."""
         result: dict[str, Any] = turn.result or {}
+        metadata = result.get("metadata") or {}
         return cls.of(
             turn,
             place=turn.place or turn.seq,
@@ -91,7 +92,11 @@ class SharedTurn(View):
                 each if each.context_id in readable else each.model_copy(update=_UNREADABLE)
                 for each in _cited(turn)
             ],
-            metadata=_needed(result.get("metadata") or {}),
+            metadata={
+                name: _only(metadata[name], fields)
+                for name, fields in _OF_METADATA.items()
+                if metadata.get(name)
+            },
         )
 
 
@@ -178,13 +183,6 @@ async def withdraw_links_of_user(
 
 def _cited(turn: Turn) -> Sequence[Citation]:
     return turn.assistant.citations if turn.assistant else []
-
-
-def _needed(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """The parts of the metadata that are shown, with the fields of each that are."""
-    return {
-        name: _only(metadata[name], fields) for name, fields in _OF_METADATA.items() if metadata.get(name)
-    }
 
 
 def _only(part: Any, fields: set[str]) -> JsonValue:
