@@ -214,11 +214,9 @@ class ExplainedRefusals:
                 await send(message)
 
         await self._app(scope, receive, explain)
-        if is_refused:
-            await self._refusal(Headers(scope=scope))(scope, receive, send)
-
-    def _refusal(self, headers: Headers) -> JSONResponse:
-        kind, _, token = headers.get("authorization", "").partition(" ")
+        if not is_refused:
+            return
+        kind, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         why = "The scope token is missing."
         if kind.lower() == "bearer" and token:
             try:
@@ -227,9 +225,8 @@ class ExplainedRefusals:
                 why = exc.message
         body = {"error": "invalid_token", "error_description": f"{why} {HOW}"}
         challenge = ", ".join(f'{name}="{value}"' for name, value in body.items())
-        return JSONResponse(
-            body, HTTPStatus.UNAUTHORIZED, headers={"www-authenticate": f"Bearer {challenge}"}
-        )
+        headers = {"www-authenticate": f"Bearer {challenge}"}
+        await JSONResponse(body, HTTPStatus.UNAUTHORIZED, headers=headers)(scope, receive, send)
 
 
 async def _refuse_registration(_request: Request) -> JSONResponse:

@@ -351,11 +351,6 @@ class Settings(TurnSettings, MemorySettings, CallerSettings, CoreSettings):
     )
 
     @property
-    def names_tools_url(self) -> bool:
-        """Whether MCP_SERVER_URL is set; else the address follows from ORC_MCP_HOST and ORC_MCP_PORT."""
-        return "mcp_server_url" in self.model_fields_set
-
-    @property
     def most_share_days(self) -> int:
         """Days that a link to a conversation is valid at most; 0: there is no one to share with, or none."""
         return 0 if self.auth_mode is AuthMode.LOCAL else self.share_days

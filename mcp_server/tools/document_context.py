@@ -11,7 +11,7 @@ from orc_core.errors import InvalidInput
 from orc_core.grounding.sources import AttachedFile, Source
 from orc_core.llm.model_catalog import REPLY
 from orc_core.llm.tokens import TokenCounter, take_first_fitting, truncate
-from orc_core.models import Document, DocumentStatus, Hit, Page, Passage, Record, RetrievalStep
+from orc_core.models import Document, DocumentStatus, Page, Passage, Record, RetrievalStep
 from orc_core.search.whole_scope import NAMED
 from orc_core.text.wording import has_subject
 
@@ -151,7 +151,18 @@ class Reader:
                 sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
         read = {(source.document_id, source.page) for source in sources}
         hits = [hit for hit in found.hits if (hit.passage.document_id, hit.passage.page) not in read]
-        sources += await self._as_sources(searched, hits, after + len(sources))
+        passages = [hit.passage for hit in hits]
+        known: dict[tuple[str, int], Page] = {}
+        for document_id, document in searched.items():
+            if wanted := sorted({each.page for each in passages if each.document_id == document_id}):
+                pages = await self._library.text(document, wanted)
+                known |= {(document_id, page.number): page for page in pages}
+        # A document that was replaced since the search may have fewer pages.
+        present = [each for each in passages if (each.document_id, each.page) in known]
+        sources += [
+            passage_source(number, searched[p.document_id], p, known[p.document_id, p.page])
+            for number, p in enumerate(present, after + len(sources) + 1)
+        ]
         return sources, found.steps, why
 
     async def _read_whole(
@@ -173,22 +184,6 @@ class Reader:
                 pages = [page for page in pages if page.text.strip()]
             sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
         return sources, files
-
-    async def _as_sources(
-        self, documents: dict[str, Document], hits: Sequence[Hit], after: int
-    ) -> list[Source]:
-        passages = [hit.passage for hit in hits]
-        found: dict[tuple[str, int], Page] = {}
-        for document_id, document in documents.items():
-            if wanted := sorted({each.page for each in passages if each.document_id == document_id}):
-                pages = await self._library.text(document, wanted)
-                found |= {(document_id, page.number): page for page in pages}
-        # A document that was replaced since the search may have fewer pages.
-        present = [each for each in passages if (each.document_id, each.page) in found]
-        return [
-            passage_source(number, documents[p.document_id], p, found[p.document_id, p.page])
-            for number, p in enumerate(present, after + 1)
-        ]
 
 
 def pages_of(sources: Sequence[Source]) -> int:

@@ -16,7 +16,7 @@ from orc_core.documents.service import DocumentService
 from orc_core.errors import NoReadableDocument, NotFound, Unavailable, UnsafeName
 from orc_core.mcp_contract import PageText, SearchedDocument
 from orc_core.models import Document, Page, Progress
-from orc_core.names import BlobPath, Owner, page_id
+from orc_core.names import BlobPath, page_id
 
 NOT_READABLE = "Its text is not ready."
 MOST_LISTED = 200
@@ -41,17 +41,13 @@ async def document_in_scope(library: DocumentService, scope: Scope, document_id:
 
     NotFound if there is none in `scope`.
     """
-    ids = [document_id, *named_ids(scope.owner, document_id)]
+    ids = [document_id]
+    # What cannot be a name is none.
+    with suppress(UnsafeName):
+        ids.append(BlobPath(scope.owner, document_id).document_id)
     if found := await library.find_accessible(scope.accessible, ids):
         return found[0]
     raise NotFound("There is no such document in this conversation.")
-
-
-def named_ids(owner: Owner, name: str) -> list[str]:
-    """The id of the owner's document with this file name; none for what cannot be a name."""
-    with suppress(UnsafeName):
-        return [BlobPath(owner, name).document_id]
-    return []
 
 
 async def readable_documents(

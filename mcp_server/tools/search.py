@@ -104,7 +104,11 @@ class DocumentSearch:
         for hit in found.hits:
             hits_on[hit.passage.document_id, hit.passage.page].append(hit)
         best = dict(islice(hits_on.items(), limit))
-        analyses = await self._page_analyses(list(documents.values()), list(best))
+        analyses: dict[PageKey, PageAnalysis] = {}
+        for document_id in await current_analyses(self.analyses, list(documents.values())):
+            if numbers := [number for key, number in best if key == document_id]:
+                analysed = await self.analyses.pages(document_id, numbers)
+                analyses |= {(document_id, each.page): each for each in analysed}
         pages = []
         for key, hits in best.items():
             document = documents[key[0]]
@@ -139,7 +143,13 @@ class DocumentSearch:
         counts = await self.library.count(accessible)
         total, indexed = sum(each.total for each in counts), sum(each.indexed for each in counts)
         found = await self.retriever.search_places(query, accessible, top_k)
-        waiting = await self._waiting(accessible, progress) if indexed < total else []
+        waiting: list[Document] = []
+        if indexed < total:
+            # Documents that are not indexed yet, made readable if possible.
+            for status in (DocumentStatus.UPLOADED, DocumentStatus.PROCESSING):
+                page = await self.library.page(accessible, limit=MAX_UNREAD, status=status)
+                waiting += page.documents
+            waiting = await readable_documents(self.library, waiting[:MAX_UNREAD], progress)
         read = [document.document_id for document in waiting if document.readable]
         if read:
             found = with_more(found, await self.retriever.search(query, read, top_k), top_k)
@@ -150,26 +160,6 @@ class DocumentSearch:
         hits = [hit for hit in found.hits if hit.passage.document_id in documents]
         left = SearchCounts(documents=total, unread=max(0, total - indexed - len(read)))
         return documents, found.model_copy(update={"hits": hits}), left
-
-    async def _waiting(self, accessible: Accessible, progress: Progress) -> list[Document]:
-        """Documents that are not indexed yet, made readable if possible; at most MAX_UNREAD."""
-        unfinished = (DocumentStatus.UPLOADED, DocumentStatus.PROCESSING)
-        pages = [
-            await self.library.page(accessible, limit=MAX_UNREAD, status=status) for status in unfinished
-        ]
-        waiting = [each for page in pages for each in page.documents]
-        return await readable_documents(self.library, waiting[:MAX_UNREAD], progress)
-
-    async def _page_analyses(
-        self, documents: Sequence[Document], keys: Sequence[PageKey]
-    ) -> dict[PageKey, PageAnalysis]:
-        """The stored analyses of these pages."""
-        found: dict[PageKey, PageAnalysis] = {}
-        for document_id in await current_analyses(self.analyses, documents):
-            if numbers := [number for key, number in keys if key == document_id]:
-                analysed = await self.analyses.pages(document_id, numbers)
-                found.update({(document_id, analysis.page): analysis for analysis in analysed})
-        return found
 
 
 def _page(document: Document, hits: Sequence[Hit], analysis: PageAnalysis | None, query: str) -> FoundPage:

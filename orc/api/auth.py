@@ -208,20 +208,16 @@ class AuthMiddleware:
                 response.headers["www-authenticate"] = resource.challenge(has_token=has_token)
             await response(scope, receive, send)
             return
-        limits = (limit for end, limit in self.longer.items() if scope["path"].endswith(end))
-        await self.app(scope, _within(next(limits, self.max_bytes), receive), send)
+        most = next((limit for end, limit in self.longer.items() if path.endswith(end)), self.max_bytes)
+        received = 0
 
+        async def receive_within_limit() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > most:
+                detail = f"The body may have at most {most:,} bytes."
+                raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
+            return message
 
-def _within(limit: int, receive: Receive) -> Receive:
-    received = 0
-
-    async def receive_within_limit() -> Message:
-        nonlocal received
-        message = await receive()
-        received += len(message.get("body", b""))
-        if received > limit:
-            detail = f"The body may have at most {limit:,} bytes."
-            raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail)
-        return message
-
-    return receive_within_limit
+        await self.app(scope, receive_within_limit, send)

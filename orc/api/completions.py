@@ -229,8 +229,11 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
         is_doubted = written.citation.check in (*REFUTED, "picture")
         text += shown + _in_brackets(_words(written.citation) if is_doubted else "")
     text += answer[end:]
-    listed = list(sources.values())
-    return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed, marks)
+    if lists_sources and sources:
+        passages = [(each, dict.fromkeys(map(_passage, each.citations))) for each in sources.values()]
+        lines = (f"{each.number}. {visible_name(each.title)}: {'; '.join(said)}" for each, said in passages)
+        text += _SOURCES + "\n".join(lines)
+    return Completion(result, text, list(sources.values()), marks)
 
 
 def _with_numbers_of_markers_only(answer: str) -> str:
@@ -266,15 +269,6 @@ def _words(citation: Citation) -> str:
 
 def _in_brackets(doubt: str) -> str:
     return f" ({doubt})" if doubt else ""
-
-
-def _source_list(sources: Sequence[NumberedSource]) -> str:
-    """A Markdown list of the sources with their quotes; empty without sources."""
-    lines = []
-    for source in sources:
-        passages = dict.fromkeys(map(_passage, source.citations))
-        lines.append(f"{source.number}. {visible_name(source.title)}: {'; '.join(passages)}")
-    return _SOURCES + "\n".join(lines) if lines else ""
 
 
 def _passage(citation: Citation) -> str:

@@ -104,16 +104,14 @@ class SignInFlow:
         if "code" not in answer or "error" in answer:
             said = answer.get("error", "")[:80]
             raise NotAuthenticated(f"The identity provider refused the sign-in: {said!r}")
-        return await self._redeem(description, answer["code"], attempt)
-
-    async def _redeem(self, description: Description, code: str, attempt: Attempt) -> tuple[Principal, str]:
         from authlib.integrations.base_client import OAuthError
 
+        code, verifier = answer["code"], attempt.verifier
         try:
             async with await self._client(description) as client:
                 endpoint = _endpoint(description, "token_endpoint")
                 tokens = await client.fetch_token(
-                    endpoint, grant_type="authorization_code", code=code, code_verifier=attempt.verifier
+                    endpoint, grant_type="authorization_code", code=code, code_verifier=verifier
                 )
                 claims = await self._identity(tokens, attempt)
                 address = description.get("userinfo_endpoint")

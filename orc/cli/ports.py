@@ -77,7 +77,7 @@ async def check_ports(settings: Settings) -> None:
     """Raise InvalidInput, with settings that work, unless the API and the tools server can listen."""
     url = urlsplit(settings.mcp_server_url)
     host, host_setting, port_setting = url.hostname or "", "ORC_MCP_HOST", "ORC_MCP_PORT={port}"
-    if settings.names_tools_url:
+    if "mcp_server_url" in settings.model_fields_set:
         host_setting = "MCP_SERVER_URL"
         port_setting = f"MCP_SERVER_URL={url._replace(netloc=_netloc(host, '{port}')).geturl()}"
     api = _Listener("The API", settings.host, settings.port, "ORC_HOST", "ORC_PORT={port}")

@@ -176,8 +176,11 @@ class _Asking:
             path.write_bytes(picture)
 
 
-def trial_of(settings: Settings, given: Options) -> Trial:
-    """The trial that was asked for. Raises InvalidInput for what is missing, before anything is started."""
+async def run_trial(settings: Settings, given: Options, out: Console, err: Console) -> None:
+    """Ask what has no answer yet, and write the report. It can be stopped and taken up again at any time.
+
+    Raises the problem of the last question if several in a row had no answer.
+    """
     if not settings.has_model:
         raise InvalidInput(NO_MODEL)
     path = given.questions or QUESTIONS
@@ -187,16 +190,8 @@ def trial_of(settings: Settings, given: Options) -> Trial:
     label = given.label or settings.chat_model
     trial = Trial(read_questions(path), folder, given.output, label, given.named)
     for question in trial.questions:
+        # Before anything is started.
         trial.files(question)
-    return trial
-
-
-async def run_trial(settings: Settings, given: Options, out: Console, err: Console) -> None:
-    """Ask what has no answer yet, and write the report. It can be stopped and taken up again at any time.
-
-    Raises the problem of the last question if several in a row had no answer.
-    """
-    trial = trial_of(settings, given)
     done = kept.latest(kept.read_outcomes(trial.results))
     asked = kept.to_ask(trial.questions, done, trial.label)
     trial.output.mkdir(parents=True, exist_ok=True)

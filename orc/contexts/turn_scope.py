@@ -148,13 +148,6 @@ class TurnScopes:
         rights = await self._rights(caller, [each.context_id for each in head.contexts])
         return _blocked(head, rights)
 
-    async def as_begun(self, scope: TurnScope, caller: Principal, head: Head) -> TurnScope:
-        """The scope with what is blocked by the head that the turn began with.
-
-        An earlier turn may have been committed since the scope was made, and the history has its answer.
-        """
-        return scope.model_copy(update={"blocked": await self.blocked(caller, head)})
-
     async def readable(self, caller: Principal, head: Head) -> list[ReadableRef]:
         """The contexts of a conversation that the caller may read now, in the order of their first use."""
         ids = [*(each.context_id for each in head.contexts if each.named), *filter(None, [head.home])]
@@ -180,25 +173,11 @@ def _scope(asked: Sequence[TurnContext], head: Head | None, rights: Rights, call
     on = [each for each in asked if each.active and is_context_id(each.id)]
     focus = on[0].id if on and on[0] is asked[0] else None
     earlier = [each.context_id for each in latest_first(head.contexts)] if head else []
-    active = [each.id for each in on if each.id != focus]
-    historical = [each for each in earlier if each not in off]
+    active = [one.id for one in on if one.id != focus]
+    historical = [one for one in earlier if one not in off]
     covered = places_of(Wanted(focus, active, historical), rights)
     refs = {each: _ref(each, rights) for each in [*covered.active, *covered.historical]}
-    return TurnScope(
-        focus=_ref(covered.focus, rights) if covered.focus else None,
-        active=[ref for each in covered.active if (ref := refs[each])],
-        historical=[ref for each in covered.historical if (ref := refs[each])],
-        left_out=_all_left_out(asked, head, covered, rights, caller),
-        places=covered.places,
-        tools_off=tools_off(covered, rights),
-        blocked=_blocked(head, rights) if head else [],
-    )
-
-
-def _all_left_out(
-    asked: Sequence[TurnContext], head: Head | None, covered: Covered, rights: Rights, caller: Principal
-) -> list[LeftOut]:
-    """What the turn does not cover of what is asked for and of what the conversation has used."""
+    # What is not covered of what is asked for and of what the conversation has used.
     unreadable: Reason = "not_readable" if caller.groups_complete else "groups_incomplete"
     left_out: dict[str, LeftOut] = {}
     for each in asked:
@@ -208,13 +187,21 @@ def _all_left_out(
             left_out[each.id] = _left_out(each, "unknown")
         elif role_on(each.id, rights) is None:
             left_out[each.id] = _left_out(each, unreadable)
-    for earlier in head.contexts if head else []:
-        named = TurnContext(type=earlier.type, id=earlier.context_id)
+    for used in head.contexts if head else []:
+        named = TurnContext(type=used.type, id=used.context_id)
         if role_on(named.id, rights) is None:
             left_out.setdefault(named.id, _left_out(named, unreadable))
         elif named.id in covered.too_many:
             left_out.setdefault(named.id, _left_out(named, "too_many"))
-    return list(left_out.values())
+    return TurnScope(
+        focus=_ref(covered.focus, rights) if covered.focus else None,
+        active=[ref for each in covered.active if (ref := refs[each])],
+        historical=[ref for each in covered.historical if (ref := refs[each])],
+        left_out=list(left_out.values()),
+        places=covered.places,
+        tools_off=tools_off(covered, rights),
+        blocked=_blocked(head, rights) if head else [],
+    )
 
 
 def _blocked(head: Head, rights: Rights) -> list[Range]:

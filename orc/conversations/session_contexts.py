@@ -30,7 +30,12 @@ def with_shown(
     known = {each.context_id: each for each in contexts}
     for each in shown:
         context = known.get(each.id) or _used(None, each, seq).model_copy(update={"named": False})
-        ranges = _with_turn(context.shown, seq)
+        ranges: list[Range] = []
+        for first, last in sorted([*map(tuple, context.shown), (seq, seq)]):
+            if ranges and first <= ranges[-1][1] + 1:
+                ranges[-1] = (ranges[-1][0], max(last, ranges[-1][1]))
+            else:
+                ranges.append((first, last))
         known[each.id] = context.model_copy(update={"shown": ranges})
     return _bounded(list(known.values()))
 
@@ -66,16 +71,6 @@ def _used(known: SessionContext | None, named: TurnContext, seq: int) -> Session
     if known is None:
         return SessionContext(type=named.type, context_id=named.id, first_seq=seq, last_seq=seq)
     return known.model_copy(update={"named": True, "last_seq": max(known.last_seq, seq)})
-
-
-def _with_turn(ranges: Sequence[Range], seq: int) -> list[Range]:
-    joined: list[Range] = []
-    for first, last in sorted([*map(tuple, ranges), (seq, seq)]):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
-    return joined
 
 
 def _bounded(contexts: list[SessionContext]) -> list[SessionContext]:

@@ -199,7 +199,15 @@ def commit_turn(
         raise _attempt_over()
     if turn.status.has_result:
         return head, turn
-    head = _answered_head(head, turn, outcome, now)
+    carried = {
+        "uploaded_file_refs": outcome.uploaded_file_refs,
+        "last_mcp_tool_used": outcome.last_mcp_tool_used,
+    }
+    kept: dict[str, object] = {name: value for name, value in carried.items() if value is not None}
+    if outcome.shown:
+        kept["contexts"] = with_shown(head.contexts, outcome.shown, turn.seq)
+    # A conversation that an earlier version began has no title before its first answer.
+    head = _next_version(head, now, **_title_from(turn.question, head), **kept)
     if outcome.stopped and turn.earlier is not None and not outcome.answer.strip():
         return head, _with_earlier(turn, turn.earlier, retry_key=turn.retry_key)
     assistant = Message(
@@ -297,18 +305,6 @@ def _fenced(turn: Turn | None, attempt: str) -> Turn:
 
 def _attempt_over() -> TurnInFlight:
     return TurnInFlight("This attempt at the answer is over; ask for the turn again.", code="attempt_over")
-
-
-def _answered_head(head: Head, turn: Turn, outcome: TurnOutcome, now: datetime) -> Head:
-    carried = {
-        "uploaded_file_refs": outcome.uploaded_file_refs,
-        "last_mcp_tool_used": outcome.last_mcp_tool_used,
-    }
-    changes: dict[str, object] = {name: value for name, value in carried.items() if value is not None}
-    if outcome.shown:
-        changes["contexts"] = with_shown(head.contexts, outcome.shown, turn.seq)
-    # A conversation that an earlier version began has no title before its first answer.
-    return _next_version(head, now, **_title_from(turn.question, head), **changes)
 
 
 def _title_from(question: str, head: Head, replaced: Turn | None = None) -> dict[str, object]:

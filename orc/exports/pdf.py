@@ -6,7 +6,6 @@ import logging
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from itertools import chain, groupby
 from pathlib import Path
@@ -321,7 +320,24 @@ class PdfWriter:
         self._keep_together(height)
         self._pdf.set_text_color(style.grey)
         if _COMPLEX.search(line):
-            self._set_shaped(line, style, height)
+            strong = next(filter(_STRONG_DIRECTIONS.get, map(unicodedata.bidirectional, line)), "L")
+            direction, align = _STRONG_DIRECTIONS[strong]
+            self._pdf.set_font(BASE, size=style.size)
+            self._pdf.set_fallback_fonts(self._fonts.families[1:])
+            self._pdf.set_text_shaping(use_shaping_engine=True, direction=direction)
+            self._pdf.set_xy(MARGIN + style.indent, self._y)
+            # Of text from the right, readers expect the order on the page, and reverse any other. Else the
+            # glyphs are copied as the text: a vowel sign that is drawn before its letter, or apart from it,
+            # would be copied there.
+            text = "" if _FROM_THE_RIGHT.search(line) else line.strip()
+            if text:
+                encoded = (codecs.BOM_UTF16_BE + text.encode("utf-16-be")).hex()
+                # fpdf2 has no public call for text that replaces glyphs.
+                self._pdf._out(f"/Span <</ActualText <{encoded}>>> BDC")
+            self._pdf.cell(self._pdf.w - 2 * MARGIN - style.indent, height, line.strip(), align=align)
+            if text:
+                self._pdf._out("EMC")
+            self._pdf.set_text_shaping(use_shaping_engine=False)
         else:
             x = MARGIN + style.indent
             for family, characters in groupby(line.rstrip(), key=self._fonts.family.__getitem__):
@@ -336,31 +352,3 @@ class PdfWriter:
         if self._y + height > self._pdf.h - MARGIN:
             self._pdf.add_page()
             self._y = MARGIN
-
-    def _set_shaped(self, line: str, style: Style, height: float) -> None:
-        strong = next(filter(_STRONG_DIRECTIONS.get, map(unicodedata.bidirectional, line)), "L")
-        direction, align = _STRONG_DIRECTIONS[strong]
-        self._pdf.set_font(BASE, size=style.size)
-        self._pdf.set_fallback_fonts(self._fonts.families[1:])
-        self._pdf.set_text_shaping(use_shaping_engine=True, direction=direction)
-        self._pdf.set_xy(MARGIN + style.indent, self._y)
-        # Of text from the right, readers expect the order on the page, and reverse any other.
-        spelled = "" if _FROM_THE_RIGHT.search(line) else line.strip()
-        with self._spelled(spelled):
-            self._pdf.cell(self._pdf.w - 2 * MARGIN - style.indent, height, line.strip(), align=align)
-        self._pdf.set_text_shaping(use_shaping_engine=False)
-
-    @contextmanager
-    def _spelled(self, text: str) -> Iterator[None]:
-        """Set glyphs that are copied as this text; as the character of each of them if it is empty.
-
-        A vowel sign that is drawn before its letter, or apart from it, would be copied there.
-        """
-        if not text:
-            yield
-            return
-        encoded = (codecs.BOM_UTF16_BE + text.encode("utf-16-be")).hex()
-        # fpdf2 has no public call for text that replaces glyphs.
-        self._pdf._out(f"/Span <</ActualText <{encoded}>>> BDC")
-        yield
-        self._pdf._out("EMC")

@@ -55,7 +55,10 @@ class Transcript:
             cited: dict[int, list[Citation]] = defaultdict(list)
             for number, citation in zip(numbers, citations, strict=True):
                 cited[number].append(citation)
-            sources = [self._source(number, quoted) for number, quoted in cited.items()]
+            for number, of_page in cited.items():
+                # Of a citation of an earlier version that was not verified, the quote is the answer's claim.
+                quotes = [Quote(self.verdict_of(c), c.quote if c.end > c.start else "") for c in of_page]
+                sources.append(CitedSource(number, of_page[0].blob_name, self._place(of_page[0]), quotes))
         # The contexts of the question, as they were called at that time.
         contexts = [
             f'{self._words.name(f"context.{each.type}", each.type)} "{each.name}"'
@@ -76,11 +79,6 @@ class Transcript:
         """What the check said about a citation. A closest passage answers nothing: no claim is its."""
         closest = citation.closest
         return self._words.say("verdict.closest") if closest else check_words(citation, self._words)
-
-    def _source(self, number: int, citations: Sequence[Citation]) -> CitedSource:
-        # Of a citation of an earlier version that was not verified, the quote is the claim of the answer.
-        quotes = [Quote(self.verdict_of(c), c.quote if c.end > c.start else "") for c in citations]
-        return CitedSource(number, citations[0].blob_name, self._place(citations[0]), quotes)
 
     def _place(self, citation: Citation) -> str:
         """Where a quote comes from, with the context of the document as it was called then."""

@@ -174,25 +174,23 @@ def fallback_plan(
 def check_intents(intents: Mapping[str, Intent], models: ChatModels) -> None:
     """Raise InvalidInput for configured intents that no turn could use."""
     for name, intent in intents.items():
-        if problem := _problem(name, intent, models):
-            raise InvalidInput(f"ORC_INTENTS cannot be used: {name!r} {problem}", field="intents")
+        if not name.strip():
+            problem = "is not a name."
+        elif not all(map(words, intent.keywords)):
+            problem = "has a keyword without a word in it."
+        elif intent.model is not None and intent.model not in models.names:
+            known = ", ".join(models.names)
+            problem = f"names the model {intent.model!r}; the configured models are: {known}."
+        elif intent.retriever == "document_chat":
+            problem = "names the retriever document_chat, which always and only serves named documents."
+        else:
+            continue
+        raise InvalidInput(f"ORC_INTENTS cannot be used: {name!r} {problem}", field="intents")
 
 
 def _plan_as_asked(state: ConversationState, steps: Sequence[Step], **fields: object) -> Plan:
     asked = {"rewritten_query": state.question, "steps": list(steps), "confidence": 1.0}
     return Plan.model_validate(asked | fields)
-
-
-def _problem(name: str, intent: Intent, models: ChatModels) -> str | None:
-    if not name.strip():
-        return "is not a name."
-    if not all(map(words, intent.keywords)):
-        return "has a keyword without a word in it."
-    if intent.model is not None and intent.model not in models.names:
-        return f"names the model {intent.model!r}; the configured models are: {', '.join(models.names)}."
-    if intent.retriever == "document_chat":
-        return "names the retriever document_chat, which always and only serves named documents."
-    return None
 
 
 def _spaced(text: str) -> str:

@@ -1,7 +1,7 @@
 """Has the refuted sentences of an answer written again, and replaces them in place."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from unicodedata import normalize
 from xml.sax.saxutils import escape
@@ -89,12 +89,30 @@ def statements(
     answer: str, citations: Sequence[Citation], statuses: Sequence[StatusMark] = ()
 ) -> list[Statement]:
     """What the markers of an answer are about, in order; none overlap."""
-    marks = [mark for citation in citations for mark in citation.marks]
-    text, places = _without_markers(answer, marks)
+    marks, ends, found = written_marks(citations), [each.at for each in statuses], list[Statement]()
+    text, places = _without_markers(answer, [each.mark for each in marks])
     claims = Claims()
     for claim in claims.add(text):
         claim.start, claim.end = places[claim.start], places[claim.end - 1] + 1
-    return list(_statements(claims.all, answer, citations, [each.at for each in statuses]))
+    first = at = 0
+    for number, claim in enumerate(claims.all):
+        following = claims.all[number + 1].start if number + 1 < len(claims.all) else len(answer)
+        own = []
+        while at < len(marks) and marks[at].mark.start < following:
+            own.append(marks[at])
+            at += 1
+        if not own:
+            # A marker is not about what the answer says has no source.
+            first = number + 1 if any(claim.end <= end <= following for end in ends) else first
+            continue
+        covered, above = covered_by_marker(claims.all[first : number + 1])
+        first = number + 1
+        start = covered[0].start
+        if bullet := BULLET.match(answer[start : claim.end]):
+            start += bullet.end()
+        end = max(claim.end, own[-1].mark.end)
+        found.append(Statement(start, end, tuple(covered), tuple(above), tuple(own)))
+    return found
 
 
 def plain(text: str, marks: Sequence[Mark]) -> str:
@@ -217,30 +235,6 @@ def as_written(
             shown += prose(text[at:first]) + marker_there
             at = last
     return shown + prose(text[at:end])
-
-
-def _statements(
-    claims: Sequence[Claim], answer: str, citations: Sequence[Citation], statuses: Sequence[int]
-) -> Iterator[Statement]:
-    marks = written_marks(citations)
-    first = at = 0
-    for number, claim in enumerate(claims):
-        following = claims[number + 1].start if number + 1 < len(claims) else len(answer)
-        own = []
-        while at < len(marks) and marks[at].mark.start < following:
-            own.append(marks[at])
-            at += 1
-        if not own:
-            # A marker is not about what the answer says has no source.
-            first = number + 1 if any(claim.end <= at <= following for at in statuses) else first
-            continue
-        covered, above = covered_by_marker(claims[first : number + 1])
-        first = number + 1
-        start = covered[0].start
-        if bullet := BULLET.match(answer[start : claim.end]):
-            start += bullet.end()
-        end = max(claim.end, own[-1].mark.end)
-        yield Statement(start, end, tuple(covered), tuple(above), tuple(own))
 
 
 def _without_markers(text: str, marks: Sequence[Mark]) -> tuple[str, list[int]]:

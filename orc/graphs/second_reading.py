@@ -72,20 +72,17 @@ class SecondReading:
             added = self._claims.add(answer[end:start], status)
             end = start
             if added or not self._stated:
-                self._stated.append(self._of(added))
+                claims, above = covered_by_marker(added) if added else ([], [])
+                text = " ".join(claim.text for claim in (*above, *claims))
+                # The rest of a sentence can be from the source of its beginning, too.
+                is_rest = bool(claims) and claims[0].goes_on and bool(self._stated)
+                before = self._stated[-1] if is_rest else Stated("", ())
+                self._stated.append(Stated(f"{before.text} {text}".strip(), claims, before.cited))
             if isinstance(place, WrittenMark):
                 self._stated[-1].marks.append(place)
                 end = place.mark.end
         self._claims.add(answer[end:])
         self.undecided = [each for each in self._stated if each.claims and self._is_undecided(each)]
-
-    def _of(self, added: Sequence[Claim]) -> Stated:
-        claims, above = covered_by_marker(added) if added else ([], [])
-        text = " ".join(claim.text for claim in (*above, *claims))
-        is_rest = bool(claims) and claims[0].goes_on and bool(self._stated)
-        before = self._stated[-1] if is_rest else Stated("", ())
-        # The rest of a sentence can be from the source of its beginning, too.
-        return Stated(f"{before.text} {text}".strip(), claims, before.cited)
 
     def _is_undecided(self, stated: Stated) -> bool:
         cited = [self._citations[index] for index in stated.cited]

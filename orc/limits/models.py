@@ -90,24 +90,19 @@ class RateLimit:
     ) -> None:
         self._store = store
         self._name = name
-        self._window = window
-
-    @property
-    def window(self) -> Window | None:
-        """What is allowed; None for no limit."""
-        return self._window
+        self.window = window
 
     async def take(self, caller: Principal, amount: int = 1) -> Taken | None:
         """Count `amount`; raises RateLimited, with the time to wait, if it does not fit."""
-        if self._window is None or self._store is None:
+        if self.window is None or self._store is None:
             return None
         taken = await self._store.take(
-            caller.organization_id, caller.user_id, self._name, amount, self._window
+            caller.organization_id, caller.user_id, self._name, amount, self.window
         )
         if not taken.is_allowed:
-            hours = f"{self._window.seconds // 3600} hours" if self._window.seconds > 3600 else "hour"
+            hours = f"{self.window.seconds // 3600} hours" if self.window.seconds > 3600 else "hour"
             error = RateLimited(
-                f"You have reached the limit of {self._window.limit:,} {_UNITS[self._name]}"
+                f"You have reached the limit of {self.window.limit:,} {_UNITS[self._name]}"
                 f" in any {hours}. Try again in {taken.retry_after:,} seconds."
             )
             error.retry_after = taken.retry_after
@@ -116,9 +111,9 @@ class RateLimit:
 
     async def give_back(self, caller: Principal, amount: int = 1) -> None:
         """Take off what was counted and not used."""
-        if self._window is not None and self._store is not None:
+        if self.window is not None and self._store is not None:
             await self._store.give_back(
-                caller.organization_id, caller.user_id, self._name, amount, self._window
+                caller.organization_id, caller.user_id, self._name, amount, self.window
             )
 
     @asynccontextmanager

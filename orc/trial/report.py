@@ -50,23 +50,20 @@ def as_json(rows: Rows) -> str:
 def as_html(outcomes: Sequence[Outcome], rows: Rows, picture_of: PictureOf) -> str:
     """The table, the plots, and each answer with its marks and the pages that it cites."""
     marks = "".join(f"mark.{check}{{border-color:{colour}}}" for check, colour in COLOURS.items())
-    answers = "".join(_answer(each, picture_of) for each in outcomes)
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>orc trial</title>'
-        f"<style>{_STYLE}{marks}</style><h1>Trial</h1>{_table(rows)}"
-        f"<h2>What is known of the citations</h2>{_checks(by_label(outcomes))}"
-        f"<h2>Shares</h2>{_shares(rows)}"
-        f"<h2>Answers</h2>{answers}</html>\n"
-    )
-
-
-def _table(rows: Rows) -> str:
     heads = "".join(f"<th>{escape(label)}" for label in rows)
     lines = (
         f"<tr><td>{escape(each[0].name)}" + "".join(f"<td>{escape(figure.shown)}" for figure in each)
         for each in zip(*rows.values(), strict=True)
     )
-    return f"<table><tr><th>{heads}{''.join(lines)}</table>"
+    table = f"<table><tr><th>{heads}{''.join(lines)}</table>"
+    answers = "".join(_answer(each, picture_of) for each in outcomes)
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>orc trial</title>'
+        f"<style>{_STYLE}{marks}</style><h1>Trial</h1>{table}"
+        f"<h2>What is known of the citations</h2>{_checks(by_label(outcomes))}"
+        f"<h2>Shares</h2>{_shares(rows)}"
+        f"<h2>Answers</h2>{answers}</html>\n"
+    )
 
 
 def _checks(labels: Mapping[str, Sequence[Outcome]]) -> str:

@@ -99,18 +99,16 @@ class TurnRequest(Record):
             stream=stream,
             trace_id=trace_id,
         )
-        if turn.choices is None and not request.was_sent_as(turn):
+        # The first request of a conversation may not have named it.
+        sent = request.model_copy(update={"replaces": turn.replaces})
+        unnamed = sent.model_copy(update={"conversation_id": None})
+        was_sent = turn.request_hash in (sent.content_hash, unnamed.content_hash)
+        if turn.choices is None and not was_sent:
             raise Conflict(
                 "What this question chose was not stored. Ask it again as a new version.",
                 code="choices_unknown",
             )
         return request
-
-    def was_sent_as(self, turn: Turn) -> bool:
-        """Whether the request of the turn was this one; the first of a conversation may not have named it."""
-        sent = self.model_copy(update={"replaces": turn.replaces})
-        unnamed = sent.model_copy(update={"conversation_id": None})
-        return turn.request_hash in (sent.content_hash, unnamed.content_hash)
 
     def opening(self, key: str, blob_names: list[str], retry: Retry | None = None) -> NewTurn:
         """The turn that this request begins, or begins again."""

@@ -285,7 +285,8 @@ class TurnService:
         if scopes is None or not (scope or named or head.contexts or head.home):
             return None
         if scope is not None:
-            return await scopes.as_begun(scope, asked.caller, head)
+            # An earlier turn may have been committed since it was asked for, and the history has its answer.
+            return scope.model_copy(update={"blocked": await scopes.blocked(asked.caller, head)})
         return await scopes.of_turn(asked.caller, named, head)
 
     async def _begin(self, new: NewTurn, owner: Owner) -> Started | Replayed:

@@ -1,7 +1,7 @@
 """Questions to ask next, made from headings of documents and kept if a search answers them."""
 
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -108,7 +108,16 @@ class Suggestions:
             if (each.document.document_id, each.page) not in cited and not {*words(each.subject)} <= asked
         ]
         sample = words(question) or [word for each in fresh for word in words(each.subject)]
-        kept = [each async for each in self._answerable(fresh[:MOST_TRIED], documents)]
+        ids, kept = [document.document_id for document in documents], list[Candidate]()
+        for each in fresh[:MOST_TRIED]:
+            # A candidate whose page a search for its subject finds.
+            found = await self._retriever.search(each.subject, ids, SEARCHED_PASSAGES)
+            on_pages = {(hit.passage.document_id, hit.passage.page) for hit in found.hits}
+            is_served = any(step.served for step in found.steps[:1])
+            if is_served and (each.document.document_id, each.page) in on_pages:
+                kept.append(each)
+            if len(kept) == MOST:
+                break
         return [question_about(each, detect_language(sample), named=len(recorded) > 1) for each in kept]
 
     async def _pages(self, documents: Sequence[Document], question: str) -> list[AnalysedPage]:
@@ -123,21 +132,6 @@ class Suggestions:
         in_turns = [page for pages in zip_longest(*of_documents.values()) for page in pages if page]
         rank = {key: number for number, key in enumerate(related)}
         return sorted(in_turns, key=lambda each: rank.get(each.key, len(rank)))
-
-    async def _answerable(
-        self, tried: Sequence[Candidate], documents: Sequence[Document]
-    ) -> AsyncIterator[Candidate]:
-        """The first candidates whose page a search for their subject finds."""
-        ids, kept = [document.document_id for document in documents], 0
-        for each in tried:
-            found = await self._retriever.search(each.subject, ids, SEARCHED_PASSAGES)
-            pages = {(hit.passage.document_id, hit.passage.page) for hit in found.hits}
-            is_served = any(step.served for step in found.steps[:1])
-            if is_served and (each.document.document_id, each.page) in pages:
-                kept += 1
-                yield each
-            if kept == MOST:
-                return
 
 
 def candidates(pages: Sequence[AnalysedPage]) -> Iterator[Candidate]:

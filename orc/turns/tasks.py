@@ -2,7 +2,7 @@
 
 import uuid
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from langchain_core.messages import HumanMessage
 
@@ -22,22 +22,15 @@ PER_MESSAGE = 3
 """Tasks that a user may ask for with each message: a title, tags and suggestions."""
 
 
+@dataclass(frozen=True)
 class Tasks:
     """Answers tasks. Without a `model` the answers are empty, and clients use the user's words."""
 
-    def __init__(
-        self,
-        model: ChatModel | None,
-        limit: RateLimit,
-        at_a_time: UserLimit,
-        traces: TraceSink,
-        catalogue: ModelCatalogue,
-    ) -> None:
-        self._model = model
-        self._limit = limit
-        self._at_a_time = at_a_time
-        self._traces = traces
-        self._catalogue = catalogue
+    model: ChatModel | None
+    limit: RateLimit
+    at_a_time: UserLimit
+    traces: TraceSink
+    catalogue: ModelCatalogue
 
     async def answer(
         self, prompt: str, caller: Principal, *, max_tokens: int | None, trace_id: str
@@ -47,26 +40,24 @@ class Tasks:
 
         Raises TooMany beyond the limits of the user.
         """
-        if self._model is None:
+        if self.model is None:
             return "", Usage()
         budget, code = CallBudget(max_calls=1), "interrupted"
-        with self._at_a_time.hold(caller):
-            async with self._limit.counted(caller):
+        with self.at_a_time.hold(caller):
+            async with self.limit.counted(caller):
                 task = str(uuid.uuid4())
                 ids = TurnIds(trace_id=trace_id, turn_id=task, attempt=task, **asdict(caller.owner_of(task)))
                 recorder = TurnRecorder(
-                    lambda _: None, ids, catalogue=self._catalogue, tools_model=self._model.name
+                    lambda _: None, ids, catalogue=self.catalogue, tools_model=self.model.name
                 )
                 try:
                     limit = min(max_tokens or TASK_TOKENS, TASK_TOKENS)
-                    reply = await self._model.complete(
-                        [HumanMessage(prompt)], budget=budget, max_tokens=limit
-                    )
+                    reply = await self.model.complete([HumanMessage(prompt)], budget=budget, max_tokens=limit)
                     code = ""
                 except OrcError as exc:
                     code = exc.code
                     raise
                 finally:
                     with suppress(OrcError):
-                        await self._traces.save(recorder.finish_task(budget, code))
+                        await self.traces.save(recorder.finish_task(budget, code))
         return made_safe(reply), budget.usage

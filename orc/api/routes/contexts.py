@@ -206,7 +206,13 @@ async def change_context(
     if_match: Annotated[str | None, Header(description="change this version only: the `ETag`")] = None,
 ) -> ContextView:
     """Change the name or description (editors), or the tools that are switched off (admins)."""
-    changed = await app.contexts.change(caller, context_id, **body.model_dump(), version=_version(if_match))
+    version = None
+    if if_match is not None and if_match.strip() != "*":
+        digits = if_match.strip().strip('"')
+        if not digits.isdecimal():
+            raise InvalidInput("If-Match takes the ETag that the context was read with.", field="if-match")
+        version = int(digits)
+    changed = await app.contexts.change(caller, context_id, **body.model_dump(), version=version)
     return _view(changed, response)
 
 
@@ -277,15 +283,6 @@ def _shown(found: list[ReadableContext], next_cursor: str | None) -> ContextsRes
 def _view(readable: ReadableContext, response: Response) -> ContextView:
     response.headers["etag"] = f'"{readable.context.version}"'
     return ContextView.of_readable(readable)
-
-
-def _version(if_match: str | None) -> int | None:
-    if if_match is None or if_match.strip() == "*":
-        return None
-    digits = if_match.strip().strip('"')
-    if not digits.isdecimal():
-        raise InvalidInput("If-Match takes the ETag that the context was read with.", field="if-match")
-    return int(digits)
 
 
 def _principal(kind: PrincipalKind, name: str) -> str:

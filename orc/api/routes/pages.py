@@ -170,7 +170,13 @@ async def page_cards(
 ) -> PageCardsResponse:
     """What the pages are about, as far as they have been analysed; missing pages are left out."""
     document = await _document(app, owner, document_id, v)
-    wanted = _numbers(numbers)
+    wanted = list(range(1, MOST_CARDS + 1))
+    if numbers is not None:
+        parts = numbers.split(",")
+        if len(parts) > MOST_CARDS or not all(part.isascii() and part.isdecimal() for part in parts):
+            message = f"At most {MOST_CARDS} numbers of pages, separated by commas."
+            raise InvalidInput(message, field="numbers")
+        wanted = sorted({min(int(part), 1_000_000) for part in parts})
     pages = await app.library.text(document, wanted)
     analysed = (await app.analyses.get([document_id])).get(document_id)
     known = {}
@@ -206,12 +212,3 @@ async def _size(app: App, document: Document, number: int) -> tuple[int | None, 
     except OrcError:
         return None, None
     return webp_size(picture)
-
-
-def _numbers(text: str | None) -> list[int]:
-    if text is None:
-        return list(range(1, MOST_CARDS + 1))
-    parts = text.split(",")
-    if len(parts) > MOST_CARDS or not all(part.isascii() and part.isdecimal() for part in parts):
-        raise InvalidInput(f"At most {MOST_CARDS} numbers of pages, separated by commas.", field="numbers")
-    return sorted({min(int(part), 1_000_000) for part in parts})
