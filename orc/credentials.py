@@ -16,7 +16,19 @@ from pydantic import TypeAdapter
 from orc.identity import Principal
 from orc.settings import CallerSettings
 from orc_core.errors import Conflict, NotAuthenticated
-from orc_core.infra.items import Item, Items, Raced, Where, create, delete, equal, over, unraced, upsert
+from orc_core.infra.items import (
+    Item,
+    Items,
+    Raced,
+    Where,
+    create,
+    delete,
+    equal,
+    over,
+    repeated_if_raced,
+    unraced,
+    upsert,
+)
 from orc_core.infra.keys import Keys
 
 SECRET_BYTES = 32
@@ -96,14 +108,11 @@ class CredentialStore:
             return None
         return Session(_principal(item), item["id_token"])
 
+    @repeated_if_raced
     async def end_session(self, secret: str) -> None:
         """End the session of a secret, if there is one, for all processes at once."""
-
-        async def work() -> None:
-            if await self._find(secret, SESSION) is not None:
-                await self._items.write([digest := _hash(secret)], delete(digest))
-
-        await unraced(work)
+        if await self._find(secret, SESSION) is not None:
+            await self._items.write([digest := _hash(secret)], delete(digest))
 
     async def use_once(self, mark: str, *, seconds: float) -> bool:
         """Whether nothing has used this mark in the last `seconds`."""
@@ -139,18 +148,15 @@ class CredentialStore:
         found = [_key(user, key_id, facts) for key_id, facts in user["keys"].items()] if user else []
         return sorted(found, key=lambda key: key.created_at, reverse=True)
 
+    @repeated_if_raced
     async def revoke_key(self, principal: Principal, key_id: str) -> bool:
         """End a key of this user for all processes at once; whether there was one."""
-
-        async def work() -> bool:
-            user = await self._find(_mark(principal), USER)
-            keys = dict(user["keys"]) if user else {}
-            if user is None or keys.pop(key_id, None) is None:
-                return False
-            await self._write_keys(user, keys)
-            return True
-
-        return await unraced(work)
+        user = await self._find(_mark(principal), USER)
+        keys = dict(user["keys"]) if user else {}
+        if user is None or keys.pop(key_id, None) is None:
+            return False
+        await self._write_keys(user, keys)
+        return True
 
     async def key_owner(self, secret: str) -> Principal | None:
         """Whose key it is; None if it is none, or none any more. The day of its last use is noted."""

@@ -1,10 +1,12 @@
 """Creates, changes and shares contexts: applies the rule of rights.py and writes the audit."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from orc.contexts.ids import derived_id, is_context_id, lineage, new_id
 from orc.contexts.models import (
@@ -33,6 +35,7 @@ from orc_core.errors import ChangedMeanwhile, Conflict, Forbidden, InvalidInput,
 from orc_core.names import Owner
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 MOST_DELETIONS = 20
 """Contexts of an organization that may be being deleted at the same time."""
@@ -56,6 +59,21 @@ class Caller:
     principal: Principal
     is_admin: bool = False
     trace_id: str = ""
+
+
+def _repeated(
+    method: Callable[Arguments, Awaitable[Result]],
+) -> Callable[Arguments, Coroutine[Any, Any, Result]]:
+    """The method, as a whole again if another request came in between: it reads, decides and writes."""
+
+    @wraps(method)
+    async def repeated(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        for _ in range(ATTEMPTS - 1):
+            with suppress(ChangedMeanwhile):
+                return await method(*args, **kwargs)
+        return await method(*args, **kwargs)
+
+    return repeated
 
 
 class ContextService:
@@ -158,67 +176,58 @@ class ContextService:
             if update:
                 await self._store.change(changed, self._entry(caller, changed, Action.CHANGED))
 
-        await (work() if version is not None else _repeated(work))
+        await (work() if version is not None else _repeated(work)())
         return await self.read(caller, context_id)
 
+    @_repeated
     async def delete(self, caller: Caller, context_id: str) -> None:
         """Hide a context and all below it from everybody now; the worker removes their content."""
+        context = (await self.read(caller, context_id, Right.DELETE)).context
+        under_way = await self._store.deleting()
+        if sum(each.organization_id == context.organization_id for each in under_way) >= MOST_DELETIONS:
+            message = "Too many contexts are being deleted. Try again in a minute."
+            error = Conflict(message, code="deletions_under_way")
+            error.retryable, error.retry_after = True, 60
+            raise error
+        hidden = context.model_copy(update={"state": State.DELETING, "updated_at": self._clock()})
+        await self._store.change(hidden, self._entry(caller, hidden, Action.DELETED))
 
-        async def work() -> None:
-            context = (await self.read(caller, context_id, Right.DELETE)).context
-            under_way = await self._store.deleting()
-            if sum(each.organization_id == context.organization_id for each in under_way) >= MOST_DELETIONS:
-                message = "Too many contexts are being deleted. Try again in a minute."
-                error = Conflict(message, code="deletions_under_way")
-                error.retryable, error.retry_after = True, 60
-                raise error
-            hidden = context.model_copy(update={"state": State.DELETING, "updated_at": self._clock()})
-            await self._store.change(hidden, self._entry(caller, hidden, Action.DELETED))
-
-        await _repeated(work)
-
+    @_repeated
     async def grant(
         self, caller: Caller, context_id: str, principal: str, role: Role, label: str = ""
     ) -> bool:
         """Give a member this role; returns whether the member is new. Raises Conflict for the last admin."""
         if not _PRINCIPAL.fullmatch(principal):
             raise InvalidInput("A member is a user, a group or everyone.", field="principal")
+        context = (await self.read(caller, context_id, Right.GRANT)).context
+        before = await self._role_of(context, principal)
+        if before is Role.ADMIN and role is not Role.ADMIN:
+            await self._keep_an_admin(caller, context, principal)
+        is_own = principal == USER + caller.principal.user_id
+        entry = self._entry(
+            caller,
+            context,
+            Action.SELF_GRANT if is_own else Action.GRANTED,
+            principal=principal,
+            role_before=before,
+            role_after=role,
+        )
+        await self._store.grant(context, self._member(caller, context, principal, role, label), entry)
+        return before is None
 
-        async def work() -> bool:
-            context = (await self.read(caller, context_id, Right.GRANT)).context
-            before = await self._role_of(context, principal)
-            if before is Role.ADMIN and role is not Role.ADMIN:
-                await self._keep_an_admin(caller, context, principal)
-            is_own = principal == USER + caller.principal.user_id
-            entry = self._entry(
-                caller,
-                context,
-                Action.SELF_GRANT if is_own else Action.GRANTED,
-                principal=principal,
-                role_before=before,
-                role_after=role,
-            )
-            await self._store.grant(context, self._member(caller, context, principal, role, label), entry)
-            return before is None
-
-        return await _repeated(work)
-
+    @_repeated
     async def withdraw(self, caller: Caller, context_id: str, principal: str) -> None:
         """Remove a member; everybody may remove their own grant. Raises Conflict for the last admin."""
         is_own = principal == USER + caller.principal.user_id
-
-        async def work() -> None:
-            right = Right.SEE if is_own else Right.GRANT
-            context = (await self.read(caller, context_id, right)).context
-            before = await self._role_of(context, principal)
-            if before is None:
-                raise NotFound("There is no such member.")
-            if before is Role.ADMIN:
-                await self._keep_an_admin(caller, context, principal)
-            entry = self._entry(caller, context, Action.WITHDRAWN, principal=principal, role_before=before)
-            await self._store.withdraw(context, principal, entry)
-
-        await _repeated(work)
+        right = Right.SEE if is_own else Right.GRANT
+        context = (await self.read(caller, context_id, right)).context
+        before = await self._role_of(context, principal)
+        if before is None:
+            raise NotFound("There is no such member.")
+        if before is Role.ADMIN:
+            await self._keep_an_admin(caller, context, principal)
+        entry = self._entry(caller, context, Action.WITHDRAWN, principal=principal, role_before=before)
+        await self._store.withdraw(context, principal, entry)
 
     async def members(
         self, caller: Caller, context_id: str, *, inherited: bool, limit: int, cursor: str | None
@@ -376,16 +385,6 @@ def _path(context_id: str, rights: Rights) -> list[Context]:
 def _page(found: list[Result], limit: int, key: Callable[[Result], str]) -> tuple[list[Result], str | None]:
     page = found[:limit]
     return page, to_cursor(key(page[-1])) if len(found) > limit else None
-
-
-async def _repeated(work: Callable[[], Awaitable[Result]]) -> Result:
-    """The result of `work`, which reads, decides and writes; again if another request came in between."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return await work()
-        except ChangedMeanwhile:
-            continue
-    return await work()
 
 
 def _check_admin(caller: Caller) -> None:

@@ -31,8 +31,8 @@ from orc_core.infra.items import (
     equal,
     id_part,
     remove,
+    repeated_if_raced,
     replace,
-    unraced,
     upsert,
 )
 from orc_core.infra.slices import slices
@@ -85,6 +85,7 @@ class ContextStore:
         ]
         return Rights(asked, granted, tuple(further))
 
+    @repeated_if_raced
     async def create(
         self, context: Context, parent: Context | None, admin: Member | None, entry: AuditEntry
     ) -> bool:
@@ -96,14 +97,10 @@ class ContextStore:
         changes = [create(item), create(entry_item(entry))]
         if admin is not None:
             changes.append(create(_member_item(admin)))
-
-        async def work() -> bool:
-            if await self._items.read(key, item["id"]) is not None:
-                return await self._is_noted(entry)
-            await self._items.write(key, *changes, *await self._unchanged(parent))
-            return True
-
-        return await unraced(work)
+        if await self._items.read(key, item["id"]) is not None:
+            return await self._is_noted(entry)
+        await self._items.write(key, *changes, *await self._unchanged(parent))
+        return True
 
     async def change(self, context: Context, entry: AuditEntry) -> Context:
         """Replace the context; returns it with its new version."""

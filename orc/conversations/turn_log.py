@@ -49,7 +49,7 @@ from orc_core.infra.items import (
     delete,
     equal,
     over,
-    unraced,
+    repeated_if_raced,
 )
 from orc_core.names import Owner
 
@@ -73,6 +73,7 @@ class TurnLog:
         self._items = items
         self._clock = clock
 
+    @repeated_if_raced
     async def begin(
         self, owner: Owner, new: NewTurn, *, lease_seconds: float, history_limit: int = HISTORY_TURNS
     ) -> Begun:
@@ -95,35 +96,31 @@ class TurnLog:
         Raises KeyReused (known key, other `request_hash`), TurnInFlight (known key, lease still held),
         NotFound (nothing to replace or to retry), Conflict (a retry of a turn that is answered or replaced).
         """
-
-        async def work() -> Begun:
-            now = self._clock()
-            conversation = await self._find(owner)
-            if conversation is None:
-                conversation = Conversation.begun(transitions.first_head(owner, now))
-            stored = await self._stored(conversation, new.key)
-            before, replaced = turn_of(stored) if stored else None, None
-            if new.replaces is not None and stored is None:
-                replaced = await self._last_version(conversation, new.replaces)
-            head, turn = transitions.begin_turn(
-                conversation.head, before, new, lease_seconds, now, turn_of(replaced) if replaced else None
-            )
-            if turn.status.has_result:
-                return Replayed(turn=turn)
-            if turn is not before:
-                await self._put(conversation, head, turn, stored, replaced)
-            # After the write: the session then holds whatever was committed before it.
-            found = await self._newest(
-                conversation, turn.seq, history_limit, equal(status=TurnStatus.COMMITTED.value)
-            )
-            history = transitions.history_of([turn_of(item) for item in found], now)
-            if head.contexts or head.home or any(each.contexts for each in history):
-                # A turn that was committed meanwhile has noted on the head which contexts it was shown.
-                latest = await self._find(owner)
-                head = latest.head if latest and latest.life == conversation.life else head
-            return Started(turn=turn, head=head, history=history)
-
-        return await unraced(work)
+        now = self._clock()
+        conversation = await self._find(owner)
+        if conversation is None:
+            conversation = Conversation.begun(transitions.first_head(owner, now))
+        stored = await self._stored(conversation, new.key)
+        before, replaced = turn_of(stored) if stored else None, None
+        if new.replaces is not None and stored is None:
+            replaced = await self._last_version(conversation, new.replaces)
+        head, turn = transitions.begin_turn(
+            conversation.head, before, new, lease_seconds, now, turn_of(replaced) if replaced else None
+        )
+        if turn.status.has_result:
+            return Replayed(turn=turn)
+        if turn is not before:
+            await self._put(conversation, head, turn, stored, replaced)
+        # After the write: the session then holds whatever was committed before it.
+        found = await self._newest(
+            conversation, turn.seq, history_limit, equal(status=TurnStatus.COMMITTED.value)
+        )
+        history = transitions.history_of([turn_of(item) for item in found], now)
+        if head.contexts or head.home or any(each.contexts for each in history):
+            # A turn that was committed meanwhile has noted on the head which contexts it was shown.
+            latest = await self._find(owner)
+            head = latest.head if latest and latest.life == conversation.life else head
+        return Started(turn=turn, head=head, history=history)
 
     async def renew(self, owner: Owner, turn_id: str, attempt: str, *, lease_seconds: float) -> Turn:
         """Hold the turn for `lease_seconds` from now.
@@ -135,6 +132,7 @@ class TurnLog:
             owner, turn_id, lambda turn, now: transitions.renew_turn(turn, attempt, lease_seconds, now)
         )
 
+    @repeated_if_raced
     async def commit(self, owner: Owner, turn_id: str, attempt: str, outcome: TurnOutcome) -> Turn:
         """Store the answer, whole or stopped; it is durable when this returns.
 
@@ -142,17 +140,13 @@ class TurnLog:
         commit again: the first outcome stays. Raises TurnInFlight (code `attempt_over`) if the turn was taken
         over or the attempt has failed, NotFound if the turn is gone.
         """
-
-        async def work() -> Turn:
-            conversation = await self._found(owner)
-            stored = await self._stored(conversation, turn_id)
-            before = turn_of(stored) if stored else None
-            head, turn = transitions.commit_turn(conversation.head, before, attempt, outcome, self._clock())
-            if turn is not before:
-                await self._put(conversation, head, turn, stored)
-            return turn
-
-        return await unraced(work)
+        conversation = await self._found(owner)
+        stored = await self._stored(conversation, turn_id)
+        before = turn_of(stored) if stored else None
+        head, turn = transitions.commit_turn(conversation.head, before, attempt, outcome, self._clock())
+        if turn is not before:
+            await self._put(conversation, head, turn, stored)
+        return turn
 
     async def fail(self, owner: Owner, turn_id: str, attempt: str, code: str, message: str) -> Turn:
         """Store why there is no answer, and return the turn as it is now.
@@ -259,54 +253,45 @@ class TurnLog:
         """Have lists begin with the conversation, or no longer; NotFound if there is no such one."""
         return await self._change_head(owner, lambda head: transitions.pin_head(head, is_pinned))
 
+    @repeated_if_raced
     async def ensure_conversation(self, owner: Owner, file: str = "") -> Head:
         """The conversation's head, which an upload uses, or makes if it comes before any question.
 
         A new one has the name of the file as its title, until there is a question.
         """
-
-        async def work() -> Head:
-            conversation, now = await self._find(owner), self._clock()
-            if conversation is None:
-                conversation = Conversation.begun(head := transitions.first_head(owner, now, file))
-            else:
-                head = transitions.use_head(conversation.head, now)
-            await self._items.write(owner.key, conversation.written(head))
-            return head
-
-        return await unraced(work)
+        conversation, now = await self._find(owner), self._clock()
+        if conversation is None:
+            conversation = Conversation.begun(head := transitions.first_head(owner, now, file))
+        else:
+            head = transitions.use_head(conversation.head, now)
+        await self._items.write(owner.key, conversation.written(head))
+        return head
 
     async def unused_since(self, moment: datetime) -> list[Owner]:
         """The conversations of all users that were last used before it, or that have ended but left turns."""
         found = await self._items.query([], is_older(moment), fields=OWNER)
         return [Owner(*(item[name] for name in OWNER)) for item in found]
 
+    @repeated_if_raced
     async def end(self, owner: Owner, is_meant: Callable[[Conversation], bool]) -> bool:
         """Remove the head if this one is meant, all else by `delete_ended`; False if there is another."""
+        present = await self._find(owner)
+        if present and (is_ending := is_meant(present)):
+            await self._items.write(owner.key, *present.ended())
+        return present is None or is_ending
 
-        async def work() -> bool:
-            present = await self._find(owner)
-            if present and (is_ending := is_meant(present)):
-                await self._items.write(owner.key, *present.ended())
-            return present is None or is_ending
-
-        return await unraced(work)
-
+    @repeated_if_raced
     async def delete_ended(self, owner: Owner) -> None:
         """Remove the turns of conversations of this id that have ended."""
-
-        async def work() -> None:
-            alive, fields = "", ["id", "life", VERSION]
-            while found := await self._items.query(
-                owner.key, *is_of_another(alive), order="seq", limit=MOST_CHANGES, fields=fields
-            ):
-                # Read after them: a life that had turns by then, and has no head now, will not come back.
-                present = await self._find(owner)
-                alive = present.life if present else ""
-                if ended := [delete(each["id"], each[VERSION]) for each in found if each["life"] != alive]:
-                    await self._items.write(owner.key, *ended)
-
-        await unraced(work)
+        alive, fields = "", ["id", "life", VERSION]
+        while found := await self._items.query(
+            owner.key, *is_of_another(alive), order="seq", limit=MOST_CHANGES, fields=fields
+        ):
+            # Read after them: a life that had turns by then, and has no head now, will not come back.
+            present = await self._find(owner)
+            alive = present.life if present else ""
+            if ended := [delete(each["id"], each[VERSION]) for each in found if each["life"] != alive]:
+                await self._items.write(owner.key, *ended)
 
     async def delete(self, owner: Owner) -> bool:
         """Remove the conversation and all its turns; False if there was none.
@@ -343,33 +328,27 @@ class TurnLog:
         key = conversation.head.owner.key
         return await self._items.query(key, *earlier, order="seq", descending=True, limit=limit)
 
+    @repeated_if_raced
     async def _change(
         self, owner: Owner, turn_id: str, change: Callable[[Turn | None, datetime], Turn]
     ) -> Turn:
         """Write what `change` makes of the turn; only the turn changes."""
+        conversation = await self._found(owner)
+        stored = await self._stored(conversation, turn_id)
+        before = turn_of(stored) if stored else None
+        turn = change(before, self._clock())
+        if turn is not before:
+            await self._items.write(owner.key, over(stored, turn_item(turn, conversation.life)))
+        return turn
 
-        async def work() -> Turn:
-            conversation = await self._found(owner)
-            stored = await self._stored(conversation, turn_id)
-            before = turn_of(stored) if stored else None
-            turn = change(before, self._clock())
-            if turn is not before:
-                await self._items.write(owner.key, over(stored, turn_item(turn, conversation.life)))
-            return turn
-
-        return await unraced(work)
-
+    @repeated_if_raced
     async def _change_head(self, owner: Owner, change: Callable[[Head], Head]) -> Head:
         """Write what `change` makes of the head; nothing if that is the same."""
-
-        async def work() -> Head:
-            conversation = await self._found(owner)
-            head = change(conversation.head)
-            if head is not conversation.head:
-                await self._items.write(owner.key, conversation.written(head))
-            return head
-
-        return await unraced(work)
+        conversation = await self._found(owner)
+        head = change(conversation.head)
+        if head is not conversation.head:
+            await self._items.write(owner.key, conversation.written(head))
+        return head
 
     async def _last_version(self, conversation: Conversation, turn_id: str) -> Item:
         """The last version of a turn; NotFound if there is none."""

@@ -28,7 +28,7 @@ from orc.memory.recall import Selection
 from orc.memory.summary import Condensed, Summarizer, bounded, point_of
 from orc.settings import MemorySettings
 from orc_core.errors import NotFound, OrcError, Unavailable
-from orc_core.infra.items import Items, delete, over, unraced
+from orc_core.infra.items import Items, delete, over, repeated_if_raced
 from orc_core.llm.tokens import TokenCounter
 from orc_core.names import Owner
 
@@ -103,6 +103,7 @@ class MemoryStore:
         item = await self._items.read(owner.key, MEMORY)
         return None if item is None else memory_from(item["item"])
 
+    @repeated_if_raced
     async def write(self, owner: Owner, memory: Memory) -> bool:
         """Store it as the version after `memory.version`, if that is the stored version (0: none is stored).
 
@@ -110,27 +111,20 @@ class MemoryStore:
         """
         written = memory.model_copy(update={"version": memory.version + 1})
         item = {"id": MEMORY, "item": written.model_dump(mode="json")}
-
-        async def work() -> bool:
-            present = await self._items.read(owner.key, MEMORY)
-            stored = present and memory_from(present["item"])
-            if stored == written:
-                return True
-            if (stored.version if stored else 0) != memory.version:
-                return False
-            await self._items.write(owner.key, over(present, item))
+        present = await self._items.read(owner.key, MEMORY)
+        stored = present and memory_from(present["item"])
+        if stored == written:
             return True
+        if (stored.version if stored else 0) != memory.version:
+            return False
+        await self._items.write(owner.key, over(present, item))
+        return True
 
-        return await unraced(work)
-
+    @repeated_if_raced
     async def delete(self, owner: Owner) -> None:
         """Delete the memory; an absent one is no error."""
-
-        async def work() -> None:
-            if await self._items.read(owner.key, MEMORY) is not None:
-                await self._items.write(owner.key, delete(MEMORY))
-
-        await unraced(work)
+        if await self._items.read(owner.key, MEMORY) is not None:
+            await self._items.write(owner.key, delete(MEMORY))
 
 
 @dataclass

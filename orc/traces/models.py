@@ -16,7 +16,7 @@ from orc.conversations.models import FeedbackReason, Rating
 from orc.events import CriticAction, LazyCounts, Milliseconds, RetrievalMode, TimelineStep
 from orc.intents import Retriever, Step
 from orc_core.documents.image_limits import ImageCounts
-from orc_core.infra.items import Items, Where, delete, equal, unraced, upsert
+from orc_core.infra.items import Items, Where, delete, equal, repeated_if_raced, upsert
 from orc_core.models import Record, Usage
 from orc_core.names import Owner
 
@@ -261,15 +261,12 @@ class TraceStore(TraceSink):
         }
         await self._items.write((trace.organization_id, trace.day), upsert(item))
 
+    @repeated_if_raced
     async def delete(self, owner: Owner) -> None:
         organization_id, user_id, conversation_id = owner.key
         theirs = equal(user_id=user_id, conversation_id=conversation_id)
-
-        async def work() -> None:
-            for found in await self._items.query([organization_id], theirs, fields=("id", "day")):
-                await self._items.write((organization_id, found["day"]), delete(found["id"]))
-
-        await unraced(work)
+        for found in await self._items.query([organization_id], theirs, fields=("id", "day")):
+            await self._items.write((organization_id, found["day"]), delete(found["id"]))
 
     async def page(
         self, organization_id: str, wanted: TraceFilter, *, limit: int, cursor: str | None = None

@@ -5,9 +5,10 @@ Every store of records is written once, over this port. Adapters: SQLite and Cos
 
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from functools import wraps
+from typing import Any, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
 
@@ -29,6 +30,7 @@ STORE = "store"
 """The name of the dependency in errors."""
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 
 class Raced(Exception):
@@ -178,6 +180,18 @@ async def unraced(work: Callable[[], Awaitable[Result]], *, racing_seconds: floa
     except Raced as exc:
         message = "Too many changes of the same thing at once. Try again shortly."
         raise DependencyDown(message, dependency=STORE, code="too_many_writers") from exc
+
+
+def repeated_if_raced(
+    method: Callable[Arguments, Awaitable[Result]],
+) -> Callable[Arguments, Coroutine[Any, Any, Result]]:
+    """The method, which `unraced` repeats as a whole: nothing of it outlives an attempt but what it wrote."""
+
+    @wraps(method)
+    async def repeated(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        return await unraced(lambda: method(*args, **kwargs))
+
+    return repeated
 
 
 async def remove(items: Items, partition: Partition, find: Callable[[], Awaitable[list[Item]]]) -> None:
