@@ -56,21 +56,15 @@ def principal_of(claims: Claims, names: ClaimNames) -> Principal:
         raise NotAuthenticated("The identity holds characters that cannot be used.") from exc
     if is_reserved(user):
         raise NotAuthenticated("The identity has a user id that is reserved for Orc itself.")
-    groups = _all(claims, names.groups)
-    # They can be too many for the identity, which then names where to ask. Easy Auth passes a claim that is
-    # an object on as text.
-    are_elsewhere = "groups" in str(claims.get("_claim_names", "")) or claims.get("hasgroups")
-    are_known = not are_elsewhere and len(groups) <= MOST_GROUPS
-    known = frozenset(each for each in groups if isinstance(each, str))
-    is_complete = are_known and all(isinstance(each, str) for each in groups)
+    known = _known_groups(claims, names)
     given = (_claim(claims, name) for name in names.name)
     shown = (name.strip() for name in given if isinstance(name, str) and name.strip() and name.isprintable())
     return Principal(
         organization,
         user,
         frozenset(each for each in _all(claims, names.roles) if isinstance(each, str)),
-        known if is_complete else frozenset(),
-        groups_complete=is_complete,
+        known or frozenset(),
+        groups_complete=known is not None,
         name=next((name[:NAME_CHARACTERS] for name in shown), None),
     )
 
@@ -105,3 +99,13 @@ def _organization(claims: Claims, names: ClaimNames) -> str | None:
     if names.only_tenant:
         return names.only_tenant if names.only_tenant in named else None
     return named[0] if len(named) == 1 and isinstance(named[0], str) else None
+
+
+def _known_groups(claims: Claims, names: ClaimNames) -> frozenset[str] | None:
+    """The groups of a user; None if they are too many for the identity, which then names where to ask."""
+    named = _all(claims, names.groups)
+    # Easy Auth passes a claim that is an object on as text.
+    elsewhere = "groups" in str(claims.get("_claim_names", "")) or claims.get("hasgroups")
+    if elsewhere or len(named) > MOST_GROUPS or not all(isinstance(group, str) for group in named):
+        return None
+    return frozenset(each for each in named if isinstance(each, str))

@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape
 from orc.contexts.ids import is_context_id
 from orc.contexts.models import ContextType, TurnContexts, UsedContext
 from orc.contexts.turn_scope import TurnScope
-from orc.conversations.models import ChatMessage, Started, Turn, TurnContext, TurnOutcome
+from orc.conversations.models import ChatMessage, Turn, TurnContext, TurnOutcome
 from orc.conversations.session_contexts import Range, covers, shown_in
 from orc.events import DocumentCounts, TurnResult
 from orc.graphs.models import ConversationState
@@ -16,12 +16,12 @@ from orc.graphs.origins import Origins
 from orc.memory.models import Recalled
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of
+from orc.turns.running_turn import RunningTurn, TurnDependencies
 from orc_core.documents.places import Accessible, Place, PlaceType
 from orc_core.documents.scope import Scope, ScopeTokens
 from orc_core.documents.service import DocumentService
 from orc_core.documents.unknown_files import is_name_or_its_end
 from orc_core.errors import InvalidInput, OrcError
-from orc_core.llm.tokens import TokenCounter
 from orc_core.markdown.brackets import visible_name
 from orc_core.models import Document
 from orc_core.names import BlobPath, Owner, missing_document, path_named
@@ -99,14 +99,10 @@ def near_and_far(scope: TurnScope, counts: Counts) -> DocumentCounts:
 
 
 async def state_with_contexts(
-    state: ConversationState,
-    scope: TurnScope | None,
-    accessible: Accessible,
-    owner: Owner,
-    library: DocumentService,
-    counter: TokenCounter,
+    state: ConversationState, running: RunningTurn, accessible: Accessible, parts: TurnDependencies
 ) -> ConversationState:
     """The state with the contexts of the turn and the number of their documents, if it has any."""
+    scope, library = running.scope, parts.library
     if scope is None:
         return state
     counts = await count_documents(library, accessible)
@@ -125,9 +121,9 @@ async def state_with_contexts(
         "counts": found,
         "not_searched": state.not_searched.and_more(unready),
         "unknown_files": unknown,
-        "shelf": state.shelf | {name_for(each, owner): each for each in known},
+        "shelf": state.shelf | {name_for(each, running.owner): each for each in known},
         "has_documents": state.has_documents or found.near + found.far > 0,
-        "context_block": context_block(scope, counts, counter.count),
+        "context_block": context_block(scope, counts, parts.counter.count),
     }
     return state.model_copy(update=fields)
 
@@ -135,13 +131,12 @@ async def state_with_contexts(
 async def result_with_contexts(
     result: TurnResult,
     outcome: TurnOutcome,
-    scope: TurnScope | None,
-    origins: Origins,
-    earlier: Sequence[TurnContext],
+    running: RunningTurn,
+    recalled: Recalled | None,
     library: DocumentService,
-    owner: Owner,
 ) -> tuple[TurnResult, TurnOutcome]:
     """The answer with what it used of contexts; as it is if the turn has none."""
+    scope, origins = running.scope, running.origins
     if scope is None:
         return result, outcome
     cited = [origins.places.get(citation.document_id) for citation in result.citations]
@@ -166,22 +161,20 @@ async def result_with_contexts(
     )
     metadata = result.metadata.model_copy(update={"contexts": contexts})
     result = result.model_copy(update={"metadata": metadata})
-    shown = await shown_contexts(library, scope_of(owner, [], scope).accessible, origins, earlier, scope)
+    shown = await _shown_contexts(running, scope, recalled, library)
     return result, outcome.model_copy(update={"result": result.model_dump(mode="json"), "shown": shown})
 
 
-async def shown_contexts(
-    library: DocumentService,
-    accessible: Accessible,
-    origins: Origins,
-    earlier: Sequence[TurnContext],
-    scope: TurnScope,
+async def _shown_contexts(
+    running: RunningTurn, scope: TurnScope, recalled: Recalled | None, library: DocumentService
 ) -> list[TurnContext]:
     """The contexts with material in the prompts of the turn: of its tools' results and of earlier answers.
 
     A document counts for the context that it is stored in. If that is not known any more, it counts for the
     place that it was reached through, and material without a document for all places.
     """
+    origins, accessible = running.origins, scope_of(running.owner, [], scope).accessible
+    earlier = [*_taint_of(running, recalled), *contexts_named(running.documents)]
     shown = {each.id: each for each in earlier}
     places = {place.id: place for place in scope.places}
     if origins.unnamed:
@@ -208,20 +201,18 @@ async def _homes(library: DocumentService, accessible: Accessible, origins: Orig
     return {each for each in [*known.values(), *gone] if each}
 
 
-def taint_of(
-    request: TurnRequest, begun: Started, recalled: Recalled | None, blocked: Sequence[Range]
-) -> list[TurnContext]:
+def _taint_of(running: RunningTurn, recalled: Recalled | None) -> list[TurnContext]:
     """The contexts whose material earlier answers can have brought into the prompts of the turn.
 
     If it is not known what was recalled, any of them can.
     """
-    head, history = begun.head, begun.history
+    head, history = running.begun.head, running.begun.history
     if not any(each.shown for each in head.contexts):
         return []
-    if recalled is None or request.history is not None:
+    if recalled is None or running.request.history is not None:
         # What the caller sent may repeat any earlier answer, too.
         return shown_in(head.contexts, [(1, head.turn_count)])
-    spans = [(turn.seq, turn.seq) for turn in history if not covers(blocked, turn.seq)]
+    spans = [(turn.seq, turn.seq) for turn in history if not covers(running.blocked, turn.seq)]
     spans += [point.origin for point in recalled.summary]
     return shown_in(head.contexts, spans)
 

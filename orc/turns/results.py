@@ -25,7 +25,6 @@ from orc.events import (
     Route,
     Stopped,
     Telemetry,
-    TimelineStep,
     Token,
     Tool,
     ToolStep,
@@ -38,11 +37,10 @@ from orc.graphs.models import ConversationState
 from orc.lookups import LookupStep, ReasonCode
 from orc.problems import problem_of
 from orc.turns.event_log import EventLog
-from orc.turns.requests import TurnRequest
+from orc.turns.running_turn import RunningTurn
 from orc_core.documents.not_searched import NotSearched
 from orc_core.errors import OrcError, TurnInFlight, Unavailable, kind_named
 from orc_core.grounding.models import Citation, Grounding
-from orc_core.models import Usage
 
 STOPPED_ANSWER = (
     "(The user stopped this answer. What there was of it was not checked and is not repeated here.)"
@@ -98,11 +96,6 @@ def _sentence(step: LookupStep) -> str:
     return _SENTENCES[step.reason_code].format_map(fields)
 
 
-def _looked_up(state: ConversationState) -> bool:
-    """Whether tools looked for something, whether they found it or not."""
-    return any(step.tool and step.status == "ok" for step in state.lookup_steps)
-
-
 def lazy_counts_of(state: ConversationState) -> LazyCounts:
     """What lazy retrieval gave as summaries, and what of it was read in full."""
     shown = [step for step in state.lookup_steps if step.reason_code == "summaries_only"]
@@ -114,44 +107,37 @@ def lazy_counts_of(state: ConversationState) -> LazyCounts:
     )
 
 
-def telemetry_of(state: ConversationState, usage: Usage, timings: dict[str, float]) -> Telemetry:
+def telemetry_of(state: ConversationState, made: TurnMetadata) -> Telemetry:
     """What the turn cost and how it was answered, from the final state of the graph."""
     route = state.route
     return Telemetry(
-        usage=usage,
-        timings=timings,
+        usage=made.usage,
+        timings=made.timings_ms,
         intent=route.intent if route else None,
         model=route.model if route else None,
         retriever=route.retriever if route else None,
-        retrieval_mode=state.retrieval_mode,
-        context_budget=state.context_budget,
-        summary_selection=state.recalled.selection,
-        lazy=lazy_counts_of(state),
-        images=state.image_counts,
+        retrieval_mode=made.retrieval_mode,
+        context_budget=made.context_budget,
+        summary_selection=made.summary_selection,
+        lazy=made.lazy,
+        images=made.images,
         attempts=state.attempt.number,
     )
 
 
-def result_of(
-    state: ConversationState,
-    turn: Turn,
-    request: TurnRequest,
-    usage: Usage,
-    timings: dict[str, float],
-    timeline: Sequence[TimelineStep] = (),
-    events: Sequence[Event] = (),
-) -> TurnResult:
+def result_of(state: ConversationState, running: RunningTurn) -> TurnResult:
     """The result for the caller, from the final state of the graph and the events so far."""
+    # Whether tools looked for something, whether they found it or not.
+    looked_up = any(step.tool and step.status == "ok" for step in state.lookup_steps)
     return TurnResult(
-        conversation_id=turn.conversation_id,
-        turn_id=turn.turn_id,
+        conversation_id=running.turn.conversation_id,
+        turn_id=running.turn.turn_id,
         answer=state.answer or "",
         answer_kind=answer_kind_of(state.attempt.grounding),
         citations=state.attempt.citations,
         uploaded_file_refs=state.uploaded_file_refs,
         last_mcp_tool_used=state.last_mcp_tool_used,
         metadata=TurnMetadata(
-            trace_id=request.trace_id,
             route=state.route.data() if state.route else {},
             plan=state.plan.data() if state.plan else {},
             retrieval_mode=state.retrieval_mode,
@@ -164,43 +150,30 @@ def result_of(
             lazy=lazy_counts_of(state),
             images=state.image_counts,
             files=state.files,
-            not_searched=state.not_searched if _looked_up(state) else NotSearched(),
+            not_searched=state.not_searched if looked_up else NotSearched(),
             unknown_files=state.unknown_files,
-            usage=usage,
-            timings_ms=timings,
-            timeline=list(timeline),
-            **steps_of(events),
+            **_recorded(running),
         ),
     )
 
 
-def stopped_result_of(
-    turn: Turn,
-    request: TurnRequest,
-    usage: Usage,
-    timings: dict[str, float],
-    timeline: Sequence[TimelineStep],
-    events: Sequence[Event],
-) -> TurnResult:
+def stopped_result_of(running: RunningTurn) -> TurnResult:
     """The result of a turn that its user stopped: what was shown up to then, as not checked."""
+    events = running.log.so_far()
     route, plan, context = last_of(events, Route), last_of(events, Plan), last_of(events, Context)
     return TurnResult(
-        conversation_id=turn.conversation_id,
-        turn_id=turn.turn_id,
+        conversation_id=running.turn.conversation_id,
+        turn_id=running.turn.turn_id,
         status="stopped",
         answer=shown_text(events),
         citations=shown_citations(events),
         metadata=TurnMetadata(
-            trace_id=request.trace_id,
             route=route.data() if route else {},
             plan=plan.data() if plan else {},
             context_budget=context.budget if context else {},
             summary_selection=context.summary_selection if context else {},
             critic_summary=Grounding(grounded=False).model_dump(mode="json"),
-            usage=usage,
-            timings_ms=timings,
-            timeline=list(timeline),
-            **steps_of(events),
+            **_recorded(running),
         ),
     )
 
@@ -313,6 +286,17 @@ def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
     answer = whole_text(result.answer, result.citations)
     shown: list[Event] = [*answer, Citations(citations=result.citations), end_of(result)]
     return [Reset(reason="The answer is shown again from its start."), begun_event(turn), *shown]
+
+
+def _recorded(running: RunningTurn) -> dict[str, Any]:
+    """The fields of a turn's metadata that its recorder and its events know, however it ends."""
+    return {
+        "trace_id": running.request.trace_id,
+        "usage": running.budget.total,
+        "timings_ms": running.recorder.timings(),
+        "timeline": running.recorder.timeline(running.budget),
+        **steps_of(running.log.so_far()),
+    }
 
 
 def steps_of(events: Sequence[Event]) -> dict[str, Any]:

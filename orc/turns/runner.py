@@ -14,11 +14,10 @@ from orc.graphs.meant import fit_as_a_whole
 from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.prompts import shrink_to_window
-from orc.memory.models import Memory, Recalled
+from orc.memory.models import Memory
 from orc.problems import problem_of
 from orc.settings import TurnSettings
 from orc.turns import contexts
-from orc.turns.contexts import contexts_named
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
 from orc.turns.running_turn import RunningTurn, StoppedByUser, TurnDependencies, watched
 from orc.turns.spans import observe
@@ -162,32 +161,20 @@ class TurnRunner:
             async with watched(is_asked, running.stop, seconds=seconds), running.stop.ends(), deadline:
                 state, context = await self._inputs.read(running)
                 final = await run_graph(self.graph, state, context, running.recorder.emit)
-                usage, timings = running.budget.total, running.recorder.timings()
-                timeline, events = running.recorder.timeline(running.budget), running.log.so_far()
-                result = result_of(final, turn, running.request, usage, timings, timeline, events)
-                running.recorder.emit(telemetry_of(final, usage, timings))
-                return await self._with_contexts(running, result, outcome_of(final, result), final.recalled)
+                result, recalled = result_of(final, running), final.recalled
+                running.recorder.emit(telemetry_of(final, result.metadata))
+                outcome, library = outcome_of(final, result), self._parts.library
+                return await contexts.result_with_contexts(result, outcome, running, recalled, library)
         except StoppedByUser:
-            usage, timings = running.budget.total, running.recorder.timings()
-            timeline, events = running.recorder.timeline(running.budget), running.log.so_far()
-            result = stopped_result_of(turn, running.request, usage, timings, timeline, events)
+            result = stopped_result_of(running)
             outcome = TurnOutcome(
                 answer=result.answer,
                 result=result.model_dump(mode="json"),
                 citations=result.citations,
                 stopped=True,
             )
-            return await self._with_contexts(running, result, outcome, None)
-
-    async def _with_contexts(
-        self, running: RunningTurn, result: TurnResult, outcome: TurnOutcome, recalled: Recalled | None
-    ) -> tuple[TurnResult, TurnOutcome]:
-        earlier = contexts.taint_of(running.request, running.begun, recalled, running.blocked)
-        earlier += contexts_named(running.documents)
-        library, owner = self._parts.library, running.owner
-        return await contexts.result_with_contexts(
-            result, outcome, running.scope, running.origins, earlier, library, owner
-        )
+            library = self._parts.library
+            return await contexts.result_with_contexts(result, outcome, running, None, library)
 
     async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> Turn:
         """Store the answer. It may have been shown, so a store that is down is retried, even past the
@@ -259,11 +246,9 @@ class TurnInputs:
             listing = self._parts.library.list_documents(running.owner)
             accessible, memory = await asyncio.gather(listing, self._memory(running))
         state = _initial_state(running, accessible, memory, self._parts.settings)
-        owner, parts = running.owner, self._parts
-        scope = contexts.scope_of(owner, running.documents, running.scope).switched(running.request.tools)
-        state = await contexts.state_with_contexts(
-            state, running.scope, scope.accessible, owner, parts.library, parts.counter
-        )
+        scope = contexts.scope_of(running.owner, running.documents, running.scope)
+        scope = scope.switched(running.request.tools)
+        state = await contexts.state_with_contexts(state, running, scope.accessible, self._parts)
         off = {name: "you" for name, is_on in running.request.tools.items() if not is_on}
         by_contexts = state.scope.tools_off if state.scope else []
         off |= {each.tool: f'{each.context_type} "{each.context_name}"' for each in by_contexts}
