@@ -11,7 +11,6 @@ from orc.graphs.mcp_executor import TOOLS_SERVER
 from orc.graphs.models import ConversationState, Run, Update
 from orc.graphs.prompts import history_in_prompt, sources_prompt
 from orc.graphs.tool_context import ToolContext
-from orc.graphs.utils import writer_of
 from orc.lookups import LookupStep
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
 from orc_core.documents.image_limits import ImageCounts, ImageLimits, with_image_tokens
@@ -83,7 +82,7 @@ async def _images(state: ConversationState, run: Run) -> Update:
     if limits is None or state.earlier or not looked:
         return {}
     question, sources = f"{state.question}\n{state.query}", state.attempt.sources
-    model, _ = writer_of(state, run)
+    model, _ = run.writer_of(state)
     chosen = await choose_images(question, sources, model.name, limits, run)
     return {
         "images": chosen.images,

@@ -9,16 +9,21 @@ from langgraph.runtime import Runtime
 
 from orc.events import Citations, Contexts, Event, Revised, Route, Token
 from orc.graphs.context_builder import context_event, context_of_lookups, context_of_reply
-from orc.graphs.critic import why_rejected, wished_verdict, with_coverage_gaps
+from orc.graphs.critic import (
+    attempted,
+    restore_earlier,
+    start_revision,
+    why_rejected,
+    wished_verdict,
+    with_coverage_gaps,
+)
 from orc.graphs.mcp_executor import call_document_chat, make_lookups
 from orc.graphs.meant import documents_meant, limit_note
 from orc.graphs.models import ConversationState, Resources, Run, RunContext, Update
 from orc.graphs.plan_rules import intents_of
 from orc.graphs.query_planner import decide, recall, recalled_for
-from orc.graphs.revision import attempted, restore_earlier, start_revision
 from orc.graphs.rewriting import rewrite_refuted
 from orc.graphs.second_reading import read_again
-from orc.graphs.utils import takes_tools
 from orc.graphs.writer import (
     Writing,
     adopt_reply,
@@ -52,7 +57,7 @@ async def plan_query(state: ConversationState, run: Run) -> Update:
         plan = plan.model_copy(update={"steps": ["retrieve", "answer"]})
     intent, models = intents_of(run.context.settings)[name], run.resources.models
     model = models.named(run.context.asked_model or intent.model)
-    if meant := documents_meant(state, plan, run.context, may_call=takes_tools(model, run)):
+    if meant := documents_meant(state, plan, run.context, may_call=run.takes_tools(model)):
         names = [state.shelf[path].blob_name for path in meant]
         retriever, plan = "document_chat", plan.model_copy(update={"documents": names})
     cap = intent.max_output_tokens

@@ -10,7 +10,6 @@ from orc.events import Tool, whole_text
 from orc.graphs.models import ConversationState, PageReference, Run, ToolResult, Update
 from orc.graphs.prompts import history_in_prompt
 from orc.graphs.retrieval import WIDER, RetrievalOutcome, call_tool, failed_step, look_up, request_from
-from orc.graphs.utils import available_tools, takes_tools, writer_of
 from orc.lookups import LookupStep
 from orc.memory.models import NoteKind
 from orc.memory.notes import notes_in
@@ -112,7 +111,7 @@ def _meta_of(state: ConversationState, run: Run) -> dict[str, Any]:
 async def make_lookups(state: ConversationState, run: Run) -> Update:
     """The lookups of the plan, and the tools that the writer may call for more."""
     try:
-        tools = await available_tools(run)
+        tools = await run.available_tools()
     except DependencyDown as exc:
         return _server_down(state, exc, run)
     names = {tool.name for tool in tools}
@@ -122,7 +121,7 @@ async def make_lookups(state: ConversationState, run: Run) -> Update:
         steps = [*state.lookup_steps, more, *outcome.steps]
         return {"lookups": outcome.lookups, "lookup_steps": steps, "plan": outcome.plan or state.plan}
     # The last model call of a turn is for the answer.
-    may_call = takes_tools(writer_of(state, run)[0], run) and run.context.budget.calls_left > 1
+    may_call = run.takes_tools(run.writer_of(state)[0]) and run.context.budget.calls_left > 1
     request = request_from(state, may_choose=may_call)
     outcome = await look_up(request, run, names)
     plan = outcome.plan or state.plan

@@ -1,6 +1,7 @@
 """The state of a turn, whose fields are the channels of its graph, and what nodes use besides."""
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,12 +10,11 @@ from pydantic import BaseModel, Field
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage
 from orc.events import Critique, DocumentCounts, Event, Plan, RetrievalMode, Route
-from orc.graphs.origins import Origins
 from orc.judges.ports import SupportJudge
 from orc.lookups import LookupStep
 from orc.memory.models import ConversationMemory, Memory, Recalled
 from orc.settings import TurnSettings
-from orc.tools.ports import ToolGateway
+from orc.tools.ports import WEB_SEARCH, ToolGateway, ToolSchema
 from orc_core.documents.image_limits import ImageCounts
 from orc_core.documents.not_searched import NotSearched
 from orc_core.documents.page_images import PageImage
@@ -24,7 +24,7 @@ from orc_core.documents.service import DocumentService
 from orc_core.documents.unknown_files import UnknownFile
 from orc_core.grounding.models import Citation, Grounding
 from orc_core.grounding.sources import Source
-from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import ChatModels
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.tokens import TokenCounter
@@ -33,6 +33,11 @@ from orc_core.models import Document, FileRef, Record, RetrievalStep
 
 Update = dict[str, Any]
 """What a node changes of the state."""
+MATERIAL = ("documents", "passages", "pages", "results", "citations")
+"""The lists of a tool result that hold material of documents; a listing of contexts is none."""
+
+ABOUT_ITSELF = ("steps", "counts", "by_context", "next_cursor")
+"""What else a listing or a search returns: how it searched, and numbers."""
 
 
 class ToolResult(Record):
@@ -179,6 +184,61 @@ class Resources:
     judge: SupportJudge | None = None
 
 
+@dataclass
+class Origins:
+    """The documents that tools have returned in one turn, with the place that each was reached through.
+
+    A place is the id of a context, "" for the session, and whether it belongs to the focus.
+    `unnamed`: a tool returned material without saying of which documents it is.
+    """
+
+    places: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    unnamed: bool = False
+    results: Counter[tuple[str, bool]] = field(default_factory=Counter)
+
+    def note(self, tool: str, content: dict[str, Any]) -> None:
+        """Add what a tool returned."""
+        if tool == WEB_SEARCH:
+            return
+        documents = content.get("documents")
+        if "steps" in content and isinstance(documents, list):
+            # No prompt has the documents that a search went through.
+            content = {**content, "documents": [each for each in documents if not each.get("searched")]}
+        found = list(_documents_in(content))
+        self.places.update(found)
+        self.results.update(place for _, place in found)
+        self.unnamed = self.unnamed or (not found and _has_material(content))
+
+
+def _has_material(content: dict[str, Any]) -> bool:
+    """Whether the result may hold material: only one of empty lists and of what a search says of itself is
+    known to hold none."""
+    if not any(isinstance(content.get(name), list) for name in MATERIAL):
+        return bool(content)
+    return any(_has_text(value) for name, value in content.items() if name not in ABOUT_ITSELF)
+
+
+def _has_text(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_text, value.values()))
+    return any(map(_has_text, value)) if isinstance(value, list) else isinstance(value, str) and bool(value)
+
+
+def _documents_in(part: Any) -> Iterator[tuple[str, tuple[str, bool]]]:
+    """The ids of documents with the places that they were reached through."""
+    if isinstance(part, list):
+        for item in part:
+            yield from _documents_in(item)
+    elif isinstance(part, dict):
+        if isinstance(document_id := part.get("document_id"), str):
+            is_context = part.get("context_type") not in (None, "session")
+            context_id = str(part.get("context_id") or "") if is_context else ""
+            yield document_id, (context_id, part.get("focus") is not False)
+        for name, value in part.items():
+            if name != "by_context":
+                yield from _documents_in(value)
+
+
 @dataclass(frozen=True)
 class RunContext:
     """The values of one run of the graph. The caller's identity is only in `scope_token`.
@@ -214,3 +274,25 @@ class Run:
         """The full text of a page; empty if the page no longer exists."""
         page = await self.resources.library.page_of(document_id, number)
         return page.text if page else ""
+
+    def writer_of(self, state: ConversationState) -> tuple[ChatModel, int | None]:
+        """The model that writes the answer of this turn, and the cap on its tokens."""
+        if state.route is None:
+            return self.resources.models.writer, None
+        return self.resources.models.named(state.route.model), state.route.max_output_tokens
+
+    def takes_tools(self, model: ChatModel) -> bool:
+        """Whether a model of this turn can be offered tools: it takes them, and its window has space."""
+        return model.abilities.takes_tools and self.context.settings.max_tool_rounds > 0
+
+    async def available_tools(self) -> list[ToolSchema]:
+        """The tools of the server that this turn may call; DependencyDown if it does not answer.
+
+        Tools that change something are left out unless `context.update_tools` has them.
+        """
+        return [
+            tool
+            for tool in await self.resources.tools.list_tools(self.context.scope_token)
+            if tool.name not in self.context.tools_off
+            and (tool.only_reads or tool.name in self.context.update_tools)
+        ]

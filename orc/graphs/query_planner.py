@@ -26,7 +26,6 @@ from orc.graphs.plan_rules import (
     plan_from_wording,
     retriever_for,
 )
-from orc.graphs.utils import available_tools
 from orc.intents import MAX_STEPS, Intent, Step
 from orc.memory.client_history import cleaned
 from orc.memory.models import Memory, Recalled
@@ -167,7 +166,7 @@ async def _available_sources(state: ConversationState, run: Run) -> tuple[Availa
         return AvailableSources(documents=True, web=False), None
     web, missing = False, None
     try:
-        web = any(tool.name == WEB_SEARCH for tool in await available_tools(run))
+        web = any(tool.name == WEB_SEARCH for tool in await run.available_tools())
     except DependencyDown as exc:
         if WEB_SEARCH not in run.context.tools_off:
             missing = f"The plan is made without the web: {exc.message}"

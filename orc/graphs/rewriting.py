@@ -12,7 +12,6 @@ from orc.events import Correction
 from orc.graphs.cited_pages import around_quotes, cited_pages, key_of
 from orc.graphs.models import ConversationState, Run
 from orc.graphs.second_reading import JUDGED, SecondReading
-from orc.graphs.utils import writer_of
 from orc_core.errors import OrcError
 from orc_core.grounding.citations import CUT_NOTE, checked, marker
 from orc_core.grounding.claims import BULLET, Claim, Claims, covered_by_marker
@@ -267,7 +266,7 @@ async def rewrite_refuted(state: ConversationState, run: Run) -> tuple[Rebuilt, 
     share = run.context.settings.retrieval_tokens // len(cited)
     fitting = [around_quotes(page, citations, share, run.resources.counter) for page in cited]
     shown = [page.model_copy(update={"number": number}) for number, page in enumerate(fitting, 1)]
-    writer, cap = writer_of(state, run)
+    writer, cap = run.writer_of(state)
     prompt = _prompt(attempt.answer, wrong, shown, state, run)
     reply = await writer.complete(prompt, budget=run.context.budget, max_tokens=cap)
     made, corrections = _corrected(attempt.answer, wrong, (shown, pages), reply, state)

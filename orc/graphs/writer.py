@@ -14,7 +14,6 @@ from orc.graphs.models import ConversationState, Run, ToolResult, Update
 from orc.graphs.prompts import round_messages, round_tokens, sources_prompt
 from orc.graphs.retrieval import call_tool, web_query
 from orc.graphs.tool_context import ToolContext
-from orc.graphs.utils import writer_of
 from orc.lookups import LookupStep
 from orc.tools.ports import WEB_SEARCH
 from orc.tools.schemas import CONTEXT, shown_arguments, with_handles, within_limits
@@ -176,7 +175,7 @@ async def _ask(
     tools: Sequence[dict[str, Any]] = (),
 ) -> tuple[AIMessage, AnswerStream]:
     """The calls of the reply, and the stream of its text. Text that ends at its cap is an answer."""
-    writer, cap = writer_of(state, run)
+    writer, cap = run.writer_of(state)
     stream = AnswerStream(emit, state.attempt.sources, f"{state.question}\n{state.query}")
     reply = AIMessage("")
     pieces = writer.stream_with_tools(messages, tools, budget=run.context.budget, max_tokens=cap)

@@ -11,8 +11,7 @@ from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import ChatMessage, Turn, TurnContext, TurnOutcome
 from orc.conversations.session_contexts import Range, covers, shown_in
 from orc.events import DocumentCounts, TurnResult
-from orc.graphs.models import ConversationState
-from orc.graphs.origins import Origins
+from orc.graphs.models import ConversationState, Origins
 from orc.memory.models import Recalled
 from orc.turns.requests import TurnRequest
 from orc.turns.results import messages_of

@@ -13,8 +13,7 @@ from orc.contexts.withholding import RevokedAnswers
 from orc.conversations.models import NewTurn, Started, Turn
 from orc.conversations.session_contexts import Range
 from orc.conversations.turn_log import TurnLog
-from orc.graphs.models import Resources
-from orc.graphs.origins import Origins
+from orc.graphs.models import Origins, Resources
 from orc.identity import Principal
 from orc.limits.models import RateLimit
 from orc.settings import TurnSettings

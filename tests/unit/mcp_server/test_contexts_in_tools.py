@@ -15,7 +15,7 @@ from mcp_server.bootstrap import open_app
 from mcp_server.server import build_stdio_server
 from mcp_server.settings import Settings
 from mcp_server.tools.registration import offer
-from orc.graphs.origins import Origins
+from orc.graphs.models import Origins
 from orc_core.bootstrap import open_documents
 from orc_core.documents.places import Access, Place, PlaceType, session_place
 from orc_core.documents.scope import Scope

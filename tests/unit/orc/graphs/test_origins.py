@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orc.graphs.origins import Origins
+from orc.graphs.models import Origins
 
 STEP = {"method": "lexical", "threshold": 1.0, "hits": 0, "served": False, "note": "Nothing found."}
 PASSAGE = {"document_id": "d", "text": "It costs ten crowns.", "context_type": "folder", "context_id": "c"}

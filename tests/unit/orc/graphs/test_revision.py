@@ -2,7 +2,7 @@
 
 import pytest
 
-from orc.graphs.revision import is_proven_wrong, is_worse
+from orc.graphs.critic import is_proven_wrong, is_worse
 from orc_core.grounding.citations import CitationWriter
 from orc_core.grounding.models import Grounding
 from orc_core.grounding.sources import Source

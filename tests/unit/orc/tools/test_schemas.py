@@ -6,7 +6,6 @@ import pytest
 
 from devkit.fakes import FakeTools
 from devkit.graph_turns import CHAT_TOOL, Turn
-from orc.graphs.utils import available_tools
 from orc.tools.ports import ToolSchema
 from orc.tools.schemas import HANDLED, SUPPLIED_BY_SCOPE, Handles, function_definitions
 from orc_core.errors import NotFound
@@ -70,17 +69,17 @@ async def test_tools_that_change_something_are_offered_only_if_they_are_switched
         for name in ("search", "attach")
     ]
     turn = Turn(FakeTools(tools))
-    assert [each.name for each in await available_tools(turn.uses)] == ["search"]
+    assert [each.name for each in await turn.uses.available_tools()] == ["search"]
     turn.change(update_tools=frozenset({"attach"}))
-    assert [each.name for each in await available_tools(turn.uses)] == ["search", "attach"]
+    assert [each.name for each in await turn.uses.available_tools()] == ["search", "attach"]
     turn.change(tools_off=frozenset({"attach"}))
-    assert [each.name for each in await available_tools(turn.uses)] == ["search"]
+    assert [each.name for each in await turn.uses.available_tools()] == ["search"]
 
 
 async def test_disabled_tools_and_document_chat_are_not_offered() -> None:
     tools = [ToolSchema(name=name, description="", input_schema=SCHEMA) for name in ("search", "other")]
     turn = Turn(FakeTools([*tools, CHAT_TOOL]), tools_off=frozenset({"search"}))
-    available = await available_tools(turn.uses)
+    available = await turn.uses.available_tools()
     assert [tool.name for tool in available] == ["other", "document_chat"]
     assert [tool["function"]["name"] for tool in function_definitions(available)] == ["other"]
 
