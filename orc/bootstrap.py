@@ -24,8 +24,7 @@ from orc.identity import PURPOSE as SESSIONS_KEY
 from orc.identity import SessionIds
 from orc.judges.building import build_judge, trusted
 from orc.judges.ports import SupportJudge
-from orc.limits.models import MESSAGES, TASKS, UPLOADS, LimitStore, RateLimit, UserLimit, UserTurns
-from orc.limits.window import Window
+from orc.limits.models import MESSAGES, TASKS, UPLOADS, LimitStore, RateLimit, UserLimit, UserTurns, Window
 from orc.memory.models import ConversationMemory
 from orc.memory.recall import Selection, TextVectors
 from orc.memory.service import MemoryService, MemoryStore

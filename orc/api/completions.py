@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from orc.check_words import check_words
 from orc.events import TurnResult
 from orc.problems import Problem
+from orc.words import check_words
 from orc_core.errors import InvalidInput
 from orc_core.grounding.models import REFUTED, Citation, written_marks
 from orc_core.markdown.brackets import visible_name, without_numbers

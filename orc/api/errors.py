@@ -11,7 +11,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from orc.limits.window import Taken
+from orc.limits.models import Taken
 from orc.problems import FieldProblem, Problem, problem, problem_of
 from orc_core.errors import DependencyDown, OrcError
 from orc_core.infra.exhaustion import TEMPORARY, exhausted

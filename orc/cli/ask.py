@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from orc.check_words import check_words
 from orc.cli.ports import free_port
 from orc.cli.processes import UntilUp, tools_server
 from orc.events import Done, Failed, Reset, Revised, Stopped, Token
 from orc.identity import LOCAL_ORGANIZATION, LOCAL_USER, Principal
 from orc.settings import Settings
+from orc.words import check_words
 from orc_core.errors import DocumentRejected, InvalidInput, NoReadableDocument, UnsafeName, error_named
 from orc_core.infra.collector import collector_paused
 from orc_core.infra.telemetry.setup import start_telemetry

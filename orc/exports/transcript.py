@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
-from orc.check_words import check_words
 from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import Head, Turn, TurnStatus
 from orc.exports.tree import CitedSource, Entry, Heading, Labels, Quote, mark, without_marks
-from orc.words import Words
+from orc.words import Words, check_words
 from orc_core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE, WITHOUT_SOURCE
 from orc_core.grounding.models import Citation
 

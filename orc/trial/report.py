@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
-from orc.check_words import check_words
 from orc.trial.outcomes import CHECKS, Figure, Outcome, by_label
+from orc.words import check_words
 from orc_core.grounding.models import Citation, CitationCheck
 
 COLOURS: Mapping[CitationCheck, str] = {

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 
 from orc.events import Event
-from orc.limits.window import Taken
+from orc.limits.models import Taken
 from orc_core.names import Owner
 
 MAX_LOGS = 200

@@ -10,8 +10,7 @@ from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.clock import Clock
 from devkit.store_pairs import opened_items
-from orc.limits.models import LimitStore
-from orc.limits.window import Window
+from orc.limits.models import LimitStore, Window
 from orc_core.storage.cosmos.items import items_of
 
 pytestmark = pytest.mark.contract("limit store")

@@ -14,7 +14,7 @@ from orc.api.routes.documents import MAX_FILES_PER_UPLOAD
 from orc.api.schemas import View
 from orc.api.sign_in import SIGN_IN, SIGN_OUT
 from orc.contexts.models import ContextType
-from orc.limits.window import Window
+from orc.limits.models import Window
 from orc.settings import AuthMode, Settings, origin_in
 from orc_core.extraction.formats import EXTENSIONS
 from orc_core.mcp_contract import MAX_QUESTION_CHARACTERS

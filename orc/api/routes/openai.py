@@ -30,11 +30,11 @@ from orc.api.responses import EVENT_STREAM, TURN_HEADERS, IdempotencyKey, event_
 from orc.api.routes.chat import ClientId, chat_turn
 from orc.api.schemas import MAX_MESSAGE_CHARACTERS, MAX_MESSAGES, ChatRequest
 from orc.bootstrap import App
-from orc.check_words import summary_words
 from orc.events import Done, Event, Failed, Stopped, Tool
 from orc.problems import Problem, problem
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
+from orc.words import summary_words
 from orc_core.errors import INTERNAL, InvalidInput, NotFound
 from orc_core.models import Usage
 

@@ -16,8 +16,7 @@ from orc.conversations.models import NewTurn, Replayed, TurnOutcome
 from orc.conversations.search import wanted
 from orc.conversations.transitions import begin_turn, commit_turn, first_head
 from orc.conversations.turn_log import TurnLog
-from orc.limits.models import LimitStore
-from orc.limits.window import Window
+from orc.limits.models import LimitStore, Window
 from orc.memory.models import Memory
 from orc.memory.service import MemoryStore
 from orc.traces.models import TraceFilter, TraceStore

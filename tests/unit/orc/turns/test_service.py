@@ -33,8 +33,7 @@ from orc.events import Done, Failed
 from orc.graphs.graph import TurnGraph
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
-from orc.limits.models import LimitStore, RateLimit
-from orc.limits.window import Window
+from orc.limits.models import LimitStore, RateLimit, Window
 from orc.settings import TurnSettings
 from orc.turns.requests import TurnRequest
 from orc.turns.service import TurnService

@@ -10,8 +10,7 @@ from langchain_core.messages import AIMessage
 from devkit.fakes import scripted
 from devkit.store_pairs import items_here
 from orc.identity import Principal
-from orc.limits.models import TASKS, LimitStore, RateLimit, RateLimited, UserLimit, UserTurns
-from orc.limits.window import Window
+from orc.limits.models import TASKS, LimitStore, RateLimit, RateLimited, UserLimit, UserTurns, Window
 from orc.traces.models import TraceFilter, TraceStore
 from orc.turns.tasks import Tasks
 from orc_core.errors import BudgetExceeded, TooMany

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from devkit.remembered_turns import citation
-from orc.check_words import check_words, summary_words
+from orc.words import check_words, summary_words
 from orc_core.grounding.models import CitationCheck
 
 CHECKS = get_args(CitationCheck)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc.limits.window import Counts, Window, give_back, take
+from orc.limits.models import Counts, Window, give_back, take
 
 HOUR = Window(20, 3600)
 pauses = st.lists(
