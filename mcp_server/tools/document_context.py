@@ -238,7 +238,16 @@ def fit_to_window(
     most = sum(MOST_BYTES * len(source.text) + AROUND_A_SOURCE for source in reading.sources)
     if reading.files or most + MOST_BYTES * len(question) <= available:
         return reading
-    kept = _fitting(reading.sources, available - counter.count(question), counter)
+
+    def size(source: Source) -> int:
+        return AROUND_A_SOURCE + counter.count(source.text)
+
+    tokens = available - counter.count(question)
+    kept = take_first_fitting(reading.sources, tokens, size)
+    if reading.sources and not kept:
+        first = reading.sources[0]
+        text = truncate(first.text, tokens - AROUND_A_SOURCE, counter)
+        kept = [first.model_copy(update={"text": text})] if text else []
     left_out = sum(source not in kept for source in reading.sources)
     if not left_out:
         return reading
@@ -258,15 +267,3 @@ def refuse_too_long(
             " documents. Ask a shorter one, or choose a model with a larger window.",
             field="question",
         )
-
-
-def _fitting(sources: Sequence[Source], tokens: int, counter: TokenCounter) -> list[Source]:
-    """The first sources that fit, and at least the beginning of the very first one."""
-
-    def size(source: Source) -> int:
-        return AROUND_A_SOURCE + counter.count(source.text)
-
-    if (kept := take_first_fitting(sources, tokens, size)) or not sources:
-        return kept
-    text = truncate(sources[0].text, tokens - AROUND_A_SOURCE, counter)
-    return [sources[0].model_copy(update={"text": text})] if text else []

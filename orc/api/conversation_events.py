@@ -131,7 +131,17 @@ class ConversationReader:
         if head is None and (before.head is not None or not records):
             raise NotFound("There is no such conversation.")
         turns = await self._turns(before, head, has_changed=has_changed)
-        summarised = await self._summarised(records, before)
+        # The documents that have been analysed; of those that were, only changes are asked for.
+        known = {
+            each.document_id
+            for each in records
+            if (view := before.documents.get(each.document_id))
+            and view.summary_available
+            and view.updated_at == each.updated_at
+        }
+        unknown = [each for each in records if each.document_id not in known]
+        asked = [each for each in unknown if before.head is None or _may_change(each, known)]
+        summarised = known | (await self._library.summarised(asked) if asked else set())
         documents = {
             each.document_id: DocumentView.of(each, summary_available=each.document_id in summarised)
             for each in records
@@ -166,22 +176,6 @@ class ConversationReader:
         latest = sorted(known.items(), key=lambda item: item[1].seq)[-MOST_TURNS:]
         others = {each: turn for each, turn in known.items() if turn.is_running or turn.seq in again}
         return dict(latest) | others
-
-    async def _summarised(self, records: list[Document], before: Seen) -> set[str]:
-        """The documents that have been analysed; of those that were, only changes are asked for."""
-        known = {
-            each.document_id
-            for each in records
-            if (view := before.documents.get(each.document_id))
-            and view.summary_available
-            and view.updated_at == each.updated_at
-        }
-        open_ = [
-            each
-            for each in records
-            if each.document_id not in known and (before.head is None or _may_change(each, known))
-        ]
-        return known | (await self._library.summarised(open_) if open_ else set())
 
 
 def _may_change(document: Document, summarised: set[str]) -> bool:

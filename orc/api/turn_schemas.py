@@ -71,7 +71,7 @@ class TurnView(View):
             place=turn.place or turn.seq,
             answer=turn.assistant and turn.assistant.content,
             answer_kind=result.get("answer_kind"),
-            citations=turn.assistant.citations if turn.assistant else [],
+            citations=turn.citations,
             metadata={name: value for name, value in found.items() if name not in NOT_SHOWN},
             result=turn.result if full else None,
         )

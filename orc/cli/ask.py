@@ -38,7 +38,18 @@ async def ask_once(
     Raises NoReadableDocument if no file can be read; files that cannot are named on `err`. Two files
     of one name are InvalidInput: the second would take the place of the first.
     """
-    named = named_files(files, err)
+    named: dict[str, Path] = {}
+    for path in files:
+        try:
+            name = name_for_upload(path.name)
+        except UnsafeName as exc:
+            err.print(f"{path.name}: {exc.message}", markup=False)
+            continue
+        if name in named:
+            raise InvalidInput(
+                f"{named[name]} and {path} would both be stored as {name}. Rename one of them."
+            )
+        named[name] = path
     async with opened(settings, "orc-ask", len(files)) as (app, tools_are_up):
         owner = CALLER.owner_of(str(uuid.uuid4()))
         documents, _ = await asyncio.gather(read_documents(app, owner, named, err), tools_are_up())
@@ -108,23 +119,6 @@ async def _ask(app: "App", documents: Sequence[Document], question: str, out: Co
                 out.print(f"\n(withdrawn: {reason})", markup=False, highlight=False)
             case Failed(problem=problem):
                 raise error_named(problem.code, problem.detail, dependency=problem.dependency)
-
-
-def named_files(files: Sequence[Path], err: Console) -> dict[str, Path]:
-    """The files by the names that they are stored under, without those whose name cannot be used."""
-    named: dict[str, Path] = {}
-    for path in files:
-        try:
-            name = name_for_upload(path.name)
-        except UnsafeName as exc:
-            err.print(f"{path.name}: {exc.message}", markup=False)
-            continue
-        if name in named:
-            raise InvalidInput(
-                f"{named[name]} and {path} would both be stored as {name}. Rename one of them."
-            )
-        named[name] = path
-    return named
 
 
 async def read_documents(app: "App", owner: Owner, named: Mapping[str, Path], err: Console) -> list[Document]:

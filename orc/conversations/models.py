@@ -239,6 +239,11 @@ class Turn(Record):
         return TurnStatus.COMMITTED.value if self.replaced_by is None else "replaced"
 
     @property
+    def citations(self) -> list[Citation]:
+        """Those of its answer; none without one."""
+        return self.assistant.citations if self.assistant else []
+
+    @property
     def user(self) -> Message:
         message = {"role": "user", "content": self.question, "created_at": self.created_at}
         return Message.model_validate({**message, "contexts": self.contexts})

@@ -64,11 +64,11 @@ def passage(turn: Turn, query: Sequence[Wanted]) -> str:
     Markers of sources do not count, but the names of the files that are cited do.
     """
     answer, begun, parts = (turn.assistant.content if turn.assistant else ""), 0, list[str]()
-    citations = turn.assistant.citations if turn.assistant else []
-    for mark in sorted((mark for each in citations for mark in each.marks), key=lambda mark: mark.start):
+    marks = (mark for each in turn.citations for mark in each.marks)
+    for mark in sorted(marks, key=lambda mark: mark.start):
         parts.append(answer[begun : mark.start].rstrip())
         begun = max(begun, mark.end)
-    names = ", ".join(dict.fromkeys(citation.blob_name for citation in citations))
+    names = ", ".join(dict.fromkeys(citation.blob_name for citation in turn.citations))
     texts = ["".join([*parts, answer[begun:]]), turn.question, names]
     places = [[_place(lowered, word) for word in query] for lowered in [text.lower() for text in texts]]
     if not all(max(of_word) >= 0 for of_word in zip(*places, strict=True)):

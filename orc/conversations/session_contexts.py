@@ -79,13 +79,12 @@ def _bounded(contexts: list[SessionContext]) -> list[SessionContext]:
         if not each.shown:
             contexts.remove(each)
     most = max(1, MOST_RANGES // max(1, len(contexts)))
-    return [each.model_copy(update={"shown": _at_most(each.shown, most)}) for each in contexts]
-
-
-def _at_most(ranges: Sequence[Range], most: int) -> list[Range]:
-    kept = [(first, last) for first, last in ranges]
-    while len(kept) > most:
-        gaps = [after[0] - before[1] for before, after in pairwise(kept)]
-        at = gaps.index(min(gaps))
-        kept[at : at + 2] = [(kept[at][0], kept[at + 1][1])]
-    return kept
+    bounded = []
+    for each in contexts:
+        kept = [(first, last) for first, last in each.shown]
+        while len(kept) > most:
+            gaps = [after[0] - before[1] for before, after in pairwise(kept)]
+            at = gaps.index(min(gaps))
+            kept[at : at + 2] = [(kept[at][0], kept[at + 1][1])]
+        bounded.append(each.model_copy(update={"shown": kept}))
+    return bounded

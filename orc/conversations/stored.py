@@ -104,11 +104,6 @@ def is_said(words: Sequence[Wanted]) -> list[Condition]:
     return [Where("seq", ">", 0), *said]
 
 
-def is_head_of(turns: Sequence[Item]) -> list[Condition]:
-    """It is the head of a conversation of one of the turns, or of a later one of the same id."""
-    return [equal(id=HEAD), Where("conversation_id", "in", [*{each["conversation_id"] for each in turns}])]
-
-
 def of_heads(turns: Iterable[Item], heads: Iterable[Item]) -> Iterator[Item]:
     """The turns of these conversations. Those of earlier ones of the same ids were deleted."""
     life = itemgetter(*LIFE)

@@ -29,7 +29,6 @@ from orc.conversations.stored import (
     OWNER,
     Conversation,
     head_of,
-    is_head_of,
     is_listed,
     is_of_another,
     is_older,
@@ -239,7 +238,9 @@ class TurnLog:
         found = await self._items.query(
             user, *is_said(words), order="asked", descending=True, limit=MOST_SAID
         )
-        heads = await self._items.query(user, *is_head_of(found), fields=LIFE)
+        # Their heads, or those of later conversations of the same ids.
+        of_turns = Where("conversation_id", "in", [*{each["conversation_id"] for each in found}])
+        heads = await self._items.query(user, equal(id=HEAD), of_turns, fields=LIFE)
         return latest_passages(map(turn_of, of_heads(found, heads)), words)
 
     async def retitle(self, owner: Owner, title: str, by: TitleBy = TitleBy.USER) -> Head:

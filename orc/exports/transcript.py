@@ -128,27 +128,20 @@ def numbered(answer: str, citations: Sequence[Citation], numbers: Sequence[int])
     """The answer with marks of its citations in the places of their markers, which are shown as `[7]`."""
     cited = list(zip(citations, numbers, strict=True))
     places = [((mark.start, mark.end), number) for citation, number in cited for mark in citation.marks]
-    places += _without_marks(answer, [(citation, number) for citation, number in cited if not citation.marks])
+    # Markers of citations that were stored before marks were. Citations of one page have equal markers, in
+    # whose place all their numbers are.
+    unmarked: dict[str, list[int]] = defaultdict(list)
+    for citation, number in ((each, number) for each, number in cited if not each.marks):
+        place = citation.place
+        # Those of claims that were not verified said so.
+        for text in [place] if citation.verified else [f"{place}, not verified", f"{place}, not checked"]:
+            unmarked[f"[{text}]"].append(number)
+    if unmarked:
+        found = re.compile("|".join(map(re.escape, unmarked))).finditer(answer)
+        places += [(marker.span(), number) for marker in found for number in unmarked[marker[0]]]
     shown, begun = list[str](), 0
     for (start, end), number in sorted(set(places)):
         # Citations of several pages may have one marker.
         shown += [without_marks(answer[begun:start]) if start >= begun else "", mark(number)]
         begun = end
     return "".join([*shown, without_marks(answer[begun:])])
-
-
-def _without_marks(answer: str, cited: Sequence[tuple[Citation, int]]) -> list[tuple[tuple[int, int], int]]:
-    """The places of the markers of citations that were stored before marks were, with their numbers.
-
-    Citations of one page have equal markers, in whose place all their numbers are.
-    """
-    numbers: dict[str, list[int]] = defaultdict(list)
-    for citation, number in cited:
-        place = citation.place
-        # Those of claims that were not verified said so.
-        for text in [place] if citation.verified else [f"{place}, not verified", f"{place}, not checked"]:
-            numbers[f"[{text}]"].append(number)
-    if not numbers:
-        return []
-    found = re.compile("|".join(map(re.escape, numbers))).finditer(answer)
-    return [(marker.span(), number) for marker in found for number in numbers[marker[0]]]

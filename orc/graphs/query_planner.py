@@ -305,7 +305,13 @@ def decision_from(
         raise ModelOutputInvalid("The plan names an unknown intent.")
     if not 0 <= planned.confidence <= 1:
         raise ModelOutputInvalid("The plan's confidence is not between 0 and 1.")
-    ordered = ordered_steps(planned.steps)
+    if len(planned.steps) > MAX_STEPS:
+        raise ModelOutputInvalid(f"The plan has more than {MAX_STEPS} steps.")
+    if not set(planned.steps) <= set(STEPS):
+        raise ModelOutputInvalid("The plan has an unknown step.")
+    lookups: list[Step] = [step for step in STEPS if step in planned.steps and step != "answer"]
+    lookups.sort(key=planned.steps.index)
+    ordered: list[Step] = [*(["both"] if "both" in lookups else lookups), "answer"]
     intent = intents[configured or planned.intent]
     if not planned.steps or (configured and intent.retriever is not None):
         ordered = default_steps(intent, sources)
@@ -320,17 +326,6 @@ def decision_from(
     )
     plan = escalated(plan, sources)
     return Decision(configured or planned.intent, retriever_for(plan.steps, intent, state, settings), plan)
-
-
-def ordered_steps(steps: Sequence[str]) -> list[Step]:
-    """Each step once, the answer last; ModelOutputInvalid for too many steps or an unknown one."""
-    if len(steps) > MAX_STEPS:
-        raise ModelOutputInvalid(f"The plan has more than {MAX_STEPS} steps.")
-    if not set(steps) <= set(STEPS):
-        raise ModelOutputInvalid("The plan has an unknown step.")
-    lookups: list[Step] = [step for step in STEPS if step in steps and step != "answer"]
-    lookups.sort(key=steps.index)
-    return [*(["both"] if "both" in lookups else lookups), "answer"]
 
 
 def possible_steps(sources: AvailableSources, steps: Sequence[Step]) -> tuple[list[Step], str | None]:

@@ -166,8 +166,14 @@ class ToolContext:
         """The result with numbered sources and handles, within the tokens."""
         if result.error:
             return result.model_copy(update={"error": result.error[:MAX_ERROR_CHARACTERS]})
+        content, documents = result.content, result.content.get("documents")
+        if isinstance(documents, list) and "steps" in content:
+            # Of the documents that a search went through only those are worth a note that it left out.
+            others = [document for document in documents if not document.get("searched")]
+            content = {name: value for name, value in content.items() if name != "documents"}
+            content |= {"documents": others} if others else {}
         try:
-            numbered = await self._registry.add(_without_searched(result.content))
+            numbered = await self._registry.add(content)
         except OrcError as exc:
             return ToolResult(name=result.name, error=exc.message)
         self.steps += [RetrievalStep.model_validate(step) for step in result.content.get("steps", [])]
@@ -247,16 +253,6 @@ def _rest_of(item: Any) -> Any:
         return item
     rest = {name: value for name, value in item.items() if name not in FENCED}
     return {"source": item["source"], **rest} if rest else None
-
-
-def _without_searched(content: Content) -> Content:
-    """The result of a search without the documents that were searched: only the others are worth a note."""
-    documents = content.get("documents")
-    if not isinstance(documents, list) or "steps" not in content:
-        return content
-    others = [document for document in documents if not document.get("searched")]
-    rest = {name: value for name, value in content.items() if name != "documents"}
-    return {**rest, "documents": others} if others else rest
 
 
 def _contains(longer: Source, shorter: Source) -> bool:

@@ -206,7 +206,7 @@ def shows_passages(turn: Turn) -> bool:
 
 def is_grounded(turn: Turn) -> bool:
     """Whether the answer has verified citations."""
-    verified = turn.assistant is not None and any(each.verified for each in turn.assistant.citations)
+    verified = any(each.verified for each in turn.citations)
     return verified and not says_not_found(turn) and not shows_passages(turn)
 
 

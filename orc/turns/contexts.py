@@ -173,8 +173,10 @@ async def _shown_contexts(
     place that it was reached through, and material without a document for all places.
     """
     origins, accessible = running.origins, scope_of(running.owner, [], scope).accessible
-    earlier = [*_taint_of(running, recalled), *contexts_named(running.documents)]
-    shown = {each.id: each for each in earlier}
+    shown = {each.id: each for each in _taint_of(running, recalled)}
+    # A prompt has the text of named documents, whether or not it is cited.
+    named = filter(None, (document.owner.context_id for document in running.documents))
+    shown |= {each: TurnContext(type=ContextType.WORKSPACE, id=each) for each in named}
     places = {place.id: place for place in scope.places}
     if origins.unnamed:
         shown |= {each: TurnContext(type=place.type, id=each) for each, place in places.items()}
@@ -289,12 +291,6 @@ def with_named_documents(request: TurnRequest, owner: Owner) -> TurnRequest:
     homes = dict.fromkeys(path.owner.context_id for path in paths)
     added = [TurnContext(type=ContextType.WORKSPACE, id=each) for each in homes if each and each not in known]
     return request.model_copy(update={"blob_names": names, "contexts": [*request.contexts, *added]})
-
-
-def contexts_named(documents: Sequence[Document]) -> list[TurnContext]:
-    """The contexts of these documents, each once: a prompt has their text, whether or not it is cited."""
-    homes = dict.fromkeys(document.owner.context_id for document in documents)
-    return [TurnContext(type=ContextType.WORKSPACE, id=each) for each in homes if each]
 
 
 async def named_documents(

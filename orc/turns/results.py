@@ -263,7 +263,20 @@ def replay_log(turn: Turn, *, after: int, trace_id: str) -> EventLog:
     Text that the reader may have is withdrawn first. The events have the same numbers every time, for the
     first attempt from STORED_AFTER on.
     """
-    events, numbered_after = _stored_events(turn, trace_id), before_attempt(turn) + STORED_AFTER
+    numbered_after = before_attempt(turn) + STORED_AFTER
+    events: list[Event]
+    if not turn.status.has_result or turn.result is None:
+        error: OrcError = in_flight(turn)
+        if (failure := turn.failure) is not None:
+            # The class of the error is restored from its code.
+            error = kind_named(failure.code, otherwise=Unavailable)(failure.message, code=failure.code)
+        events = [Failed(problem=problem_of(error, trace_id))]
+    else:
+        result = TurnResult.model_validate(turn.result)
+        answer = whole_text(result.answer, result.citations)
+        again = Reset(reason="The answer is shown again from its start.")
+        shown = [*answer, Citations(citations=result.citations), end_of(result)]
+        events = [again, begun_event(turn), *shown]
     if turn.status is TurnStatus.PENDING:
         # The number of the reader's last event: the live ones after it are still to be had.
         numbered_after = after - 1
@@ -273,19 +286,6 @@ def replay_log(turn: Turn, *, after: int, trace_id: str) -> EventLog:
     elif after == 0:
         events, numbered_after = events[1:], numbered_after + 1
     return EventLog(events, conversation_id=turn.conversation_id, turn_id=turn.turn_id, after=numbered_after)
-
-
-def _stored_events(turn: Turn, trace_id: str) -> list[Event]:
-    if not turn.status.has_result or turn.result is None:
-        error: OrcError = in_flight(turn)
-        if (failure := turn.failure) is not None:
-            # The class of the error is restored from its code.
-            error = kind_named(failure.code, otherwise=Unavailable)(failure.message, code=failure.code)
-        return [Failed(problem=problem_of(error, trace_id))]
-    result = TurnResult.model_validate(turn.result)
-    answer = whole_text(result.answer, result.citations)
-    shown: list[Event] = [*answer, Citations(citations=result.citations), end_of(result)]
-    return [Reset(reason="The answer is shown again from its start."), begun_event(turn), *shown]
 
 
 def _recorded(running: RunningTurn) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The service that starts turns and lets callers follow or replay them."""
 
 import asyncio
-import logging
 from contextlib import ExitStack
 from dataclasses import asdict
 
@@ -30,8 +29,6 @@ from orc_core.infra.telemetry.spans import fail
 from orc_core.llm.chat_model import CallBudget
 from orc_core.models import Document
 from orc_core.names import Owner
-
-logger = logging.getLogger(__name__)
 
 
 class TurnService:

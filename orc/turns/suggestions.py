@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from orc.conversations.models import Turn
 from orc.conversations.turn_log import TurnLog
 from orc_core.analysis.models import PageAnalysis
 from orc_core.analysis.store import AnalysisStore
@@ -77,14 +76,15 @@ class Suggestions:
         if page is None:
             raise NotFound("There is no such conversation.")
         last = page.turns[-1] if page.turns else None
-        return await self.after(owner, last.question if last else "", _citations_of(last), places)
+        question, citations = (last.question, last.citations) if last else ("", [])
+        return await self.after(owner, question, citations, places)
 
     async def for_turn(self, owner: Owner, turn_id: str, places: Sequence[Place] = ()) -> list[str]:
         """Questions after the answer of this turn. Raises NotFound."""
         turn = await self._log.turn(owner, turn_id)
         if turn is None:
             raise NotFound("There is no such turn.")
-        return await self.after(owner, turn.question, _citations_of(turn), places)
+        return await self.after(owner, turn.question, turn.citations, places)
 
     async def after(
         self, owner: Owner, question: str, citations: Sequence[Citation], places: Sequence[Place] = ()
@@ -168,7 +168,3 @@ def question_about(candidate: Candidate, language: str, *, named: bool) -> str:
     one, several = _ASKING.get(language, _ASKING["en"])
     name = visible_name(candidate.document.blob_name)
     return (several if named else one).format(subject=candidate.subject, name=name)
-
-
-def _citations_of(turn: Turn | None) -> list[Citation]:
-    return turn.assistant.citations if turn and turn.assistant else []

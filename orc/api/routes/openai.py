@@ -18,7 +18,6 @@ from orc.api.completions import (
     Completion,
     CompletionRequest,
     Json,
-    NumberedSource,
     error_of,
     numbered,
     usage_of,
@@ -237,7 +236,17 @@ class Writing:
             yield self._chunk({"content": piece})
         if self.shows_events:
             # Open WebUI would show each annotation as one more source.
-            yield from (self._shown("source", **_as_source(source)) for source in done.sources)
+            for source in done.sources:
+                cited, about = source.citations[0], {"name": source.title, "url": source.url}
+                # It joins sources of one id, and web pages may have one title. It counts pages from 0.
+                metadata = {"source": f"{source.title} {cited.url or ''}".strip(), **about}
+                metadata |= {} if cited.url else {"page": cited.page - 1}
+                yield self._shown(
+                    "source",
+                    source={"id": source.title, **about},
+                    document=source.quotes,
+                    metadata=[metadata] * len(source.quotes),
+                )
         elif done.annotations:
             yield self._chunk({"annotations": done.annotations})
         yield self._chunk({}, finish_reason="stop") | {"orc": done.details}
@@ -257,20 +266,6 @@ class Writing:
 
 def _envelope(kind: str, trace_id: str, model: str) -> Json:
     return {"id": f"chatcmpl-{trace_id}", "object": kind, "created": int(time.time()), "model": model}
-
-
-def _as_source(source: NumberedSource) -> Json:
-    """A source as Open WebUI shows it; it counts pages from 0."""
-    cited = source.citations[0]
-    page = {} if cited.url else {"page": cited.page - 1}
-    # It joins sources of one id, and web pages may have one title.
-    identity = f"{source.title} {cited.url or ''}".strip()
-    metadata = {"source": identity, "name": source.title, "url": source.url, **page}
-    return {
-        "source": {"id": source.title, "name": source.title, "url": source.url},
-        "document": source.quotes,
-        "metadata": [metadata] * len(source.quotes),
-    }
 
 
 def _encoded_stream(chunks: AsyncIterator[Json], headers: dict[str, str], trace_id: str) -> Response:

@@ -1,6 +1,6 @@
 """Links by which others of the organization read a conversation, and what such a reader is shown."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -90,7 +90,7 @@ class SharedTurn(View):
             answer_kind=result.get("answer_kind"),
             citations=[
                 each if each.context_id in readable else each.model_copy(update=_UNREADABLE)
-                for each in _cited(turn)
+                for each in turn.citations
             ],
             metadata={
                 name: _only(metadata[name], fields)
@@ -163,7 +163,7 @@ async def read_shared(
     """
     link, head = await app.sharing.follow(reader, x_share_link)
     turns, next_seq = await app.sharing.shown(reader, link, head, after_seq=after_seq or 0, limit=limit)
-    cited = {each.context_id for turn in turns for each in _cited(turn) if each.context_id}
+    cited = {each.context_id for turn in turns for each in turn.citations if each.context_id}
     readable = await app.scopes.readable_ids(reader, [*cited])
     shown = [SharedTurn.shown(turn, readable) for turn in turns]
     return SharedConversation.of(link, turns=shown, next_seq=next_seq)
@@ -179,10 +179,6 @@ async def withdraw_links_of_user(
     if not caller.is_admin:
         raise Forbidden("This is for administrators of the installation.")
     return Withdrawn(withdrawn=await app.sharing.withdraw_all(caller, user_id))
-
-
-def _cited(turn: Turn) -> Sequence[Citation]:
-    return turn.assistant.citations if turn.assistant else []
 
 
 def _only(part: Any, fields: set[str]) -> JsonValue:
