@@ -67,8 +67,11 @@ class TurnRunner:
         self._parts = parts
         self._titles = titles
         self._changed = changed
-        self._inputs = TurnInputs(parts)
         self.graph = build_graph(parts)
+        # The smallest window and the longest answer of any model that a turn may use.
+        self._names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
+        caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
+        self._longest_answer = max([REPLY, *filter(None, caps)])
 
     async def run(self, running: RunningTurn) -> None:
         """Answer the turn until its `stop` is asked. Its log always ends, so that no reader waits forever."""
@@ -159,7 +162,7 @@ class TurnRunner:
 
         try:
             async with watched(is_asked, running.stop, seconds=seconds), running.stop.ends(), deadline:
-                state, context = await self._inputs.read(running)
+                state, context = await self._inputs(running)
                 final = await run_graph(self.graph, state, context, running.recorder.emit)
                 result, recalled = result_of(final, running), final.recalled
                 running.recorder.emit(telemetry_of(final, result.metadata))
@@ -176,67 +179,7 @@ class TurnRunner:
             library = self._parts.library
             return await contexts.result_with_contexts(result, outcome, running, None, library)
 
-    async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> Turn:
-        """Store the answer. It may have been shown, so a store that is down is retried, even past the
-        deadline. An attempt may succeed although it timed out; `_failure` detects that."""
-        turn, seconds = running.turn, self._parts.commit_seconds
-
-        async def commit() -> Turn:
-            try:
-                async with asyncio.timeout(seconds):
-                    return await self._parts.log.commit(running.owner, turn.turn_id, turn.attempt, outcome)
-            except TimeoutError as exc:
-                raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
-
-        clock = asyncio.get_running_loop().time
-        ends_at = clock() + seconds
-        while True:
-            try:
-                return await commit()
-            except Unavailable:
-                if clock() >= ends_at:
-                    raise
-                await asyncio.sleep(random.uniform(*COMMIT_WAIT_SECONDS))
-
-    async def _stored_end(self, running: RunningTurn, stored: Turn) -> Event:
-        """The end of a turn with its stored result.
-
-        If the user stopped before any text arrived, the stored result is that of the previous attempt. The
-        caller may have lost access to its sources since.
-        """
-        earlier = running.turn.earlier
-        if earlier is not None and stored.result == earlier.result:
-            [stored] = await self._parts.revoked.shown(running.caller, running.begun.head, [stored])
-        return end_of(TurnResult.model_validate(stored.result))
-
-    async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
-        """The end of a failed turn; that of its result if it was stored although no confirmation arrived."""
-        turn = running.turn
-        attempt = (running.owner, turn.turn_id, turn.attempt)
-        try:
-            stored = await self._parts.log.fail(*attempt, error.code, error.message)
-            if stored.status.has_result and stored.failure is None:
-                return await self._stored_end(running, stored)
-        except OrcError as exc:
-            logger.warning("turn %s could not be closed: %s", turn.turn_id, exc.code)
-        except Exception:
-            # The outermost edge of a turn: it counts as failed once its lease expires.
-            logger.exception("turn %s could not be closed", turn.turn_id)
-        return Failed(problem=problem_of(error, running.request.trace_id))
-
-
-class TurnInputs:
-    """Reads what the graphs of turns start with."""
-
-    def __init__(self, parts: TurnDependencies) -> None:
-        self._parts = parts
-        # The smallest window and the longest answer of any model that a turn may use.
-        names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
-        self._names = names
-        caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
-        self._longest_answer = max([REPLY, *filter(None, caps)])
-
-    async def read(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
+    async def _inputs(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
         """The state in which the graph starts, and the values of its run."""
         await self._parts.catalogue.learn()
         if running.documents or running.is_in_new_conversation:
@@ -285,6 +228,54 @@ class TurnInputs:
             budget=running.budget,
             origins=running.origins,
         )
+
+    async def _commit(self, running: RunningTurn, outcome: TurnOutcome) -> Turn:
+        """Store the answer. It may have been shown, so a store that is down is retried, even past the
+        deadline. An attempt may succeed although it timed out; `_failure` detects that."""
+        turn, seconds = running.turn, self._parts.commit_seconds
+
+        async def commit() -> Turn:
+            try:
+                async with asyncio.timeout(seconds):
+                    return await self._parts.log.commit(running.owner, turn.turn_id, turn.attempt, outcome)
+            except TimeoutError as exc:
+                raise DependencyDown("The answer could not be stored in time.", dependency="store") from exc
+
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + seconds
+        while True:
+            try:
+                return await commit()
+            except Unavailable:
+                if clock() >= ends_at:
+                    raise
+                await asyncio.sleep(random.uniform(*COMMIT_WAIT_SECONDS))
+
+    async def _stored_end(self, running: RunningTurn, stored: Turn) -> Event:
+        """The end of a turn with its stored result.
+
+        If the user stopped before any text arrived, the stored result is that of the previous attempt. The
+        caller may have lost access to its sources since.
+        """
+        earlier = running.turn.earlier
+        if earlier is not None and stored.result == earlier.result:
+            [stored] = await self._parts.revoked.shown(running.caller, running.begun.head, [stored])
+        return end_of(TurnResult.model_validate(stored.result))
+
+    async def _failure(self, running: RunningTurn, error: OrcError) -> Event:
+        """The end of a failed turn; that of its result if it was stored although no confirmation arrived."""
+        turn = running.turn
+        attempt = (running.owner, turn.turn_id, turn.attempt)
+        try:
+            stored = await self._parts.log.fail(*attempt, error.code, error.message)
+            if stored.status.has_result and stored.failure is None:
+                return await self._stored_end(running, stored)
+        except OrcError as exc:
+            logger.warning("turn %s could not be closed: %s", turn.turn_id, exc.code)
+        except Exception:
+            # The outermost edge of a turn: it counts as failed once its lease expires.
+            logger.exception("turn %s could not be closed", turn.turn_id)
+        return Failed(problem=problem_of(error, running.request.trace_id))
 
 
 def _as_said(message: ChatMessage) -> ChatMessage:
