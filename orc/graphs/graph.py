@@ -18,9 +18,8 @@ from orc.graphs.critic import (
     with_coverage_gaps,
 )
 from orc.graphs.mcp_executor import call_document_chat, make_lookups
-from orc.graphs.meant import documents_meant, limit_note
 from orc.graphs.models import ConversationState, Resources, Run, RunContext, Update
-from orc.graphs.plan_rules import intents_of
+from orc.graphs.plan_rules import documents_meant, intents_of, limit_note
 from orc.graphs.query_planner import decide, recall, recalled_for
 from orc.graphs.rewriting import rewrite_refuted
 from orc.graphs.second_reading import read_again

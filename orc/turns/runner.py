@@ -10,9 +10,8 @@ from functools import partial
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome
 from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
 from orc.graphs.graph import build_graph, run_graph
-from orc.graphs.meant import fit_as_a_whole
 from orc.graphs.models import ConversationState, RunContext
-from orc.graphs.plan_rules import intents_of
+from orc.graphs.plan_rules import fit_as_a_whole, intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.memory.models import Memory
 from orc.problems import problem_of
