@@ -316,7 +316,11 @@ def decision_from(
     if not planned.steps or (configured and intent.retriever is not None):
         ordered = default_steps(intent, sources)
     steps, missing = possible_steps(sources, ordered)
-    query, unusable = rewritten_or_asked(planned.question, state.question)
+    query, unusable = cleaned(planned.question), None
+    if not 0 < len(query) <= min(len(state.question) + MAX_ADDED_CHARACTERS, MAX_QUESTION_CHARACTERS):
+        wrong = "much too long" if query else "empty"
+        unusable = f"The rewritten question was {wrong}; the question is used as asked."
+        query = state.question
     plan = Plan(
         rewritten_query=query,
         steps=["retrieve", "answer"] if state.blob_names else steps,
@@ -348,15 +352,6 @@ def possible_steps(sources: AvailableSources, steps: Sequence[Step]) -> tuple[li
         missing.append("the web")
     reason = f"The plan uses {' and '.join(missing)}, which this turn does not have."
     return list(dict.fromkeys(filter(None, map(replaced, steps)))), reason if missing else None
-
-
-def rewritten_or_asked(rewritten: str, asked: str) -> tuple[str, str | None]:
-    """The rewritten question; or the question as asked, and why the rewritten one is unusable."""
-    question = cleaned(rewritten)
-    if 0 < len(question) <= min(len(asked) + MAX_ADDED_CHARACTERS, MAX_QUESTION_CHARACTERS):
-        return question, None
-    wrong = "much too long" if question else "empty"
-    return asked, f"The rewritten question was {wrong}; the question is used as asked."
 
 
 def escalated(plan: Plan, sources: AvailableSources) -> Plan:

@@ -5,7 +5,6 @@ have written has no field here.
 """
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Literal
 
@@ -197,22 +196,6 @@ class TurnFigures(Record):
     duration_ms: float
 
 
-def totals_of(day: date, turns: Sequence[TurnFigures]) -> DayTotals:
-    """The totals of a day with at least one turn; percentiles are by nearest rank."""
-    durations = sorted(turn.duration_ms for turn in turns)
-    return DayTotals(
-        day=day,
-        turns=len(turns),
-        failed=sum(turn.status == "failed" for turn in turns),
-        input_tokens=sum(turn.input_tokens for turn in turns),
-        output_tokens=sum(turn.output_tokens for turn in turns),
-        cost_usd=sum(turn.cost_usd or 0.0 for turn in turns),
-        unpriced=sum(turn.cost_usd is None for turn in turns),
-        p50_ms=durations[-(-len(durations) * 50 // 100) - 1],
-        p95_ms=durations[-(-len(durations) * 95 // 100) - 1],
-    )
-
-
 _FIELDS = {*TurnIds.model_fields, *TurnFigures.model_fields, "intent", "model"} - {"turn_id"}
 
 
@@ -299,7 +282,22 @@ class TraceStore(TraceSink):
             async with slots:
                 key = [organization_id, day.isoformat()]
                 found = await self._items.query(key, fields=list(TurnFigures.model_fields))
-            return totals_of(day, [TurnFigures.model_validate(item) for item in found]) if found else None
+            if not found:
+                return None
+            turns = [TurnFigures.model_validate(item) for item in found]
+            durations = sorted(turn.duration_ms for turn in turns)
+            return DayTotals(
+                day=day,
+                turns=len(turns),
+                failed=sum(turn.status == "failed" for turn in turns),
+                input_tokens=sum(turn.input_tokens for turn in turns),
+                output_tokens=sum(turn.output_tokens for turn in turns),
+                cost_usd=sum(turn.cost_usd or 0.0 for turn in turns),
+                unpriced=sum(turn.cost_usd is None for turn in turns),
+                # By nearest rank.
+                p50_ms=durations[-(-len(durations) * 50 // 100) - 1],
+                p95_ms=durations[-(-len(durations) * 95 // 100) - 1],
+            )
 
         days = [since + timedelta(days=number) for number in range((until - since).days + 1)]
         return [each for each in await asyncio.gather(*map(totals, days)) if each is not None]
