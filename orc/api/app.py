@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -246,11 +246,19 @@ class DocumentedApp(FastAPI):
         if schemes := _SCHEMES[self._auth_mode]:
             components["securitySchemes"] = schemes
         document["security"] = [{name: []} for name in schemes]
-        for schema in _that_may_lack_fields(document):
-            # Generators of clients take a field with a default for one that is always there.
-            for field in schema.get("properties", {}).values():
-                field.pop("default", None)
-        for operation in [each for path in document["paths"].values() for each in path.values()]:
+        operations = [each for path in document["paths"].values() for each in path.values()]
+        # The schemas of requests and problems, with all that they refer to.
+        problem = {"$ref": REFERENCES.format(model=Problem.__name__)}
+        waiting = [problem, *(each.get("requestBody") for each in operations)]
+        reference, known = re.compile(REFERENCES.format(model=r"(\w+)")), set[str]()
+        while waiting:
+            for name in set(reference.findall(json.dumps(waiting.pop()))) - known:
+                known.add(name)
+                waiting.append(referred := components["schemas"][name])
+                # Generators of clients take a field with a default for one that is always there.
+                for field in referred.get("properties", {}).values():
+                    field.pop("default", None)
+        for operation in operations:
             if "401" not in operation["responses"]:
                 operation["security"] = []
             # A file's name says what it is, which the schema of the form cannot tell.
@@ -258,19 +266,6 @@ class DocumentedApp(FastAPI):
             if form := content.get("multipart/form-data"):
                 form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
         return document
-
-
-def _that_may_lack_fields(document: Json) -> Iterator[Json]:
-    """The schemas of requests and problems, with all that they refer to."""
-    operations = [each for path in document["paths"].values() for each in path.values()]
-    problem = {"$ref": REFERENCES.format(model=Problem.__name__)}
-    waiting = [problem, *(each.get("requestBody") for each in operations)]
-    reference, known = re.compile(REFERENCES.format(model=r"(\w+)")), set[str]()
-    while waiting:
-        for name in set(reference.findall(json.dumps(waiting.pop()))) - known:
-            known.add(name)
-            waiting.append(schema := document["components"]["schemas"][name])
-            yield schema
 
 
 def operation_id(route: APIRoute) -> str:

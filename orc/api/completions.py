@@ -206,7 +206,11 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
 
     `base_url` is the address of the API, without a slash at the end.
     """
-    answer = _with_numbers_of_markers_only(result.answer)
+    # Without `[1]` of the model's own, except in blocks of code, where nothing cites.
+    blocks, pieces = CodeBlocks(), re.split(r"(?<=\n)", result.answer)
+    runs = groupby(pieces, lambda line: blocks.is_code(line.rstrip("\r\n")))
+    joined = ((is_code, "".join(lines)) for is_code, lines in runs)
+    answer = "".join(said if is_code else without_numbers(said) for is_code, said in joined)
     by_target: defaultdict[_Target, list[Citation]] = defaultdict(list)
     for citation in result.citations:
         by_target[_target(citation)].append(citation)
@@ -230,18 +234,10 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
         text += shown + _in_brackets(_words(written.citation) if is_doubted else "")
     text += answer[end:]
     if lists_sources and sources:
-        passages = [(each, dict.fromkeys(map(_passage, each.citations))) for each in sources.values()]
-        lines = (f"{each.number}. {visible_name(each.title)}: {'; '.join(said)}" for each, said in passages)
+        listed = [(each, dict.fromkeys(map(_passage, each.citations))) for each in sources.values()]
+        lines = (f"{each.number}. {visible_name(each.title)}: {'; '.join(said)}" for each, said in listed)
         text += _SOURCES + "\n".join(lines)
     return Completion(result, text, list(sources.values()), marks)
-
-
-def _with_numbers_of_markers_only(answer: str) -> str:
-    """The answer without `[1]` of the model's own, except in blocks of code, where nothing cites."""
-    blocks = CodeBlocks()
-    runs = groupby(re.split(r"(?<=\n)", answer), lambda line: blocks.is_code(line.rstrip("\r\n")))
-    joined = ((is_code, "".join(lines)) for is_code, lines in runs)
-    return "".join(text if is_code else without_numbers(text) for is_code, text in joined)
 
 
 def _target(citation: Citation) -> _Target:

@@ -3,13 +3,12 @@
 import json
 import re
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from opentelemetry import metrics
-from opentelemetry.trace import Span, StatusCode
+from opentelemetry.trace import StatusCode
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -53,8 +52,11 @@ class TraceIds:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        prefix = next(filter(scope["path"].startswith, self.prefixes), "")
-        with _request(scope, prefix) as (begun, attributes):
+        method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
+        name = None if scope["path"].endswith(PROBES) else method
+        attributes: dict[str, str | int] = {"http.request.method": method}
+        prefix, began = next(filter(scope["path"].startswith, self.prefixes), ""), time.perf_counter()
+        with request_span(Headers(scope=scope).get("traceparent", ""), name) as begun:
             scope["orc.trace_id"] = trace_id = trace_id_of(begun)
 
             async def send_with_id(message: Message) -> None:
@@ -65,32 +67,21 @@ class TraceIds:
                     attributes["http.response.status_code"] = message["status"]
                 await send(message)
 
-            await self.app(scope, receive, send_with_id)
-
-
-@contextmanager
-def _request(scope: Scope, prefix: str) -> Iterator[tuple[Span, dict[str, str | int]]]:
-    """The span of a request and its attributes, to which the response's status is added."""
-    method = scope["method"] if scope["method"] in _METHODS else "_OTHER"
-    name = None if scope["path"].endswith(PROBES) else method
-    attributes: dict[str, str | int] = {"http.request.method": method}
-    began = time.perf_counter()
-    with request_span(Headers(scope=scope).get("traceparent", ""), name) as begun:
-        try:
-            yield begun, attributes
-        finally:
-            # The route names no document, as the path may; it is known once the request is answered.
-            path = getattr(scope.get("route"), "path", None)
-            if path is not None:
-                attributes["http.route"] = prefix + path.removeprefix(prefix)
-                begun.update_name(f"{method} {attributes['http.route']}")
-            status = int(attributes.setdefault("http.response.status_code", 500))
-            if status >= 500:
-                attributes[ERROR_TYPE] = str(status)
-                begun.set_status(StatusCode.ERROR)
-            begun.set_attributes(attributes)
-            if name is not None:
-                _DURATION.record(time.perf_counter() - began, attributes)
+            try:
+                await self.app(scope, receive, send_with_id)
+            finally:
+                # The route names no document, as the path may; it is known once the request is answered.
+                path = getattr(scope.get("route"), "path", None)
+                if path is not None:
+                    attributes["http.route"] = prefix + path.removeprefix(prefix)
+                    begun.update_name(f"{method} {attributes['http.route']}")
+                status = int(attributes.setdefault("http.response.status_code", 500))
+                if status >= 500:
+                    attributes[ERROR_TYPE] = str(status)
+                    begun.set_status(StatusCode.ERROR)
+                begun.set_attributes(attributes)
+                if name is not None:
+                    _DURATION.record(time.perf_counter() - began, attributes)
 
 
 MOST_FOLLOWED = 20

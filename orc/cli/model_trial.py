@@ -41,7 +41,13 @@ async def report_model(model: ChatModel, window: int, server: str | None, say: S
     async for trial in _try(model):
         answers = answers and trial.is_ok is not False
         _report(trial, say)
-    _report(_window(window, server), say)
+    reads = Trial(True, f"reads {window:,} tokens")
+    if window < LEAST_WINDOW_FOR_TOOLS:
+        how = SERVERS[server].larger_window if server else ""
+        more = f" For more, {how}." if how else ""
+        few = f"Few passages fit into a prompt, and no tools are offered.{more}"
+        reads = Trial(None, f"reads {window:,} tokens only", few)
+    _report(reads, say)
     return answers
 
 
@@ -49,15 +55,6 @@ def _report(trial: Trial, say: Say) -> None:
     say(Text(*_MARKS[trial.is_ok]), f" model: {trial.text}")
     if trial.advice:
         say(f"    {trial.advice}")
-
-
-def _window(window: int, server: str | None) -> Trial:
-    if window >= LEAST_WINDOW_FOR_TOOLS:
-        return Trial(True, f"reads {window:,} tokens")
-    how = SERVERS[server].larger_window if server else ""
-    more = f" For more, {how}." if how else ""
-    few = f"Few passages fit into a prompt, and no tools are offered.{more}"
-    return Trial(None, f"reads {window:,} tokens only", few)
 
 
 async def _try(model: ChatModel) -> AsyncIterator[Trial]:

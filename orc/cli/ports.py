@@ -5,7 +5,6 @@ import errno
 import random
 import socket
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from orc.settings import Settings
@@ -42,18 +41,17 @@ def port_is_free(host: str, port: int) -> bool:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except socket.gaierror:
         return False
-    errors = {_error_of_binding(family, address) for family, _, _, _, address in found}
+    errors: set[int | None] = set()
+    for family, _, _, _, address in found:
+        try:
+            with socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+        except OSError as exc:
+            errors.add(exc.errno)
+        else:
+            errors.add(None)
     return None in errors and errors <= {None, *NOT_ON_THIS_MACHINE}
-
-
-def _error_of_binding(family: int, address: tuple[Any, ...]) -> int | None:
-    try:
-        with socket.socket(family, socket.SOCK_STREAM) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as exc:
-        return exc.errno
-    return None
 
 
 def port_of(address: SplitResult) -> int:

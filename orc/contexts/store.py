@@ -99,7 +99,13 @@ class ContextStore:
             changes.append(create(_member_item(admin)))
         if await self._items.read(key, item["id"]) is not None:
             return await self._is_noted(entry)
-        await self._items.write(key, *changes, *await self._unchanged(parent))
+        if parent is not None:
+            # The write fails unless the parent is present by then.
+            stored = await self._items.read([parent.organization_id], _context_id(parent.context_id))
+            if stored is None or _context(stored).state is not State.PRESENT:
+                raise _changed()
+            changes.append(replace(_context_item(_context(stored)), stored[VERSION]))
+        await self._items.write(key, *changes)
         return True
 
     async def change(self, context: Context, entry: AuditEntry) -> Context:
@@ -216,15 +222,6 @@ class ContextStore:
             own = [replace(_context_item(changed), version), create(entry_item(entry))]
             await self._write_noted([*own, *others], entry)
         return changed
-
-    async def _unchanged(self, parent: Context | None) -> list[Change]:
-        """A write that fails unless the parent is present by then; ChangedMeanwhile if it is not now."""
-        if parent is None:
-            return []
-        stored = await self._items.read([parent.organization_id], _context_id(parent.context_id))
-        if stored is None or _context(stored).state is not State.PRESENT:
-            raise _changed()
-        return [replace(_context_item(_context(stored)), stored[VERSION])]
 
     async def _version_of(self, context: Context, entry: AuditEntry) -> str | None:
         """The stored version; None if the change with this entry has been made already."""

@@ -251,7 +251,14 @@ class PdfWriter:
         self._write(f"{entry.number}. {entry.asked_at}{about}", TURN)
         self._write(entry.question, QUESTION)
         for line in with_numbers(entry.answer or "").split("\n") if entry.answer else ():
-            self._write_markdown(line)
+            markup = _MARKUP.match(line)
+            rest = _STRONG.sub(r"\1", line[markup.end() :] if markup else line)
+            if markup and markup[1]:
+                self._write(rest, ANSWER._replace(size=11.5, before=6))
+            elif markup:
+                self._write(f"• {rest}", ANSWER._replace(indent=ANSWER.indent + 4 * len(markup[2]), before=1))
+            else:
+                self._write(rest, ANSWER._replace(before=1))
         if entry.note:
             self._write(entry.note, NOTE)
         for source in entry.sources:
@@ -271,16 +278,6 @@ class PdfWriter:
         content = bytes(self._pdf.output())
         self._fonts.close()
         return content
-
-    def _write_markdown(self, line: str) -> None:
-        markup = _MARKUP.match(line)
-        rest = _STRONG.sub(r"\1", line[markup.end() :] if markup else line)
-        if markup and markup[1]:
-            self._write(rest, ANSWER._replace(size=11.5, before=6))
-        elif markup:
-            self._write(f"• {rest}", ANSWER._replace(indent=ANSWER.indent + 4 * len(markup[2]), before=1))
-        else:
-            self._write(rest, ANSWER._replace(before=1))
 
     def _write(self, text: str, style: Style) -> None:
         """Set a paragraph; its lines stay lines."""

@@ -58,6 +58,8 @@ class Transcript:
                 # Of a citation of an earlier version that was not verified, the quote is the answer's claim.
                 quotes = [Quote(self.verdict_of(c), c.quote if c.end > c.start else "") for c in of_page]
                 sources.append(CitedSource(number, of_page[0].blob_name, self._place(of_page[0]), quotes))
+        is_plain = turn.replaced_by is None and turn.status is TurnStatus.COMMITTED
+        state = turn.status if turn.replaced_by is None else "replaced"
         # The contexts of the question, as they were called at that time.
         contexts = [
             f'{self._words.name(f"context.{each.type}", each.type)} "{each.name}"'
@@ -70,7 +72,7 @@ class Transcript:
             question=turn.question,
             documents=[*(name.rpartition("/")[2] for name in turn.blob_names), *contexts],
             answer=answer,
-            note=self._note(turn),
+            note="" if is_plain else self._words.say(f"export.{state}"),
             sources=sources,
         )
 
@@ -93,13 +95,6 @@ class Transcript:
             return place
         kind = self._words.name(f"context.{citation.context_type}", citation.context_type or "")
         return say("place.in", place=place, type=kind, name=citation.context_name)
-
-    def _note(self, turn: Turn) -> str:
-        if turn.replaced_by is not None:
-            return self._words.say("export.replaced")
-        if turn.status is TurnStatus.COMMITTED:
-            return ""
-        return self._words.say(f"export.{turn.status}")
 
     def _moment(self, moment: datetime) -> str:
         return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M}{' UTC' if self._zone is UTC else ''}"

@@ -58,8 +58,16 @@ def wished_verdict(state: ConversationState, checks: Grounding, reading: Reading
     # The judge decides where to look if the answer is wrong, or if pages were not read in full.
     looks_further = is_unread or (asks_for_more and (is_wrong or bool(state.references)))
     if looks_further or is_wrong:
-        if why := _why_last_attempt(state, run):
-            objections = [*objections, why]
+        most, why = run.context.settings.critic_max_retries, ""
+        if state.attempt.number > most:
+            why = f"CRITIC_MAX_RETRIES is {most}"
+        elif calls_left(state, run) < 1:
+            why = "the turn has too few model calls left"
+        elif seconds_left(run) <= 0:
+            why = "the turn has no time left"
+        if why:
+            text = f"No further attempt was made: {why}."
+            objections = [*objections, Objection(code="no_further_attempt", text=text)]
         else:
             action = "retrieve" if looks_further else "revise"
     return Critique(
@@ -72,20 +80,6 @@ def wished_verdict(state: ConversationState, checks: Grounding, reading: Reading
         failure=f"The second reading failed: {reading.failure}" if reading.failure else None,
         citations=without_rectangles(state.attempt.citations) if judgement else None,
     )
-
-
-def _why_last_attempt(state: ConversationState, run: Run) -> Objection | None:
-    """The reason why there is no further attempt; None if there can be one."""
-    settings = run.context.settings
-    if state.attempt.number > settings.critic_max_retries:
-        why = f"CRITIC_MAX_RETRIES is {settings.critic_max_retries}"
-    elif calls_left(state, run) < 1:
-        why = "the turn has too few model calls left"
-    elif seconds_left(run) <= 0:
-        why = "the turn has no time left"
-    else:
-        return None
-    return Objection(code="no_further_attempt", text=f"No further attempt was made: {why}.")
 
 
 def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding:

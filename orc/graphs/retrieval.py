@@ -199,7 +199,14 @@ async def _search(
             steps=[failed_step(name, exc.message)],
             lost=isinstance(exc, DependencyDown) and exc.dependency == "mcp_server",
         )
-    found, hits = _assess(name, result.content, str(arguments["query"]))
+    content, steps = result.content, result.content.get("steps", [])
+    reached = any(step.get("threshold") is not None and step.get("hits") for step in steps)
+    hits = len(content.get("passages") or content.get("pages") or content.get("results") or [])
+    found: ReasonCode = "found" if hits else "nothing_found"
+    # The widest search of documents has no threshold: what it finds is enough for a query that has no word to
+    # search for, and so reaches none.
+    if hits and steps and not reached and has_subject(str(arguments["query"])):
+        found = "below_threshold"
     return RetrievalOutcome(
         lookups=[result],
         steps=[LookupStep(tool=name, reason_code=found, hits=hits)],
@@ -210,23 +217,6 @@ async def _search(
 def failed_step(tool: str, message: str) -> LookupStep:
     """The step of a call that failed."""
     return LookupStep(tool=tool, status="failed", reason_code="failed", detail=message)
-
-
-def _assess(name: str, content: dict[str, Any], query: str) -> tuple[ReasonCode, int]:
-    """Whether a search found enough, and how much.
-
-    The widest search of documents has no threshold: what it finds is enough for a query that has no word to
-    search for, and so reaches none.
-    """
-    if name == WEB_SEARCH:
-        hits = len(content.get("results") or [])
-        return ("found" if hits else "nothing_found"), hits
-    hits = len(content.get("passages") or content.get("pages") or [])
-    if not hits:
-        return "nothing_found", 0
-    steps = content.get("steps", [])
-    reached = any(step.get("threshold") is not None and step.get("hits") for step in steps)
-    return ("below_threshold" if steps and not reached and has_subject(query) else "found"), hits
 
 
 async def call_tool(
@@ -322,7 +312,11 @@ def web_query(wanted: str, state: ConversationState) -> str:
     A document can order a model that reads it to send other documents' text to the search engine. The planner
     reads answers from documents.
     """
-    if not _may_know_documents(state):
+    before = [message.content for message in state.history]
+    before += [point.text for point in state.recalled.summary]
+    # Whether documents, answers from them or other texts of others can be in a prompt of this turn.
+    may_know = state.has_documents or any(_CITES_A_DOCUMENT in text for text in before)
+    if not may_know and not is_pasted(state.question):
         return wanted[:MAX_QUERY_CHARACTERS]
     said = [own_words(message.content) for message in state.history if message.role == "user"]
     # A phrase in quotation marks is what the user looks for; a text that was pasted is not.
@@ -332,12 +326,3 @@ def web_query(wanted: str, state: ConversationState) -> str:
     known = {"", *stems(own, language)}
     is_own = _ONLY_WORDS.fullmatch(wanted) and known.issuperset(stems(words(wanted), language))
     return (wanted if is_own and wanted.strip() else asked)[:MAX_QUERY_CHARACTERS]
-
-
-def _may_know_documents(state: ConversationState) -> bool:
-    """Whether documents, answers from them or other texts of others can be in a prompt of this turn."""
-    if is_pasted(state.question):
-        return True
-    earlier = [message.content for message in state.history]
-    remembered = [point.text for point in state.recalled.summary]
-    return state.has_documents or any(_CITES_A_DOCUMENT in text for text in [*earlier, *remembered])

@@ -116,11 +116,13 @@ class SecondReading:
 
         A citation whose markers have several verdicts becomes one for each, with its markers.
         """
-        judged = [
-            (written.index, _with_verdict(self._citations[written.index], stated.verdict), written.mark)
-            for stated in self._stated
-            for written in stated.marks
-        ]
+        judged: list[tuple[int, Citation, Mark]] = []
+        for stated, written in ((each, mark) for each in self._stated for mark in each.marks):
+            citation, said = self._citations[written.index], stated.verdict
+            if said.verdict != "unknown":
+                reason = said.reason if said.verdict == "unsupported" else ""
+                citation = citation.model_copy(update={"check": said.verdict, "reason": reason})
+            judged.append((written.index, citation, written.mark))
         found: dict[tuple[int, str, str], tuple[Citation, list[Mark]]] = {}
         for index, citation, mark in sorted(judged, key=lambda each: each[0]):
             found.setdefault((index, citation.check, citation.reason), (citation, []))[1].append(mark)
@@ -149,13 +151,6 @@ class SecondReading:
         ]
         changed["objections"] = [*grounding.objections, *objections]
         return grounding.model_copy(update=changed)
-
-
-def _with_verdict(citation: Citation, said: Verdict) -> Citation:
-    if said.verdict == "unknown":
-        return citation
-    reason = said.reason if said.verdict == "unsupported" else ""
-    return citation.model_copy(update={"check": said.verdict, "reason": reason})
 
 
 class Reading(NamedTuple):

@@ -117,7 +117,15 @@ def _answer(outcome: Outcome, picture_of: PictureOf) -> str:
     asked = outcome.asked
     expected = ", ".join(f"{each.file}, page {each.page}" for each in asked.gold)
     facts = "; ".join(asked.evidence_texts)
-    said = _marked(outcome) if not outcome.error else f'<b class="no">{escape(outcome.error)}</b>'
+    said = f'<b class="no">{escape(outcome.error)}</b>'
+    if not outcome.error:
+        # The answer, its markers underlined in the colour of their check.
+        marked = ((mark, each.check) for each in outcome.citations for mark in each.marks)
+        said, at = "", 0
+        for start, end, check in sorted((mark.start, mark.end, check) for mark, check in marked):
+            said += f'{escape(outcome.answer[at:start])}<mark class="{check}">'
+            said, at = f"{said}{escape(outcome.answer[start:end])}</mark>", end
+        said += escape(outcome.answer[at:])
     unread = f'<p class="no">Not read: {escape(" ".join(outcome.unread))}' if outcome.unread else ""
     return (
         f"<section><h3>{escape(asked.question)}</h3>{escape(outcome.label)}, {outcome.seconds:.1f} s, "
@@ -135,16 +143,6 @@ def _judged(what: str, wanted: str, found: bool | None) -> str:
         return ""
     mark = "cited" if found else '<b class="no">not cited</b>'
     return f"{what}: {escape(wanted)} ({mark})."
-
-
-def _marked(outcome: Outcome) -> str:
-    """The answer, its markers underlined in the colour of their check."""
-    marks = sorted((mark.start, mark.end, each.check) for each in outcome.citations for mark in each.marks)
-    text, at = "", 0
-    for start, end, check in marks:
-        text += f'{escape(outcome.answer[at:start])}<mark class="{check}">'
-        text, at = f"{text}{escape(outcome.answer[start:end])}</mark>", end
-    return text + escape(outcome.answer[at:])
 
 
 def _citation(citation: Citation) -> str:

@@ -285,7 +285,14 @@ def with_named_documents(request: TurnRequest, owner: Owner) -> TurnRequest:
 
     Raises UnsafeName, and NotFound for the path of another conversation or organization.
     """
-    paths = dict.fromkeys(_path_of(name, owner) for name in request.blob_names)
+    paths: dict[BlobPath, None] = {}
+    for name in request.blob_names:
+        path = path_named(name, owner)
+        is_ours = path.owner.organization_id == owner.organization_id
+        is_shared = is_ours and is_context_id(path.owner.context_id or "")
+        if path.owner != owner and not is_shared:
+            raise missing_document(name)
+        paths[path] = None
     names = [path.file if path.owner == owner else str(path) for path in paths]
     known = {context.id for context in request.contexts}
     homes = dict.fromkeys(path.owner.context_id for path in paths)
@@ -313,13 +320,3 @@ async def named_documents(
             raise missing_document(name)
         documents.append(document)
     return documents
-
-
-def _path_of(name: str, owner: Owner) -> BlobPath:
-    path = path_named(name, owner)
-    is_shared = path.owner.organization_id == owner.organization_id and is_context_id(
-        path.owner.context_id or ""
-    )
-    if path.owner != owner and not is_shared:
-        raise missing_document(name)
-    return path

@@ -26,6 +26,7 @@ from orc_core.infra.items import (
     id_part,
     over,
     remove,
+    repeated_if_raced,
     replace,
     unraced,
     upsert,
@@ -206,11 +207,12 @@ async def test_work_that_raced_is_repeated_until_no_other_write_interferes(open_
     processes = [await open_items() for _ in range(2)]
     await processes[0].write(ADA, create({"id": "a", "n": 0}))
 
+    @repeated_if_raced
     async def count_up(items: Items) -> None:
         stored = await items.read(ADA, "a") or {}
         await items.write(ADA, over(stored, {"id": "a", "n": stored["n"] + 1}))
 
-    await asyncio.gather(*(unraced(lambda n=n: count_up(processes[n % 2])) for n in range(10)))  # type: ignore[misc]
+    await asyncio.gather(*(count_up(processes[n % 2]) for n in range(10)))
     assert await numbers(processes[1]) == {"a": 10}
 
 
