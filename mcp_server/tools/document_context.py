@@ -151,14 +151,14 @@ class Reader:
                 sources.extend(_whole_page(document, page, n) for n, page in enumerate(pages, first))
         read = {(source.document_id, source.page) for source in sources}
         hits = [hit for hit in found.hits if (hit.passage.document_id, hit.passage.page) not in read]
-        passages = [hit.passage for hit in hits]
+        quoted = [hit.passage for hit in hits]
         known: dict[tuple[str, int], Page] = {}
         for document_id, document in searched.items():
-            if wanted := sorted({each.page for each in passages if each.document_id == document_id}):
+            if wanted := sorted({each.page for each in quoted if each.document_id == document_id}):
                 pages = await self._library.text(document, wanted)
                 known |= {(document_id, page.number): page for page in pages}
         # A document that was replaced since the search may have fewer pages.
-        present = [each for each in passages if (each.document_id, each.page) in known]
+        present = [each for each in quoted if (each.document_id, each.page) in known]
         sources += [
             passage_source(number, searched[p.document_id], p, known[p.document_id, p.page])
             for number, p in enumerate(present, after + len(sources) + 1)

@@ -239,7 +239,7 @@ class Writing:
             for source in done.sources:
                 cited, about = source.citations[0], {"name": source.title, "url": source.url}
                 # It joins sources of one id, and web pages may have one title. It counts pages from 0.
-                metadata = {"source": f"{source.title} {cited.url or ''}".strip(), **about}
+                metadata: Json = {"source": f"{source.title} {cited.url or ''}".strip(), **about}
                 metadata |= {} if cited.url else {"page": cited.page - 1}
                 yield self._shown(
                     "source",
