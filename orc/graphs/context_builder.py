@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import chain
 
 from orc.events import Context
-from orc.graphs.cited_pages import key_of
 from orc.graphs.mcp_executor import TOOLS_SERVER
 from orc.graphs.models import ConversationState, Run, Update
 from orc.graphs.prompts import history_in_prompt, sources_prompt
+from orc.graphs.sources import key_of
 from orc.graphs.tool_context import ToolContext
 from orc.lookups import LookupStep
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS

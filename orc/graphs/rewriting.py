@@ -9,9 +9,9 @@ from xml.sax.saxutils import escape
 from langchain_core.messages import BaseMessage, SystemMessage
 
 from orc.events import Correction
-from orc.graphs.cited_pages import around_quotes, cited_pages, key_of
 from orc.graphs.models import ConversationState, Run
 from orc.graphs.second_reading import JUDGED, SecondReading
+from orc.graphs.sources import around_quotes, cited_pages, key_of
 from orc_core.errors import OrcError
 from orc_core.grounding.citations import CUT_NOTE, checked, marker
 from orc_core.grounding.claims import BULLET, Claim, Claims, covered_by_marker

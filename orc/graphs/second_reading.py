@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
-from orc.graphs.cited_pages import cited_texts, key_of
 from orc.graphs.models import Attempt, ConversationState, Run
+from orc.graphs.sources import cited_texts, key_of
 from orc.judges.ports import UNKNOWN, Judgement, Pair, SupportJudge, Verdict, confirmed
 from orc_core.errors import BudgetExceeded, DeadlineExceeded, OrcError
 from orc_core.grounding.checks import Page
