@@ -13,9 +13,8 @@ from orc.graphs.sources import key_of
 from orc.graphs.tool_context import ToolContext
 from orc.lookups import LookupStep
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
-from orc_core.documents.image_limits import ImageCounts, ImageLimits, with_image_tokens
+from orc_core.documents.image_limits import ImageCounts, with_image_tokens
 from orc_core.documents.page_images import (
-    PageImage,
     WantedPage,
     draw_pages,
     names_document,
@@ -28,7 +27,7 @@ from orc_core.errors import OrcError
 from orc_core.grounding.sources import Found, Source, pictured_sources
 from orc_core.llm.tokens import section_tokens
 from orc_core.mcp_contract import DocumentChatResult
-from orc_core.models import Document, Record
+from orc_core.models import Document
 
 MOST_LISTED = 200
 """Accessible documents among which those with pages without text are looked for."""
@@ -72,24 +71,48 @@ def context_event(state: ConversationState, budget: dict[str, int], run: Run) ->
 
 
 async def _images(state: ConversationState, run: Run) -> Update:
-    """The pictures of pages for the prompt, with a source for each page without text.
+    """The pictures of pages for the prompt, with a source for each page without text. No failure is raised.
 
     They are chosen for the first attempt, after code looked for documents; a second one is sent the same. So
     a turn whose tools for documents are off, or whose plan has the web alone, has none.
     """
-    limits = run.context.settings.image_limits
+    limits, pictures, library = (
+        run.context.settings.image_limits,
+        run.resources.pictures,
+        run.resources.library,
+    )
+    accessible, sources = run.context.accessible, state.attempt.sources
     looked = any(lookup.name in FINDS_DOCUMENTS for lookup in state.lookups)
-    if limits is None or state.earlier or not looked:
+    if limits is None or state.earlier or not looked or pictures is None or accessible is None:
         return {}
-    question, sources = f"{state.question}\n{state.query}", state.attempt.sources
-    model, _ = run.writer_of(state)
-    chosen = await choose_images(question, sources, model.name, limits, run)
-    return {
-        "images": chosen.images,
-        "image_counts": chosen.counts,
-        "attempt": state.attempt.model_copy(update={"sources": [*sources, *chosen.sources]}),
-        "lookup_steps": [*state.lookup_steps, *chosen.steps],
-    }
+    model = run.writer_of(state)[0].name
+    facts = run.resources.catalogue.facts(model)
+    if why := limits.why_none(model, facts):
+        step = LookupStep(tool="", status="skipped", reason_code="no_images", detail=why)
+        return {"lookup_steps": [*state.lookup_steps, step]}
+    try:
+        wanted = await _without_text(f"{state.question}\n{state.query}", library, accessible, limits.most)
+        wanted += await _of_sources(sources, library, accessible)
+    except OrcError as exc:
+        why = exc.message
+    except Exception:
+        # An error in the choice of pictures must not cost the turn.
+        logger.exception("page_images.failed")
+        why = UNFORESEEN
+    if why:
+        step = LookupStep(tool="", status="failed", reason_code="no_images", detail=why)
+        return {"lookup_steps": [*state.lookup_steps, step]}
+    drawn = await draw_pages(pictures, wanted, limits.number(facts))
+    found: list[Found] = [(each, accessible.described_origin(each.document)) for each in drawn.images]
+    # As Origins reads results of tools.
+    material = [
+        {"document_id": each.document.document_id, **of.model_dump(mode="json")} for each, of in found
+    ]
+    run.context.origins.note(IMAGES, {"pages": material})
+    counts, last = drawn.counts(facts.image_tokens), max((each.number for each in sources), default=0)
+    attempt = state.attempt.model_copy(update={"sources": [*sources, *pictured_sources(found, last)]})
+    steps = [*state.lookup_steps, *_steps(counts, drawn.failures, drawn.left_out)]
+    return {"images": drawn.images, "image_counts": counts, "attempt": attempt, "lookup_steps": steps}
 
 
 def context_of_reply(reply: DocumentChatResult) -> Update:
@@ -131,53 +154,6 @@ async def _from_lookups(state: ConversationState, run: Run) -> Update:
     return {**context.state_update(state), "references": unread, "last_mcp_tool_used": state.lookups[-1].name}
 
 
-class ChosenImages(Record):
-    """The pictures for a prompt, the sources that they add to it, and the steps that explain them."""
-
-    images: list[PageImage] = []
-    sources: list[Source] = []
-    counts: ImageCounts = ImageCounts()
-    steps: list[LookupStep] = []
-
-
-async def choose_images(
-    question: str, sources: Sequence[Source], model: str, limits: ImageLimits, run: Run
-) -> ChosenImages:
-    """The pictures that the model is sent with these sources. No failure is raised."""
-    pictures, accessible = run.resources.pictures, run.context.accessible
-    if pictures is None or accessible is None:
-        return ChosenImages()
-    facts = run.resources.catalogue.facts(model)
-    if why := limits.why_none(model, facts):
-        step = LookupStep(tool="", status="skipped", reason_code="no_images", detail=why)
-        return ChosenImages(steps=[step])
-    library = run.resources.library
-    try:
-        wanted = await _without_text(question, library, accessible, limits.most)
-        wanted += await _of_sources(sources, library, accessible)
-    except OrcError as exc:
-        return _none_chosen(exc.message)
-    except Exception:
-        # An error in the choice of pictures must not cost the turn.
-        logger.exception("page_images.failed")
-        return _none_chosen(UNFORESEEN)
-    drawn = await draw_pages(pictures, wanted, limits.number(facts))
-    counts = drawn.counts(facts.image_tokens)
-    found: list[Found] = [(each, accessible.described_origin(each.document)) for each in drawn.images]
-    # As Origins reads results of tools.
-    material = [
-        {"document_id": image.document.document_id, **origin.model_dump(mode="json")}
-        for image, origin in found
-    ]
-    run.context.origins.note(IMAGES, {"pages": material})
-    return ChosenImages(
-        images=drawn.images,
-        sources=pictured_sources(found, max((each.number for each in sources), default=0)),
-        counts=counts,
-        steps=_steps(counts, drawn.failures, drawn.left_out),
-    )
-
-
 async def _without_text(
     question: str, library: DocumentService, accessible: Accessible, most: int
 ) -> list[WantedPage]:
@@ -214,11 +190,6 @@ async def _of_sources(
         for document_id, page, version in pages
         if document_id in known and known[document_id].version == version
     ]
-
-
-def _none_chosen(why: str) -> ChosenImages:
-    step = LookupStep(tool="", status="failed", reason_code="no_images", detail=why)
-    return ChosenImages(steps=[step])
 
 
 def _steps(counts: ImageCounts, failures: Sequence[str], left_out: int) -> list[LookupStep]:
