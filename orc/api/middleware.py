@@ -127,38 +127,34 @@ class OpenAIErrors:
     prefixes: tuple[str, ...]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].startswith(self.prefixes):
-            await self.app(scope, receive, _Translation(send))
-        else:
+        if scope["type"] != "http" or not scope["path"].startswith(self.prefixes):
             await self.app(scope, receive, send)
+            return
+        start: Message | None = None
+        collected = b""
 
+        async def send_translated(message: Message) -> None:
+            """Sends a response on; a problem document is collected and translated first."""
+            nonlocal start, collected
+            if message["type"] == "http.response.start":
+                if MutableHeaders(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
+                    start = message
+                    return
+            elif start is not None:
+                collected += message.get("body", b"")
+                if message.get("more_body"):
+                    return
+                body = json.dumps(error_of(Problem.model_validate_json(collected))).encode()
+                headers = MutableHeaders(raw=start["headers"])
+                headers["content-type"], headers["content-length"] = "application/json", str(len(body))
+                if start["status"] == HTTPStatus.UNPROCESSABLE_ENTITY:
+                    # Clients of this interface know 400 for a request that is wrong.
+                    start["status"] = int(HTTPStatus.BAD_REQUEST)
+                await send(start)
+                message = {"type": "http.response.body", "body": body}
+            await send(message)
 
-@dataclass
-class _Translation:
-    """Sends responses on; a problem document is collected and translated first."""
-
-    send: Send
-    start: Message | None = None
-    body: bytes = b""
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            if MutableHeaders(raw=message["headers"]).get("content-type", "").startswith(MEDIA_TYPE):
-                self.start = message
-                return
-        elif self.start is not None:
-            self.body += message.get("body", b"")
-            if message.get("more_body"):
-                return
-            body = json.dumps(error_of(Problem.model_validate_json(self.body))).encode()
-            headers = MutableHeaders(raw=self.start["headers"])
-            headers["content-type"], headers["content-length"] = "application/json", str(len(body))
-            if self.start["status"] == HTTPStatus.UNPROCESSABLE_ENTITY:
-                # Clients of this interface know 400 for a request that is wrong.
-                self.start["status"] = int(HTTPStatus.BAD_REQUEST)
-            await self.send(self.start)
-            message = {"type": "http.response.body", "body": body}
-        await self.send(message)
+        await self.app(scope, receive, send_translated)
 
 
 _AS_THEY_ARE = tuple(kind.media_type for kind in Format if kind.sign is not Sign.NAME)

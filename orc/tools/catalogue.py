@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from typing import NamedTuple
 
 from orc.tools.ports import ToolGateway
 from orc_core.documents.scope import Scope, ScopeTokens
@@ -20,13 +19,6 @@ NEED_A_MODEL = frozenset({"follow_relation", "get_ontology", ADD_TO_CONTEXT})
 logger = logging.getLogger(__name__)
 
 
-class OfferedTool(NamedTuple):
-    """A tool. `available`: the tools server offers it now."""
-
-    facts: ToolFacts
-    available: bool
-
-
 class ToolCatalogue:
     """Every tool that a tools server can have."""
 
@@ -35,8 +27,8 @@ class ToolCatalogue:
         self._has_model = has_model
         self._tokens = tokens
 
-    async def listed(self) -> list[OfferedTool]:
-        """The tools by title; none is available while the tools server does not answer."""
+    async def listed(self) -> list[tuple[ToolFacts, bool]]:
+        """The tools by title, and whether each is offered now: none is while the tools server is away."""
         offered: set[str] = set()
         try:
             async with asyncio.timeout(LISTING_SECONDS):
@@ -46,5 +38,5 @@ class ToolCatalogue:
             logger.warning("the tools could not be listed: %s", type(exc).__name__)
         if not self._has_model:
             offered -= NEED_A_MODEL
-        tools = [OfferedTool(facts=each, available=each.name in offered) for each in TOOL_FACTS.values()]
-        return sorted(tools, key=lambda tool: tool.facts.title)
+        known = sorted(TOOL_FACTS.values(), key=lambda facts: facts.title)
+        return [(facts, facts.name in offered) for facts in known]

@@ -54,10 +54,6 @@ class AnalysedPage(NamedTuple):
     document: Document
     page: PageAnalysis
 
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.document.document_id, self.page.page
-
 
 class Suggestions:
     """Suggests questions without a model: `retriever` searches by words."""
@@ -131,7 +127,8 @@ class Suggestions:
         related = dict.fromkeys((hit.passage.document_id, hit.passage.page) for hit in found.hits)
         in_turns = [page for pages in zip_longest(*of_documents.values()) for page in pages if page]
         rank = {key: number for number, key in enumerate(related)}
-        return sorted(in_turns, key=lambda each: rank.get(each.key, len(rank)))
+        last = len(rank)
+        return sorted(in_turns, key=lambda each: rank.get((each.document.document_id, each.page.page), last))
 
 
 def candidates(pages: Sequence[AnalysedPage]) -> Iterator[Candidate]:

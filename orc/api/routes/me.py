@@ -149,8 +149,8 @@ async def me(caller: CallerDep, app: AppDep) -> Me:
         page_images=settings.image_limits is not None,
         page_images_allowed=bool(settings.most_page_images) and any(each.images for each in models),
         tools=[
-            ToolView.of(each.facts, description=each.facts.about, available=each.available)
-            for each in await app.tools.listed()
+            ToolView.of(facts, description=facts.about, available=available)
+            for facts, available in await app.tools.listed()
         ],
         direct_upload_origin=origin_in(settings.azure_storage_account_url or ""),
         share_days=settings.most_share_days,
