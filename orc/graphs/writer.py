@@ -201,14 +201,6 @@ def _call_step(result: ToolResult) -> LookupStep:
     return LookupStep(tool=name, reason_code="model_called", hits=result.hits)
 
 
-def _selects_contexts(name: str, state: Writing) -> bool:
-    """Whether the tool can search some contexts, and the turn covers others than the focus."""
-    if state.scope is None or not state.scope.has_far_places:
-        return False
-    functions = [tool["function"] for tool in state.tools if tool["function"]["name"] == name]
-    return any(CONTEXT in function["parameters"].get("properties", {}) for function in functions)
-
-
 async def _make_calls(
     calls: Sequence[ToolCall], context: ToolContext, state: Writing, run: Run
 ) -> list[ToolResult]:
@@ -230,7 +222,7 @@ async def _make_call(
         run.emit(Tool(name=name, status="failed", message=exc.message, code=exc.code, arguments=shown))
         return ToolResult(name=name, error=exc.message)
     try:
-        if _selects_contexts(name, state):
+        if state.scope and state.scope.has_far_places and CONTEXT in schemas[name].get("properties", {}):
             # The focus first; a model that calls the tool again without saying where has not found enough.
             calls = [each.arguments for each in context.results if each.name == name]
             usual = ALL if any(each.get(CONTEXT) == FOCUS for each in calls) else FOCUS
