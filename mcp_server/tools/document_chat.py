@@ -30,14 +30,7 @@ from mcp_server.tools.page_images import (
     with_pictures,
     with_seen_pages,
 )
-from mcp_server.tools.registration import (
-    CallProgress,
-    CallScope,
-    ContextName,
-    Question,
-    offer,
-    success,
-)
+from mcp_server.tools.registration import CallProgress, CallScope, ContextName, Question, offer, success
 from mcp_server.tools.scope_filter import origin_of
 from orc_core.documents.image_limits import with_image_tokens
 from orc_core.documents.places import ALL, SELECTIONS, DocumentOrigin
@@ -52,10 +45,7 @@ from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.errors import ReplyCut, empty_reply
 from orc_core.llm.messages import QuestionMessage, memory_message
 from orc_core.llm.tokens import TokenCounter, message_tokens, section_tokens
-from orc_core.mcp_contract import (
-    DocumentChatMetadata,
-    DocumentChatResult,
-)
+from orc_core.mcp_contract import DocumentChatMetadata, DocumentChatResult
 from orc_core.models import Document, DocumentStatus, FileRef
 from orc_core.names import missing_document, path_named
 

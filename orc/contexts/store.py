@@ -3,17 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from orc.contexts.models import (
-    AuditEntry,
-    Context,
-    Member,
-    Rights,
-    Role,
-    State,
-    audit_key,
-    fold,
-    member_key,
-)
+from orc.contexts.models import AuditEntry, Context, Member, Rights, Role, State, audit_key, fold, member_key
 from orc_core.errors import ChangedMeanwhile
 from orc_core.infra.items import (
     MOST_CHANGES,

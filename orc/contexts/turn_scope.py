@@ -5,15 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from orc.contexts.ids import MOST_LEVELS, is_at_or_below, is_context_id, lineage
-from orc.contexts.models import (
-    ContextType,
-    LeftOut,
-    ReadableRef,
-    Reason,
-    Rights,
-    State,
-    ToolOff,
-)
+from orc.contexts.models import ContextType, LeftOut, ReadableRef, Reason, Rights, State, ToolOff
 from orc.contexts.rights import Right, allows, principals_of, role_on
 from orc.contexts.store import ContextStore
 from orc.conversations.models import Head, TurnContext

@@ -14,12 +14,7 @@ from orc.graphs.tool_context import ToolContext
 from orc.lookups import LookupStep
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
 from orc_core.documents.image_limits import ImageCounts, with_image_tokens
-from orc_core.documents.page_images import (
-    WantedPage,
-    draw_pages,
-    names_document,
-    pages_without_text,
-)
+from orc_core.documents.page_images import WantedPage, draw_pages, names_document, pages_without_text
 from orc_core.documents.pictures import has_pictures
 from orc_core.documents.places import Accessible
 from orc_core.documents.service import DocumentService

@@ -14,14 +14,7 @@ from typing import Any, TypeVar
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
-from orc.tools.mcp_messages import (
-    CallResult,
-    Listing,
-    McpMessage,
-    McpRequest,
-    RefusedRequest,
-    messages_of,
-)
+from orc.tools.mcp_messages import CallResult, Listing, McpMessage, McpRequest, RefusedRequest, messages_of
 from orc.tools.ports import OnProgress, OnRestart, ToolSchema
 from orc_core.errors import DependencyDown, InvalidInput, OrcError, error_named
 from orc_core.infra.resilience import CircuitBreaker, CircuitOpen
