@@ -33,6 +33,21 @@ EXPOSED_HEADERS = (
 """What a page of an allowed origin may read of a response, besides what each may."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
+_FILES = (
+    "Send files to POST /api/conversations/ID/documents: they are indexed there, and questions with the ID "
+    "in the header x-session-id search them."
+)
+_TALKS = (
+    "A conversation begins with its first question: POST /v1/responses, then again with the "
+    "previous_response_id, or with an id of yours in `conversation`."
+)
+_IN_PLACE_OF = {
+    **dict.fromkeys(("files", "uploads", "vector_stores", "containers"), _FILES),
+    **dict.fromkeys(("assistants", "threads", "conversations"), _TALKS),
+    "embeddings": f"Vectors are made where documents are searched. {_FILES}",
+}
+"""What to use in place of routes of OpenAI's interface that Orc does not have, by the first part of their path."""
+
 
 def render(content: Problem) -> JSONResponse:
     """A problem document as a response."""
@@ -121,9 +136,8 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
         return await _ours(request, ours)
     detail, (_, openais, path) = str(exc.detail), request.url.path.partition("/v1/")
     if exc.status_code == HTTPStatus.NOT_FOUND and openais:
-        detail = (
-            f"Orc has no /v1/{path}. Use /v1/chat/completions; files go to /api/conversations/ID/documents."
-        )
+        instead = _IN_PLACE_OF.get(path.partition("/")[0], "Use /v1/responses or /v1/chat/completions.")
+        detail = f"Orc has no /v1/{path}. {instead}"
     response = render(problem(exc.status_code, detail, _trace_id(request)))
     response.headers.update(exc.headers or {})
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

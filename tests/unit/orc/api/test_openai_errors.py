@@ -79,11 +79,39 @@ async def test_errors_have_the_form_of_openai(
     assert (response.status_code, kind_of(response)) == (status, kind)
 
 
-@pytest.mark.parametrize("path", ["responses/1/cancel", "embeddings", "files", "audio/speech"])
-async def test_what_is_not_offered_says_what_to_use(client: httpx.AsyncClient, path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "instead"),
+    [
+        ("responses/1/cancel", "Use /v1/responses or /v1/chat/completions."),
+        ("audio/speech", "Use /v1/responses or /v1/chat/completions."),
+        ("completions", "Use /v1/responses or /v1/chat/completions."),
+        ("files", "/api/conversations/ID/documents"),
+        ("files/file-1/content", "/api/conversations/ID/documents"),
+        ("uploads", "/api/conversations/ID/documents"),
+        ("vector_stores/vs_1/search", "/api/conversations/ID/documents"),
+        ("containers", "/api/conversations/ID/documents"),
+        ("embeddings", "/api/conversations/ID/documents"),
+        ("assistants", "previous_response_id"),
+        ("threads/runs", "previous_response_id"),
+        ("conversations", "previous_response_id"),
+    ],
+)
+async def test_what_is_not_offered_says_what_to_use(
+    client: httpx.AsyncClient, path: str, instead: str
+) -> None:
     response = await client.post(f"/v1/{path}", json={"model": "orc", "input": "Hello"})
-    assert response.status_code == 404
-    assert f"no /v1/{path}. Use /v1/chat/completions" in response.json()["error"]["message"]
+    assert (response.status_code, kind_of(response)) == (404, "not_found_error")
+    message = response.json()["error"]["message"]
+    assert f"no /v1/{path}. " in message
+    assert instead in message
+
+
+async def test_what_to_use_instead_is_there(client: httpx.AsyncClient) -> None:
+    """Each address that the errors name is a route that takes such a request."""
+    paths = (await client.get("/api/openapi.json")).json()["paths"]
+    assert {"/v1/responses", "/v1/chat/completions", "/api/conversations/{conversation_id}/documents"} <= {
+        path for path, methods in paths.items() if "post" in methods
+    }
 
 
 async def test_each_listed_model_is_found_by_its_name_and_no_other(client: httpx.AsyncClient) -> None:
