@@ -46,7 +46,7 @@ _IN_PLACE_OF = {
     **dict.fromkeys(("assistants", "threads", "conversations"), _TALKS),
     "embeddings": f"Vectors are made where documents are searched. {_FILES}",
 }
-"""What to use in place of routes of OpenAI's interface that Orc does not have, by the first part of their path."""
+"""What to use in place of absent routes of OpenAI's interface, by the first part of their path."""
 
 
 def render(content: Problem) -> JSONResponse:

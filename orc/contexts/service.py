@@ -344,13 +344,15 @@ class ContextService:
     def _member(
         self, caller: Caller, context: Context, principal: str, role: Role, label: str = ""
     ) -> Member:
+        who = caller.principal
+        own_name = who.name if principal == USER + who.user_id else None
         return Member(
             organization_id=context.organization_id,
             context_id=context.context_id,
             principal=principal,
             role=role,
-            label=label,
-            granted_by=caller.principal.user_id,
+            label=label or own_name or "",
+            granted_by=who.user_id,
             granted_at=self._clock(),
         )
 

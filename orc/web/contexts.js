@@ -1,7 +1,7 @@
 // Contexts: places for shared documents. The API decides who may do what.
 import { ApiError, get, request, send } from "./api.js";
 import { comingRow, contentOf, stateOf, statusOf } from "./files.js";
-import { t } from "./i18n.js";
+import { dateOf, t } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
 import { beginAbout } from "./session.js";
 import { Shelf } from "./shelf.js";
@@ -60,7 +60,7 @@ const More = ({ more }) => more && h("p", null, h("button", { type: "button", cl
 
 /** @param {Context} context */
 const may = ({ role }) => ({
-  edit: role === "editor" || role === "admin" || (role === null && Boolean(me.value?.can.administer)),
+  edit: role === "editor" || role === "admin",
   manage: role === "admin" || Boolean(me.value?.can.administer),
 });
 
@@ -131,6 +131,7 @@ export function Contexts({ id }) {
   if (isGone) return h("div", { class: "admin" }, h("p", null, t("contexts.gone")), h("p", null, h("a", { href: "#/contexts" }, t("contexts.all"))));
   if (!context) return h("p", { class: "loading" }, t("loading"));
   const below = BELOW[context.type];
+  const { edit, manage } = may(context);
   return h("div", { class: "admin" },
     h("p", { class: "row crumbs" }, h("a", { href: "#/contexts" }, t("contexts")),
       context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)), h("strong", null, context.name)),
@@ -138,13 +139,13 @@ export function Contexts({ id }) {
     h("p", null, h("button", { type: "button", class: "ask-about", onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }) },
       h(Icon, { name: "search" }), t("contexts.ask", { name: context.name }))),
     h(Documents, { context }),
-    below && (may(context).edit || listed.items.length > 0) && [h("h2", null, t(`context.${below}.all`)), may(context).edit && h(NewContext, { types: [below], parent: context.context_id, key: context.context_id }), h(List, listed)],
-    h(Members, { context }), may(context).edit && h(Head, { context, again, key: context.version }));
+    below && (edit || listed.items.length > 0) && [h("h2", null, t(`context.${below}.all`)), edit && h(NewContext, { types: [below], parent: context.context_id, key: context.context_id }), h(List, listed)],
+    h(Members, { context }), (edit || manage) && h(Head, { context, again, key: context.version }));
 }
 
 /** What is rarely changed. @param {{context: Context, again: () => void}} properties */
 function Head({ context, again }) {
-  const { manage } = may(context);
+  const { edit, manage } = may(context);
   const [name, setName] = useState(context.name);
   const [description, setDescription] = useState(context.description);
   const [sure, setSure] = useState(false);
@@ -152,9 +153,9 @@ function Head({ context, again }) {
   const changed = name.trim() !== context.name || description !== context.description;
   const save = () => request("PATCH", address, { json: { name: name.trim(), description }, headers: { "if-match": `"${context.version}"` } });
   return h("details", null, h("summary", null, t("contexts.settings")), h("form", { class: "stack", onSubmit: (event) => { event.preventDefault(); then(save(), again, t("saved")); } },
-    h("label", { class: "field" }, t("contexts.name"), h("input", { value: name, maxLength: 120, required: true, onInput: (event) => setName(event.currentTarget.value) })),
-    h("label", { class: "field" }, t("contexts.description"), h("textarea", { value: description, maxLength: 2000, rows: 2, onInput: (event) => setDescription(event.currentTarget.value) })),
-    h("p", { class: "row" }, h("button", { type: "submit", disabled: !changed || !name.trim() }, t("save")),
+    edit && [h("label", { class: "field" }, t("contexts.name"), h("input", { value: name, maxLength: 120, required: true, onInput: (event) => setName(event.currentTarget.value) })),
+      h("label", { class: "field" }, t("contexts.description"), h("textarea", { value: description, maxLength: 2000, rows: 2, onInput: (event) => setDescription(event.currentTarget.value) }))],
+    h("p", { class: "row" }, edit && h("button", { type: "submit", disabled: !changed || !name.trim() }, t("save")),
       manage && (sure
         ? [h("span", null, t("contexts.sure")),
           h("button", { type: "button", class: "is-bad", onClick: () => then(send("DELETE", address), () => { location.hash = "#/contexts"; }, t("contexts.deleted")) }, t("contexts.delete.sure")),
@@ -225,7 +226,9 @@ function Members({ context }) {
       ROLES.map((each) => h("option", { value: each, key: each }, t(`role.${each}`))));
   const row = (/** @type {Member} */ each) => {
     const own = each.context_id === context.context_id;
-    const name = each.principal === "everyone" ? t("members.everyone") : each.label || each.principal.replace(/^\w+:/, "");
+    const [kind = ""] = each.principal.split(":");
+    const isMe = each.principal === `user:${me.value?.user_id}`;
+    const name = kind === "everyone" ? t("members.everyone") : each.label || (isMe ? me.value?.name || t("members.me") : t("members.unnamed", { who: t(`members.${kind}`), date: dateOf(each.granted_at) }));
     return h("li", { key: `${each.context_id}${each.principal}` }, h("bdi", null, name), !own && h("span", { class: "soft" }, t("members.inherited")),
       own && manage ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
       own && manage && h(IconButton, {
@@ -246,7 +249,7 @@ function Members({ context }) {
         then(send("PUT", `${address}/${kind}/${encodeURIComponent(who.trim())}`, { role, label: label.trim() }), () => { setWho(""); setLabel(""); again(); });
       },
     },
-    h("div", { class: "row" }, field(t("members.label"), label, setLabel, 120), field(t("members.id"), who, setWho, 255, true)),
+    h("div", { class: "row" }, field(t("members.label"), label, setLabel, 120, true), field(t("members.id"), who, setWho, 255, true)),
     h("p", { class: "soft" }, t("members.hint")),
     h("p", { class: "row" }, h("select", { "aria-label": t("members.kind"), value: kind, onChange: (event) => setKind(event.currentTarget.value) },
       ["user", "group"].map((each) => h("option", { value: each, key: each }, t(`members.${each}`)))),

@@ -66,3 +66,35 @@ async def test_a_session_of_another_user_does_not_open(visit: Visit) -> None:
     assert await visit.page.value("location.hash") == "#/"
     assert await visit.texts(".turn, .session") == []
     visit.page.problems.clear()
+
+
+async def test_an_administrator_who_is_a_viewer_can_delete_and_change_nothing_else(visit: Visit) -> None:
+    page = visit.page
+    await share(visit, "viewer")
+    [context] = visit.get("/contexts")["contexts"]
+    await page.value(f"location.hash = '#/contexts/{context['context_id']}'")
+    await visit.click(".admin .quiet.is-bad")
+    # What the API would refuse to a viewer is not offered: a new name, and files.
+    assert await visit.texts(".admin textarea, .admin [type=file]") == []
+    await visit.click(".admin form .is-bad")
+    await page.until("location.hash === '#/contexts'")
+    assert visit.get("/contexts")["contexts"] == []
+
+
+async def test_members_have_names_and_no_ids(visit: Visit) -> None:
+    """What an identity does not say about a member is left out."""
+    people = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11", "7c1e2d90-1111-4222-8333-944455556666"
+    with visit.client() as client:
+        client.headers.update(principal_headers(visit.organization, visit.user, ADMINISTRATOR))
+        made = client.post("/contexts", json={"type": "workspace", "name": SHARED}).json()
+        for kind, who in zip(("user", "group"), people, strict=True):
+            member = f"/contexts/{made['context_id']}/members/{kind}/{who}"
+            assert client.put(member, json={"role": "viewer"}).status_code < 300
+    await visit.page.value(f"location.hash = '#/contexts/{made['context_id']}'")
+    await visit.page.until("document.querySelectorAll('.rows li').length === 3")
+    rows = "".join(await visit.texts(".rows li bdi"))
+    assert rows.count("without a name, since") == 2
+    assert "A person" in rows
+    assert "A group" in rows
+    shown = await visit.page.value("document.querySelector('main').outerHTML")
+    assert [each for each in (*people, "user:ann") if each in shown] == []

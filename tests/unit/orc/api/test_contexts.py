@@ -254,6 +254,18 @@ async def test_a_tool_that_is_not_there_cannot_be_switched_off(callers: Callers)
     assert changed.json()["tools_off"] == ["web_search"]
 
 
+async def test_who_makes_a_context_is_a_member_with_the_name_of_the_identity(callers: Callers) -> None:
+    who = principal_headers("acme", "ada", ADMIN_ROLE, name="Ada Lovelace")
+    made = await callers.http.post("/contexts", headers=who, json={"type": "workspace", "name": "Analysis"})
+    path = f"/contexts/{made.json()['context_id']}/members"
+    await callers.http.put(f"{path}/user/bob", headers=who, json={"role": "viewer"})
+    members = (await callers.http.get(path, headers=who)).json()["members"]
+    assert {each["principal"]: each["label"] for each in members} == {
+        "user:ada": "Ada Lovelace",
+        "user:bob": "",
+    }
+
+
 async def test_the_last_admin_of_a_root_stays(callers: Callers) -> None:
     workspace = await callers.create("workspace")
     own = f"/contexts/{workspace}/members/user/ada"
