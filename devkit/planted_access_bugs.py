@@ -16,7 +16,7 @@ from orc.contexts.models import Rights, Role, State
 from orc.contexts.service import ContextService
 from orc.memory.models import Memory
 from orc.memory.service import MemoryService
-from orc.turns.suggestions import Suggestions
+from orc.turns.suggestions import Suggested, Suggestions
 from orc_core.documents.places import Access, Accessible, Area, Place, PlaceType
 from orc_core.errors import Forbidden, InvalidInput, NotFound
 from orc_core.names import Owner
@@ -100,11 +100,11 @@ def export_without_a_check(patch: Patch) -> None:
 def suggest_from_everywhere(patch: Patch) -> None:
     """Suggested questions are about documents of all contexts."""
 
-    async def after(self: Suggestions, owner: Owner, question: str, citations: Any) -> list[str]:
+    async def after(self: Suggestions, owner: Owner, *others: Any) -> Suggested:
         catalog = self._library._stores.catalog
         stored = [*await catalog.unfinished(), *await catalog.completed()]
         elsewhere = [each for each in stored if each.owner != owner]
-        return [f"What does {each.blob_name} say?" for each in elsewhere[:3]]
+        return Suggested([f"What does {each.blob_name} say?" for each in elsewhere[:3]])
 
     patch.setattr(Suggestions, "after", after)
 

@@ -152,13 +152,13 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             contexts=scopes,
             revoked=(revoked := RevokedAnswers(scopes if settings.revoked_answers == "withhold" else None)),
             messages=RateLimit(limits, MESSAGES, _window(settings.most_messages, HOUR)),
-            suggestions=(suggestions := _build_suggestions(documents, log)),
             pictures=documents.pictures,
             traces=stored.traces if settings.store_turn_traces else TraceSink(),
             judge=_open_judge(settings, documents, models, stack),
         )
         turn_service = TurnService(parts := override(parts) if override else parts)
         stack.push_async_callback(turn_service.close)
+        tasks = _tasks_for(settings, limits, parts)
         yield App(
             settings,
             turn_service,
@@ -182,11 +182,11 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             parts.catalogue,
             ToolCatalogue(parts.tools, documents.tokens, has_model=settings.has_model),
             parts.messages,
-            _build_tasks(settings, documents, limits, parts),
+            tasks(None if documents.provider is None else parts.models.summariser),
             documents.pictures,
             UserTurns(DRAWINGS_PER_USER),
             documents.analyses,
-            suggestions,
+            _build_suggestions(documents, log, tasks(parts.models.titler)),
             UserTools(gateway, documents.tokens, sessions, parts.log, places, scopes, parts.messages),
         )
 
@@ -220,19 +220,19 @@ async def _warm(documents: Documents, models: ChatModels) -> None:
     await documents.warm(models)
 
 
-def _build_suggestions(documents: Documents, log: TurnLog) -> Suggestions:
+def _build_suggestions(documents: Documents, log: TurnLog, tasks: Tasks) -> Suggestions:
     # By words alone: vectors would take a call of a model for each question.
     by_words = HybridRetriever(documents.stores.index)
-    return Suggestions(documents.library, documents.analyses, by_words, log)
+    return Suggestions(documents.library, by_words, log, tasks)
 
 
-def _build_tasks(
-    settings: Settings, documents: Documents, limits: LimitStore, parts: TurnDependencies
-) -> Tasks:
-    model = None if documents.provider is None else parts.models.summariser
+def _tasks_for(
+    settings: Settings, limits: LimitStore, parts: TurnDependencies
+) -> Callable[[ChatModel | None], Tasks]:
+    """The tasks of a model; of all models together, a user may ask for so many."""
     limit = RateLimit(limits, TASKS, _window(PER_MESSAGE * settings.most_messages, HOUR))
     at_a_time = UserLimit(settings.turns_per_user, "tasks")
-    return Tasks(model, limit, at_a_time, parts.traces, parts.catalogue)
+    return lambda model: Tasks(model, limit, at_a_time, parts.traces, parts.catalogue)
 
 
 def _window(limit: int, seconds: int) -> Window | None:

@@ -237,14 +237,6 @@ class TitleUpdated(Event):
     by: Literal["file", "words", "model", "user"]
 
 
-class Suggested(Event):
-    """Questions to ask next, each of which a search answers."""
-
-    kind = "suggestions"
-    suggestions: list[str]
-    by: Literal["code"] = "code"
-
-
 class Telemetry(Event):
     """What the turn cost and how it was answered, without content.
 

@@ -135,10 +135,6 @@ class Choices(Body):
         default=FeatureFlags(), description="what this turn does differently from the settings"
     )
 
-    suggest: StrictBool = Field(
-        default=False, description="the stream has the event `suggestions`: questions to ask next"
-    )
-
     @field_validator("tools")
     @classmethod
     def _known_tools(cls, tools: dict[str, bool]) -> dict[str, bool]:
@@ -163,7 +159,6 @@ class Choices(Body):
             "model": self.model,
             "replaces": self.replaces,
             "flags": self.feature_flags,
-            "suggest": self.suggest,
         }
 
 

@@ -145,7 +145,7 @@ class ContextService:
             updated_at=now,
         )
         # The creator of a root is its administrator; below one, roles are inherited.
-        admin = None if parent_id else self._member(caller, context, USER + who.user_id, Role.ADMIN)
+        admin = None if parent_id else self._member(caller, context, USER + who.user_id, Role.ADMIN, who.name)
         await self._store.create(context, parent, admin, self._entry(caller, context, Action.CREATED))
         return await self.read(caller, context_id)
 
@@ -342,17 +342,15 @@ class ContextService:
         raise Conflict("This is the last administrator of the context.", code="last_admin")
 
     def _member(
-        self, caller: Caller, context: Context, principal: str, role: Role, label: str = ""
+        self, caller: Caller, context: Context, principal: str, role: Role, label: str | None
     ) -> Member:
-        who = caller.principal
-        own_name = who.name if principal == USER + who.user_id else None
         return Member(
             organization_id=context.organization_id,
             context_id=context.context_id,
             principal=principal,
             role=role,
-            label=label or own_name or "",
-            granted_by=who.user_id,
+            label=label or "",
+            granted_by=caller.principal.user_id,
             granted_at=self._clock(),
         )
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome
-from orc.events import Done, Event, Failed, Stopped, Suggested, TurnResult
+from orc.events import Done, Event, Failed, Stopped, TurnResult
 from orc.graphs.graph import build_graph, run_graph
 from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.plan_rules import fit_as_a_whole, intents_of
@@ -20,7 +20,6 @@ from orc.turns import contexts
 from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
 from orc.turns.running_turn import RunningTurn, StoppedByUser, TurnDependencies, watched
 from orc.turns.spans import observe
-from orc.turns.suggestions import SUGGESTION_SECONDS
 from orc.turns.titles import WAIT_SECONDS, Titles
 from orc_core.documents.not_searched import NotSearched
 from orc_core.documents.scope import Scope
@@ -80,10 +79,7 @@ class TurnRunner:
             title = self._titles.begin(running.owner, begun, running.log.publish)
             self._changed(running.owner)
             ending = await observe(running.span, self._ending(running))
-            await asyncio.gather(
-                title.settle(WAIT_SECONDS if request.stream and not isinstance(ending, Stopped) else 0),
-                self._suggest(running, ending),
-            )
+            await title.settle(WAIT_SECONDS if request.stream and not isinstance(ending, Stopped) else 0)
         finally:
             if ending is None:
                 # The task is cancelled: the turn can be asked again at once, not after its lease.
@@ -98,18 +94,6 @@ class TurnRunner:
             head, memory = running.begun.head, self._parts.memory
             remembered = [memory.update(head, running.blocked)] if isinstance(ending, Done) else []
             await asyncio.gather(self._keep_trace(running), *remembered)
-
-    async def _suggest(self, running: RunningTurn, ending: Event) -> None:
-        """Emit suggestions if they were asked for; they are left out if they take long."""
-        suggestions = self._parts.suggestions
-        if suggestions is None or not running.request.suggest or not isinstance(ending, Done):
-            return
-        with suppress(OrcError, TimeoutError):
-            async with asyncio.timeout(SUGGESTION_SECONDS):
-                citations = ending.result.citations
-                places = running.scope.places if running.scope else ()
-                found = await suggestions.after(running.owner, running.request.question, citations, places)
-            running.log.publish(Suggested(suggestions=found))
 
     async def _keep_trace(self, running: RunningTurn) -> None:
         """Store the trace. An error here does not change the end of the turn, which the caller has."""

@@ -21,7 +21,6 @@ from orc.traces.models import TraceSink
 from orc.traces.trace import TurnRecorder
 from orc.turns.event_log import EventLog
 from orc.turns.requests import TurnRequest
-from orc.turns.suggestions import Suggestions
 from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import Unavailable
 from orc_core.infra.resilience import repeated
@@ -153,7 +152,6 @@ class TurnDependencies(Resources):
     contexts: TurnScopes | None = None
     messages: RateLimit = field(default_factory=RateLimit)
     traces: TraceSink = field(default_factory=TraceSink)
-    suggestions: Suggestions | None = None
     revoked: RevokedAnswers = field(default_factory=RevokedAnswers)
     commit_seconds: float = COMMIT_SECONDS
     stop_poll_seconds: float = POLL_SECONDS

@@ -1,167 +1,122 @@
-"""Questions to ask next, made from headings of documents and kept if a search answers them."""
+"""Questions to ask next: those that a model writes, else those that documents ask; a search answers each."""
 
+import asyncio
 import re
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, NamedTuple
+from xml.sax.saxutils import escape
 
 from orc.conversations.turn_log import TurnLog
-from orc_core.analysis.models import PageAnalysis
-from orc_core.analysis.store import AnalysisStore
+from orc.identity import Principal
+from orc.turns.tasks import Tasks
+from orc.turns.titles import accepted
 from orc_core.documents.places import Accessible, Place, session_place
 from orc_core.documents.ports import Retriever
 from orc_core.documents.service import DocumentService
-from orc_core.errors import NotFound
-from orc_core.grounding.models import Citation
-from orc_core.markdown.brackets import visible_name
-from orc_core.models import Document
+from orc_core.errors import NotFound, OrcError
+from orc_core.models import Passage
 from orc_core.names import Owner
-from orc_core.text.terms import detect_language, words
+from orc_core.text.sentences import split_pieces
+from orc_core.text.terms import words
 
+PROMPT = Path(__file__).parents[1] / "prompts" / "suggest.md"
 MOST = 3
-MOST_HEADINGS = 12
-"""A page with more headings is a table of contents."""
 MOST_TRIED = 12
 """Candidates that are searched for; each search takes a few milliseconds."""
-SUGGESTION_SECONDS = 1.0
-"""Suggestions that take longer are not part of a stream."""
-MOST_DOCUMENTS, MOST_PAGES = 5, 20
-"""Documents that are looked at, the latest ones, and pages of each."""
-MOST_LISTED = 50
-SEARCHED_PASSAGES, RELATED_PASSAGES = 5, 10
-FEWEST_CHARACTERS, MOST_CHARACTERS, MOST_WORDS = 4, 60, 8
-_NUMBERED = re.compile(r"^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,5}[.)]?|(?:[A-Z]|[IVX]{1,5})[.)])[ \t]+")
-_NO_SUBJECT = re.compile(r"[\[\]<>{}|()“”\"/\\]|[0-9]{2}|\.{3}")
-_ASKING = {
-    "en": ("What does the document say about “{subject}”?", "What does {name} say about “{subject}”?"),
-    "de": ("Was steht im Dokument zu „{subject}“?", "Was steht in {name} zu „{subject}“?"),
-    "fr": ("Que dit le document sur « {subject} » ?", "Que dit {name} sur « {subject} » ?"),
-    "es": ("¿Qué dice el documento sobre «{subject}»?", "¿Qué dice {name} sobre «{subject}»?"),
-}
+MOST_DOCUMENTS = 50
+RELATED_PASSAGES, SEARCHED_PASSAGES = 6, 1
+MOST_CHARACTERS = 2000
+"""Of the question, and of each passage, that a model is shown."""
+SECONDS = 10.0
+"""Later than this after an answer, its reader no longer looks for what to ask."""
+
+_SIGN = re.compile(r"^\s*(?:[-*•#]+|\d+[.)])\s+")
+"""What a heading or an item of a list begins with."""
 
 
-class Candidate(NamedTuple):
-    """A subject, and the page that has it as a heading."""
+class Suggested(NamedTuple):
+    """Questions to ask next, and who wrote them; `code` has taken them from the documents."""
 
-    subject: str
-    document: Document
-    page: int
-
-
-class AnalysedPage(NamedTuple):
-    """A page with its analysis."""
-
-    document: Document
-    page: PageAnalysis
+    suggestions: list[str]
+    by: Literal["model", "code"] = "code"
 
 
 class Suggestions:
-    """Suggests questions without a model: `retriever` searches by words."""
+    """Suggests questions. `retriever` searches by words; `tasks` asks the model that writes titles."""
 
-    def __init__(
-        self, library: DocumentService, analyses: AnalysisStore, retriever: Retriever, log: TurnLog
-    ) -> None:
+    def __init__(self, library: DocumentService, retriever: Retriever, log: TurnLog, tasks: Tasks) -> None:
         self._library = library
-        self._analyses = analyses
         self._retriever = retriever
         self._log = log
-
-    async def for_session(self, owner: Owner, places: Sequence[Place] = ()) -> list[str]:
-        """Questions after the latest answer, or for a beginning. Raises NotFound."""
-        page = await self._log.page(owner, limit=1)
-        if page is None:
-            raise NotFound("There is no such conversation.")
-        last = page.turns[-1] if page.turns else None
-        question, citations = (last.question, last.citations) if last else ("", [])
-        return await self.after(owner, question, citations, places)
-
-    async def for_turn(self, owner: Owner, turn_id: str, places: Sequence[Place] = ()) -> list[str]:
-        """Questions after the answer of this turn. Raises NotFound."""
-        turn = await self._log.turn(owner, turn_id)
-        if turn is None:
-            raise NotFound("There is no such turn.")
-        return await self.after(owner, turn.question, turn.citations, places)
+        self._tasks = tasks
+        self._prompt = PROMPT.read_text()
 
     async def after(
-        self, owner: Owner, question: str, citations: Sequence[Citation], places: Sequence[Place] = ()
-    ) -> list[str]:
-        """At most three questions about what an answer has not cited; without documents, none.
+        self,
+        owner: Owner,
+        caller: Principal,
+        places: Sequence[Place],
+        trace_id: str,
+        turn_id: str | None = None,
+    ) -> Suggested:
+        """At most three questions after this turn, the latest one by default. Raises NotFound.
 
-        `places` are those of contexts that the caller may read now: their documents count, too.
+        `places` are those of contexts that the caller may read now. The answer is not looked at: it may be
+        of documents that the caller may not read any more.
         """
+        page = await self._log.page(owner, limit=1)
+        turn = next(iter(page.turns if page else ()), None)
+        turn = await self._log.turn(owner, turn_id) if turn_id else turn
+        if page is None or (turn_id and turn is None):
+            raise NotFound("There is no such conversation or turn.")
         accessible = Accessible(owner, (session_place(owner), *places))
-        recorded = await self._library.latest(accessible, MOST_LISTED)
-        analysed_ids = await self._library.summarised(recorded)
-        documents = [each for each in recorded if each.document_id in analysed_ids][-MOST_DOCUMENTS:]
-        if not documents:
-            return []
-        cited = {(each.document_id, each.page) for each in citations}
-        pages = await self._pages(documents, question)
-        asked = {*words(question)}
-        fresh = [
-            each
-            for each in candidates(pages)
-            if (each.document.document_id, each.page) not in cited and not {*words(each.subject)} <= asked
-        ]
-        sample = words(question) or [word for each in fresh for word in words(each.subject)]
-        ids, kept = [document.document_id for document in documents], list[Candidate]()
-        for each in fresh[:MOST_TRIED]:
-            # A candidate whose page a search for its subject finds.
-            found = await self._retriever.search(each.subject, ids, SEARCHED_PASSAGES)
-            on_pages = {(hit.passage.document_id, hit.passage.page) for hit in found.hits}
-            is_served = any(step.served for step in found.steps[:1])
-            if is_served and (each.document.document_id, each.page) in on_pages:
+        ids = [each.document_id for each in await self._library.latest(accessible, MOST_DOCUMENTS)]
+        if turn is None or not ids:
+            return Suggested([])
+        found = await self._retriever.search(turn.question, ids, RELATED_PASSAGES)
+        passages = [hit.passage for hit in found.hits]
+        written = await self._written(caller, turn.question, passages, trace_id) if passages else []
+        asked, kept = {*words(turn.question)}, list[str]()
+        for each in [*dict.fromkeys(written or questions_in(passages))][:MOST_TRIED]:
+            if len(kept) < MOST and not {*words(each)} <= asked and await self._is_answered(each, ids):
                 kept.append(each)
-            if len(kept) == MOST:
-                break
-        return [question_about(each, detect_language(sample), named=len(recorded) > 1) for each in kept]
+        return Suggested(kept, "model" if written else "code")
 
-    async def _pages(self, documents: Sequence[Document], question: str) -> list[AnalysedPage]:
-        """The analysed pages that a search for the question finds, then the first ones of each document."""
-        of_documents = {}
-        for document in documents:
-            numbers = range(1, MOST_PAGES + 1)
-            analysed = await self._analyses.pages(document.document_id, numbers)
-            of_documents[document.document_id] = [AnalysedPage(document, page) for page in analysed]
-        found = await self._retriever.search(question, list(of_documents), RELATED_PASSAGES)
-        related = dict.fromkeys((hit.passage.document_id, hit.passage.page) for hit in found.hits)
-        in_turns = [page for pages in zip_longest(*of_documents.values()) for page in pages if page]
-        rank = {key: number for number, key in enumerate(related)}
-        last = len(rank)
-        return sorted(in_turns, key=lambda each: rank.get((each.document.document_id, each.page.page), last))
-
-
-def candidates(pages: Sequence[AnalysedPage]) -> Iterator[Candidate]:
-    """Distinct subjects: one of each page, then the next ones. Titles of documents are none."""
-    seen: set[str] = set()
-    for subjects in zip_longest(*map(_of_page, pages)):
-        for each in subjects:
-            if each is not None and each.subject.casefold() not in seen:
-                seen.add(each.subject.casefold())
-                yield each
-
-
-def _of_page(analysed: AnalysedPage) -> list[Candidate]:
-    """The subjects of a page; the heading of its chapter, which is less specific, comes last."""
-    document, page = analysed
-    headings = [anchor.text for anchor in page.anchors if anchor.kind == "heading"]
-    if len(headings) > MOST_HEADINGS:
+    async def _written(
+        self, caller: Principal, question: str, passages: Sequence[Passage], trace_id: str
+    ) -> list[str]:
+        """The questions of the model; none without one, or if it fails."""
+        quoted = [f"<question>\n{escape(question[:MOST_CHARACTERS])}\n</question>"]
+        quoted += [f"<passage>\n{escape(each.text[:MOST_CHARACTERS])}\n</passage>" for each in passages]
+        prompt = "\n\n".join([self._prompt, *quoted])
+        with suppress(OrcError, TimeoutError):
+            async with asyncio.timeout(SECONDS):
+                reply, _ = await self._tasks.answer(prompt, caller, max_tokens=None, trace_id=trace_id)
+                return [*_whole(reply.splitlines())]
         return []
-    chapter, sections = headings[:1], headings[1:]
-    # The first heading of a document is its title.
-    subjects = map(subject_of, sections if page.page == 1 else [*sections, *chapter])
-    return [Candidate(subject, document, page.page) for subject in subjects if subject]
+
+    async def _is_answered(self, question: str, ids: Sequence[str]) -> bool:
+        """Whether the first step of a search finds enough."""
+        found = await self._retriever.search(question, ids, SEARCHED_PASSAGES)
+        return any(step.served for step in found.steps[:1])
 
 
-def subject_of(heading: str) -> str | None:
-    """The heading without its number, if a question can be made of it."""
-    subject = _NUMBERED.sub("", " ".join(heading.split())).strip(" .:;,-–")
-    fits = FEWEST_CHARACTERS <= len(subject) <= MOST_CHARACTERS and len(subject.split()) <= MOST_WORDS
-    return subject if fits and subject.isprintable() and not _NO_SUBJECT.search(subject) else None
+def questions_in(passages: Iterable[Passage]) -> Iterator[str]:
+    """The whole questions in these passages. A heading below another one may be a part of the same title."""
+    for passage in passages:
+        above = ""
+        for piece in split_pieces(passage.text):
+            is_begun = piece.kind == above == "heading" and not piece.text.startswith("#")
+            if not is_begun:
+                yield from _whole([piece.text])
+            above = piece.kind
 
 
-def question_about(candidate: Candidate, language: str, *, named: bool) -> str:
-    """The question about a subject, with the document's name if there are several."""
-    one, several = _ASKING.get(language, _ASKING["en"])
-    name = visible_name(candidate.document.blob_name)
-    return (several if named else one).format(subject=candidate.subject, name=name)
+def _whole(lines: Iterable[str]) -> Iterator[str]:
+    """Those of these lines that are a question from its first word on, as plain text."""
+    for line in lines:
+        text = accepted(_SIGN.sub("", line))
+        if text and text.endswith(("?", "？", "؟")) and not text[0].islower():
+            yield text

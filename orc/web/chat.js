@@ -114,7 +114,7 @@ export function ask(question, { replaces = null, model: other = "" } = {}) {
   const tools = replaces ? replaces.tools : toolsChosen();
   const body = {
     conversation_id: id, question: question.trim(), blob_names: names,
-    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, suggest: true,
+    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools,
     ...(other || model.value ? { model: other || model.value } : {}),
     ...(pictures.value === null ? {} : { feature_flags: { images: pictures.value } }),
     ...(replaces?.turnId ? { replaces: replaces.turnId } : {}),

@@ -66,7 +66,16 @@ export async function follow(turn, asking = null, retrying = null) {
     if (asking && !isRunning(turn.value.state)) keep("sessionStorage", `asking.${id}`, null);
     announce(turn.value);
     loadSessions();
+    if (turn.value.state === "answered") suggest(turn, id);
   }
+}
+
+/** Ask what may be asked next; without a reply nothing is suggested. @param {Signal<TurnView>} turn @param {string} id of the session */
+function suggest(turn, id) {
+  get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then((found) => {
+    const { suggestions } = /** @type {{suggestions: string[]}} */ (found);
+    if (suggestions.length) change(turn, { suggestions });
+  }, () => {});
 }
 
 /** @param {Signal<TurnView>} turn @param {number} last @param {Question | null} asking @param {Retry | null} retrying */
@@ -169,7 +178,6 @@ class Writer {
         this.#objections = ["revise", "retrieve"].includes(data.action) ? objectionsOf(data) : null;
         if (data.citations) change(turn, { citations: data.citations, judged: !this.#objections });
         break;
-      case "suggestions": change(turn, { suggestions: data.suggestions ?? [] }); break;
       case "chat_session_title_updated": renamed(data); break;
       case "done": this.#end(data, "answered"); break;
       case "stopped": this.#end(data, "stopped"); break;

@@ -92,7 +92,8 @@ class ModelSettings(WindowSettings):
     )
     title_model: str | None = Field(
         None,
-        description="model that names conversations after their first question; off: its first words stay;"
+        description="model that names conversations after their first question, and writes questions to ask"
+        " next; off: its first words stay, and documents suggest the questions that they contain;"
         f" default: {DEFAULT_TITLE_MODEL} if the provider is OpenAI itself, else off",
     )
     analysis_model: str | None = Field(None, description="model that analyses pages; default: the chat model")

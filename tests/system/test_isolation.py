@@ -53,7 +53,7 @@ HARMLESS |= {"x-share-link", "language", "zone"}
 HARMLESS |= {"q", "inherited", "if-match", "name", "replace"}
 # What is below a context is listed to those who see it: see test_contexts.py.
 HARMLESS |= {"parent_id"}
-HARMLESS_IN_BODY |= {"suggest", "rating", "reason", "comment"}
+HARMLESS_IN_BODY |= {"rating", "reason", "comment"}
 HARMLESS_IN_BODY |= {"name", "description", "type", "tools_off", "role", "label", "title"}
 HARMLESS_IN_BODY |= {"days", "is_pinned"}
 # Which page of a document that the caller may read, and how.

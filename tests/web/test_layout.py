@@ -76,18 +76,23 @@ async def test_files_leave_the_window_of_a_phone_to_the_answer(visit: Visit, tmp
     assert await page.value("document.documentElement.scrollWidth <= innerWidth")
 
 
-async def test_nothing_is_suggested_before_the_first_question(visit: Visit) -> None:
-    """The first headings of files are their titles, and nothing is known of the person yet."""
+async def test_whole_questions_are_suggested_after_an_answer(visit: Visit, tmp_path: Path) -> None:
+    """Headings are no questions, and nothing is known of the person before the first one."""
+    (tmp_path / "faq.md").write_text("# Devices\n\n## How do I report lost devices?\n\nWithin an hour.\n")
     await visit.attach(HANDBOOK)
+    await visit.attach(tmp_path / "faq.md")
     await asyncio.to_thread(visit.here.index)
-    await visit.page.reload()
-    await visit.sees(".empty h2")
-    await visit.sees(".file.is-ready")
-    assert visit.get(f"/conversations/{await visit.conversation()}/suggestions")["suggestions"]
-    await visit.ask("How many days of annual leave does a new employee get?")
-    assert not any(url.endswith("/suggestions") for _, url in visit.page.requests)
-    # What follows from an answer is related to its question.
-    await visit.sees(".turn .suggestions button")
+    asked = "How many days of annual leave does a new employee get?", "What is to be done about lost devices?"
+    for number, question in enumerate(asked, 1):
+        assert len([url for _, url in visit.page.requests if url.endswith("/suggestions")]) == number - 1
+        await visit.ask(question, answers=number)
+        path = f"/conversations/{await visit.conversation()}/suggestions"
+        found = visit.get(path)["suggestions"]
+        await visit.page.until(f"document.querySelectorAll('.suggestions li').length === {len(found)}")
+        assert await visit.texts(".suggestions button") == found
+    assert found == ["How do I report lost devices?"]
+    await visit.click(".suggestions button")
+    await visit.page.until(f"document.getElementById('question').value === {found[0]!r}")
 
 
 async def test_a_long_name_keeps_its_ending(visit: Visit, tmp_path: Path) -> None:

@@ -258,27 +258,31 @@ async def _shown(
     return ConversationResponse.page(head, shown, full=full, more=more, readable=readable)
 
 
-class SuggestionsResponse(BaseModel):
-    """At most three questions about documents of the session and of contexts that it has used; a search finds
-    the page of each."""
+class SuggestionsResponse(View):
+    """At most three questions about documents of the session and of contexts that it has used; a search
+    answers each."""
 
-    suggestions: list[str] = Field(examples=[["What does the document say about “Annual leave”?"]])
-    by: Literal["code"] = "code"
+    suggestions: list[str] = Field(examples=[["How do I report a lost device?"]])
+    by: Literal["model", "code"] = Field(
+        description="model: the one that writes titles; code: the documents ask these questions themselves"
+    )
 
 
 @of_chat_sessions.get("/suggestions", operation_id="suggest_in_chat_session", responses=responses(404))
 @of_sessions.get("/suggestions", operation_id="suggest_in_session", responses=responses(404))
 @of_conversations.get("/suggestions", responses=responses(404))
-async def session_suggestions(owner: ReaderDep, caller: PrincipalDep, app: AppDep) -> SuggestionsResponse:
-    """Questions to begin with, or to go on with after the latest answer."""
+async def session_suggestions(
+    owner: ReaderDep, caller: PrincipalDep, app: AppDep, trace: TraceIdDep
+) -> SuggestionsResponse:
+    """Questions to go on with after the latest answer."""
     places = await app.scopes.places(caller, await app.log.head(owner))
-    return SuggestionsResponse(suggestions=await app.suggestions.for_session(owner, places))
+    return SuggestionsResponse.of(await app.suggestions.after(owner, caller, places, trace))
 
 
 @router.get("/{conversation_id}/turns/{turn_id}/suggestions", responses=responses(404))
 async def turn_suggestions(
-    turn_id: str, owner: OwnerDep, caller: PrincipalDep, app: AppDep
+    turn_id: str, owner: OwnerDep, caller: PrincipalDep, app: AppDep, trace: TraceIdDep
 ) -> SuggestionsResponse:
-    """Questions to go on with after this answer, about what it has not cited."""
+    """Questions to go on with after this answer."""
     places = await app.scopes.places(caller, await app.log.head(owner))
-    return SuggestionsResponse(suggestions=await app.suggestions.for_turn(owner, turn_id, places))
+    return SuggestionsResponse.of(await app.suggestions.after(owner, caller, places, trace, turn_id))

@@ -9,7 +9,6 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
-    suggest: boolean;
     question: string;
     conversation_id: string | null;
   };
@@ -63,7 +62,6 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
-    suggest: boolean;
     messages: Array<Schemas["SaidMessage"]>;
     session_id: string | null;
   };
@@ -685,7 +683,7 @@ export interface Schemas {
   };
   SuggestionsResponse: {
     suggestions: Array<string>;
-    by: "code";
+    by: "model" | "code";
   };
   TelemetryResponse: {
     turns: Array<Schemas["TurnSummary"]>;
@@ -950,7 +948,6 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
-    suggest: boolean;
     message: string;
     session_id: string | null;
     stream: boolean;

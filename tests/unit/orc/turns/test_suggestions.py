@@ -1,4 +1,4 @@
-"""Suggested questions are made from headings that were not cited, and only if a search finds their page."""
+"""Suggestions are whole questions, of a model or of the documents, and only if a search answers them."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -12,160 +12,152 @@ from langchain_core.messages import AIMessage
 from devkit.fakes import FakeTools, models_of, scripted
 from devkit.system import principal_headers
 from orc.api.app import create_app
-from orc.bootstrap import App, AppProvider
-from orc.events import Done, Suggested
-from orc.identity import Principal
 from orc.settings import AuthMode, Settings
-from orc.turns.requests import TurnRequest
 from orc.turns.running_turn import TurnDependencies
-from orc.turns.suggestions import Suggestions, subject_of
+from orc.turns.suggestions import questions_in
 from orc_core.bootstrap import open_documents
-from orc_core.documents.ports import Retriever
-from orc_core.grounding.models import Citation
-from orc_core.models import Retrieval
-from orc_core.names import Owner
+from orc_core.errors import Unavailable
+from orc_core.models import Passage
 
-pytestmark = pytest.mark.slow
-
-OWNER = Owner("acme", "ann", "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11")
-LEAVE, TRAVEL, DEVICES = (
-    f"What does the document say about “{subject}”?"
-    for subject in ("Annual leave", "Business travel", "Lost devices")
-)
+CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
+PATH = f"/conversations/{CONVERSATION}"
 HANDBOOK = """# Handbook
 
-## 1.1 Annual leave
+## How many days of annual leave are there?
 
 Annual leave of every employee is 28 days.
 
-## 1.2 Business travel
+## Business travel
 
 The hotel limit for business travel is EUR 135.
 
-## 2. Lost devices
+## How do I report lost devices?
 
-Lost devices are reported within an hour.
+Lost devices are reported within an hour. Why?
+"""
+LEAVE, DEVICES = "How many days of annual leave are there?", "How do I report lost devices?"
+WRITTEN = """What is the hotel limit for business travel?
+1. When are lost devices reported?
+Business travel
+See https://example.com for leave?
+What is the capital of France?
 """
 
 
-def answering(parts: TurnDependencies) -> TurnDependencies:
-    """Answers without what a tool found."""
-    model, _ = scripted(lambda _messages, _options: AIMessage("28 days."))
-    return replace(parts, models=models_of(model), tools=FakeTools())
+class Served:
+    """The API as ann sees it, with what the model for titles says and has been asked."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client = client
+        self.says = ""
+        self.asked: list[str] = []
+
+    async def suggestions(self, path: str = PATH, user: str = "ann") -> Any:
+        headers = principal_headers("acme", user)
+        return (await self.client.get(f"{path}/suggestions", headers=headers)).json()
+
+    async def ask(self, question: str) -> str:
+        body = {"question": question, "conversation_id": CONVERSATION}
+        response = await self.client.post("/orc", json=body)
+        assert response.status_code == 200, response.text
+        return str(response.json()["turn_id"])
 
 
 @pytest.fixture
-async def served(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """An API with a conversation of ann's whose document is indexed and analysed."""
+async def served(tmp_path: Path, has_titler: bool) -> AsyncIterator[Served]:
+    """An API with a conversation of ann's that has an indexed document."""
+
+    def answering(parts: TurnDependencies) -> TurnDependencies:
+        """Answers without what a tool found."""
+        model, _ = scripted(lambda _messages, _options: AIMessage("28 days."))
+        models = models_of(model)
+        if has_titler:
+            titler, _ = scripted(written)
+            models = replace(models, titler=titler)
+        return replace(parts, models=models, tools=FakeTools())
+
+    def written(messages: Any, options: Any) -> AIMessage:
+        here.asked.append("\n".join(str(each.content) for each in messages))
+        if not here.says:
+            raise Unavailable("The model is away.")
+        return AIMessage(here.says)
+
     settings = Settings(data_dir=tmp_path, auth_mode=AuthMode.EASYAUTH, azure_auth_enabled=True)
     app = create_app(settings, answering)
+    headers = principal_headers("acme", "ann")
+    transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(app),
-        base_url="http://127.0.0.1/api",
-        headers=principal_headers("acme", "ann"),
+        transport=transport, base_url="http://127.0.0.1/api", headers=headers
     ) as client:
-        path = f"/conversations/{OWNER.conversation_id}/documents"
-        assert (await client.post(path, files=[("file", ("a.md", HANDBOOK.encode()))])).status_code == 201
-        async with open_documents(settings, analyser=True) as documents:
+        here = Served(client)
+        files = [("file", ("a.md", HANDBOOK.encode()))]
+        assert (await client.post(f"{PATH}/documents", files=files)).status_code == 201
+        async with open_documents(settings) as documents:
             await documents.worker.drain()
-        client.provider = app.state.provider  # type: ignore[attr-defined]
-        yield client
+        yield here
     await app.state.provider.close()
 
 
 @pytest.fixture
-async def app(served: httpx.AsyncClient) -> App:
-    provider: AppProvider = served.provider  # type: ignore[attr-defined]
-    return await provider.get()
+def has_titler() -> bool:
+    return False
 
 
-async def cited(app: App, page: int) -> Citation:
-    [document] = await app.library.recorded(OWNER)
-    return Citation(
-        blob_name="a.md",
-        document_id=document.document_id,
-        page=page,
-        page_id="p",
-        quote="",
-        start=0,
-        end=0,
-        check="quoted",
-    )
+with_titler = pytest.mark.parametrize("has_titler", [True])
 
 
-async def page_of(app: App, heading: str) -> int:
-    """The page with this heading."""
-    [document] = await app.library.recorded(OWNER)
-    pages = await app.analyses.pages(document.document_id)
-    return next(page.page for page in pages if any(heading in anchor.text for anchor in page.anchors))
+def passage(text: str) -> Passage:
+    return Passage(document_id="d", page=1, start=0, end=len(text), text=text)
 
 
 @pytest.mark.parametrize(
-    ("heading", "subject"),
+    ("text", "questions"),
     [
-        ("3.1 Annual leave", "Annual leave"),
-        ("IV. Annual  leave:", "Annual leave"),
-        ("A. Annual leave", "Annual leave"),
-        ("Annual leave 2024", None),
-        ("EUR 5,001 to EUR 25,000 Head", None),
-        ('See [Page 1 of Document "a.md"]', None),
-        ("<b>Leave</b>", None),
-        ("No", None),
-        ("one two three four five six seven eight nine", None),
-        ("Leave\u202e now", None),
+        ("How do I report a\nlost device? Within an hour.", ["How do I report a lost device?"]),
+        ("HOW PROVIDERS AFFECT\nYOUR COSTS?\n\nThe plan pays less for some of them than for others.", []),
+        ("# Costs\n\n## Who pays?\n\nThe plan.", ["Who pays?"]),
+        ("Is a fee due? No.", ["Is a fee due?"]),
+        ("費用はかかりますか？かかりません。", ["費用はかかりますか？"]),
+        ("affect your costs?\n\nThe plan pays less.", []),
+        ("What does [Page 1] say?", []),
+        ("Annual leave\n\nEvery employee has 28 days of it in a year.", []),
     ],
 )
-def test_a_subject_is_a_short_heading_of_plain_words(heading: str, subject: str | None) -> None:
-    assert subject_of(heading) == subject
+def test_only_whole_questions_are_taken_from_documents(text: str, questions: list[str]) -> None:
+    assert [*questions_in([passage(text)])] == questions
 
 
-class Blind:
-    """A search that finds nothing."""
-
-    async def search(self, query: str, document_ids: Any, top_k: int) -> Retrieval:
-        return Retrieval()
-
-
-async def test_what_a_search_answers_and_was_not_cited_is_suggested(
-    served: httpx.AsyncClient, app: App
-) -> None:
-    path = f"/conversations/{OWNER.conversation_id}/suggestions"
-    found = (await served.get(path)).json()
-    assert found["by"] == "code"
-    assert set(found["suggestions"]) == {LEAVE, TRAVEL, DEVICES}
-    asked = await app.suggestions.after(OWNER, "How much annual leave is there?", [])
-    assert set(asked) == {TRAVEL, DEVICES}
-    page = await page_of(app, "Business travel")
-    assert TRAVEL not in await app.suggestions.after(OWNER, "What is the limit?", [await cited(app, page)])
-    german = await app.suggestions.after(OWNER, "Wie viele Tage gibt es und wer hat sie?", [])
-    assert "Was steht im Dokument zu „Annual leave“?" in german
-    blind: Retriever = Blind()
-    assert await Suggestions(app.library, app.analyses, blind, app.log).for_session(OWNER) == []
-    for each in (path, path.replace("/suggestions", "/turns/t/suggestions")):
-        assert (await served.get(each, headers=principal_headers("acme", "bob"))).status_code == 404
+@pytest.mark.slow
+async def test_documents_suggest_the_questions_that_they_answer(served: Served) -> None:
+    assert await served.suggestions() == {"suggestions": [], "by": "code"}
+    turn_id = await served.ask("What is to be done about lost devices and annual leave?")
+    found = await served.suggestions()
+    assert (set(found["suggestions"]), found["by"]) == ({LEAVE, DEVICES}, "code")
+    assert await served.suggestions(f"{PATH}/turns/{turn_id}") == found
+    await served.ask(LEAVE)
+    assert LEAVE not in (await served.suggestions())["suggestions"]
+    for path in (PATH, f"{PATH}/turns/{turn_id}"):
+        assert (await served.suggestions(path, user="bob"))["status"] == 404
 
 
-async def test_a_stream_has_suggestions_before_its_end_if_it_is_asked_for_them(
-    served: httpx.AsyncClient, app: App
-) -> None:
-    for suggest in (True, False):
-        request = TurnRequest(
-            question="Hello",
-            conversation_id=OWNER.conversation_id,
-            stream=True,
-            suggest=suggest,
-            trace_id="t",
-        )
-        log = await app.turn_service.start(request, Principal("acme", "ann"))
-        done = await log.last()
-        assert isinstance(done, Done)
-        turn_id = done.result.turn_id
-        events = [each for each in log.so_far() if isinstance(each, Suggested)]
-        assert [set(each.suggestions) for each in events] == ([{LEAVE, TRAVEL, DEVICES}] if suggest else [])
-    path = f"/conversations/{OWNER.conversation_id}/turns/{turn_id}/suggestions"
-    assert set((await served.get(path)).json()["suggestions"]) == {LEAVE, TRAVEL, DEVICES}
+@pytest.mark.slow
+@with_titler
+async def test_a_model_suggests_what_a_search_answers(served: Served) -> None:
+    served.says = WRITTEN
+    await served.ask("What about <b>travel</b> & lost devices?")
+    served.asked.clear()
+    found = await served.suggestions()
+    assert found == {
+        "suggestions": ["What is the hotel limit for business travel?", "When are lost devices reported?"],
+        "by": "model",
+    }
+    [asked] = served.asked
+    assert "The hotel limit for business travel is EUR 135." in asked
+    assert "&lt;b&gt;travel&lt;/b&gt; &amp; lost devices?" in asked
 
 
-def test_asking_for_suggestions_is_the_same_request() -> None:
-    request = TurnRequest(question="Hello", trace_id="t")
-    assert request.model_copy(update={"suggest": True}).content_hash == request.content_hash
+@pytest.mark.slow
+@with_titler
+async def test_without_a_reply_of_the_model_those_of_the_documents_are_suggested(served: Served) -> None:
+    await served.ask("What is to be done about lost devices?")
+    assert await served.suggestions() == {"suggestions": [DEVICES], "by": "code"}
