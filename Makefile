@@ -105,6 +105,8 @@ studio: install-studio
 trial: install
 	@$(BIN)/python -m orc trial
 
+# Azure's libraries are an extra: who runs Orc on one machine needs none of them.
+provision sbom: EXTRAS += azure
 provision: install
 	@$(BIN)/python -m orc provision
 
@@ -114,14 +116,14 @@ package: $(UV) python
 
 sbom: install
 	@mkdir -p dist
-	@$(UV) export --quiet --frozen --no-dev --format cyclonedx1.5 -o dist/orc.cdx.json >/dev/null
+	@$(UV) export --quiet --frozen --no-dev --extra azure --format cyclonedx1.5 -o dist/orc.cdx.json >/dev/null
 	@$(BIN)/python -m scripts.sbom dist/orc.cdx.json
 
 # Azure installs requirements.txt, with pip, which checks its hashes; it is exported from uv.lock.
 lock: $(UV) python
 	$(UV) lock --python "$(PYTHON)" $(UPGRADE)
 	{ echo "# Exported from uv.lock by \`make lock\`."; \
-	  $(UV) export --quiet --frozen --python "$(PYTHON)" --no-dev --no-emit-project --no-header; \
+	  $(UV) export --quiet --frozen --python "$(PYTHON)" --no-dev --extra azure --no-emit-project --no-header; \
 	} > requirements.txt
 
 vendor: install-node

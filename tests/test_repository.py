@@ -108,13 +108,14 @@ def test_the_patterns_catch_what_they_are_for(pattern: re.Pattern[str], text: st
 
 def direct_dependencies() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [Requirement(line) for line in project["dependencies"]]
+    required = [*project["dependencies"], *project["optional-dependencies"]["azure"]]
+    return [Requirement(line) for line in required]
 
 
 def exported_requirements() -> str:
     """What `make lock` writes: the product's dependencies as uv.lock pins them."""
     command = [sys.executable, "-m", "uv", "export", "--quiet", "--frozen", "--python", sys.executable]
-    options = ["--no-dev", "--no-emit-project", "--no-header"]
+    options = ["--no-dev", "--extra", "azure", "--no-emit-project", "--no-header"]
     return subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 

@@ -306,5 +306,5 @@ def _run(command: Callable[[Settings], Coroutine[Any, Any, Result]]) -> Result:
 
 
 def _fail(message: str) -> NoReturn:
-    err.print(f"orc: {message}", style="red", highlight=False)
+    err.print(f"orc: {message}", style="red", highlight=False, markup=False)
     raise typer.Exit(2)

@@ -4,10 +4,12 @@ The SDK is imported on first use: a process without Azure does without it.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from orc_core.errors import DependencyDown, OrcError
+from orc_core.errors import DependencyDown, InvalidInput, OrcError
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -15,6 +17,17 @@ if TYPE_CHECKING:
 TOO_MANY_REQUESTS = 429
 RETRYABLE_STATUS = frozenset({408, 410, TOO_MANY_REQUESTS, 449, 500, 502, 503, 504})
 """After these statuses the same request may work."""
+
+
+def require_sdk() -> None:
+    """Raises InvalidInput if the extra with Azure's libraries is not installed."""
+    with suppress(ModuleNotFoundError):
+        if find_spec("azure.identity") is not None:
+            return
+    raise InvalidInput(
+        "The settings name services of Azure, whose libraries are not installed: run `EXTRAS=azure make run`,"
+        " or `pip install 'orc-documents[azure]'`."
+    )
 
 
 class Credentials:

@@ -287,6 +287,12 @@ class CoreSettings(
         hide_input_in_errors=True,  # it may be a secret, and errors are logged
     )  # fmt: skip
 
+    @property
+    def uses_azure(self) -> bool:
+        """Whether Azure's libraries are needed, for services or for the identity of this process."""
+        by_identity = self.azure_openai_endpoint and self.azure_openai_api_key is None
+        return bool(self.azure_services or self.azure_document_intelligence_endpoint or by_identity)
+
     @classmethod
     def settings_customise_sources(
         cls,

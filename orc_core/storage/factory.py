@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from orc_core.documents import ports
 from orc_core.errors import DependencyDown, InvalidInput
-from orc_core.infra.azure import Credentials
+from orc_core.infra.azure import Credentials, require_sdk
 from orc_core.infra.items import Items
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.sqlite import Database
@@ -73,6 +73,8 @@ class StorageClients:
 
 def open_clients(settings: CoreSettings, stack: AsyncExitStack) -> StorageClients:
     """Clients for what the settings name; `stack` closes them."""
+    if settings.uses_azure:
+        require_sdk()
     credentials = Credentials()
     stack.push_async_callback(credentials.close)
     cosmos = storage = search = None

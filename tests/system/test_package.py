@@ -1,4 +1,4 @@
-"""The wheel of `make package`, installed alone: it serves the page and answers, away from the checkout."""
+"""The wheel of `make package`, installed without its extras: it serves the page and answers by itself."""
 
 import os
 import subprocess
@@ -44,7 +44,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     assert list((folder / "dist").glob("orc_documents-*.tar.gz"))
     uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
     python = folder / "venv" / "bin" / "python"
-    uv("pip", "install", "--quiet", "--python", python, "-r", ROOT / "requirements.txt", wheel)
+    # What `make run` installs: the versions of the lock, without Azure's libraries.
+    pins = folder / "pins.txt"
+    uv("export", "--quiet", "--frozen", "--project", ROOT, "--no-dev", "--no-emit-project", "-o", pins)
+    uv("pip", "install", "--quiet", "--python", python, "-r", pins, wheel)
     return Installed(wheel, python.parent)
 
 
@@ -62,6 +65,40 @@ def system(installed: Installed, tmp_path_factory: pytest.TempPathFactory) -> It
 def test_the_wheel_takes_no_name_that_others_use(installed: Installed) -> None:
     names = {name.split("/")[0] for name in zipfile.ZipFile(installed.wheel).namelist()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"orc", "orc_core", "mcp_server"}
+
+
+def test_nothing_of_azure_is_installed(installed: Installed) -> None:
+    [packages] = (installed.programs.parent / "lib").glob("python*/site-packages")
+    assert [
+        each.name for each in packages.iterdir() if each.name.startswith(("azure", "msal", "msrest"))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"AZURE_COSMOS_ENDPOINT": "https://orc.documents.azure.com"},
+        {"AZURE_STORAGE_ACCOUNT_URL": "https://orc.blob.core.windows.net"},
+        {"AZURE_SEARCH_ENDPOINT": "https://orc.search.windows.net"},
+        {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://orc.cognitiveservices.azure.com"},
+        {"AZURE_OPENAI_ENDPOINT": "https://orc.openai.azure.com", "ORC_MODEL": "gpt-5.1"},
+        {"ORC_TELEMETRY_EXPORTERS": "azure", "APPLICATIONINSIGHTS_CONNECTION_STRING": "InstrumentationKey=0"},
+    ],
+    ids=lambda names: next(iter(names)),
+)
+def test_a_service_of_azure_says_what_to_install(
+    installed: Installed, names: dict[str, str], tmp_path: Path
+) -> None:
+    environment = names | {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "COLUMNS": "300"}
+    # The diagnosis exports nothing.
+    arguments = ["ask", HANDBOOK, "Why?"] if "ORC_TELEMETRY_EXPORTERS" in names else ["doctor"]
+    said = subprocess.run(
+        [installed.programs / "orc", *arguments],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (said.returncode, said.stdout) == (2, "")
+    assert len(said.stderr.splitlines()) == 1
+    assert "pip install 'orc-documents[azure]'" in said.stderr
 
 
 def test_the_installed_command_answers_with_a_citation(installed: Installed, tmp_path: Path) -> None:

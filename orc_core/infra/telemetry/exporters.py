@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExport
 
 from orc_core import __version__
 from orc_core.errors import InvalidInput
+from orc_core.infra.azure import require_sdk
 from orc_core.infra.settings import CoreSettings
 from orc_core.infra.telemetry.spans import SCOPE
 
@@ -107,6 +108,7 @@ def _build_exporters(name: str, settings: CoreSettings) -> Exporters:
             raise InvalidInput(
                 "ORC_TELEMETRY_EXPORTERS names azure, which needs APPLICATIONINSIGHTS_CONNECTION_STRING."
             )
+        require_sdk()
         from azure.monitor.opentelemetry.exporter import AzureMonitorMetricExporter, AzureMonitorTraceExporter
 
         where = settings.applicationinsights_connection_string.get_secret_value()
