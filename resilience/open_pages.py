@@ -168,7 +168,7 @@ async def run(plan: Plan, steps_of: StepsOf) -> Verdict:
         idle = costs.take()
         again = [listen(http, urls[number % len(urls)]) for number in range(MOST_FOLLOWED)]
         for status, _ in await asyncio.gather(*again):
-            tally.expect(HELD, status == httpx.codes.OK, f"once more: {status}")
+            tally.expect(HELD, status == httpx.codes.OK, f"again: {status}")
     return judged(plan, tally, opened, idle)
 
 

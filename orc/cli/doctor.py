@@ -56,7 +56,7 @@ async def examine(settings: Settings, console: Console) -> bool:
     Unless the settings name a tools server and its port is not 0, it is that of the `orc serve` that runs
     on this data directory.
     """
-    tools = announced_tools(settings.data_dir)
+    tools, version = announced_tools(settings.data_dir)
     names_none = settings.model_fields_set.isdisjoint({"mcp_server_url", "mcp_host", "mcp_port"})
     if tools and (names_none or urlsplit(settings.mcp_server_url).port == 0):
         settings = settings.model_copy(update={"mcp_server_url": tools})
@@ -84,6 +84,8 @@ async def examine(settings: Settings, console: Console) -> bool:
     report(findings, console)
     if load_keys(settings).second:
         say(Text("--", "yellow"), f" keys: {TWO_KEYS}")
+    if version not in ("", __version__):
+        say(Text("--", "yellow"), f" server: Orc {version} runs here. Start it again to use {__version__}.")
     for problem in _full_disks(settings):
         say(Text("--", "yellow"), f" disk: {problem}")
     for warning in doubtful_settings(Settings):

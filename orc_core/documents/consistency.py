@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -19,6 +20,8 @@ NAMED = 3
 """How many documents a finding names."""
 RESTORE = "Stop Orc and restore a backup: orc restore FILE --force."
 REPAIR = "`orc check --repair` has them read again."
+NO_WORKER = "Is a worker running? `orc serve` starts as many as ORC_WORKERS says; its log has their errors."
+WAITED = timedelta(minutes=30)
 
 
 class Finding(NamedTuple):
@@ -63,6 +66,9 @@ class Differences:
             yield Finding(f"{_named(self.new)} in the files but not in the records.", by_itself, False)
         if self.changed:
             yield Finding(f"{_named(self.changed)} changed since they were read.", by_itself, False)
+        since = datetime.now(UTC) - WAITED
+        if waiting := [each for each in self.known if not each.status.is_final and each.updated_at < since]:
+            yield Finding(f"{_named(waiting)} waiting for half an hour or longer.", NO_WORKER, False)
         if self.unreadable:
             yield Finding(f"{self.unreadable} records of documents cannot be read.", RESTORE)
 

@@ -1,6 +1,7 @@
 """The mark that a data directory is in use: a lock that processes share, and that a restore takes alone.
 
-The server of a directory also leaves the address of its tools there, for commands that have other settings.
+The server of a directory also leaves its version and the address of its tools there, for commands that
+have other settings.
 """
 
 import errno
@@ -10,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from orc_core import __version__
 from orc_core.errors import InvalidInput
 
 log = logging.getLogger(__name__)
 
 SERVER = "server"
-"""The file with the address. Its lock is held while the server runs, and released however it ends."""
+"""The file with both. Its lock is held while the server runs, and released however it ends."""
 
 
 @contextmanager
@@ -44,7 +46,7 @@ def in_use(folder: Path, *, alone: bool = False) -> Iterator[None]:
 
 @contextmanager
 def announced(folder: Path, tools_url: str) -> Iterator[None]:
-    """Leave the address of the tools server in the directory while the context is open.
+    """Leave our version and the address of the tools server in the directory while the context is open.
 
     Of several servers of one directory, the first is the one that is found.
     """
@@ -55,23 +57,24 @@ def announced(folder: Path, tools_url: str) -> Iterator[None]:
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.truncate(0)
-            file.write(tools_url)
+            file.write(f"{tools_url} {__version__}")
             file.flush()
         yield
 
 
-def announced_tools(folder: Path) -> str:
-    """The address of the tools of the server that runs on this directory; empty if none is known."""
+def announced_tools(folder: Path) -> tuple[str, str]:
+    """The address of the tools of the server that runs on this directory, and its version; "" if unknown."""
     import fcntl
 
     try:
         with (folder / SERVER).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return (folder / SERVER).read_text()
+        address, _, version = (folder / SERVER).read_text().partition(" ")
+        return address, version
     except OSError:
         pass
-    return ""
+    return "", ""
 
 
 def _open(folder: Path) -> int:

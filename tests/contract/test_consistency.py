@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,15 @@ async def test_what_is_missing_is_named_and_made_again_if_there_is_the_file(
         assert len((await compare(opened.stores)).lost) == 1, "the record says what to restore"
         await opened.stores.blobs.put(BlobPath(ANN, "fees.txt"), source(tmp_path, FEES * 200))
     assert len(await repaired(opened)) == (0 if kind == "lost" else count)
+
+
+async def test_documents_that_wait_for_long_are_named(opened: Documents) -> None:
+    found = await compare(opened.stores)
+    for minutes, problems in ((29, 0), (31, 1)):
+        at = datetime.now(UTC) - timedelta(minutes=minutes)
+        waits = found.known[0].model_copy(update={"status": DocumentStatus.UPLOADED, "updated_at": at})
+        named = [each for each in replace(found, known=[waits]).findings if not each.is_damage]
+        assert len(named) == problems
 
 
 def kinds(different: Differences) -> dict[str, list[object]]:

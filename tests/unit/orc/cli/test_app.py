@@ -390,6 +390,16 @@ def test_the_doctor_finds_the_tools_of_the_server_that_runs_on_its_data(
         assert "    where: http://127.0.0.1:1/mcp" in orc("doctor").stdout.splitlines()
 
 
+def test_the_doctor_names_a_server_of_another_version(data_dir: Path) -> None:
+    with announced(data_dir, "http://127.0.0.1:1/mcp"):
+        assert " server: " not in orc("doctor").stdout
+        (data_dir / "server").write_text("http://127.0.0.1:1/mcp 0.1.0")
+        assert "--  server: Orc 0.1.0 runs here. Start it again to use " in orc("doctor").stdout
+        # One from before versions were left there.
+        (data_dir / "server").write_text("http://127.0.0.1:1/mcp")
+        assert " server: " not in orc("doctor").stdout
+
+
 def test_the_doctor_cuts_nothing_on_a_narrow_terminal(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

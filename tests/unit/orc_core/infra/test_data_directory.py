@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from orc_core import __version__
 from orc_core.errors import InvalidInput
 from orc_core.infra.data_directory import SERVER, announced, announced_tools, in_use
 
@@ -25,10 +26,10 @@ with announced(Path(sys.argv[1]), "http://127.0.0.1:7200/mcp"):
 
 def test_the_address_is_there_while_the_server_runs(tmp_path: Path) -> None:
     folder = tmp_path / "data"
-    assert announced_tools(folder) == ""
+    assert announced_tools(folder) == ("", "")
     with announced(folder, "http://127.0.0.1:7200/mcp"):
-        assert announced_tools(folder) == "http://127.0.0.1:7200/mcp"
-    assert announced_tools(folder) == ""
+        assert announced_tools(folder) == ("http://127.0.0.1:7200/mcp", __version__)
+    assert announced_tools(folder) == ("", "")
 
 
 def test_a_killed_server_is_not_found(tmp_path: Path) -> None:
@@ -36,18 +37,18 @@ def test_a_killed_server_is_not_found(tmp_path: Path) -> None:
     assert child.stdout is not None
     with child.stdout:
         assert child.stdout.readline() == b"announced\n"
-        assert announced_tools(tmp_path) == "http://127.0.0.1:7200/mcp"
+        assert announced_tools(tmp_path) == ("http://127.0.0.1:7200/mcp", __version__)
         child.kill()
         child.wait()
     assert (tmp_path / SERVER).exists()
-    assert announced_tools(tmp_path) == ""
+    assert announced_tools(tmp_path) == ("", "")
 
 
 def test_of_two_servers_the_first_is_found_and_a_later_one_replaces_what_was_left(tmp_path: Path) -> None:
     with announced(tmp_path, "http://first/mcp"), announced(tmp_path, "http://second/mcp"):
-        assert announced_tools(tmp_path) == "http://first/mcp"
+        assert announced_tools(tmp_path) == ("http://first/mcp", __version__)
     with announced(tmp_path, "http://third/mcp"):
-        assert announced_tools(tmp_path) == "http://third/mcp"
+        assert announced_tools(tmp_path) == ("http://third/mcp", __version__)
 
 
 @pytest.mark.parametrize(
