@@ -100,7 +100,7 @@ async def _take(here: InProcess) -> None:
             await page.until("document.querySelector('.file.is-ready')")
             await _ask(page, LEAVE, 1)
             await _ask(page, HOTEL, 2)
-            await page.value("document.querySelectorAll('.turn')[1].querySelector('button.marker').click()")
+            await _click(page, "document.querySelectorAll('.turn')[1].querySelector('button.marker')")
             await page.until("document.querySelector('.marks rect')")
             await _save(page, TARGET / "quote.webp", WIDE)
             await _save(page, TARGET / "quote-dark.webp", WIDE, dark=True)
@@ -116,8 +116,18 @@ async def _take(here: InProcess) -> None:
             await page.until("document.querySelector('.data tbody button')")
             await page.value("document.querySelector('.data tbody button').click()")
             await page.until("document.querySelector('.timeline')")
+            await page.look(width=1200, height=1270)
             await page.value("document.querySelector('.scroller').scrollTop = 0")
-            await _save(page, TARGET / "telemetry.webp", (1200, 1180))
+            await _save(page, TARGET / "telemetry.webp", (1200, 1270))
+
+
+async def _click(page: Page, element: str) -> None:
+    """Click with the mouse: what a key or a script moves the focus to is framed."""
+    await page.value(f"{element}.scrollIntoView({{ block: 'nearest', behavior: 'instant' }})")
+    place = f"{element}.getBoundingClientRect()"
+    x, y = await page.value(f"(({{ x, y, width, height }}) => [x + width / 2, y + height / 2])({place})")
+    for kind in ("mousePressed", "mouseReleased"):
+        await page.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
 
 async def _ask(page: Page, question: str, number: int) -> None:
