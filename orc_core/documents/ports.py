@@ -49,8 +49,8 @@ class BlobStore(Protocol):
     async def list_all(self) -> list[BlobProperties]:
         """All blobs of all owners, in any order."""
 
-    async def delete(self, path: BlobPath) -> None:
-        """Remove the blob; a missing blob is no error."""
+    async def delete(self, path: BlobPath, etag: str | None = None) -> None:
+        """Remove the blob; with an ETag only that version, in one step. A missing one is no error."""
 
     async def presign_upload(self, path: BlobPath, seconds: int) -> PresignedUpload | None:
         """Create a presigned URL for uploading this blob; None if the store does not offer that.

@@ -177,13 +177,13 @@ class DocumentService:
 
     async def retry_failed(self, owner: Owner) -> int:
         """Queue the documents that could not be read again; returns how many."""
-        return await self._each_failed(owner, self._stores.restart)
+        return await self._each_failed(owner, lambda each: self._stores.restart(each.path))
 
     async def delete_failed(self, owner: Owner) -> int:
         """Remove the documents that could not be read; returns how many."""
-        return await self._each_failed(owner, self._erase)
+        return await self._each_failed(owner, lambda each: self._erase(each.path, each.etag))
 
-    async def _each_failed(self, owner: Owner, act: Callable[[BlobPath], Awaitable[object]]) -> int:
+    async def _each_failed(self, owner: Owner, act: Callable[[Document], Awaitable[object]]) -> int:
         """Act on each document that has failed, unless it was replaced or read meanwhile."""
         done = 0
         for document in await self._stores.catalog.list_in(owner):
@@ -192,7 +192,7 @@ class DocumentService:
             async with self._stores.write_lock(document.document_id):
                 stored = await self._stores.blobs.head(document.path) or document
                 if stored.etag == document.etag and await self._stores.get(document.path) == document:
-                    await act(document.path)
+                    await act(document)
                     done += 1
         return done
 
@@ -266,7 +266,7 @@ class DocumentService:
                     return stored
             except BaseException:
                 if replaced is None:
-                    await self._erase(path)
+                    await self._erase(path, blob.etag)
                 raise
             begun = await self._stores.restart(path)
         if begun is None:
@@ -296,15 +296,17 @@ class DocumentService:
 
     async def _remove(self, path: BlobPath, etag: str | None = None) -> None:
         async with self._stores.write_lock(path.document_id):
-            if etag is not None and (blob := await self._stores.blobs.head(path)) and blob.etag != etag:
+            blob = await self._stores.blobs.head(path) if etag is not None else None
+            is_meant = blob is None or blob.etag == etag
+            if not (is_meant and await self._erase(path, etag)) and etag is not None:
                 raise Conflict(f'"{path.file}" was replaced since.', code="changed_meanwhile")
-            await self._erase(path)
 
-    async def _erase(self, path: BlobPath) -> None:
+    async def _erase(self, path: BlobPath, etag: str | None = None) -> bool:
+        """Remove the bytes, with an ETag only that version; False if there are others, which begin again."""
         # A database that cannot be written refuses here, before any byte is gone.
         await self._stores.make_unsearchable(path.document_id)
-        await self._stores.blobs.delete(path)
-        await self._stores.forget(path)
+        await self._stores.blobs.delete(path, etag)
+        return await self._stores.restart(path) is None
 
 
 def _fits(document: Document | None, blob: BlobProperties | None) -> bool:

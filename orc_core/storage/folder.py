@@ -114,12 +114,15 @@ class FolderBlobStore:
         return found
 
     @_in_thread
-    def delete(self, path: BlobPath) -> None:
-        folder = self._folder(path.owner)
-        if folder is None or not (files := self._files(folder, path.file)):
+    def delete(self, path: BlobPath, etag: str | None = None) -> None:
+        if (folder := self._folder(path.owner)) is None:
             return
-        for file in files:
-            file.unlink(missing_ok=True)
+        self._make(self._incoming)
+        # Under the lock of a put: none moves in between the comparison and the deletion.
+        with _locked(self._incoming):
+            for file, status in list(self._entries(folder, path.file)):
+                if stat.S_ISREG(status.st_mode) and etag in (None, etag_of(status)):
+                    file.unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             _sync(folder)
         with suppress(OSError):
@@ -145,7 +148,8 @@ class FolderBlobStore:
     @_in_thread
     def _file(self, path: BlobPath) -> Path | None:
         folder = self._folder(path.owner)
-        return None if folder is None else next(iter(self._files(folder, path.file)), None)
+        entries = self._entries(folder, path.file) if folder else ()
+        return next((entry for entry, status in entries if stat.S_ISREG(status.st_mode)), None)
 
     def _move_in(self, staged: Path, path: BlobPath) -> None:
         for attempt in range(1, _MOVE_ATTEMPTS + 1):
@@ -211,9 +215,6 @@ class FolderBlobStore:
     def _look_at(self, path: BlobPath, folder: Path) -> BlobProperties | None:
         found = (status for _, status in self._entries(folder, path.file) if stat.S_ISREG(status.st_mode))
         return next((_properties(path, status) for status in found), None)
-
-    def _files(self, folder: Path, name: str) -> list[Path]:
-        return [entry for entry, status in self._entries(folder, name) if stat.S_ISREG(status.st_mode)]
 
     def _entries(self, folder: Path, name: str) -> Iterator[tuple[Path, os.stat_result]]:
         """What is stored under `name`: one entry, unless another process has put a second one there."""

@@ -122,6 +122,18 @@ async def test_a_deleted_blob_is_gone_and_deleting_twice_is_no_error(
     assert await store.list_in(OWNER) == []
 
 
+async def test_only_the_version_that_is_meant_is_deleted(
+    store: BlobStore, write: Callable[[bytes], Path]
+) -> None:
+    first = await store.put(PATH, write(b"first"))
+    second = await store.put(PATH, write(b"second"))
+    await store.delete(PATH, first.etag)
+    assert await content(store, PATH) == b"second"
+    await store.delete(PATH, second.etag)
+    await store.delete(PATH, second.etag)
+    assert await store.head(PATH) is None
+
+
 @pytest.mark.slow
 async def test_puts_and_deletes_at_the_same_time_lose_nothing(
     store: BlobStore, write: Callable[[bytes], Path]

@@ -223,6 +223,26 @@ async def test_what_is_stored_while_a_session_is_deleted_stays(world: World, tmp
     assert len(await sharing.links(OLD)) == 1
 
 
+async def test_what_another_process_stores_during_the_deletion_of_a_document_stays(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, blobs = world.retention.sessions, world.retention.sessions.documents.stores.blobs
+    await stored.delete(LEFT)
+    (tmp_path / "new.txt").write_text("The tide is high at noon.")
+    async with open_documents(world.settings) as other:
+
+        async def replaced() -> None:
+            await other.library.upload(OLD, "fees.txt", tmp_path / "new.txt")
+
+        monkeypatch.setattr(blobs, "delete", Hooked(blobs, "delete", replaced).delete)
+        await world.retention.sweep()
+        await other.worker.drain()
+        async with blobs.local_copy(BlobPath(OLD, "fees.txt")) as file:
+            assert file.read_text() == "The tide is high at noon."
+        found = await other.retriever.search_places("tide", Accessible.of_owner(OLD), 5)
+        assert len(found.hits) == 1
+
+
 async def test_the_next_sweep_finishes_a_deletion_that_was_cut_short(world: World) -> None:
     items = await world.retention.sessions.documents.clients.items("conversations")
     await world.retention.sessions.delete(LEFT)

@@ -7,12 +7,13 @@ The SDK's types, retries and exceptions stop here. Names are passed as they are,
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from io import BytesIO
 from typing import Any, BinaryIO, NamedTuple
 
 from azure.core import MatchConditions
-from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError, ResourceModifiedError, ResourceNotFoundError
 from azure.storage.blob import BlobBlock, BlobProperties, ContentSettings
 from azure.storage.blob.aio import BlobClient, BlobLeaseClient, ContainerClient
 
@@ -116,18 +117,19 @@ class Blobs:
         return [_found(each) async for each in self._container.list_blobs()]
 
     @guarded
-    async def delete(self, name: str) -> None:
-        """Remove a blob with its snapshots; an absent one is no error."""
+    async def delete(self, name: str, etag: str | None = None) -> None:
+        """Remove a blob, or only this version of it, with its snapshots; an absent one is no error."""
         client = self._container.get_blob_client(name)
-        with absence_allowed():
+        remove = partial(client.delete_blob, delete_snapshots="include", **bound_to(etag or ""))
+        with absence_allowed(), suppress(ResourceModifiedError):
             try:
-                await client.delete_blob(delete_snapshots="include")
+                await remove()
             except HttpResponseError as exc:
                 if getattr(exc, "error_code", None) != "LeaseIdMissing":
                     raise
                 # The holder of a presigned URL may lease the blob: that must not prevent its deletion.
                 await BlobLeaseClient(client).break_lease(lease_break_period=0)
-                await client.delete_blob(delete_snapshots="include")
+                await remove()
 
     async def _put_in_blocks(self, client: BlobClient, block: bytes, source: BinaryIO) -> Found:
         # Blocks wait under the blob's name until they are listed: those of another put must not be taken

@@ -78,8 +78,8 @@ class AzureBlobStore:
                     listed.append(_properties(BlobPath(Owner(*owner), file), blob))
         return listed
 
-    async def delete(self, path: BlobPath) -> None:
-        await self._blobs.delete(str(path))
+    async def delete(self, path: BlobPath, etag: str | None = None) -> None:
+        await self._blobs.delete(str(path), etag)
 
     async def presign_upload(self, path: BlobPath, seconds: int) -> PresignedUpload:
         expires_at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=seconds)

@@ -360,6 +360,29 @@ async def test_only_the_bytes_that_are_meant_are_deleted(side: DocumentSide) -> 
     assert await remains(side) == []
 
 
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_what_another_process_stores_during_a_deletion_is_found_afterwards(
+    side: DocumentSide, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    document, delete = await upload(side), side.blobs.delete
+    other, worker = side.another_process()
+
+    async def delete_while_replaced(path: BlobPath, etag: str | None = None) -> None:
+        if moment == "after":
+            await delete(path, etag)
+        await other.upload(OWNER, "a.txt", side.file("Other text.", "other"))
+        await worker.drain()
+        if moment == "before":
+            await delete(path, etag)
+
+    monkeypatch.setattr(side.blobs, "delete", delete_while_replaced)
+    with pytest.raises(Conflict):
+        await side.library.delete(OWNER, document.document_id, etag=document.etag)
+    await worker.drain()
+    assert await side.texts(document) == ("Other text.", "Other text.")
+    assert (await side.library.find(OWNER, document.document_id)).status is DocumentStatus.COMPLETED
+
+
 async def test_an_upload_that_takes_long_is_read_by_the_worker(side: DocumentSide) -> None:
     side.extractor.during = Gate()
     taken = await side.library.upload(OWNER, "a.txt", side.file(TEXT), seconds=0.01)

@@ -1,6 +1,7 @@
 """What the folder store does besides what every blob store does."""
 
 import asyncio
+import fcntl
 import os
 import re
 import resource
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -324,6 +325,27 @@ async def test_a_deletion_removes_every_file_of_the_name(
     await folder.delete(path)
     assert await folder.head(path) is None
     assert names_in(root) == [INCOMING]
+
+
+async def test_no_put_comes_between_the_comparison_and_the_deletion(
+    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+) -> None:
+    before = await folder.put(PATH, write(b"before"))
+    (staged := root / INCOMING / "staged").write_bytes(b"after")
+
+    def look(path: Path) -> os.stat_result | None:
+        found = path.lstat() if path.exists() else None
+        if path.name == PATH.file:
+            descriptor = os.open(root / INCOMING, os.O_RDONLY)
+            # As a put of another process, which waits for the lock.
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                staged.replace(path)
+            os.close(descriptor)
+        return found
+
+    await FolderBlobStore(root, look=look).delete(PATH, before.etag)
+    assert staged.exists()
 
 
 @pytest.mark.parametrize("name", ["50%.txt", "a%3ab.txt", "a%3A%3Ab.txt%~00000000", "%ff.txt", "%41.txt"])

@@ -224,11 +224,14 @@ async def test_a_stored_document_is_never_shown_as_a_page(
 async def test_a_delete_removes_snapshots_and_leased_blobs(
     container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
 ) -> None:
-    await store.put(PATH, write(b"hello"))
+    before = await store.put(PATH, write(b"before"))
+    put = await store.put(PATH, write(b"hello"))
     client = container.storage.container(container.name).get_blob_client(str(PATH))
     await client.create_snapshot()
     await BlobLeaseClient(client).acquire()
-    await store.delete(PATH)
+    await store.delete(PATH, before.etag)
+    assert await store.head(PATH) == put
+    await store.delete(PATH, put.etag)
     left = container.storage.container(container.name).list_blobs(include=["snapshots"])
     assert [blob.name async for blob in left] == []
 
