@@ -141,11 +141,10 @@ class _Asking:
         by_id = {document.document_id: document for document in documents}
         standing = 0
         for citation in result.citations:
-            # Whether the quote is the text of its page at its place; a picture has none.
+            # Whether the quote is the text of its page at its place, or empty.
             page = await self.app.library.page_of(citation.document_id, citation.page)
             quoted = page.text[citation.start : citation.end] if page else None
-            is_on_page = bool(citation.quote) and quoted == citation.quote
-            standing += citation.check == "picture" or is_on_page
+            standing += citation.check == "picture" or quoted == citation.quote
             await self._keep_picture(by_id.get(citation.document_id), citation.page)
         metadata, checks = result.metadata, result.metadata.critic_summary
         model = str(metadata.route.get("model") or self.trial.label)

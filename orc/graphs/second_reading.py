@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
 from orc.graphs.models import Attempt, ConversationState, Run
-from orc.graphs.sources import cited_texts, key_of
+from orc.graphs.sources import PageKey, cited_texts, key_of
 from orc.judges.ports import UNKNOWN, Judgement, Pair, SupportJudge, Verdict, confirmed
 from orc_core.errors import BudgetExceeded, DeadlineExceeded, OrcError
 from orc_core.grounding.checks import Page
@@ -26,7 +26,8 @@ from orc_core.grounding.models import (
     written_marks,
 )
 from orc_core.grounding.units import around
-from orc_core.llm.tokens import take_first_fitting
+from orc_core.llm.tokens import take_each_fitting
+from orc_core.text.quotes import locate
 
 JUDGED = frozenset(("supported", "unsupported"))
 """The checks of a citation that a judge has read."""
@@ -42,7 +43,7 @@ class Stated:
     """Sentences of an answer that markers next to each other are about, with these markers.
 
     `text` has what introduces them, and the beginning of a sentence that a marker divides; `shared` are the
-    citations of that beginning.
+    citations of that beginning. `named` has the places that a judge has found for citations without one.
     """
 
     text: str
@@ -50,6 +51,7 @@ class Stated:
     shared: Sequence[int] = ()
     marks: list[WrittenMark] = field(default_factory=list)
     verdict: Verdict = UNKNOWN
+    named: dict[PageKey, dict[str, Any]] = field(default_factory=dict)
 
     @property
     def cited(self) -> list[int]:
@@ -95,13 +97,17 @@ class SecondReading:
             citation = known.get(each.text)
             if citation and citation.check in JUDGED:
                 each.verdict = Verdict.model_validate({"verdict": citation.check, "reason": citation.reason})
+                each.named[key_of(citation)] = citation.model_dump(include={"quote", "start", "end"})
 
     def pair(self, stated: Stated, page: ReadPage) -> Pair:
-        """The sentences, and the units that they cite with what is around them."""
+        """The sentences, and the units that they cite with what is around them, or the page without units."""
         texts = []
         for index in dict.fromkeys((*stated.shared, *stated.cited)):
             citation = self._citations[index]
             found = page(citation)
+            if not citation.quote:
+                texts.append(found.text)
+                continue
             if found.text[citation.start : citation.end] != citation.quote:
                 # The page has changed. Without all of what is cited nothing can be said of a sentence.
                 return Pair(sentence=stated.text, evidence="")
@@ -120,12 +126,15 @@ class SecondReading:
         for stated, written in ((each, mark) for each in self._stated for mark in each.marks):
             citation, said = self._citations[written.index], stated.verdict
             if said.verdict != "unknown":
-                reason = said.reason if said.verdict == "unsupported" else ""
-                citation = citation.model_copy(update={"check": said.verdict, "reason": reason})
+                is_supported = said.verdict == "supported"
+                place = stated.named.get(key_of(citation), {}) if is_supported and not citation.quote else {}
+                changed = {"check": said.verdict, "reason": "" if is_supported else said.reason, **place}
+                citation = citation.model_copy(update=changed)
             judged.append((written.index, citation, written.mark))
-        found: dict[tuple[int, str, str], tuple[Citation, list[Mark]]] = {}
+        found: dict[tuple[int, str, str, int], tuple[Citation, list[Mark]]] = {}
         for index, citation, mark in sorted(judged, key=lambda each: each[0]):
-            found.setdefault((index, citation.check, citation.reason), (citation, []))[1].append(mark)
+            key = (index, citation.check, citation.reason, citation.start)
+            found.setdefault(key, (citation, []))[1].append(mark)
         return [citation.model_copy(update={"marks": marks}) for citation, marks in found.values()]
 
     def grounding(self, grounding: Grounding) -> Grounding:
@@ -208,28 +217,34 @@ async def _judged(
         raise DeadlineExceeded("The turn has no time left for it.")
     if calls_left(state, run) < 1:
         raise BudgetExceeded("The turn has no model call left for it.")
-    asked = list(unread[:MOST_SENTENCES])
+    asked, count = unread[:MOST_SENTENCES], run.resources.counter.count
     try:
         async with asyncio.timeout(seconds):
             texts = await cited_texts(state.attempt.citations, state, run)
             pages = {key: Page(text) for key, text in texts.items()}
             paired = [(each, reading.pair(each, lambda cited: pages[key_of(cited)])) for each in asked]
-            asked = [each for each, pair in paired if pair.evidence]
-            pairs = [pair for _, pair in paired if pair.evidence]
-            fitting = take_first_fitting(
-                pairs,
+            fitting = take_each_fitting(
+                [(stated, pair) for stated, pair in paired if pair.evidence],
                 run.context.settings.retrieval_tokens,
-                lambda pair: (
-                    run.resources.counter.count(pair.sentence) + run.resources.counter.count(pair.evidence)
-                ),
+                lambda each: count(each[1].sentence) + count(each[1].evidence),
             )
             if not fitting:
                 raise OrcError("The sentences are too long for it, or their pages have changed.")
-            judgement = await judge.judge(state.query, fitting, budget=run.context.budget)
+            pairs = [pair for _, pair in fitting]
+            judgement = await judge.judge(state.query, pairs, budget=run.context.budget)
     except TimeoutError as exc:
         raise DeadlineExceeded(f"It did not answer within {seconds:.3g} s.") from exc
-    for stated, pair, said in zip(asked, fitting, judgement.verdicts, strict=False):
+    for (stated, pair), said in zip(fitting, judgement.verdicts, strict=False):
         stated.verdict = confirmed(pair, said)
+        for key in (
+            key_of(each) for index in stated.cited if not (each := state.attempt.citations[index]).quote
+        ):
+            # The unit with all of the judge's quote, if there is one, is the place.
+            page, (start, end) = pages[key], locate(said.quote, pages[key].text) or (-1, 0)
+            having = (unit for unit in page.units if unit.start <= start and end <= unit.end)
+            stated.named[key] = next(
+                ({"quote": page.of(unit), "start": unit.start, "end": unit.end} for unit in having), {}
+            )
     return judgement
 
 

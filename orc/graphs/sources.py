@@ -201,8 +201,8 @@ def around_quotes(
     source: Source, citations: Sequence[Citation], tokens: int, counter: TokenCounter
 ) -> Source:
     """As much of a page around what is cited of it as fits."""
-    own = [each for each in citations if key_of(each) == key_of(source)]
-    first, last = min(each.start for each in own), max(each.end for each in own)
+    own = [each for each in citations if key_of(each) == key_of(source) and each.quote]
+    first, last = min((each.start for each in own), default=0), max((each.end for each in own), default=0)
     start, shown, length = 0, source.page_text, len(source.page_text)
     while counter.count(shown) > tokens and length > 1:
         length = int(length * _SHRINK)

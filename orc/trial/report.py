@@ -148,8 +148,8 @@ def _judged(what: str, wanted: str, found: bool | None) -> str:
 def _citation(citation: Citation) -> str:
     quote = escape(" ".join(citation.quote.split()))
     place = escape(f"{citation.blob_name}, page {citation.page}")
-    return (
-        f'<li><mark class="{citation.check}">{escape(check_words(citation))}</mark> {place}: <q>{quote}</q>'
+    return f'<li><mark class="{citation.check}">{escape(check_words(citation))}</mark> {place}' + (
+        f": <q>{quote}</q>" if quote else ""
     )
 
 

@@ -176,11 +176,9 @@ class Passage:
 
     def closest(self, sentence: str) -> Span | None:
         """The place of the passage that shares most words and numbers with a sentence: a sentence, a row, an
-        item, or two of these next to each other; the first one if none shares any, None without units."""
-        if not self.units:
-            return None
-        found = self.words.closest(wording_of(sentence, self.page.language)) or [0]
-        return Span(self.units[found[0]].start, self.units[found[-1]].end)
+        item, or two of these next to each other; None if none shares any."""
+        found = self.words.closest(wording_of(sentence, self.page.language)) if self.units else []
+        return Span(self.units[found[0]].start, self.units[found[-1]].end) if found else None
 
 
 def check(sentence: str, passages: Sequence[Passage], question: Values = NOTHING_ASKED) -> CodeCheck:
@@ -289,7 +287,7 @@ class AnswerChecks:
         return list(found) if {evidence.check_of(each) for each in found.values()} == {"quoted"} else []
 
     def quote(self, evidence: Evidence, source: Source) -> Span:
-        """The place on a source's page that is closest to the claims, to the last one above all."""
+        """The place on a source's page that is closest to the claims, above all to the last; or none."""
         passage = self._passage(source)
         spans = [span for claim in reversed(evidence.claims) if (span := passage.closest(claim.text))]
         if not spans:

@@ -104,7 +104,8 @@ class Cited(Record):
 class Citation(Cited):
     """A source of an answer, and what is known of the sentences before its marker.
 
-    `quote` is the place that fits these best: characters `start` to `end` of the page's text.
+    `quote` is the place that fits these best: characters `start` to `end` of the page's text. It is empty if
+    no place shares a word or number with them, and a second reading has not named one.
 
     `quoted`: they use the words of the quote, or its table cells, by a check of code. `supported`: in other
     words, and a second reading says that the quote supports them. `reworded`: in other words, and not

@@ -136,6 +136,19 @@ async def test_an_answer_in_other_words_is_no_alarm(visit: Visit) -> None:
     assert await visit.texts(".quote-box .claim") == []
 
 
+async def test_a_sentence_that_shares_no_word_with_its_page_leads_to_the_page_without_a_mark(
+    visit: Visit,
+) -> None:
+    await ask_for_more(visit, "Xylophones hum quietly. [S1]")
+    await visit.click(".text .marker.is-reworded")
+    await visit.sees(".sheet img[width]")
+    assert await visit.page.value("document.querySelectorAll('.marks rect').length") == 0
+    assert len(await visit.texts(".quote-box .quote")) == 1, "that of the other sentence"
+    await visit.click("#tab-text")
+    await visit.sees(".page-text")
+    assert await visit.texts(".page-text mark") == []
+
+
 async def test_what_differs_says_what_in_the_answer(visit: Visit) -> None:
     await ask_for_more(visit, FALSE)
     await visit.sees(".text .marker.is-differs")

@@ -105,6 +105,23 @@ async def test_no_judge_is_asked_about_an_answer_without_undecided_sentences(say
     assert turn.uses.context.budget.total.model_calls == 1 + searches_on
 
 
+@pytest.mark.parametrize(("said", "quote"), [(SUPPORTED, "The fee is 10."), (UNSUPPORTED, "")])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
+async def test_a_judge_names_the_place_of_a_sentence_without_a_word_of_its_page(
+    said: Said, quote: str, named: bool
+) -> None:
+    turn, talk = by_default(
+        named, "Membership costs money. [S1]", judges=[said], has_judge=True, critic_max_retries=0
+    )
+    state = await turn.run(**ASKS[named])
+    assert "The fee is 10." in talk.judged[0]
+    [citation] = state.attempt.citations
+    assert (citation.quote, citation.check) == (quote, "supported" if quote else "unsupported")
+    assert [marked.citation.quote for marked in turn.of(CitationMarked)] in ([], [""])
+    [located] = turn.of(Citations)[-1].citations
+    assert located.quote == quote
+
+
 @pytest.mark.parametrize(
     ("said", "check", "reason", "counts"),
     [(SUPPORTED, "supported", "", (1, 0, 0)), (UNSUPPORTED, "unsupported", "It says so.", (0, 0, 1))],

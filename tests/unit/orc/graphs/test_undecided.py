@@ -52,6 +52,12 @@ def test_the_evidence_is_the_unit_with_its_neighbours_and_heading() -> None:
     assert "Dogs are welcome" not in evidence
 
 
+def test_the_evidence_of_a_sentence_that_shares_no_word_with_the_page_is_the_page() -> None:
+    reading, writer = read("Pets may come along. [S1]")
+    assert [(each.quote, each.start, each.end) for each in writer.citations] == [("", 0, 0)]
+    assert pairs(reading) == [("Pets may come along.", TEXT)]
+
+
 def test_the_evidence_of_a_row_has_the_header_of_its_table() -> None:
     [(_, evidence)] = pairs(read("Grown-ups, that is an adult, owe ten. [S1]", TABLE)[0])
     assert "| Member | Fee |" in evidence
