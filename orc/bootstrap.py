@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -202,7 +202,11 @@ def _build_models(settings: Settings, documents: Documents) -> ChatModels:
     counter, provider = documents.counter, documents.provider
     models = build_chat_models(settings, counter, provider, offline=build_offline_model)
     check_intents(settings.intents, models)
-    return models
+    if provider is None:
+        return models
+    offline = build_chat_models(settings, counter, None, offline=build_offline_model)
+    # By any name that a request or an intent may have.
+    return replace(models, stand_in=replace(offline, others=dict.fromkeys(models.names, offline.writer)))
 
 
 def _open_judge(

@@ -195,9 +195,8 @@ class Critique(Event, Objected):
     """The verdict on one attempt at the answer, by the code checks alone or with a second reading.
 
     The action says how the turn goes on: the answer is accepted, labelled unverified, revised (its refuted
-    sentences are written again), or written again after more is looked up.
-    `failure`: why the second reading gave no verdict, which changes nothing, or why there is no revised
-    answer.
+    sentences are written again), or written again after more is looked up. `failure`: why the second
+    reading gave no verdict, which changes nothing, or why there is no revised answer.
     """
 
     kind = "critique"
@@ -226,15 +225,20 @@ class LazyCounts(BaseModel):
 
 
 class TitleUpdated(Event):
-    """The conversation has a title: from the words of its first question, from a model, or from the user.
-
-    A model's title comes at any moment of a turn, as soon as it is there.
-    """
+    """The conversation has a title, which a model may give at any moment of a turn."""
 
     kind = "chat_session_title_updated"
     conversation_id: str
     title: str
     by: Literal["file", "words", "model", "user"]
+
+
+class ClosestPassages(Event):
+    """Passages close to the question, if no model can be reached: no answer, and not stored."""
+
+    kind = "closest_passages"
+    answer: str
+    citations: list[Citation]
 
 
 class Telemetry(Event):

@@ -134,6 +134,11 @@ class Choices(Body):
     feature_flags: FeatureFlags = Field(
         default=FeatureFlags(), description="what this turn does differently from the settings"
     )
+    closest_passages: StrictBool = Field(
+        default=False,
+        description="before the `error` of a model that cannot be reached, the stream has the event"
+        " `closest_passages`: what a search finds",
+    )
 
     @field_validator("tools")
     @classmethod
@@ -159,6 +164,7 @@ class Choices(Body):
             "model": self.model,
             "replaces": self.replaces,
             "flags": self.feature_flags,
+            "closest_passages": self.closest_passages,
         }
 
 

@@ -54,7 +54,8 @@ class FeatureFlags(Record):
 
 
 class TurnRequest(Record):
-    """The question of a caller. `stream` requests tokens as they are generated.
+    """The question of a caller. `stream` requests tokens as they are generated, `closest_passages`
+    what a search finds if no model can be reached.
 
     `history` replaces the stored history, unless it is None. `recalls`: the prompts include the memory of
     the conversation. `replaces`: the turn of which this is a new version. The first of the `contexts` is the
@@ -74,6 +75,7 @@ class TurnRequest(Record):
     replaces: str | None = None
     idempotency_key: str | None = None
     stream: bool = False
+    closest_passages: bool = False
     trace_id: str
 
     @classmethod
@@ -128,7 +130,9 @@ class TurnRequest(Record):
     @property
     def content_hash(self) -> str:
         """Distinguishes a retry from another request with the same key, regardless of how it is rendered."""
-        content = self.model_dump(exclude={"idempotency_key", "stream", "trace_id", "recalls"})
+        content = self.model_dump(
+            exclude={"idempotency_key", "stream", "closest_passages", "trace_id", "recalls"}
+        )
         if self.history is None:
             # The hash of a request without history is the same as in versions that knew none.
             del content["history"]

@@ -5,10 +5,11 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome
-from orc.events import Done, Event, Failed, Stopped, TurnResult
+from orc.events import ClosestPassages, Done, Event, Failed, Stopped, TurnResult
 from orc.graphs.graph import build_graph, run_graph
 from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.plan_rules import fit_as_a_whole, intents_of
@@ -17,7 +18,7 @@ from orc.memory.models import Memory
 from orc.problems import problem_of
 from orc.settings import TurnSettings
 from orc.turns import contexts
-from orc.turns.results import end_of, outcome_of, result_of, stopped_result_of, telemetry_of
+from orc.turns.results import end_of, outcome_of, result_of, shown_text, stopped_result_of, telemetry_of
 from orc.turns.running_turn import RunningTurn, StoppedByUser, TurnDependencies, watched
 from orc.turns.spans import observe
 from orc.turns.titles import WAIT_SECONDS, Titles
@@ -28,6 +29,8 @@ from orc_core.errors import INTERNAL, DeadlineExceeded, DependencyDown, OrcError
 from orc_core.grounding.citations import as_said
 from orc_core.infra.exhaustion import exhausted
 from orc_core.infra.resilience import held
+from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.errors import MODEL
 from orc_core.llm.model_catalog import REPLY
 from orc_core.models import Document
 from orc_core.names import Owner
@@ -40,6 +43,8 @@ TRACE_SECONDS = 5.0
 """The time limit for storing a trace."""
 INTERRUPTED_SECONDS = 2.0
 """The time limit for storing that a turn was interrupted, while the process stops."""
+CLOSEST_SECONDS = 5.0
+"""The time limit for passages that are shown with the error of an absent model."""
 TOKEN_GRACE_SECONDS = 60
 MOST_NAMED = 20
 """Documents whose names a planner has."""
@@ -66,6 +71,7 @@ class TurnRunner:
         self._titles = titles
         self._changed = changed
         self.graph = build_graph(parts)
+        self.offline = build_graph(replace(parts, models=away)) if (away := parts.models.stand_in) else None
         # The smallest window and the longest answer of any model that a turn may use.
         self._names = (*parts.models.names, parts.models.planner.name, parts.models.critic.name)
         caps = (kind.max_output_tokens for kind in intents_of(parts.settings).values())
@@ -146,7 +152,12 @@ class TurnRunner:
         try:
             async with watched(is_asked, running.stop, seconds=seconds), running.stop.ends(), deadline:
                 state, context = await self._inputs(running)
-                final = await run_graph(self.graph, state, context, running.recorder.emit)
+                try:
+                    final = await run_graph(self.graph, state, context, running.recorder.emit)
+                except DependencyDown as exc:
+                    if (exc.dependency, exc.code) == (MODEL, DependencyDown.code):
+                        await self._show_closest(running, state, context)
+                    raise
                 result, recalled = result_of(final, running), final.recalled
                 running.recorder.emit(telemetry_of(final, result.metadata))
                 outcome, library = outcome_of(final, result), self._parts.library
@@ -161,6 +172,23 @@ class TurnRunner:
             )
             library = self._parts.library
             return await contexts.result_with_contexts(result, outcome, running, None, library)
+
+    async def _show_closest(
+        self, running: RunningTurn, state: ConversationState, context: RunContext
+    ) -> None:
+        """Emit the closest passages if they were asked for and nothing is shown yet."""
+        if self.offline is None or not running.request.closest_passages or shown_text(running.log.so_far()):
+            return
+        # What it uses is not of the model that is asked.
+        context = replace(context, budget=CallBudget(max_calls=self._parts.settings.max_model_calls))
+        with suppress(OrcError, TimeoutError):
+            async with asyncio.timeout(CLOSEST_SECONDS):
+                final = await run_graph(self.offline, state, context, lambda _event: None)
+                result, library = result_of(final, running), self._parts.library
+                if result.answer_kind == "closest_passages":
+                    outcome = outcome_of(final, result)
+                    result, _ = await contexts.result_with_contexts(result, outcome, running, None, library)
+                    running.log.publish(ClosestPassages(answer=result.answer, citations=result.citations))
 
     async def _inputs(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
         """The state in which the graph starts, and the values of its run."""

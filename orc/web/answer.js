@@ -41,7 +41,7 @@ const ONE_SENTENCE = /^[^.!?\n]+[^\p{L}\p{N}]*$/u;
 /** The text without what a note says above it. @param {TurnView} turn @returns {{text: string, places: Place[]}} */
 function bodyOf(turn) {
   const [{ text, kind, state }, places] = [turn, placesOf(turn)];
-  if (state !== "answered") return { text, places };
+  if (state !== "answered" && kind !== "closest_passages") return { text, places };
   const [first = "", ...others] = text.split("\n\n");
   if (saysNotFound(turn) && ONE_SENTENCE.test(first)) return { text: others.join("\n\n"), places };
   const from = kind === "closest_passages" ? text.indexOf("\n\n") + 1 : 0;
@@ -346,7 +346,10 @@ export function Turn({ turn, last, live }) {
     if (all.some(({ turnId }) => turnId && turnId === shownTurn.value?.turnId)) openSource(all[earlier.length - back + by] ?? now, null);
   };
   const running = isRunning(now.state);
-  const notices = now.state === "answered" ? cautions(now) : [];
+  // Passages that are shown with the error of an absent model: the error comes first.
+  const instead = now.state !== "answered" && now.text && now.kind === "closest_passages";
+  const notices = now.state === "answered" || instead ? cautions(now) : [];
+  const trouble = !back && h(Trouble, { turn });
   const covered = now.metadata?.contexts;
   const missed = covered?.left_out?.length ?? 0;
   // Headings of a conversation are a list of its questions for those who do not see it.
@@ -357,11 +360,12 @@ export function Turn({ turn, last, live }) {
       asked.length > 0 && h("p", { class: "asked" }, h(Icon, { name: "clip" }), h("bdi", null, asked.join(", ")))),
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer.named", named)),
       h(Withdrawn, { turn: now }), h(Corrected, { turn: now }),
+      instead && trouble,
       notices.map(([kind, words]) => h(Note, { kind, key: kind }, words)),
       missed > 0 && h(Note, { kind: "left" }, t("contexts.left_out", { n: missed })),
       running && h(Status, { turn }),
       now.text && h(Text, { turn: now, key: now.key }),
-      !back && h(Trouble, { turn }),
+      !instead && trouble,
       !running && h(SourcesLine, { turn: now }), h("ul", { class: "on-paper" }, pagesOf(now.citations).map(({ number: n, citation }) => h("li", { key: n }, `${n}. ${pageOf(citation)}`))),
       now.state === "answered" && !isShared.value && [h(Proposals, { turn: now }), h(Why, { turn: now })],
       earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove }),

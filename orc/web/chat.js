@@ -114,7 +114,7 @@ export function ask(question, { replaces = null, model: other = "" } = {}) {
   const tools = replaces ? replaces.tools : toolsChosen();
   const body = {
     conversation_id: id, question: question.trim(), blob_names: names,
-    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools,
+    contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, closest_passages: true,
     ...(other || model.value ? { model: other || model.value } : {}),
     ...(pictures.value === null ? {} : { feature_flags: { images: pictures.value } }),
     ...(replaces?.turnId ? { replaces: replaces.turnId } : {}),
@@ -173,7 +173,7 @@ export function retry(turn) {
   const { turnId } = turn.value;
   if (!turnId || answering.value) return;
   const before = turn.value;
-  change(turn, { state: "waiting", text: "", citations: [], marks: [], problem: null, status: null, withdrawn: null });
+  change(turn, { state: "waiting", text: "", kind: "answer", citations: [], marks: [], problem: null, status: null, withdrawn: null });
   follow(turn, null, { path: `${path(conversationId.value ?? "")}/turns/${turnId}/retry`, key: crypto.randomUUID(), before });
 }
 

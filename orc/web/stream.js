@@ -66,16 +66,11 @@ export async function follow(turn, asking = null, retrying = null) {
     if (asking && !isRunning(turn.value.state)) keep("sessionStorage", `asking.${id}`, null);
     announce(turn.value);
     loadSessions();
-    if (turn.value.state === "answered") suggest(turn, id);
+    // What may be asked next; without a reply nothing is suggested.
+    if (turn.value.state === "answered") get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then((found) => {
+      change(turn, { suggestions: /** @type {{suggestions: string[]}} */ (found).suggestions });
+    }, () => {});
   }
-}
-
-/** Ask what may be asked next; without a reply nothing is suggested. @param {Signal<TurnView>} turn @param {string} id of the session */
-function suggest(turn, id) {
-  get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then((found) => {
-    const { suggestions } = /** @type {{suggestions: string[]}} */ (found);
-    if (suggestions.length) change(turn, { suggestions });
-  }, () => {});
 }
 
 /** @param {Signal<TurnView>} turn @param {number} last @param {Question | null} asking @param {Retry | null} retrying */
@@ -172,6 +167,7 @@ class Writer {
       case "token": this.#append(data.text); break;
       case "citation": this.#cite(data); break;
       case "reset": this.#withdraw(number); break;
+      case "closest_passages": change(turn, { kind: "closest_passages" }); this.#revise(data); break;
       case "revised": this.#revise(data); break;
       case "citations": this.flush(); change(turn, { citations: data.citations }); break;
       case "critique":

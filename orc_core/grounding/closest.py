@@ -12,12 +12,12 @@ _NOT_FOUND = {
     "es": "No he encontrado esto en los documentos. [none]",
 }
 _CLOSEST = {
-    "en": "No language model is set up, so these are the passages closest to the question, not an answer:",
-    "de": "Es ist kein Sprachmodell eingerichtet; dies sind die Stellen, die der Frage am nächsten kommen,"
+    "en": "No language model has answered, so these are the passages closest to the question, not an answer:",
+    "de": "Kein Sprachmodell hat geantwortet; dies sind die Stellen, die der Frage am nächsten kommen,"
     " keine Antwort:",
-    "fr": "Aucun modèle de langue n'est configuré ; voici les passages les plus proches de la question,"
+    "fr": "Aucun modèle de langue n'a répondu ; voici les passages les plus proches de la question,"
     " et non une réponse :",
-    "es": "No hay ningún modelo de lenguaje configurado; estos son los pasajes más cercanos a la pregunta, no"
+    "es": "Ningún modelo de lenguaje ha respondido; estos son los pasajes más cercanos a la pregunta, no"
     " una respuesta:",
 }
 

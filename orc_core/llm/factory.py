@@ -28,7 +28,8 @@ BuildOffline = Callable[[TokenCounter], "BaseChatModel"]
 class ChatModels:
     """The models of one process. `others` are writers that a request or an intent can name.
 
-    `titler` names conversations; None: their first words stay.
+    `titler` names conversations; None: their first words stay. `stand_in` finds passages while these are
+    away; None if they are the offline model.
     """
 
     planner: ChatModel
@@ -37,6 +38,7 @@ class ChatModels:
     summariser: ChatModel
     others: dict[str, ChatModel] = field(default_factory=dict)
     titler: ChatModel | None = None
+    stand_in: "ChatModels | None" = None
 
     @property
     def names(self) -> list[str]:

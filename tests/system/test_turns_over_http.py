@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from devkit.doubles.openai_double import OpenAIDouble, Script
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Script
 from devkit.system import ask_streaming, read_events
-from tests.system.steps import Json, answered, ask, conversation, conversation_with, new_id, turns_of
+from tests.system.steps import QUAY, Json, answered, ask, conversation, conversation_with, new_id, turns_of
 
 CONCURRENT = 20
 SLOW = Script(delay_ms=60)
@@ -157,3 +157,26 @@ def streamed(client: httpx.Client, key: str, conversation_id: str | None) -> Jso
         del client.headers["idempotency-key"]
     assert kind == "done"
     return done
+
+
+def test_only_a_stream_that_asks_has_the_closest_passages_with_the_error_of_an_absent_model(
+    ann: httpx.Client, double: OpenAIDouble
+) -> None:
+    asked = {"conversation_id": conversation_with(ann, "a.txt"), "question": "When does the quay open?"}
+    double.responder = lambda _asked: Failure(status=503)
+    alone, helped = (ask_streaming(ann, **asked, closest_passages=wanted) for wanted in (False, True))
+    for events in (alone, helped):
+        assert (events[-1][1], events[-1][2]["status"]) == ("error", 503)
+        assert {"token", "citation", "citations", "done"}.isdisjoint(kind for _, kind, _ in events)
+    assert ask(ann, **asked, closest_passages=True).status_code == 503
+    assert "closest_passages" not in [kind for _, kind, _ in alone]
+    [shown] = [data for _, kind, data in helped if kind == "closest_passages"]
+    assert shown["answer"].startswith("No language model has answered, so these are the passages closest")
+    assert all(each["closest"] and each["quote"] in QUAY for each in shown["citations"])
+    assert len(shown["citations"]) > 0
+    # Nothing of it is an answer: the turn has failed, and is asked again as any other.
+    stored = turns_of(ann, asked["conversation_id"])
+    assert {(turn["status"], turn["result"]) for turn in stored} == {("failed", None)}
+    double.responder = None
+    again = ann.post(f"/conversations/{asked['conversation_id']}/turns/{stored[-1]['turn_id']}/retry")
+    assert answered(again)["answer_kind"] == "answer"

@@ -152,6 +152,36 @@ async def test_nothing_found_is_not_said_of_what_was_not_searched(visit: Visit, 
     assert "could not find" not in text
 
 
+async def test_while_the_model_is_away_the_closest_passages_are_shown_with_the_error(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = lambda asked: Failure(status=503)
+    await visit.write(LEAVE)
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note.is-bad button")
+    [failed, closest] = await visit.texts(".answer .note")
+    assert closest.startswith("These passages come closest to the question. They are quotes, not an answer.")
+    assert "Try again" in failed
+    assert await visit.texts(".turn .marker.is-close")
+    assert "language model" not in "".join(await visit.texts(".turn .text"))
+    await visit.click(".turn .marker.is-close")
+    await visit.sees("#sources .quote-box")
+    # It can be asked again once the model is back.
+    visit.model.responder = None
+    await visit.click(".turn .note.is-bad button")
+    await visit.page.until("document.querySelector('.turn.is-answered .marker.is-quoted')")
+    assert await visit.texts(".turn .note") == []
+
+
+async def test_without_passages_an_absent_model_is_an_error_alone(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    visit.model.responder = lambda asked: Failure(status=503)
+    await visit.write("Xylophone zebra quasar?")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note.is-bad button")
+    assert len(await visit.texts(".answer .note")) == 1
+    assert await visit.texts(".turn .text") == []
+
+
 async def test_a_search_that_found_nothing_is_said_in_both_languages(visit: Visit, tmp_path: Path) -> None:
     await attach_all(visit, tmp_path, quay=pdf("The quay opens at seven."))
     await visit.ask("Xylophone zebra quasar?")

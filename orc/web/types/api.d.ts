@@ -9,6 +9,7 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
+    closest_passages: boolean;
     question: string;
     conversation_id: string | null;
   };
@@ -62,6 +63,7 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
+    closest_passages: boolean;
     messages: Array<Schemas["SaidMessage"]>;
     session_id: string | null;
   };
@@ -948,6 +950,7 @@ export interface Schemas {
     model: string | null;
     replaces: string | null;
     feature_flags: Schemas["FeatureFlags"];
+    closest_passages: boolean;
     message: string;
     session_id: string | null;
     stream: boolean;
