@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, combinations, permutations
+from itertools import accumulate, chain, combinations, permutations
 from typing import NamedTuple
 
 from orc_core.grounding.word_lists import ABOUT, ALL_CARDINALS, CARDINALS, OTHER_FORMS
@@ -65,17 +65,29 @@ class Values:
 
     def __init__(self, text: str, labels: str = "") -> None:
         self._text = text
-        self._labels = Values(labels) if labels else None
+        # The 2 of section 2.1 names what that is a part of.
+        self._labels = Values(f"{labels}\n{labels.replace('.', ' ')}") if labels else None
 
     @cached_property
     def all(self) -> frozenset[float]:
         """Every value that the text has in some way of writing and reading it."""
         found = {value for figure in self._figures for values in _values(*figure) for value in values}
-        dates = (figure for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
-        found.update(float(part) for figure in dates for part in _MARK.split(figure))
+        # `96 142` can be two columns of a table, too.
+        columns = (part for figure, _ in self._figures if " " in figure for part in figure.split(" "))
+        found.update(value for part in columns for value in _values(part, "")[0])
         found.update(*(OTHER_FORMS[word] for word in self._words & OTHER_FORMS.keys()))
-        found.update(MONTHS[word] for word in self._words & MONTHS.keys())
         return frozenset(found.union(self._spelled))
+
+    @cached_property
+    def _wholes(self) -> set[frozenset[float]]:
+        """The parts of each date, time or other figure with marks."""
+        figures = (_MARK.split(figure) for figure, _ in self._figures if len(figure) <= LONGEST_NUMBER)
+        dates = (filter(None, date) for date in self._dates[0])
+        return {frozenset(map(float, parts)) for parts in (*figures, *dates)}
+
+    def parts_in(self, said: set[float]) -> Iterator[float]:
+        """The parts of what has no other parts than these: of `7.30` only if both 7 and 30 are said."""
+        return chain.from_iterable(filter(said.issuperset, self._wholes))
 
     @cached_property
     def operands(self) -> list[float]:
@@ -162,9 +174,14 @@ def missing(sentence: str, language: str, everywhere: Sequence[Values], asked: V
     It shows one if both numbers are in it or in what was asked. Two of all numbers of a page would give
     almost any number.
     """
+    numbers = list(numbers_of(sentence, language))
+    said = {value for number in numbers for value in number.values}
+    dates = dates_of(normalized("NFKC", sentence))[0]
+    said.update(float(part) for _, readings in dates for date in readings for part in date if part)
+    parts = {part for values in everywhere for part in values.parts_in(said)}
     stated, lacking = list[float](), list[Number]()
-    for number in numbers_of(sentence, language):
-        if any(values.have(number) for values in everywhere):
+    for number in numbers:
+        if any(values.have(number) for values in everywhere) or not parts.isdisjoint(number.values):
             stated.append(number.values[0])
         else:
             lacking.append(number)

@@ -101,7 +101,13 @@ def test_the_number_of_an_item_or_heading_counts_nothing() -> None:
 
 
 def test_the_number_of_an_item_or_heading_can_be_named() -> None:
-    for named in ("Section 3 is", "Clause 3.2 and section 2.1 are", "Parts 2.1 and 3 are", "Article 5 is"):
+    for named in (
+        "Section 3 is",
+        "Clause 3.2 and section 2.1 are",
+        "Parts 2.1 and 3 are",
+        "Section 2 is",
+        "Article 5 is",
+    ):
         assert _check(f"{named} about what people pay.", CONTRACT).check == "reworded", named
 
 

@@ -45,6 +45,8 @@ def test_a_number_has_one_plain_form(written: str, value: str) -> None:
         ("It was on 2023-04-05.", "It was on 5 April 2023."),
         ("It was on 5.4.2023.", "It was on April 5, 2023."),
         ("It begins at 10:30.", "It begins at 10.30."),
+        ("It was on 05/03/2024.", "It was on 3 May 2024."),
+        ("It is due on 3 May.", "It is due on 3.5. at noon."),
         ("About 2,000 people came.", "1,987 people came."),
     ],
 )
@@ -61,6 +63,9 @@ def test_a_number_is_found_in_any_usual_writing(sentence: str, page: str) -> Non
         ("2,000 people came.", "1,987 people came.", ["2,000"]),
         ("About 3,000 people came.", "1,987 people came.", ["3,000"]),
         ("9 and 9 and 8 people.", "5 people.", ["9", "8"]),
+        ("It takes 5 days.", "You may leave in May.", ["5"]),
+        ("There are 5 boats.", "The grade is 4.5.", ["5"]),
+        ("They paid 84 euros.", "They paid 1,084 euros.", ["84"]),
     ],
 )
 def test_a_number_that_is_nowhere_is_missing(sentence: str, page: str, found: list[str]) -> None:
