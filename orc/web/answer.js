@@ -5,7 +5,7 @@ import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, noted, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
 import { Proposals } from "./proposals.js";
-import { answering, draft, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, setDraft, shownTurn } from "./session.js";
+import { answering, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, shownTurn } from "./session.js";
 import { copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
@@ -393,12 +393,9 @@ function Status({ turn }) {
     ? h(Countdown, { until: now.retryAt, words: (seconds) => t("turn.limit", { n: seconds }) }) : text);
 }
 
-/** Questions that may follow; a click adds one to the text box. @param {{texts: string[]}} properties */
+/** Questions that may follow; a click asks one, and what is in the text box stays there. @param {{texts: string[]}} properties */
 function Suggestions({ texts }) {
   if (!texts.length) return null;
   return h("ul", { class: "suggestions", "aria-label": t("suggestions") }, texts.slice(0, 3).map((each) =>
-    h("li", null, h("button", { type: "button", onClick: () => {
-      setDraft(!draft.value || texts.includes(draft.value) ? each : `${draft.value}\n\n${each}`);
-      document.getElementById("question")?.focus();
-    } }, each))));
+    h("li", null, h("button", { type: "button", onClick: () => ask(each) }, each))));
 }

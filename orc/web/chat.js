@@ -2,7 +2,7 @@
 import { ApiError, get, send } from "./api.js";
 import { forgetFiles, unsettled, uploaded } from "./files.js";
 import { t } from "./i18n.js";
-import { answering, asked, change, contexts, conversationId, earlierBefore, editAgain, endEdit, giveBack, heard, holding, known, later, leaveGone,
+import { answering, asked, change, contexts, conversationId, draft, earlierBefore, editAgain, endEdit, giveBack, heard, holding, known, later, leaveGone,
   inOrder, latest, loadChoices, loading, model, newest, path, pictures, placeOf, refused, replacing, setDraft, settle, show, title, toolsChosen, turns, versions, view } from "./session.js";
 import { go, keep, kept, notify, place, report, said } from "./store.js";
 import { follow } from "./stream.js";
@@ -129,8 +129,10 @@ export function ask(question, { replaces = null, model: other = "" } = {}) {
     show(turn);
     newest.value = turn.value.key;
     refused.value = null;
+    // What else is written stays there.
+    if (draft.value.trim() !== question.trim()) return;
     if (replacing.value) endEdit();
-    else if (!replaces) setDraft("");
+    else setDraft("");
   });
   const asking = { key: turn.value.key, body, shown };
   if (waits) askAfterUploads(id, turn, asking);
