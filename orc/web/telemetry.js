@@ -144,8 +144,10 @@ export function Telemetry({ trace }) {
   const filter = (/** @type {Filters} */ next) => { setFilters(next); setCursors([null]); setChosen(null); };
   const onDay = (/** @type {string} */ day) => filter({ ...filters, from: day, to: day });
   const shown = allDays(days, range);
+  // The server counts days in UTC.
+  const midnight = new Date(nameOf(new Date())).toLocaleTimeString(document.documentElement.lang, { timeStyle: "short" });
   return h("div", { class: "admin" },
-    h("p", { class: "row" }, h("span", { class: "soft grow" }, t("telemetry.hint")),
+    h("p", { class: "row" }, h("span", { class: "soft grow" }, t("telemetry.hint", { time: midnight })),
       h("label", { class: "row" }, t("telemetry.range"), h("select", { value: String(range), onChange: (event) => setRange(Number(event.currentTarget.value)) },
         RANGES.map((each) => h("option", { value: String(each), key: each }, number(each)))))),
     h(Totals, { days: shown }),

@@ -149,6 +149,15 @@ async def test_telemetry_says_who_may_see_it(visit: Visit) -> None:
     assert await visit.page.value("document.querySelector('a[href=\"#/telemetry\"]')") is None
 
 
+async def test_usage_says_when_a_day_begins_on_the_reader_s_clock(visit: Visit) -> None:
+    await visit.page.call("Emulation.setTimezoneOverride", timezoneId="Asia/Kolkata")
+    await visit.page.value("location.hash = '#/telemetry'")
+    await visit.page.until("document.querySelector('.admin .grow')")
+    [hint] = await visit.texts(".admin .grow")
+    assert "A day begins at 5:30 AM on your clock" in hint.replace("\u202f", " ")
+    assert "UTC" not in await visit.page.value("document.querySelector('main').innerText")
+
+
 async def test_words_that_are_not_served_do_not_take_the_words_away(visit: Visit) -> None:
     page = visit.page
     await page.value(
