@@ -96,9 +96,9 @@ def _with_tables(lines: list[str]) -> Iterator[Block]:
 def read_csv(source: Path) -> UnitStream:
     """The rows, in parts of a citable size."""
     csv.field_size_limit(_MAX_FIELD)
-    lines = [f"{line}\n" for line in load(source).split("\n")]
+    lines = load(source).split("\n")
     # The delimiter that splits most rows into the same number of columns, at least two.
-    sample = lines[:_SAMPLE_ROWS]
+    sample = [f"{line}\n" for line in lines[:_SAMPLE_ROWS]]
     best, best_score = ",", 0
     for delimiter in _DELIMITERS:
         widths = [len(row) for row in csv.reader(sample, delimiter=delimiter) if row]
@@ -106,7 +106,8 @@ def read_csv(source: Path) -> UnitStream:
         score = widths.count(common) if common > 1 else 0
         if score > best_score:
             best, best_score = delimiter, score
-    rows = csv.reader(lines, delimiter=best)
+    # The ends one by one: a second list of millions of lines would take half as much memory again.
+    rows = csv.reader((f"{line}\n" for line in lines), delimiter=best)
     return UnitStream(pack(filter(None, render_rows(rows))))
 
 

@@ -2,6 +2,9 @@
 
 import codecs
 import html
+import sys
+import tracemalloc
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from orc_core.errors import UnreadableDocument, UnsupportedDocument
 from orc_core.extraction.html import to_text
 from orc_core.extraction.tables import render_rows
+from orc_core.extraction.text import load, read_csv
 from tests.unit.orc_core.extraction.samples import Read
 
 PAGE = """<html><head><title>Manual</title><style>p {}</style></head><body>
@@ -105,6 +109,16 @@ async def test_csv_is_cut_between_rows(read: Read) -> None:
     extraction = await read("a.csv", content.encode())
     assert len(extraction.pages) > 5
     assert all(page.text.startswith("id") and len(page.text) <= 6000 for page in extraction.pages)
+
+
+def test_the_lines_of_a_csv_are_in_memory_once(tmp_path: Path) -> None:
+    (file := tmp_path / "a.csv").write_text("1;2\n" * 10_000)
+    kept = load(file).split("\n")
+    tracemalloc.start()
+    read_csv(file)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1.5 * (sys.getsizeof(kept) + sum(map(sys.getsizeof, kept)))
 
 
 @pytest.mark.parametrize(
