@@ -278,6 +278,7 @@ def _is_header(row: Sequence[str], below: Sequence[str]) -> bool:
         return False
     if numbers := [cell for cell in cells if _NUMBER.fullmatch(cell)]:
         # Years or dates, or `1`, `2`, `3`, above something else: a row of years among others is no header.
+        # Neither is one that begins with a time, as those of a timetable do.
         are_counted = len(numbers) > 2 and all(cell == str(at) for at, cell in enumerate(numbers, 1))
         if row[0] in numbers or not (are_counted or all(map(_PERIOD.fullmatch, numbers))):
             return False

@@ -58,11 +58,7 @@ class _Server:
         while True:
             for ready, _ in self._poll.poll():
                 if ready in self._children:
-                    number, process = self._children.pop(ready)
-                    self._poll.unregister(ready)
-                    os.close(ready)
-                    _, status = os.waitpid(process, 0)
-                    self._answer(number, process, os.waitstatus_to_exitcode(status))
+                    self._report_end(ready)
                     continue
                 message, descriptors, _, _ = socket.recv_fds(self._control, REQUEST.size, 1)
                 if not message:
@@ -70,12 +66,8 @@ class _Server:
                 (number,) = REQUEST.unpack(message)
                 if descriptors:
                     self._fork(number, descriptors[0])
-                    continue
-                handles = [handle for handle, (other, _) in self._children.items() if other == number]
-                if handles:
-                    signal.pidfd_send_signal(handles[0], signal.SIGKILL)
-                else:  # it has ended, or its descriptor was lost on the way
-                    self._answer(number, 0, ENDED_OTHERWISE)
+                else:
+                    self._kill(number)
 
     def _fork(self, number: int, descriptor: int) -> None:
         parent = os.getpid()
@@ -88,24 +80,43 @@ class _Server:
             if os.getpid() == parent:
                 os.close(descriptor)
         if process == 0:
-            # The child does the work in a separate session, with one socket and nothing else of the server.
-            try:
-                sandbox_child.end_with_parent()
-                if os.getppid() == parent:  # it has not ended before the line above
-                    os.setsid()
-                    for place in (_CONTROL, _OUTPUT):
-                        os.dup2(descriptor, place)
-                    os.closerange(_FIRST_FREE, os.sysconf("SC_OPEN_MAX"))
-                    self._work()
-            finally:
-                os._exit(1)
+            _become_child(parent, descriptor, self._work)
         handle = os.pidfd_open(process)
         self._children[handle] = number, process
         self._poll.register(handle, select.POLLIN)
         self._answer(number, process, RUNS)
 
+    def _kill(self, number: int) -> None:
+        for handle, (other, _) in self._children.items():
+            if other == number:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return
+        self._answer(number, 0, ENDED_OTHERWISE)  # it has ended, or its descriptor was lost on the way
+
+    def _report_end(self, handle: int) -> None:
+        number, process = self._children.pop(handle)
+        self._poll.unregister(handle)
+        os.close(handle)
+        _, status = os.waitpid(process, 0)
+        self._answer(number, process, os.waitstatus_to_exitcode(status))
+
     def _answer(self, number: int, process: int, code: int) -> None:
         self._control.send(ANSWER.pack(number, process, code))
+
+
+def _become_child(parent: int, descriptor: int, work: Callable[[], None]) -> None:
+    """Do the work in a separate session, with one socket and nothing else of the server."""
+    try:
+        sandbox_child.end_with_parent()
+        if os.getppid() != parent:
+            return  # it has ended before the line above
+        os.setsid()
+        for place in (_CONTROL, _OUTPUT):
+            os.dup2(descriptor, place)
+        os.closerange(_FIRST_FREE, os.sysconf("SC_OPEN_MAX"))
+        work()
+    finally:
+        os._exit(1)
 
 
 if __name__ == "__main__":

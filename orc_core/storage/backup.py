@@ -8,6 +8,7 @@ import sqlite3
 import uuid
 import zipfile
 import zlib
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,24 +78,23 @@ def back_up(data_dir: Path, target: Path) -> Manifest:
     snapshot = partial.with_name(f"{partial.name}.db")
     try:
         with naming_the_disk("the backup", "backup"):
-            with (
-                closing(sqlite3.connect(data_dir / DATABASE)) as reading,
-                closing(sqlite3.connect(snapshot)) as writing,
-            ):
-                check_version(reading, data_dir / DATABASE)
-                reading.backup(writing)
-                writing.execute("PRAGMA journal_mode = DELETE")
-                if damage := damage_of(writing):
-                    raise DataNotUsable(
-                        f"The database is damaged: {damage}. Restore a backup.", dependency="store"
-                    )
-                version = int(writing.execute("PRAGMA user_version").fetchone()[0])
+            version = _copy_database(data_dir / DATABASE, snapshot)
             manifest = _write(data_dir, snapshot, partial, version)
             partial.replace(target)
     finally:
         for left in (partial, snapshot):
             left.unlink(missing_ok=True)
     return manifest
+
+
+def _copy_database(source: Path, snapshot: Path) -> int:
+    with closing(sqlite3.connect(source)) as reading, closing(sqlite3.connect(snapshot)) as writing:
+        check_version(reading, source)
+        reading.backup(writing)
+        writing.execute("PRAGMA journal_mode = DELETE")
+        if damage := damage_of(writing):
+            raise DataNotUsable(f"The database is damaged: {damage}. Restore a backup.", dependency="store")
+        return int(writing.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _write(data_dir: Path, snapshot: Path, target: Path, version: int) -> Manifest:
@@ -146,9 +146,7 @@ def restore(archive: Path, data_dir: Path, *, force: bool = False) -> tuple[Mani
         with in_use(data_dir, alone=True), naming_the_disk("the data directory", "store"):
             staging.mkdir(parents=True)
             manifest = _unpack(archive, staging)
-            with closing(sqlite3.connect(staging / DATABASE)) as database:
-                if damage := damage_of(database):
-                    raise InvalidInput(f"The database of the backup is damaged: {damage}.")
+            _check(staging)
             _adapt(staging, manifest)
             aside = None
             if has_data:
@@ -166,25 +164,9 @@ def _unpack(archive: Path, target: Path) -> Manifest:
     try:
         with zipfile.ZipFile(archive) as source:
             manifest = Manifest.model_validate(json.loads(source.read(MANIFEST)))
-            if manifest.format > FORMAT or manifest.schema_version > SCHEMA_VERSION:
-                raise DataNotUsable(
-                    "The backup was made by a newer version of Orc. Install that one.", dependency="store"
-                )
-            listed = [file.name for file in manifest.files]
-            if DATABASE not in listed or sorted([*listed, MANIFEST]) != sorted(source.namelist()):
-                raise ValueError("the list of files does not fit the files")
-            if any(name not in {DATABASE, *KEY_FILES} and not _is_blob(name) for name in listed):
-                raise ValueError("a file has another place")
+            _check_manifest(manifest, source.namelist())
             for file in manifest.files:
-                path = target / file.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with source.open(file.name) as packed, path.open("xb") as unpacked:
-                    if _copy(packed, unpacked) != file.sha256:
-                        raise ValueError(f"{file.name} has changed")
-                    unpacked.flush()
-                    os.fsync(unpacked.fileno())
-                path.chmod(0o600)
-                os.utime(path, ns=(file.modified_ns, file.modified_ns))
+                _extract(source, file, target)
     except FileNotFoundError as exc:
         raise InvalidInput(f"There is no file {archive}.") from exc
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, zlib.error) as exc:
@@ -193,10 +175,40 @@ def _unpack(archive: Path, target: Path) -> Manifest:
     return manifest
 
 
+def _check_manifest(manifest: Manifest, names: Sequence[str]) -> None:
+    if manifest.format > FORMAT or manifest.schema_version > SCHEMA_VERSION:
+        raise DataNotUsable(
+            "The backup was made by a newer version of Orc. Install that one.", dependency="store"
+        )
+    listed = [file.name for file in manifest.files]
+    if DATABASE not in listed or sorted([*listed, MANIFEST]) != sorted(names):
+        raise ValueError("the list of files does not fit the files")
+    if any(name not in {DATABASE, *KEY_FILES} and not _is_blob(name) for name in listed):
+        raise ValueError("a file has another place")
+
+
 def _is_blob(name: str) -> bool:
     first, *parts = name.split("/")
     fits = all(part not in {".", ".."} and original_name(part) for part in parts)
     return first == BLOBS and len(parts) == BLOB_PARTS - 1 and fits
+
+
+def _extract(source: zipfile.ZipFile, file: BackedUpFile, target: Path) -> None:
+    path = target / file.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with source.open(file.name) as packed, path.open("xb") as unpacked:
+        if _copy(packed, unpacked) != file.sha256:
+            raise ValueError(f"{file.name} has changed")
+        unpacked.flush()
+        os.fsync(unpacked.fileno())
+    path.chmod(0o600)
+    os.utime(path, ns=(file.modified_ns, file.modified_ns))
+
+
+def _check(data_dir: Path) -> None:
+    with closing(sqlite3.connect(data_dir / DATABASE)) as database:
+        if damage := damage_of(database):
+            raise InvalidInput(f"The database of the backup is damaged: {damage}.")
 
 
 def _adapt(data_dir: Path, manifest: Manifest) -> None:

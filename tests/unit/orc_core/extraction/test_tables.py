@@ -151,6 +151,8 @@ def rendered(text: str) -> list[str]:
         ),
         ("Oslo,1999,2001 Bergen,2003,2004", "Bergen | 2003 | 2004"),
         ("Nut,6,8 Bolt,,9 Rod,7,5", "Bolt |  | 9"),
+        ("08:00,Breakfast Noon,Lunch 18:00,Dinner", "Noon | Lunch"),
+        ("1,2,3 Oslo,Bergen,Moss", "Oslo | Bergen | Moss"),
     ],
 )
 def test_names_of_columns_are_found_by_their_place(table: str, row: str) -> None:
