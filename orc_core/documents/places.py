@@ -191,17 +191,14 @@ class Accessible:
         found.sort(key=lambda each: (each[0], each[1].created_at, each[1].blob_name))
         return [document for _, document in found]
 
-    def narrowed(self, context: str = ALL, document_ids: Iterable[str] | None = None) -> "Accessible":
+    def narrowed(self, context: str = ALL) -> "Accessible":
         """The part of this that a call asks for; it is never more.
 
         `context` is `all`, `focus`, `others`, a handle such as `c1`, or the id of a context among the places.
         Raises InvalidInput for any other.
         """
         places, hidden = self._selected(context)
-        ids = self.document_ids
-        if document_ids is not None:
-            ids = frozenset(document_ids) if ids is None else ids.intersection(document_ids)
-        return replace(self, places=places, document_ids=ids, hidden=(*self.hidden_areas, *hidden))
+        return replace(self, places=places, hidden=(*self.hidden_areas, *hidden))
 
     @cached_property
     def handles(self) -> dict[str, Place]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -405,7 +406,7 @@ async def test_accessible_records_are_read_place_by_place_and_by_id(catalog: Cat
     assert await listed(catalog, HERE.narrowed("c2"), 2) == by_id(near + far)
     assert await listed(catalog, HERE.narrowed("others"), 2) == by_id(far)
     some = [mine[0], far[-1]]
-    narrowed = HERE.narrowed(document_ids=[each.document_id for each in some])
+    narrowed = replace(HERE, document_ids=frozenset(each.document_id for each in some))
     assert await listed(catalog, narrowed, 5) == some
     counts = [(each.place.type, each.total, each.readable) for each in await catalog.count(HERE)]
     assert counts == [("session", 3, 0), ("usecase", 3, 0), ("folder", 6, 0)]
@@ -431,7 +432,8 @@ async def test_only_accessible_records_are_found(catalog: Catalog) -> None:
     assert await catalog.find(HERE, [*ids, "unknown", "'"]) == [far, mine, near]
     assert await catalog.find(HERE, []) == []
     assert await catalog.find(HERE.narrowed("focus"), ids) == [mine, near]
-    assert await catalog.find(HERE.narrowed(document_ids=[near.document_id]), ids) == [near]
+    named = replace(HERE, document_ids=frozenset({near.document_id}))
+    assert await catalog.find(named, ids) == [near]
 
 
 async def test_pages_hold_each_record_once_while_others_are_saved_and_removed(catalog: Catalog) -> None:

@@ -119,19 +119,13 @@ def test_a_token_keeps_everything(scope: Scope) -> None:
 selections = st.sampled_from([ALL, FOCUS, OTHERS, "c1", "c2", "c9", *CONTEXTS[:9], "", "session", "s2"])
 
 
-@given(
-    accessibles,
-    st.lists(selections, max_size=3),
-    st.none() | st.sets(st.sampled_from(DOCUMENTS[0].document_id)),
-)
-def test_no_selection_adds_a_document(
-    accessible: Accessible, chosen: list[str], document_ids: set[str] | None
-) -> None:
+@given(accessibles, st.lists(selections, max_size=3))
+def test_no_selection_adds_a_document(accessible: Accessible, chosen: list[str]) -> None:
     narrowed = accessible
     for context in chosen:
         before = held(narrowed)
         try:
-            narrowed = narrowed.narrowed(context, document_ids)
+            narrowed = narrowed.narrowed(context)
         except InvalidInput:
             continue
         assert held(narrowed) <= before

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ async def test_candidates_are_accessible(index: SqlitePassageIndex) -> None:
     assert await index.candidates("canary noon", accessible) == [mine]
     assert await index.candidates("canary noon", EVERYTHING) == sorted([mine, hidden])
     assert mine not in await index.candidates("canary noon", EVERYTHING.narrowed("others"))
-    some = EVERYTHING.narrowed(document_ids=[mine, "unknown"])
+    some = replace(EVERYTHING, document_ids=frozenset({mine, "unknown"}))
     assert await index.candidates("canary noon", some) == [mine]
 
 
