@@ -4,17 +4,24 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from itertools import chain
+from typing import Literal
 
 from orc.events import Context
 from orc.graphs.mcp_executor import TOOLS_SERVER
-from orc.graphs.models import ConversationState, Run, Update
+from orc.graphs.models import ConversationState, Origins, Run, Update
 from orc.graphs.prompts import history_in_prompt, sources_prompt
 from orc.graphs.sources import key_of
 from orc.graphs.tool_context import ToolContext
 from orc.lookups import LookupStep
 from orc.tools.ports import DOCUMENT_CHAT, FINDS_DOCUMENTS
 from orc_core.documents.image_limits import ImageCounts, with_image_tokens
-from orc_core.documents.page_images import WantedPage, draw_pages, names_document, pages_without_text
+from orc_core.documents.page_images import (
+    DrawnPages,
+    WantedPage,
+    draw_pages,
+    names_document,
+    pages_without_text,
+)
 from orc_core.documents.pictures import has_pictures
 from orc_core.documents.places import Accessible
 from orc_core.documents.service import DocumentService
@@ -71,40 +78,45 @@ async def _images(state: ConversationState, run: Run) -> Update:
     They are chosen for the first attempt, after code looked for documents; a second one is sent the same. So
     a turn whose tools for documents are off, or whose plan has the web alone, has none.
     """
-    limits, pictures, library = (
-        run.context.settings.image_limits,
-        run.resources.pictures,
-        run.resources.library,
-    )
-    accessible, sources = run.context.accessible, state.attempt.sources
+    limits, accessible = run.context.settings.image_limits, run.context.accessible
+    pictures, library = run.resources.pictures, run.resources.library
     looked = any(lookup.name in FINDS_DOCUMENTS for lookup in state.lookups)
     if limits is None or state.earlier or not looked or pictures is None or accessible is None:
         return {}
     model = run.writer_of(state)[0].name
     facts = run.resources.catalogue.facts(model)
     if why := limits.why_none(model, facts):
-        step = LookupStep(tool="", status="skipped", reason_code="no_images", detail=why)
-        return {"lookup_steps": [*state.lookup_steps, step]}
+        return _without_images(state, "skipped", why)
     try:
         wanted = await _without_text(f"{state.question}\n{state.query}", library, accessible, limits.most)
-        wanted += await _of_sources(sources, library, accessible)
+        wanted += await _of_sources(state.attempt.sources, library, accessible)
     except OrcError as exc:
-        why = exc.message
+        return _without_images(state, "failed", exc.message)
     except Exception:
         # An error in the choice of pictures must not cost the turn.
         logger.exception("page_images.failed")
-        why = UNFORESEEN
-    if why:
-        step = LookupStep(tool="", status="failed", reason_code="no_images", detail=why)
-        return {"lookup_steps": [*state.lookup_steps, step]}
+        return _without_images(state, "failed", UNFORESEEN)
     drawn = await draw_pages(pictures, wanted, limits.number(facts))
+    return _with_images(state, drawn, drawn.counts(facts.image_tokens), accessible, run.context.origins)
+
+
+def _without_images(state: ConversationState, status: Literal["skipped", "failed"], why: str) -> Update:
+    step = LookupStep(tool="", status=status, reason_code="no_images", detail=why)
+    return {"lookup_steps": [*state.lookup_steps, step]}
+
+
+def _with_images(
+    state: ConversationState, drawn: DrawnPages, counts: ImageCounts, accessible: Accessible, origins: Origins
+) -> Update:
+    """What the pictures change; `origins` learns of which documents they are."""
     found: list[Found] = [(each, accessible.described_origin(each.document)) for each in drawn.images]
     # As Origins reads results of tools.
     material = [
         {"document_id": each.document.document_id, **of.model_dump(mode="json")} for each, of in found
     ]
-    run.context.origins.note(IMAGES, {"pages": material})
-    counts, last = drawn.counts(facts.image_tokens), max((each.number for each in sources), default=0)
+    origins.note(IMAGES, {"pages": material})
+    sources = state.attempt.sources
+    last = max((each.number for each in sources), default=0)
     attempt = state.attempt.model_copy(update={"sources": [*sources, *pictured_sources(found, last)]})
     steps = [*state.lookup_steps, *_steps(counts, drawn.failures, drawn.left_out)]
     return {"images": drawn.images, "image_counts": counts, "attempt": attempt, "lookup_steps": steps}

@@ -46,12 +46,12 @@ class Library(Shelf):
     def __init__(self, *documents: Document) -> None:
         super().__init__()
         self.documents = documents
-        self.down = False
+        self.down: str | None = None
         self.broken = False
 
     async def page(self, accessible: Accessible, *, limit: int) -> DocumentsPage:
-        if self.down:
-            raise DependencyDown("The catalog does not answer.", dependency="store")
+        if self.down is not None:
+            raise DependencyDown(self.down, dependency="store")
         if self.broken:
             raise ValueError("a bug")
         return DocumentsPage([each for each in self.documents if accessible.holds(each)], None)
@@ -200,13 +200,14 @@ async def test_a_picture_that_cannot_be_drawn_is_a_step_and_the_turn_goes_on() -
     assert state.answer is not None
 
 
-async def test_a_catalog_that_is_down_costs_the_pictures_only() -> None:
+@pytest.mark.parametrize("why", ["The catalog does not answer.", ""])
+async def test_a_catalog_that_is_down_costs_the_pictures_only(why: str) -> None:
     turn = SeeingTurn(cites(1), TEXT, SCAN, found=found_fee())
-    turn.library.down = True
+    turn.library.down = why
     state = await turn.run(has_documents=True)
     assert turn.sent() == []
     [step] = [step for step in state.lookup_steps if step.reason_code == "no_images"]
-    assert (step.status, step.detail) == ("failed", "The catalog does not answer.")
+    assert (step.status, step.detail) == ("failed", why)
     assert state.answer is not None
 
 
