@@ -248,18 +248,23 @@ class RunningCalls:
         """Run a call so that it can be cancelled; a notification that it is cancelled stops it."""
         if ctx.method == "notifications/cancelled":
             key = _key(ctx, (ctx.params or {}).get("requestId"))
-            if key is not None and (cancelled := self._calls.get(key)) is not None:
-                cancelled.cancel()
+            if key is not None and (running := self._calls.get(key)) is not None:
+                running.cancel()
         elif ctx.method == "tools/call" and (key := _key(ctx, ctx.request_id)) is not None:
-            with anyio.CancelScope() as running:
-                self._calls[key] = running
-                try:
-                    return await call_next(ctx)
-                finally:
-                    if self._calls.get(key) is running:
-                        del self._calls[key]
-            raise MCPError(REQUEST_CANCELLED, "Request cancelled")
+            return await self._run(key, ctx, call_next)
         return await call_next(ctx)
+
+    async def _run(
+        self, key: CallKey, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        with anyio.CancelScope() as running:
+            self._calls[key] = running
+            try:
+                return await call_next(ctx)
+            finally:
+                if self._calls.get(key) is running:
+                    del self._calls[key]
+        raise MCPError(REQUEST_CANCELLED, "Request cancelled")
 
 
 def _key(ctx: ServerRequestContext[Any, Any], request_id: object) -> CallKey | None:

@@ -42,13 +42,7 @@ async def observe(begun: Span, answering: Awaitable[Event]) -> Event:
     try:
         with within(begun):
             ending = await answering
-            match ending:
-                case Failed(problem=problem):
-                    fail_by_code(begun, problem.code)
-                case Done(result=result) | Stopped(result=result):
-                    begun.set_attributes(dict(_attributes_of(result.metadata)))
-                    if isinstance(ending, Stopped):
-                        begun.set_attribute("orc.turn.stopped", True)
+            _record(begun, ending)
         failure = ending.problem.code if isinstance(ending, Failed) else ""
         return ending
     finally:
@@ -56,6 +50,16 @@ async def observe(begun: Span, answering: Awaitable[Event]) -> Event:
         _DURATION.record(time.perf_counter() - began, outcome)
         if failure:
             _ERRORS.add(1, outcome)
+
+
+def _record(begun: Span, ending: Event) -> None:
+    match ending:
+        case Failed(problem=problem):
+            fail_by_code(begun, problem.code)
+        case Done(result=result) | Stopped(result=result):
+            begun.set_attributes(dict(_attributes_of(result.metadata)))
+            if isinstance(ending, Stopped):
+                begun.set_attribute("orc.turn.stopped", True)
 
 
 def _attributes_of(metadata: TurnMetadata) -> Iterator[tuple[str, str | int]]:

@@ -130,17 +130,7 @@ class AnalysisStore:
     ) -> bool:
         """The analysis item in the last batch. Earlier batches change only its ETag."""
         head, *pieces = _items(analysis)
-        # At least one batch, each with space for the analysis item.
-        batches: list[list[Change]] = [[]]
-        spent = 0
-        for operation in [upsert(item) for item in (*pieces, *pages)]:
-            size = len(json.dumps(operation.item))
-            if len(batches[-1]) == MOST_CHANGES - 1 or (batches[-1] and spent + size > BATCH_BYTES):
-                batches.append([])
-                spent = 0
-            batches[-1].append(operation)
-            spent += size
-        *earlier, last = batches
+        *earlier, last = _batches([upsert(item) for item in (*pieces, *pages)])
         write = partial(self._write, analysis.document_id, version)
         for operations in earlier:
             if not await write(None, uuid.uuid4().hex, operations):
@@ -212,3 +202,17 @@ def _page_key(number: int) -> str:
 
 def _without_system_fields(item: Item) -> Item:
     return {name: value for name, value in item.items() if not name.startswith("_")}
+
+
+def _batches(operations: Sequence[Change]) -> list[list[Change]]:
+    """At least one batch, each with space for the analysis item."""
+    batches: list[list[Change]] = [[]]
+    spent = 0
+    for operation in operations:
+        size = len(json.dumps(operation.item))
+        if len(batches[-1]) == MOST_CHANGES - 1 or (batches[-1] and spent + size > BATCH_BYTES):
+            batches.append([])
+            spent = 0
+        batches[-1].append(operation)
+        spent += size
+    return batches

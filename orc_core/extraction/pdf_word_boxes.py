@@ -68,15 +68,7 @@ def find_words(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, text: str)
     characters = _characters(drawn, count)
     places = match(text, characters)
     if places is None:
-        # PDFium leaves out characters that are off the page, or without size: blanks in their places.
-        left, bottom, right, top = page.get_bbox()
-        seen = list(characters)
-        for index, character in enumerate(seen):
-            if not character.isspace():
-                start, low, end, high = drawn.get_charbox(index)
-                if not (max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
-                    seen[index] = " "
-        characters = "".join(seen)
+        characters = _seen(page, drawn, characters)
         places = match(text, characters)
     return None if places is None else (characters, places)
 
@@ -144,6 +136,18 @@ def _characters(drawn: pypdfium2.PdfTextPage, count: int) -> str:
     return _SURROGATES.sub(
         lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le") + "\0", single
     )
+
+
+def _seen(page: pypdfium2.PdfPage, drawn: pypdfium2.PdfTextPage, characters: str) -> str:
+    """The same with blanks for characters that PDFium leaves out: off the page, or without size."""
+    left, bottom, right, top = page.get_bbox()
+    seen = list(characters)
+    for index, character in enumerate(seen):
+        if not character.isspace():
+            start, low, end, high = drawn.get_charbox(index)
+            if not (max(start, left) < min(end, right) and max(low, bottom) < min(high, top)):
+                seen[index] = " "
+    return "".join(seen)
 
 
 def measure(page: pypdfium2.PdfPage, rectangles: Rectangles, places: Places) -> Boxes:
