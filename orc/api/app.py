@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -247,17 +247,10 @@ class DocumentedApp(FastAPI):
             components["securitySchemes"] = schemes
         document["security"] = [{name: []} for name in schemes]
         operations = [each for path in document["paths"].values() for each in path.values()]
-        # The schemas of requests and problems, with all that they refer to.
-        problem = {"$ref": REFERENCES.format(model=Problem.__name__)}
-        waiting = [problem, *(each.get("requestBody") for each in operations)]
-        reference, known = re.compile(REFERENCES.format(model=r"(\w+)")), set[str]()
-        while waiting:
-            for name in set(reference.findall(json.dumps(waiting.pop()))) - known:
-                known.add(name)
-                waiting.append(referred := components["schemas"][name])
-                # Generators of clients take a field with a default for one that is always there.
-                for field in referred.get("properties", {}).values():
-                    field.pop("default", None)
+        for schema in _that_may_lack_fields(operations, components["schemas"]):
+            # Generators of clients take a field with a default for one that is always there.
+            for field in schema.get("properties", {}).values():
+                field.pop("default", None)
         for operation in operations:
             if "401" not in operation["responses"]:
                 operation["security"] = []
@@ -266,6 +259,18 @@ class DocumentedApp(FastAPI):
             if form := content.get("multipart/form-data"):
                 form["encoding"] = {"file": {"headers": {"Content-Disposition": _DISPOSITION}}}
         return document
+
+
+def _that_may_lack_fields(operations: Sequence[Json], schemas: Json) -> Iterator[Json]:
+    """The schemas of requests and problems, with all that they refer to."""
+    problem = {"$ref": REFERENCES.format(model=Problem.__name__)}
+    waiting = [problem, *(each.get("requestBody") for each in operations)]
+    reference, known = re.compile(REFERENCES.format(model=r"(\w+)")), set[str]()
+    while waiting:
+        for name in set(reference.findall(json.dumps(waiting.pop()))) - known:
+            known.add(name)
+            waiting.append(schema := schemas[name])
+            yield schema
 
 
 def operation_id(route: APIRoute) -> str:

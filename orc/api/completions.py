@@ -206,11 +206,7 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
 
     `base_url` is the address of the API, without a slash at the end.
     """
-    # Without `[1]` of the model's own, except in blocks of code, where nothing cites.
-    blocks, pieces = CodeBlocks(), re.split(r"(?<=\n)", result.answer)
-    runs = groupby(pieces, lambda line: blocks.is_code(line.rstrip("\r\n")))
-    joined = ((is_code, "".join(lines)) for is_code, lines in runs)
-    answer = "".join(said if is_code else without_numbers(said) for is_code, said in joined)
+    answer = _with_numbers_of_markers_only(result.answer)
     by_target: defaultdict[_Target, list[Citation]] = defaultdict(list)
     for citation in result.citations:
         by_target[_target(citation)].append(citation)
@@ -233,11 +229,23 @@ def numbered(result: TurnResult, base_url: str, *, lists_sources: bool) -> Compl
         is_doubted = written.citation.check in (*REFUTED, "picture")
         text += shown + _in_brackets(_words(written.citation) if is_doubted else "")
     text += answer[end:]
-    if lists_sources and sources:
-        listed = [(each, dict.fromkeys(map(_passage, each.citations))) for each in sources.values()]
-        lines = (f"{each.number}. {visible_name(each.title)}: {'; '.join(said)}" for each, said in listed)
-        text += _SOURCES + "\n".join(lines)
-    return Completion(result, text, list(sources.values()), marks)
+    listed = list(sources.values())
+    return Completion(result, text + (_source_list(listed) if lists_sources else ""), listed, marks)
+
+
+def _with_numbers_of_markers_only(answer: str) -> str:
+    """The answer without `[1]` of the model's own, except in blocks of code, where nothing cites."""
+    blocks = CodeBlocks()
+    runs = groupby(re.split(r"(?<=\n)", answer), lambda line: blocks.is_code(line.rstrip("\r\n")))
+    joined = ((is_code, "".join(lines)) for is_code, lines in runs)
+    return "".join(text if is_code else without_numbers(text) for is_code, text in joined)
+
+
+def _source_list(sources: Sequence[NumberedSource]) -> str:
+    """A Markdown list of the sources with their quotes; empty without sources."""
+    listed = [(each, dict.fromkeys(map(_passage, each.citations))) for each in sources]
+    lines = (f"{each.number}. {visible_name(each.title)}: {'; '.join(said)}" for each, said in listed)
+    return _SOURCES + "\n".join(lines) if sources else ""
 
 
 def _target(citation: Citation) -> _Target:

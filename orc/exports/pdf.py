@@ -317,32 +317,38 @@ class PdfWriter:
         self._keep_together(height)
         self._pdf.set_text_color(style.grey)
         if _COMPLEX.search(line):
-            strong = next(filter(_STRONG_DIRECTIONS.get, map(unicodedata.bidirectional, line)), "L")
-            direction, align = _STRONG_DIRECTIONS[strong]
-            self._pdf.set_font(BASE, size=style.size)
-            self._pdf.set_fallback_fonts(self._fonts.families[1:])
-            self._pdf.set_text_shaping(use_shaping_engine=True, direction=direction)
-            self._pdf.set_xy(MARGIN + style.indent, self._y)
-            # Of text from the right, readers expect the order on the page, and reverse any other. Else the
-            # glyphs are copied as the text: a vowel sign that is drawn before its letter, or apart from it,
-            # would be copied there.
-            text = "" if _FROM_THE_RIGHT.search(line) else line.strip()
-            if text:
-                encoded = (codecs.BOM_UTF16_BE + text.encode("utf-16-be")).hex()
-                # fpdf2 has no public call for text that replaces glyphs.
-                self._pdf._out(f"/Span <</ActualText <{encoded}>>> BDC")
-            self._pdf.cell(self._pdf.w - 2 * MARGIN - style.indent, height, line.strip(), align=align)
-            if text:
-                self._pdf._out("EMC")
-            self._pdf.set_text_shaping(use_shaping_engine=False)
+            self._set_shaped(line, style, height)
         else:
-            x = MARGIN + style.indent
-            for family, characters in groupby(line.rstrip(), key=self._fonts.family.__getitem__):
-                run = "".join(characters)
-                self._pdf.set_font(family, size=style.size)
-                self._pdf.text(x, self._y + style.size, run)
-                x += sum(map(self._fonts.width.__getitem__, run)) * style.size / 1000
+            self._set_plain(line, style)
         self._y += height
+
+    def _set_plain(self, line: str, style: Style) -> None:
+        x = MARGIN + style.indent
+        for family, characters in groupby(line.rstrip(), key=self._fonts.family.__getitem__):
+            run = "".join(characters)
+            self._pdf.set_font(family, size=style.size)
+            self._pdf.text(x, self._y + style.size, run)
+            x += sum(map(self._fonts.width.__getitem__, run)) * style.size / 1000
+
+    def _set_shaped(self, line: str, style: Style, height: float) -> None:
+        strong = next(filter(_STRONG_DIRECTIONS.get, map(unicodedata.bidirectional, line)), "L")
+        direction, align = _STRONG_DIRECTIONS[strong]
+        self._pdf.set_font(BASE, size=style.size)
+        self._pdf.set_fallback_fonts(self._fonts.families[1:])
+        self._pdf.set_text_shaping(use_shaping_engine=True, direction=direction)
+        self._pdf.set_xy(MARGIN + style.indent, self._y)
+        # Of text from the right, readers expect the order on the page, and reverse any other. Else the glyphs
+        # are copied as the text: a vowel sign that is drawn before its letter, or apart from it, would be
+        # copied there.
+        text = "" if _FROM_THE_RIGHT.search(line) else line.strip()
+        if text:
+            encoded = (codecs.BOM_UTF16_BE + text.encode("utf-16-be")).hex()
+            # fpdf2 has no public call for text that replaces glyphs.
+            self._pdf._out(f"/Span <</ActualText <{encoded}>>> BDC")
+        self._pdf.cell(self._pdf.w - 2 * MARGIN - style.indent, height, line.strip(), align=align)
+        if text:
+            self._pdf._out("EMC")
+        self._pdf.set_text_shaping(use_shaping_engine=False)
 
     def _keep_together(self, height: float) -> None:
         """Go on at the next page unless this one has so much space left."""

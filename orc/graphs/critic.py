@@ -58,14 +58,7 @@ def wished_verdict(state: ConversationState, checks: Grounding, reading: Reading
     # The judge decides where to look if the answer is wrong, or if pages were not read in full.
     looks_further = is_unread or (asks_for_more and (is_wrong or bool(state.references)))
     if looks_further or is_wrong:
-        most, why = run.context.settings.critic_max_retries, ""
-        if state.attempt.number > most:
-            why = f"CRITIC_MAX_RETRIES is {most}"
-        elif calls_left(state, run) < 1:
-            why = "the turn has too few model calls left"
-        elif seconds_left(run) <= 0:
-            why = "the turn has no time left"
-        if why:
+        if why := _why_last_attempt(state, run):
             text = f"No further attempt was made: {why}."
             objections = [*objections, Objection(code="no_further_attempt", text=text)]
         else:
@@ -80,6 +73,16 @@ def wished_verdict(state: ConversationState, checks: Grounding, reading: Reading
         failure=f"The second reading failed: {reading.failure}" if reading.failure else None,
         citations=without_rectangles(state.attempt.citations) if judgement else None,
     )
+
+
+def _why_last_attempt(state: ConversationState, run: Run) -> str:
+    """The reason why there is no further attempt; empty if there can be one."""
+    most = run.context.settings.critic_max_retries
+    if state.attempt.number > most:
+        return f"CRITIC_MAX_RETRIES is {most}"
+    if calls_left(state, run) < 1:
+        return "the turn has too few model calls left"
+    return "the turn has no time left" if seconds_left(run) <= 0 else ""
 
 
 def with_coverage_gaps(checks: Grounding, state: ConversationState) -> Grounding:

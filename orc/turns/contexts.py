@@ -21,6 +21,7 @@ from orc_core.documents.scope import Scope, ScopeTokens
 from orc_core.documents.service import DocumentService
 from orc_core.documents.unknown_files import is_name_or_its_end
 from orc_core.errors import InvalidInput, OrcError
+from orc_core.grounding.models import Citation
 from orc_core.markdown.brackets import visible_name
 from orc_core.models import Document
 from orc_core.names import BlobPath, Owner, missing_document, path_named
@@ -135,11 +136,26 @@ async def result_with_contexts(
     library: DocumentService,
 ) -> tuple[TurnResult, TurnOutcome]:
     """The answer with what it used of contexts; as it is if the turn has none."""
-    scope, origins = running.scope, running.origins
+    scope = running.scope
     if scope is None:
         return result, outcome
-    cited = [origins.places.get(citation.document_id) for citation in result.citations]
-    used = [
+    contexts = TurnContexts(
+        focus=scope.focus,
+        active=scope.active,
+        historical=scope.historical,
+        used=_used(scope, running.origins, result.citations),
+        left_out=scope.left_out,
+    )
+    metadata = result.metadata.model_copy(update={"contexts": contexts})
+    result = result.model_copy(update={"metadata": metadata})
+    shown = await _shown_contexts(running, scope, recalled, library)
+    return result, outcome.model_copy(update={"result": result.model_dump(mode="json"), "shown": shown})
+
+
+def _used(scope: TurnScope, origins: Origins, citations: Sequence[Citation]) -> list[UsedContext]:
+    """The contexts that the answer cites, or of which tools returned something."""
+    cited = [origins.places.get(citation.document_id) for citation in citations]
+    return [
         UsedContext(
             type=place.type,
             id=place.id,
@@ -151,17 +167,6 @@ async def result_with_contexts(
         for place in scope.places
         if (place.id, place.near) in cited or origins.results[place.id, place.near]
     ]
-    contexts = TurnContexts(
-        focus=scope.focus,
-        active=scope.active,
-        historical=scope.historical,
-        used=used,
-        left_out=scope.left_out,
-    )
-    metadata = result.metadata.model_copy(update={"contexts": contexts})
-    result = result.model_copy(update={"metadata": metadata})
-    shown = await _shown_contexts(running, scope, recalled, library)
-    return result, outcome.model_copy(update={"result": result.model_dump(mode="json"), "shown": shown})
 
 
 async def _shown_contexts(

@@ -44,17 +44,7 @@ def candidate(text: str, context: DocumentContext, weight: float = 1.0) -> Candi
 def central(candidates: Sequence[Candidate], count: int, rarity: Rarity) -> list[str]:
     """The `count` most central sentences that are not alike, in their order."""
     picked: list[int] = []
-    total = Counter(term for candidate in candidates for term in set(candidate.terms))
-    weight = {
-        term: math.sqrt(times) * rarity(term) if times > 1 else SAID_ONCE * rarity(term)
-        for term, times in total.items()
-    }
-    scores = []
-    for place, candidate in enumerate(candidates):
-        own = set(candidate.terms)
-        centrality = sum(weight[term] for term in own) / math.pow(len(own) + USUAL_LENGTH, LENGTH_POWER)
-        scores.append((1 + FIRST_BONUS / (1 + place)) * candidate.weight * centrality)
-    for index in sorted(range(len(candidates)), key=lambda index: -scores[index]):
+    for index in _ranked(candidates, rarity):
         if len(picked) == count:
             break
         if all(_likeness(candidates[index], candidates[other]) < TOO_SIMILAR for other in picked):
@@ -67,6 +57,20 @@ def is_fit(sentence: str) -> bool:
     shortest = SHORTEST if sentence.isascii() else SHORTEST / 2
     letters = _NO_LETTERS.sub("", sentence)
     return shortest <= len(sentence) <= LONGEST and len(letters) >= len(sentence) * LEAST_LETTERS
+
+
+def _ranked(candidates: Sequence[Candidate], rarity: Rarity) -> list[int]:
+    total = Counter(term for candidate in candidates for term in set(candidate.terms))
+    weight = {
+        term: math.sqrt(times) * rarity(term) if times > 1 else SAID_ONCE * rarity(term)
+        for term, times in total.items()
+    }
+    scores = []
+    for place, candidate in enumerate(candidates):
+        own = set(candidate.terms)
+        centrality = sum(weight[term] for term in own) / math.pow(len(own) + USUAL_LENGTH, LENGTH_POWER)
+        scores.append((1 + FIRST_BONUS / (1 + place)) * candidate.weight * centrality)
+    return sorted(range(len(candidates)), key=lambda index: -scores[index])
 
 
 def _likeness(one: Candidate, other: Candidate) -> float:
