@@ -21,6 +21,7 @@ OPEN_ROUTES = {"/api/health", "/api/ready"}
 HARMLESS = {"limit", "cursor", "after_seq", "before_seq", "full", "format", "follow"}
 HARMLESS |= {"last-event-id", "idempotency-key", "x-client-id"}
 HARMLESS_IN_BODY = {
+    "closest_passages",
     "feature_flags",
     "question",
     "messages",
