@@ -55,6 +55,8 @@ _CHECKED = """(async () => {
   });
   change(turn, { text, citations });
 })()"""
+# The page reads once what it has missed, and would set the stored checks again.
+_CAUGHT_UP = "performance.getEntriesByType('resource').some((each) => each.name.endsWith('?limit=10'))"
 LONG = "## The story of the quay\n\n" + "The quay opens at seven, and the first ship is made fast. " * 60
 SLOW_MS = 20_000.0
 _STREAMING = "document.querySelector('.turn.is-streaming .text')?.textContent.length > 300"
@@ -222,6 +224,7 @@ async def show_checks(visit: Visit) -> None:
     """Have an answer whose citations have all CHECKED, also those that need a judge."""
     await visit.attach(HANDBOOK)
     await visit.ask(LEAVE)
+    await visit.page.until(_CAUGHT_UP)
     await visit.page.value(_CHECKED.replace("CHECKED", json.dumps(CHECKED)))
     await visit.sees(".turn .marker.is-unsupported")
 
