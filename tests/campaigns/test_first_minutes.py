@@ -112,7 +112,7 @@ async def find_the_quote(page: Page, address: str, file: Path, steps: Steps) -> 
     steps.done("attached")
     await page.value("document.getElementById('question').focus()")
     await page.type_line(QUESTION)
-    await page.until("document.querySelector('.turn.is-answered button.marker.is-quoted')")
+    await page.until("document.querySelector('.turn.is-answered button.marker.is-close')")
     steps.done("answered")
     await page.value("document.querySelector('button.marker').click()")
     await page.until("document.querySelector('.marks rect')")
