@@ -3,9 +3,8 @@ import { ask, rate, retry } from "./chat.js";
 import { refusedBefore, unsettled } from "./files.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
-import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, lookOf, MarkerIcon, noted, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
-import { Proposals } from "./proposals.js";
-import { answering, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, shownTurn } from "./session.js";
+import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, Lazy, lookOf, MarkerIcon, noted, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
+import { answering, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, proposes, shownTurn } from "./session.js";
 import { copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
@@ -367,7 +366,7 @@ export function Turn({ turn, last, live }) {
       now.text && h(Text, { turn: now, key: now.key }),
       !instead && trouble,
       !running && h(SourcesLine, { turn: now }), h("ul", { class: "on-paper" }, pagesOf(now.citations).map(({ number: n, citation }) => h("li", { key: n }, `${n}. ${pageOf(citation)}`))),
-      now.state === "answered" && !isShared.value && [h(Proposals, { turn: now }), h(Why, { turn: now })],
+      now.state === "answered" && !isShared.value && [proposes(now) && h(Lazy, { from: () => import("./proposals.js"), name: "Proposals", properties: { turn: now } }), h(Why, { turn: now })],
       earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove }),
       !running && !back && [h(Actions, { turn }), h(Comment, { turn })],
       live && !running && h(Suggestions, { texts: now.suggestions })));

@@ -2,18 +2,14 @@
 import { get, send } from "./api.js";
 import { t } from "./i18n.js";
 import { Icon } from "./parts.js";
-import { conversationId, path, turns } from "./session.js";
-import { me, report, said } from "./store.js";
+import { conversationId, path, proposes, turns } from "./session.js";
+import { report, said } from "./store.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
 /** @import { Proposal, TurnView } from "./types/page.js" */
 
 /** What may be decided in each state, the likely decision first. @type {Record<string, string[]>} */
 const DECISIONS = { open: ["confirm", "decline"], done: ["undo"] };
-
-/** Whether a tool proposed something for this answer. @param {TurnView} turn */
-const proposes = (turn) => (turn.metadata?.tools ?? []).some(({ name, status }) =>
-  status === "finished" && me.value?.tools.some((tool) => tool.name === name && tool.kind === "update"));
 
 /** The proposals of the session, below the last answer that made some. @param {{turn: TurnView}} properties */
 export function Proposals({ turn }) {

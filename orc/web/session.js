@@ -217,6 +217,10 @@ const problemOf = (code, detail) => ({
   status: 0, detail, trace_id: "", code, retryable: true,
 });
 
+/** Whether a tool proposed something for this answer. @param {TurnView} turn */
+export const proposes = (turn) => (turn.metadata?.tools ?? []).some(({ name, status }) =>
+  status === "finished" && me.value?.tools.some((tool) => tool.name === name && tool.kind === "update"));
+
 /** Add a turn in the place of the version that is shown. @param {Signal<TurnView>} turn */
 export function show(turn) {
   const { key, replaces } = turn.value;
