@@ -54,6 +54,7 @@ class ToolContext:
         self.results = list(results)
         self.steps: list[RetrievalStep] = []
         self.left_out = 0
+        self.unread = 0  # documents that no search could reach, of very many
         self._registry = SourceRegistry(run.resources.library.page_of, [*sources, *previous], last)
         self._previous = [source for source in previous if not source.pictured]
         self.pictured = [source for source in [*sources, *previous] if source.pictured]
@@ -152,6 +153,7 @@ class ToolContext:
         return {
             "tool_results": self.rendered(),
             "handles": self.handles.documents,
+            "not_searched": state.not_searched.and_more(max(0, self.unread - state.not_searched.total)),
             "attempt": state.attempt.model_copy(update={"sources": self.sources}),
             "retrieval_mode": "none"
             if not self.sources
@@ -167,6 +169,8 @@ class ToolContext:
         if result.error:
             return result.model_copy(update={"error": result.error[:MAX_ERROR_CHARACTERS]})
         content, documents = result.content, result.content.get("documents")
+        if isinstance(counts := content.get("counts"), dict):
+            self.unread = max(self.unread, counts.get("unread", 0))
         if isinstance(documents, list) and "steps" in content:
             # Of the documents that a search went through only those are worth a note that it left out.
             others = [document for document in documents if not document.get("searched")]

@@ -97,7 +97,7 @@ function leftOut(turn) {
   ];
   const shown = named.slice(0, MOST_LEFT_OUT);
   const more = total - documents.length + named.length - shown.length;
-  if (more > 0) shown.push(t("left.more", { n: more }));
+  if (more > 0) shown.push(t(shown.length ? "left.more" : "left.documents", { n: more }));
   return shown.length ? t("left", { names: shown.join(", ") }) : "";
 }
 const MOST_LEFT_OUT = 5;

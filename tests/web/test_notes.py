@@ -1,5 +1,6 @@
 """What the page says of an answer, outside of its text: what was checked, not found and corrected."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script, To
 from devkit.doubles.openai_talk import default_reply
 from devkit.page_scenes import FALSE, LEAVE, WRONG_NUMBER, corrects, quoting
 from devkit.shared_data import HANDBOOK
+from devkit.system import upload
 from devkit.visits import ANSWERED, Visit
 from orc.contexts.withholding import WITHHELD
 from orc_core.grounding.citations import CUT_NOTE, NO_SUCH_SOURCE
@@ -150,6 +152,25 @@ async def test_nothing_found_is_not_said_of_what_was_not_searched(visit: Visit, 
     [text] = await visit.texts(".turn .text")
     assert text.startswith("“scan.pdf” was not searched: Its only page has no text")
     assert "could not find" not in text
+
+
+async def test_documents_that_a_search_of_very_many_could_not_reach_are_counted(visit: Visit) -> None:
+    """Of more than 200, one search reads through 20 that are not indexed yet."""
+    await visit.ask("Hello there")
+    session = await visit.conversation()
+    notes = [
+        (f"note-{number}.md", f"The code of item {number} is K-{number}.".encode()) for number in range(221)
+    ]
+    with visit.client() as client:
+        for first in range(0, len(notes), 20):
+            stored = await asyncio.to_thread(upload, client, session, *notes[first : first + 20])
+            assert stored.status_code == 201, stored.text
+    visit.model.responder = quoting(NOT_FOUND_ANSWER)
+    await visit.ask("What is the code of item 220?", answers=2)
+    assert await visit.texts(".turn.is-last .note") == [
+        "No answer was found in the documents that could be searched.",
+        "Not searched: 201 documents.",
+    ]
 
 
 async def test_while_the_model_is_away_the_closest_passages_are_shown_with_the_error(visit: Visit) -> None:

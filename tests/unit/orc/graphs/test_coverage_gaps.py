@@ -72,6 +72,15 @@ async def test_not_found_after_a_failed_lookup_is_not_accepted(
     assert why in shown
 
 
+@pytest.mark.parametrize(("counts", "total"), [({"documents": 260, "unread": 240}, 240), (None, 0)])
+async def test_documents_that_a_search_of_very_many_could_not_reach_are_counted(
+    counts: dict[str, int] | None, total: int
+) -> None:
+    found = {"passages": [], "steps": [], "counts": counts}
+    turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(NOT_FOUND_ANSWER))
+    assert (await turn.run(has_documents=True)).not_searched.total == total
+
+
 def answered_from(files: list[FileStatus], left_out: int = 0) -> FakeTools:
     metadata = DocumentChatMetadata(
         mode="inline", reason="it fits", files=files, left_out=left_out, grounding=NOTHING
