@@ -119,11 +119,16 @@ function saysNotFound(turn) {
   return !turn.citations.length && checksOf(turn).uncited === 0 && lookedUp(turn) && leftOut(turn) !== "";
 }
 
+/** Whether nothing was looked up, as what would do that is switched off. @param {TurnView} turn */
+const isOff = ({ citations, metadata }, lookups = metadata?.lookups ?? []) => !citations.length
+  && lookups.some((each) => each.reason_code === "switched_off") && lookups.every((each) => !each.tool || each.status !== "ok");
+
 /** The model that stands in if none is set up: it compares words, and knows no answers. */
 const WORDS_ONLY = "extractive";
 
 /** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
 function doubts(turn, isPartial) {
+  if (isOff(turn)) return [["warn", t("kind.off")]];
   const nothing = turn.metadata?.route?.model === WORDS_ONLY ? "kind.no_words" : "kind.not_found";
   const none = turn.kind === "closest_passages" ? "kind.closest" : !saysNotFound(turn) ? "" : isPartial ? `${nothing}.partial` : nothing;
   if (none) return [["none", turn.files.length ? `${t(none)} ${t("kind.only", { names: listed(turn.files) })}` : t(none)]];

@@ -12,6 +12,7 @@ from devkit.page_scenes import HOTEL, LEAVE
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit, visiting
 from tests.web.test_page import places, problems_of_access
+from tests.web.test_viewers import choose
 
 
 @pytest.fixture
@@ -110,3 +111,17 @@ async def test_without_a_model_people_are_sent_to_an_administrator(offline: Visi
     [text] = await offline.texts(".turn .text")
     assert "An administrator can set up a model" in text
     assert "_" not in text, "no names of variables"
+
+
+async def test_that_the_search_is_switched_off_is_said_above_the_answer(offline: Visit) -> None:
+    await offline.attach(HANDBOOK)
+    for name in ("Search passages", "Search pages"):
+        await choose(offline, name)
+    await offline.ask(LEAVE)
+    [note] = await offline.texts(".turn .note")
+    assert note == "Your documents were not searched: the search is switched off."
+    assert "“Search passages” is switched off by you." in await offline.texts(".why > ol > li")
+    await choose(offline, "Search pages")
+    await offline.ask(f"{LEAVE} Again.", answers=2)
+    assert await offline.texts(".turn.is-last .note.is-warn") == []
+    assert await offline.texts(".turn.is-last .marker")
