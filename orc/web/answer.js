@@ -177,6 +177,7 @@ function Trouble({ turn }) {
   const trace = problem?.trace_id;
   return h("div", { class: "note is-bad", role: "alert" }, h(Icon, { name: "alert" }), h("div", null,
     h("p", null, text),
+    problem?.retry_after ? h("p", null, t("turn.wait", { n: problem.retry_after })) : null,
     me.value?.can.administer && problem?.detail && problem.detail !== text && h("details", null, h("summary", null, t("details")), h("p", null, problem.detail)),
     problem && moreOf(problem).map((each) => h("p", { class: "soft" }, `${each.field}: ${wordsOfCode(each.code, each.reason)}`)),
     h("p", { class: "row" },
@@ -302,6 +303,7 @@ function Why({ turn }) {
     h("ol", null, sentencesOf(metadata, turn).map((each) => h("li", null, each))),
     tools.length > 0 && h("ul", { class: "steps" }, tools.map((each) => h("li", { class: each.status === "failed" ? "is-failed" : "" },
       h(Icon, { name: each.status === "failed" ? "alert" : "tool" }), (each.status === "failed" && wordsOfCode(each.code, each.message)) || toolTitle(each.name),
+      typeof each.arguments?.query === "string" && h("bdi", { class: "quote" }, each.arguments.query),
       h("span", { class: "soft" }, each.duration_ms === null ? "" : duration(each.duration_ms))))),
     isAdmin && tokens > 0 && h(Budget, { parts: metadata.context_budget ?? {} }),
     h("p", { class: "soft" }, [total ? t("why.time", { time: duration(total) }) : "", tokens && isAdmin ? t("why.tokens", { n: tokens }) : "",
@@ -391,7 +393,7 @@ function Versions({ at, all, onMove }) {
 /** @param {{turn: Signal<TurnView>}} properties */
 function Status({ turn }) {
   const now = turn.value;
-  if (now.state === "streaming") return null;
+  if (now.state === "streaming" && online.value) return null;
   const text = now.state === "stopping" ? t("turn.stopping") : now.state === "elsewhere" ? t("turn.elsewhere") : now.waits ? t("turn.files", { n: unsettled.value }) : !online.value ? t("turn.waiting.offline") : now.status?.text ?? t("turn.waiting");
   return h("p", { class: "working" }, h("span", { class: "dots", "aria-hidden": "true" }), now.retryAt
     ? h(Countdown, { until: now.retryAt, words: (seconds) => t("turn.limit", { n: seconds }) }) : text);

@@ -63,6 +63,9 @@ export async function loadTurns(id) {
       turns.value = [...inOrder(latest(found.turns)), ...fresh];
       earlierBefore.value = found.earlier_before_seq ?? null;
       later.value = false;
+      const { type = "", context_id: home = "", name = "" } = found.home ?? {};
+      // A chat of a workspace is about it; without a name it cannot be read any more.
+      if (home && name && !contexts.value.length) contexts.value = [{ type, id: home, name }];
     });
     for (const turn of turns.value) if (turn.value.state === "elsewhere") follow(turn);
     sendAgain(id);

@@ -193,7 +193,7 @@ function Models() {
   return h("select", {
     class: "quiet", "aria-label": t("composer.model"), value: model.value,
     onChange: (event) => { model.value = event.currentTarget.value; keepChoices(); },
-  }, h("option", { value: "" }, t("composer.model.usual")),
+  }, h("option", { value: "" }, [t("composer.model.usual"), models.find((each) => each.default)?.title].filter(Boolean).join(": ")),
   models.map((each) => h("option", { key: each.id, value: each.id }, each.title)));
 }
 

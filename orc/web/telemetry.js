@@ -1,7 +1,7 @@
 // Telemetry for administrators: days, turns, and one turn as a timeline.
 import { get } from "./api.js";
 import { duration, named, number, t, when } from "./i18n.js";
-import { report } from "./store.js";
+import { report, wordsOfCode } from "./store.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
 /** @import { Child, Day, Filters, PlotProperties, Series, TelemetryPage, Trace, TraceSummary, TurnsProperties } from "./types/page.js" */
@@ -164,6 +164,9 @@ export function Telemetry({ trace }) {
     chosen && h(OneTurn, { summary: chosen, key: chosen.attempt }));
 }
 
+/** How it ended, in words for people. @param {{status: string, error_code: string | null}} turn */
+const endOf = ({ status, error_code: code }) => wordsOfCode(code, code) || t(`telemetry.status.${status}`);
+
 /** @param {TurnsProperties} properties */
 function Turns({ turns, chosen, onChoose }) {
   const columns = ["began", "user", "intent", "model", "took", "tokens", "cost", "end"];
@@ -172,7 +175,7 @@ function Turns({ turns, chosen, onChoose }) {
     h("td", null, turn.user_id), h("td", null, turn.intent ? named(`why.intent.${turn.intent}`, turn.intent.replaceAll("_", " ")) : "–"), h("td", null, turn.model ?? "–"),
     h("td", { class: "to-right" }, duration(turn.duration_ms)), h("td", { class: "to-right" }, number(turn.usage.input_tokens + turn.usage.output_tokens)),
     h("td", { class: "to-right" }, turn.cost_usd === null ? "–" : dollars(turn.cost_usd)),
-    h("td", { class: turn.status === "failed" ? "is-over" : "" }, turn.status === "failed" && turn.error_code ? turn.error_code : t(`telemetry.status.${turn.status}`)));
+    h("td", { class: turn.status === "failed" ? "is-over" : "", title: turn.error_code ?? undefined }, endOf(turn)));
   return h("div", { class: "wide", tabIndex: 0, role: "group", "aria-label": t("telemetry.turns") }, h("table", { class: "data" },
     h("thead", null, h("tr", null, columns.map((each) => h("th", { scope: "col", key: each, class: NUMBERS.has(each) ? "to-right" : "" }, t(`telemetry.column.${each}`))))),
     h("tbody", null, turns.map(row))));
@@ -233,12 +236,12 @@ function factsOf(turn) {
   const checks = turn.grounding;
   return [
     list("telemetry.facts.turn", [
-      [t("telemetry.column.end"), turn.error_code ?? t(`telemetry.status.${turn.status}`)],
+      [t("telemetry.column.end"), endOf(turn)],
       [t("telemetry.first"), turn.first_token_ms === null ? null : duration(turn.first_token_ms)],
       [t("telemetry.rating"), turn.rating && t(turn.rating === "up" ? "turn.good" : "turn.bad")], [t("telemetry.filter.trace_id"), turn.trace_id]]),
     list("telemetry.facts.prompt", Object.entries(turn.context_budget).filter(([, size]) => Number(size) > 0).map(([name, size]) => [named(name === "total" ? "telemetry.total" : `why.part.${name}`, name.replaceAll("_", " ")), number(Number(size))])),
     list("telemetry.facts.models", turn.calls.map((each) => [each.role, `${each.model}: ${number(each.input_tokens)} → ${number(each.output_tokens)}${each.cost_usd === null ? "" : `, ${dollars(each.cost_usd)}`}`])),
-    list("telemetry.facts.tools", turn.tools.map((each) => [toolOf(each.name), `${each.error_code ?? named(`telemetry.tool.${each.status}`, each.status)}${each.duration_ms === null ? "" : `, ${duration(each.duration_ms)}`}`])),
+    list("telemetry.facts.tools", turn.tools.map((each) => [toolOf(each.name), `${wordsOfCode(each.error_code, each.error_code) || named(`telemetry.tool.${each.status}`, each.status)}${each.duration_ms === null ? "" : `, ${duration(each.duration_ms)}`}`])),
     list("telemetry.facts.checks", [
       ...turn.verdicts.map((each) => /** @type {[string, Child]} */ ([t("telemetry.attempt", { n: each.attempt }), t("telemetry.coverage", { action: actionOf(each.action), share: number(each.coverage, { style: "percent" }) })])),
       [t("sources"), checks && t("telemetry.verified", { n: checks.verified, of: checks.citations })]]),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit.doubles.openai_double import ChatRequest, Reply, Script, default_reply
+from devkit.doubles.openai_double import ChatRequest, Failure, Reply, Script, default_reply
 from devkit.visits import ANSWERED, Visit
 from tests.unit.orc_core.extraction.samples import pdf
 
@@ -223,6 +223,7 @@ async def test_an_answer_is_asked_for_again_from_another_model(visit: Visit) -> 
     await page.open("about:blank")
     several = replace(visit, variant="models")
     await several.open()
+    assert (await several.texts(".composer-row option"))[0] == "Default model: gpt-5.1"
     await several.ask("First question")
     await several.click('.actions [aria-label="Answer again with another model"]')
     other = "[...document.querySelectorAll('.actions .menu:popover-open button')].at(-1)"
@@ -331,6 +332,24 @@ async def test_a_question_survives_a_reload_before_the_api_had_it(visit: Visit) 
     page.problems.clear()
 
 
+async def test_an_error_is_in_words_for_people_and_those_for_operators_are_folded(visit: Visit) -> None:
+    """In English too; only administrators are shown what to look at."""
+    visit.model.responder = lambda asked: Failure(status=401)
+    await visit.write("Hello there")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note details")
+    words = "The model does not accept the server's credentials. Tell your administrator."
+    assert (await visit.texts(".turn.is-failed .note p"))[0] == words
+    folded = "document.querySelector('.turn.is-failed .note details')"
+    assert await visit.page.value(f"!{folded}.open && {folded}.innerText !== ''")
+    await visit.page.value("""(async () => {
+      const { me } = await import(document.documentElement.dataset.base + "store.js");
+      me.value = { ...me.value, can: { ...me.value.can, administer: false } };
+    })()""")
+    await visit.page.until(f"!{folded}")
+    assert words in (await visit.texts(".turn.is-failed .note"))[0]
+
+
 async def test_a_german_page_gives_reasons_and_tools_in_german(visit: Visit) -> None:
     page = visit.page
     preferences = f"orc.{visit.organization}.ann.preferences"
@@ -412,6 +431,9 @@ async def test_an_event_does_not_hide_that_the_browser_is_offline(visit: Visit) 
     offline = "Object.defineProperty(navigator, 'onLine', { value: false, configurable: true })"
     await page.value(f"{offline}, dispatchEvent(new Event('offline')), 0")
     await page.until("document.querySelector('.banner')")
+    # The half of the answer that is there says that it waits.
+    waits = "document.querySelector('.turn.is-streaming .working')?.textContent"
+    await page.until(f"{waits}?.includes('for the connection')")
     await page.until(ANSWERED.format(1))
     assert len(await visit.texts(".banner")) == 1
 
@@ -422,6 +444,7 @@ async def test_files_that_all_failed_are_not_offered_for_questions(visit: Visit,
     await visit.sees(".file.is-failed")
     assert await visit.texts(".empty h2") == ["Ask your documents"]
     await visit.sees(".empty .drop")
+    assert visit.get("/conversations")["conversations"] == []
     (tmp_path / "bill.pdf").write_bytes(pdf("The bill of the harbour.", ""))
     await visit.attach(tmp_path / "bill.pdf")
     assert await visit.texts(".empty h2") == ["What would you like to know?"]

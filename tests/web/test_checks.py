@@ -111,6 +111,22 @@ async def test_checks_are_said_in_german(visit: Visit) -> None:
     )
 
 
+async def test_quotes_have_the_marks_of_the_language_of_the_page(visit: Visit) -> None:
+    await visit.attach(HANDBOOK)
+    await visit.ask(LEAVE)
+    await visit.click("button.marker")
+    await visit.sees(".quote-box .quote")
+
+    async def marks() -> set[str]:
+        tree = await visit.page.call("Accessibility.getFullAXTree")
+        names = "".join(str(each.get("name", {}).get("value", "")) for each in tree["nodes"])
+        return {"“", "”", "„"}.intersection(names)
+
+    assert await marks() == {"“", "”"}
+    await in_german(visit)
+    assert await marks() == {"„", "“"}
+
+
 async def ask_for_more(visit: Visit, more: str) -> None:
     """Ask about the handbook; the model quotes it, and then says this too."""
 

@@ -1,15 +1,27 @@
 """Collections as people think of them: asked about from where one looks at them, at any depth."""
 
+import asyncio
+
+import httpx
+
 from devkit.shared_data import HANDBOOK
 from devkit.system import principal_headers
-from devkit.visits import Visit
+from devkit.visits import ANSWERED, Visit
+from tests.web.test_viewers import choose
 
+QUESTION = "What does the transformer feed?"
 CHIPS = "[...document.querySelectorAll('.chips li')].map((each) => each.textContent.trim())"
 
 
+def administrator(visit: Visit) -> httpx.Client:
+    """The API as the user, who administers the installation."""
+    client = visit.client()
+    client.headers.update(principal_headers(visit.organization, "ann", "orc.admin"))
+    return client
+
+
 def made(visit: Visit, kind: str, name: str, parent: str | None = None) -> str:
-    with visit.here.client("page", visit.organization) as client:
-        client.headers.update(principal_headers(visit.organization, "ann", "orc.admin"))
+    with administrator(visit) as client:
         created = client.post("/contexts", json={"type": kind, "name": name, "parent_id": parent})
         assert created.status_code == 201, created.text
     identifier: str = created.json()["context_id"]
@@ -129,3 +141,49 @@ async def test_a_source_from_elsewhere_says_so(visit: Visit) -> None:
     await visit.click(".sources-line")
     await visit.page.until("document.querySelector('.card .home')?.textContent.includes('Northwind')")
     visit.page.problems.clear()
+
+
+def add_manual(client: httpx.Client, context: str) -> None:
+    """A document of a collection, which answers QUESTION."""
+    files = [("file", ("manual.txt", b"The transformer T1 feeds the busbar B2."))]
+    assert client.post(f"/contexts/{context}/documents", files=files).status_code == 201
+
+
+async def test_a_chat_that_was_opened_in_a_workspace_is_about_it(visit: Visit) -> None:
+    plant = made(visit, "workspace", "Plant")
+    with administrator(visit) as client:
+        add_manual(client, plant)
+        await asyncio.to_thread(visit.here.index)
+        opened = client.post(f"/workspaces/{plant}/chat", json={"message": QUESTION})
+    assert opened.status_code == 200, opened.text
+    await visit.page.value(f"location.hash = '#/c/{opened.json()['session_id']}'")
+    await visit.page.until(ANSWERED.format(1))
+    assert await visit.page.value(CHIPS) == ["Plant"]
+    await visit.ask("Does it feed anything else?", answers=2)
+    assert await visit.texts(".turn.is-last .asked") == ["Plant"]
+
+
+async def test_a_tool_that_a_collection_switches_off_is_said_to_be_off_by_it(visit: Visit) -> None:
+    plant = made(visit, "workspace", "Plant")
+    with administrator(visit) as client:
+        add_manual(client, plant)
+        switched = client.patch(f"/contexts/{plant}", json={"tools_off": ["semantic_search"]})
+        assert switched.status_code == 200, switched.text
+    await visit.page.value(f"location.hash = '#/contexts/{plant}'")
+    await visit.click(".ask-about")
+    await visit.ask(QUESTION)
+    assert "“Search passages” is switched off by Workspace Plant." in await visit.texts(".why > ol > li")
+
+
+async def test_a_collection_that_is_gone_is_said_to_be_left_out(visit: Visit) -> None:
+    for name in ("Plant", "Quays"):
+        quays = made(visit, "workspace", name)
+        await choose(visit, name)
+    await visit.ask("Hello there")
+    assert await visit.texts(".turn .asked") == ["Plant, Quays"]
+    assert await visit.texts(".note.is-left") == []
+    with administrator(visit) as client:
+        assert client.delete(f"/contexts/{quays}").status_code < 300
+    await visit.ask("Hello again", answers=2)
+    [note] = await visit.texts(".turn.is-last .note.is-left")
+    assert note.startswith("1 chosen collection was not searched")

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 
 from devkit.browser import SECONDS
+from devkit.doubles.openai_double import Failure
 from devkit.system import principal_headers
 from devkit.visits import Visit
 from orc_core.names import BlobPath, Owner
@@ -156,6 +157,21 @@ async def test_usage_says_when_a_day_begins_on_the_reader_s_clock(visit: Visit) 
     [hint] = await visit.texts(".admin .grow")
     assert "A day begins at 5:30 AM on your clock" in hint.replace("\u202f", " ")
     assert "UTC" not in await visit.page.value("document.querySelector('main').innerText")
+
+
+async def test_a_busy_model_says_how_long_to_wait_and_usage_says_so_in_words(visit: Visit) -> None:
+    visit.model.responder = lambda asked: Failure(status=429, headers={"retry-after": "90"})
+    await visit.write("When does the ferry leave?")
+    await visit.page.press("Enter")
+    await visit.sees(".turn.is-failed .note")
+    words = "The model is handling too many requests. Try again in a moment."
+    said = await visit.texts(".turn.is-failed .note p")
+    assert said[:2] == [words, "The service asks to wait 90 seconds before the next try."]
+    await visit.page.value("location.hash = '#/telemetry'")
+    await visit.page.until("document.querySelector('.data td.is-over')")
+    assert await visit.texts(".data td.is-over") == [words]
+    await visit.click(".data tbody button")
+    await visit.page.until(f"document.querySelector('.facts dd')?.textContent === {words!r}")
 
 
 async def test_words_that_are_not_served_do_not_take_the_words_away(visit: Visit) -> None:

@@ -528,6 +528,9 @@ async def test_how_an_answer_came_about_is_what_its_metadata_says(visit: Visit, 
         await visit.texts(".why p"),
     ]
     assert len(shown[1]) == len(metadata["tools"]) > 0
+    # What was searched for, word for word.
+    queries = [each["arguments"].get("query") for each in metadata["tools"]]
+    assert await visit.texts(".why .steps .quote") == [each for each in queries if each] != []
     tokens = metadata["usage"]["input_tokens"] + metadata["usage"]["output_tokens"]
     assert f"{tokens:,} tokens" in " ".join(shown[2])
     quoted = sum(each["check"] == "quoted" for each in turn["citations"])
