@@ -1,8 +1,11 @@
 """Answers that look finished: tables, code, links, directions, and the end that stays in view."""
 
+from pathlib import Path
+
 from devkit.doubles.openai_double import Script
 from devkit.visits import ANSWERED, Visit
 from tests.web.test_access import SAVING, saved
+from tests.web.test_reading import CRANE, LEAVE, QUAY, attach_rules
 
 TABLE = "| City | Hotel in the harbour |\n|---|---|\n| Rotterdam | 150 |\n| Lisbon, old town | 120 |\n"
 TEXT = (
@@ -73,6 +76,24 @@ async def test_tables_and_code_leave_with_their_form(visit: Visit) -> None:
         '"Rotterdam","150"',
         '"Lisbon, old town","120"',
     ]
+
+
+async def test_an_answer_leaves_with_one_list_of_its_sources(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    await attach_rules(visit, tmp_path)
+    await page.value(COPIED)
+    await visit.click('.actions [aria-label="Copy with sources"]')
+    await page.until("window.copied.length === 1")
+    [text] = await page.value("window.copied")
+    answer, first, second = text.replace("\n\n", "\n").split("\n")
+    assert answer == f"{LEAVE} [1] {CRANE} [2] {QUAY} [1]"
+    assert first == f"[1] rules.pdf, page 1: “{LEAVE}” (same words); “{QUAY}” (same words)"
+    assert second == f"[2] rules.pdf, page 2: “{CRANE}” (same words)"
+    # What is selected has no numbers of markers in it.
+    selected = (
+        "(getSelection().selectAllChildren(document.querySelector('.turn .text')), `${getSelection()}`)"
+    )
+    assert " ".join((await page.value(selected)).split()) == f"{LEAVE} {CRANE} {QUAY}"
 
 
 async def test_the_end_stays_in_view_once_one_has_gone_there(visit: Visit) -> None:

@@ -146,3 +146,10 @@ async def test_on_a_phone_a_source_is_a_sheet_that_back_closes(visit: Visit) -> 
     await page.until("!document.getElementById('sources')")
     assert await page.value("location.href.startsWith('http') && document.querySelector('.turn') !== null")
     await page.until("document.activeElement.matches('button.marker, #question')")
+    # A browser of a phone enlarges the page for a field with smaller letters.
+    sizes = "[...document.querySelectorAll('input, textarea')].map((each) => getComputedStyle(each).fontSize)"
+    assert set(await page.value(sizes)) == {"16px"}
+    await visit.click(".open-sessions")
+    await visit.sees(".sessions.is-open")
+    await page.value("location.hash = '#/'")
+    await page.until("!document.querySelector('.sessions.is-open, .turn')")
