@@ -76,7 +76,7 @@ async def test_not_found_after_a_failed_lookup_is_not_accepted(
 async def test_documents_that_a_search_of_very_many_could_not_reach_are_counted(
     counts: dict[str, int] | None, total: int
 ) -> None:
-    found = {"passages": [], "steps": [], "counts": counts}
+    found: dict[str, Any] = {"passages": [], "steps": [], "counts": counts}
     turn = Turn(FakeTools([SEARCH_TOOL], semantic_search=found), says(NOT_FOUND_ANSWER))
     assert (await turn.run(has_documents=True)).not_searched.total == total
 
