@@ -68,7 +68,8 @@ export async function follow(turn, asking = null, retrying = null) {
     loadSessions();
     // What may be asked next; without a reply nothing is suggested.
     if (turn.value.state === "answered") get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then((found) => {
-      change(turn, { suggestions: /** @type {{suggestions: string[]}} */ (found).suggestions });
+      const { suggestions } = /** @type {{suggestions: string[]}} */ (found);
+      if (suggestions.length) change(turn, { suggestions });
     }, () => {});
   }
 }
