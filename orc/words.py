@@ -61,8 +61,8 @@ def check_words(citation: Citation, words: Words | None = None) -> str:
     """
     words = words or words_of(ENGLISH)
     match citation.check:
-        case "quoted":
-            return words.say("verdict.by_code" if citation.by_code else "verdict.quoted")
+        case ("quoted" | "reworded") as check:
+            return words.say(f"verdict.{check}.by_code" if citation.by_code else f"verdict.{check}")
         case "differs":
             # `differs: 7, 8, 9 and 2 others are not on the page`
             shown = [*citation.missing[:MOST_NAMED]] or [words.say("verdict.number")]
@@ -73,7 +73,7 @@ def check_words(citation: Citation, words: Words | None = None) -> str:
             return words.say("verdict.differs", n=len(shown), missing=named)
         case "unsupported" if reason := " ".join(citation.reason.split())[:LONGEST_REASON]:
             return words.say("verdict.why", reason=reason)
-        case "supported" | "reworded" | "unsupported" | "picture":
+        case "supported" | "unsupported" | "picture":
             return words.say(f"verdict.{citation.check}")
         case other:
             assert_never(other)

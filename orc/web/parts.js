@@ -209,7 +209,7 @@ const MOST_MISSING = 3;
 export function verdictOf(citation) {
   const { closest, check, missing, reason, page, page_label: label, url, by_code: byCode } = citation;
   if (closest) return t("verdict.close");
-  if (byCode && check === "quoted") return t("verdict.quoted.by_code");
+  if (byCode && (check === "quoted" || check === "reworded")) return t(`verdict.${check}.by_code`);
   if (check === "unsupported" && reason) return t("verdict.unsupported.why", { reason });
   if (check !== "differs") return t(`verdict.${check}`);
   const named = missing.slice(0, MOST_MISSING);

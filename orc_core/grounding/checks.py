@@ -264,27 +264,30 @@ class AnswerChecks:
             self._latest = Evidence(added)
 
     def sources_of(self, block: str, text: str) -> list[int]:
-        """The sources of a paragraph or item without a marker: each sentence is quoted in exactly one.
+        """The sources of a paragraph or item without a marker: those with its words, or the closest.
 
-        `text` is what a marker behind the block would be checked for. None are found if it is not quoted too.
+        Each sentence is quoted in exactly one; or one has places with half of their words at least, and more
+        than each other page. `text` is what a marker behind the block would be checked for: none are found if
+        it has a number that is not there.
         """
         if self.claims.lists_closest:
             return []  # their markers are written by code already
         read = self.claims.read(block)
         claims = covered_by_marker(read)[0] if read else []
-        found: dict[int, Source] = {}
         for claim in claims:
             is_prose = claim.kind in ("sentence", "item") and not (claim.goes_on or claim.is_lead)
             # A line without the end of a sentence is a heading.
             is_whole = claim.kind == "item" or claim.is_ended
             if not (is_prose and is_whole and claim.needs_source):
                 return []
-            having = [each for each in self._shown if self._passage(each).quotes(claim.text)]
-            if len(having) != 1:
-                return []
-            found[having[0].number] = having[0]
-        evidence = self._evidence(self.claims.read(text), found)
-        return list(found) if {evidence.check_of(each) for each in found.values()} == {"quoted"} else []
+        quoting = [
+            [each for each in self._shown if self._passage(each).quotes(claim.text)] for claim in claims
+        ]
+        is_quoted = all(len(having) == 1 for having in quoting)
+        having = [having[0] for having in quoting] if is_quoted else self._closest(claims)
+        found = {each.number: each for each in having}
+        checks = map(self._evidence(self.claims.read(text), found).check_of, found.values())
+        return [] if set(checks) - ({"quoted"} if is_quoted else {"quoted", "reworded"}) else list(found)
 
     def quote(self, evidence: Evidence, source: Source) -> Span:
         """The place on a source's page that is closest to the claims, above all to the last; or none."""
@@ -309,7 +312,23 @@ class AnswerChecks:
         """The source of sentences: the named one, unless a place of another shares far more with them."""
         if named.pictured or not named.page_text or len(self._shown) < 2:
             return named  # what it says is not known
-        language = self._passage(named).page.language
+        shared, whole = self._shares(claims, self._passage(named).page.language)
+        number, most = max(shared.items(), key=itemgetter(1), default=(named.number, 0.0))
+        is_far_more = most >= LEAST_MORE * shared[named.number] and most >= LEAST_SHARED * whole
+        return next(each for each in self._shown if each.number == number) if is_far_more else named
+
+    def _closest(self, claims: Sequence[Claim]) -> list[Source]:
+        """The source with places that share most with sentences; none if that is little, or two pages do."""
+        if not (self._shown and claims):
+            return []
+        shared, whole = self._shares(claims, self._passage(self._shown[0]).page.language)
+        most = max(shared.values(), default=0.0)
+        closest = [each for each in self._shown if shared[each.number] == most]
+        is_one = len({each.page_id for each in closest}) == 1
+        return closest[:1] if is_one and most >= LEAST_SHARED * whole else []
+
+    def _shares(self, claims: Sequence[Claim], language: str) -> tuple[Counter[int], float]:
+        """How much of sentences the places of each source have at most, by number; and how much there is."""
         # The units of all sources that were shown.
         if language not in self._indexed:
             pairs = [(unit, each) for each in self._shown for unit in self._passage(each).units]
@@ -324,9 +343,7 @@ class AnswerChecks:
                 number = places.sources[part].number
                 best[number] = max(share, best.get(number, 0.0))
             shared.update(best)
-        number, most = max(shared.items(), key=itemgetter(1), default=(named.number, 0.0))
-        is_far_more = most >= LEAST_MORE * shared[named.number] and most >= LEAST_SHARED * whole
-        return next(each for each in self._shown if each.number == number) if is_far_more else named
+        return shared, whole
 
     def _checked(
         self, claims: Sequence[Claim], above: Sequence[Claim], sources: Mapping[int, Source]

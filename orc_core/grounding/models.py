@@ -131,8 +131,8 @@ class Citation(Cited):
     )
     by_code: bool = Field(
         default=False,
-        description="code cites it: the answer names no source of these sentences, and exactly one of those"
-        " that the model was shown has their words",
+        description="code cites it: the answer names no source of these sentences; of those that the model"
+        " was shown, one has their words (`quoted`), or the place that is closest to them (`reworded`)",
     )
     rectangles: list[Rectangle] = Field(
         default=[],

@@ -27,6 +27,11 @@ def test_each_check_has_its_words(check: CitationCheck, words: str) -> None:
     assert check_words(citation().model_copy(update=fields)) == words
 
 
+@pytest.mark.parametrize("check", ["quoted", "reworded"])
+def test_a_source_that_code_found_is_said_to_be_found_by_code(check: CitationCheck) -> None:
+    assert check_words(citation().model_copy(update={"check": check, "by_code": True})).endswith("by code")
+
+
 def test_some_of_many_numbers_are_named() -> None:
     differing = citation().model_copy(update={"check": "differs", "missing": ["7", "8", "9", "10", "11"]})
     assert check_words(differing) == "differs: 7, 8, 9 and 2 others are not on the page"

@@ -131,7 +131,7 @@ async def test_a_number_of_the_line_above_is_not_corrected_in_the_sentence_below
 
 NOT_BETTER: dict[str, str | AIMessage | Exception] = {
     "as wrong as before": "1. The fee is 13. [S1]",
-    "without a source": "1. You pay 10 as a fee.",
+    "without a source": "1. Ask at the gate of the harbour.",
     "with more than a source says": "1. The fee is 10. [S1] It is fair.",
     "of a source that it was not shown": "1. The fee is 10. [S2]",
     "without a number": "The fee is 10. [S1]",

@@ -1,4 +1,4 @@
-"""Code cites a paragraph or item without a marker, if exactly one source that was shown has its words."""
+"""Code cites a paragraph or item without a marker: the source that has its words, or one closest place."""
 
 from collections.abc import Sequence
 
@@ -68,21 +68,43 @@ def test_a_source_that_the_answer_names_stays_its_own(marked: str) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        "You have 28 days of leave a year.",
         "Every full-time employee has 30 working days of annual leave.",
-        "Every full-time employee does not have 28 working days of annual leave.",
-        f"{QUOTED} They are paid twice.",
         f"{QUOTED} Shall I go on?",
         f"## {QUOTED[:-1]}:\n",
         f"| {QUOTED} |\n| --- |\n| x |",
         f"```\n{QUOTED}\n```\n{QUOTED}",
-        f"In short: {QUOTED[:-1]}\nand more.",
         f"**Leave of 2023**\n{QUOTED}",
         f"**Leave of 2023**\n\n{QUOTED}",
     ],
 )
-def test_what_is_not_in_the_words_of_a_source_as_a_whole_gets_none(reply: str) -> None:
+def test_what_differs_or_is_no_whole_sentence_gets_none(reply: str) -> None:
     assert written(reply)[1].citations == []
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "You have 28 days of annual leave a year.",
+        "Every full-time employee does not have 28 working days of annual leave.",
+        f"{QUOTED} They are paid twice.",
+    ],
+)
+def test_other_words_lead_to_the_closest_place_and_get_no_tick(reply: str) -> None:
+    text, writer = written(reply)
+    (cited,) = writer.citations
+    assert text == f"{reply} {FIRST}"
+    assert (cited.check, cited.by_code, cited.verified) == ("reworded", True, False)
+    assert cited.quote == QUOTED
+
+
+def test_of_places_on_two_pages_that_share_as_much_none_is_cited() -> None:
+    text, _ = written("You have 28 days of annual leave a year.", shown(LEAVE, DEVICES, LEAVE))
+    assert text.endswith(WITHOUT_SOURCE)
+
+
+def test_a_page_that_shares_less_than_half_of_the_words_is_not_cited() -> None:
+    text, _ = written("Employees of the branch in Oslo may park two cars behind the harbour.")
+    assert text.endswith(WITHOUT_SOURCE)
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])
@@ -107,7 +129,7 @@ def test_a_paragraph_next_to_a_block_of_code_is_cited(code: str, step: int) -> N
 
 
 def test_a_statement_without_a_source_is_still_said_to_have_none() -> None:
-    text, writer = written("You have 28 days of leave a year.")
+    text, writer = written("The canteen opens at noon.")
     assert text.endswith(WITHOUT_SOURCE)
     assert writer.grounding.uncited == 1
 
