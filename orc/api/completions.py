@@ -148,7 +148,7 @@ class NumberedSource:
     @property
     def quotes(self) -> list[str]:
         """The quoted passages, each once, with what is to be said of the claims that cite it."""
-        notes = [(_note([each]), each.quote) for each in self.citations]
+        notes = [(_said_of(each), each.quote) for each in self.citations]
         shown = (": ".join(filter(None, [note[:1].upper() + note[1:], quote])) for note, quote in notes)
         return list(dict.fromkeys(shown))
 
@@ -271,6 +271,11 @@ def _words(citation: Citation) -> str:
     return visible_name(check_words(citation))
 
 
+def _said_of(citation: Citation) -> str:
+    """What is to be said of what cites it; without a quote always something."""
+    return _note([citation]) or ("" if citation.quote else _words(citation))
+
+
 def _in_brackets(doubt: str) -> str:
     return f" ({doubt})" if doubt else ""
 
@@ -278,7 +283,7 @@ def _in_brackets(doubt: str) -> str:
 def _passage(citation: Citation) -> str:
     # Text of a document must not act in Markdown.
     text = visible_name(" ".join(citation.quote.split()))
-    return ": ".join(filter(None, [_note([citation]), f'"{text}"' if text else ""]))
+    return ": ".join(filter(None, [_said_of(citation), f'"{text}"' if text else ""]))
 
 
 def usage_of(usage: Usage) -> Json:

@@ -147,6 +147,13 @@ def test_what_a_second_reading_supports_is_not_doubted() -> None:
     assert shown.text.endswith('1. a.pdf, page 1: "Ten days."')
 
 
+def test_a_page_that_is_cited_without_a_line_says_what_is_known_of_its_sentences() -> None:
+    whole = citation(quote="", check="supported")
+    shown = completion("Ten days. ", citation(), " A fortnight. ", whole, lists_sources=True)
+    assert shown.text.endswith('1. a.pdf, page 1: "Ten days."; checked by a second reading')
+    assert shown.sources[0].quotes == ["Ten days.", "Checked by a second reading"]
+
+
 def test_what_was_read_from_a_picture_is_shown_as_that() -> None:
     seen = citation(quote="", check="picture")
     shown = completion("Twenty days. ", seen, lists_sources=True)
