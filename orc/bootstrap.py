@@ -186,7 +186,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             documents.pictures,
             UserTurns(DRAWINGS_PER_USER),
             documents.analyses,
-            _build_suggestions(documents, log, tasks(parts.models.titler)),
+            _build_suggestions(documents, log, scopes, tasks(parts.models.titler)),
             UserTools(gateway, documents.tokens, sessions, parts.log, places, scopes, parts.messages),
         )
 
@@ -224,10 +224,10 @@ async def _warm(documents: Documents, models: ChatModels) -> None:
     await documents.warm(models)
 
 
-def _build_suggestions(documents: Documents, log: TurnLog, tasks: Tasks) -> Suggestions:
+def _build_suggestions(documents: Documents, log: TurnLog, scopes: TurnScopes, tasks: Tasks) -> Suggestions:
     # By words alone: vectors would take a call of a model for each question.
     by_words = HybridRetriever(documents.stores.index)
-    return Suggestions(documents.library, by_words, log, tasks)
+    return Suggestions(documents.library, by_words, log, scopes, tasks)
 
 
 def _tasks_for(

@@ -128,11 +128,6 @@ class TurnScopes:
         covered = places_of(Wanted(active=context_ids), rights)
         return TurnScope(places=covered.places, tools_off=tools_off(covered, rights))
 
-    async def places(self, caller: Principal, head: Head | None) -> tuple[Place, ...]:
-        """The places of the contexts of a conversation that the caller may read now."""
-        scope = await self.of_turn(caller, [], head) if head else None
-        return scope.places if scope else ()
-
     async def blocked(self, caller: Principal, head: Head) -> list[Range]:
         """The turns of a conversation that drew on a context which the caller may not read now."""
         if not any(each.shown for each in head.contexts):

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 from xml.sax.saxutils import escape
 
+from orc.contexts.turn_scope import TurnScopes
+from orc.conversations.models import Head, Turn
 from orc.conversations.turn_log import TurnLog
 from orc.identity import Principal
+from orc.tools.ports import SEARCH
+from orc.turns.contexts import named_documents, scope_of
 from orc.turns.tasks import Tasks
 from orc.turns.titles import accepted
-from orc_core.documents.places import Accessible, Place, session_place
 from orc_core.documents.ports import Retriever
 from orc_core.documents.service import DocumentService
 from orc_core.errors import NotFound, OrcError
@@ -46,33 +49,29 @@ class Suggested(NamedTuple):
 class Suggestions:
     """Suggests questions. `retriever` searches by words; `tasks` asks the model that writes titles."""
 
-    def __init__(self, library: DocumentService, retriever: Retriever, log: TurnLog, tasks: Tasks) -> None:
+    def __init__(
+        self, library: DocumentService, retriever: Retriever, log: TurnLog, scopes: TurnScopes, tasks: Tasks
+    ) -> None:
         self._library = library
         self._retriever = retriever
         self._log = log
+        self._scopes = scopes
         self._tasks = tasks
         self._prompt = PROMPT.read_text()
 
     async def after(
-        self,
-        owner: Owner,
-        caller: Principal,
-        places: Sequence[Place],
-        trace_id: str,
-        turn_id: str | None = None,
+        self, owner: Owner, caller: Principal, trace_id: str, turn_id: str | None = None
     ) -> Suggested:
         """At most three questions after this turn, the latest one by default. Raises NotFound.
 
-        `places` are those of contexts that the caller may read now. The answer is not looked at: it may be
-        of documents that the caller may not read any more.
+        The answer is not looked at: it may be of documents that the caller may not read any more.
         """
         page = await self._log.page(owner, limit=1)
         turn = next(iter(page.turns if page else ()), None)
         turn = await self._log.turn(owner, turn_id) if turn_id else turn
         if page is None or (turn_id and turn is None):
             raise NotFound("There is no such conversation or turn.")
-        accessible = Accessible(owner, (session_place(owner), *places))
-        ids = [each.document_id for each in await self._library.latest(accessible, MOST_DOCUMENTS)]
+        ids = await self._searched(owner, caller, page.head, turn) if turn else []
         if turn is None or not ids:
             return Suggested([])
         found = await self._retriever.search(turn.question, ids, RELATED_PASSAGES)
@@ -83,6 +82,19 @@ class Suggestions:
             if len(kept) < MOST and not {*words(each)} <= asked and await self._is_answered(each, ids):
                 kept.append(each)
         return Suggested(kept, "model" if written else "code")
+
+    async def _searched(self, owner: Owner, caller: Principal, head: Head, turn: Turn) -> list[str]:
+        """The documents that the turn may search, as far as the caller may read them now."""
+        try:
+            covered = await self._scopes.of_turn(caller, turn.contexts, head)
+            named = await named_documents(self._library, owner, turn.blob_names, covered)
+        except NotFound:
+            return []
+        scope = scope_of(owner, named, covered).switched(turn.choices.tools if turn.choices else {})
+        if not scope.allows(SEARCH, only_reads=True):
+            return []
+        found = await self._library.latest(scope.accessible, MOST_DOCUMENTS)
+        return [each.document_id for each in found]
 
     async def _written(
         self, caller: Principal, question: str, passages: Sequence[Passage], trace_id: str

@@ -259,8 +259,7 @@ async def _shown(
 
 
 class SuggestionsResponse(View):
-    """At most three questions about documents of the session and of contexts that it has used; a search
-    answers each."""
+    """At most three questions about documents that the turn may search; a search answers each."""
 
     suggestions: list[str] = Field(examples=[["How do I report a lost device?"]])
     by: Literal["model", "code"] = Field(
@@ -275,8 +274,7 @@ async def session_suggestions(
     owner: ReaderDep, caller: PrincipalDep, app: AppDep, trace: TraceIdDep
 ) -> SuggestionsResponse:
     """Questions to go on with after the latest answer."""
-    places = await app.scopes.places(caller, await app.log.head(owner))
-    return SuggestionsResponse.of(await app.suggestions.after(owner, caller, places, trace))
+    return SuggestionsResponse.of(await app.suggestions.after(owner, caller, trace))
 
 
 @router.get("/{conversation_id}/turns/{turn_id}/suggestions", responses=responses(404))
@@ -284,5 +282,4 @@ async def turn_suggestions(
     turn_id: str, owner: OwnerDep, caller: PrincipalDep, app: AppDep, trace: TraceIdDep
 ) -> SuggestionsResponse:
     """Questions to go on with after this answer."""
-    places = await app.scopes.places(caller, await app.log.head(owner))
-    return SuggestionsResponse.of(await app.suggestions.after(owner, caller, places, trace, turn_id))
+    return SuggestionsResponse.of(await app.suggestions.after(owner, caller, trace, turn_id))

@@ -10,6 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from devkit.fakes import FakeTools, models_of, scripted
+from devkit.graph_turns import document_chat_result
 from devkit.system import principal_headers
 from orc.api.app import create_app
 from orc.settings import AuthMode, Settings
@@ -35,6 +36,8 @@ The hotel limit for business travel is EUR 135.
 
 Lost devices are reported within an hour. Why?
 """
+OTHER = "# Harbour\n\n## Who repairs the cranes?\n\nThe workshop repairs cranes.\n"
+CRANES = "Who repairs the cranes?"
 LEAVE, DEVICES = "How many days of annual leave are there?", "How do I report lost devices?"
 WRITTEN = """What is the hotel limit for business travel?
 1. When are lost devices reported?
@@ -47,18 +50,23 @@ What is the capital of France?
 class Served:
     """The API as ann sees it, with what the model for titles says and has been asked."""
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    def __init__(self, client: httpx.AsyncClient, settings: Settings) -> None:
         self.client = client
+        self.settings = settings
         self.says = ""
         self.asked: list[str] = []
+
+    async def index(self) -> None:
+        async with open_documents(self.settings) as documents:
+            await documents.worker.drain()
 
     async def suggestions(self, path: str = PATH, user: str = "ann") -> Any:
         headers = principal_headers("acme", user)
         return (await self.client.get(f"{path}/suggestions", headers=headers)).json()
 
-    async def ask(self, question: str) -> str:
+    async def ask(self, question: str, **chosen: Any) -> str:
         body = {"question": question, "conversation_id": CONVERSATION}
-        response = await self.client.post("/orc", json=body)
+        response = await self.client.post("/orc", json=body | chosen)
         assert response.status_code == 200, response.text
         return str(response.json()["turn_id"])
 
@@ -74,7 +82,7 @@ async def served(tmp_path: Path, has_titler: bool) -> AsyncIterator[Served]:
         if has_titler:
             titler, _ = scripted(written)
             models = replace(models, titler=titler)
-        return replace(parts, models=models, tools=FakeTools())
+        return replace(parts, models=models, tools=FakeTools(document_chat=document_chat_result()))
 
     def written(messages: Any, options: Any) -> AIMessage:
         here.asked.append("\n".join(str(each.content) for each in messages))
@@ -89,11 +97,11 @@ async def served(tmp_path: Path, has_titler: bool) -> AsyncIterator[Served]:
     async with httpx.AsyncClient(
         transport=transport, base_url="http://127.0.0.1/api", headers=headers
     ) as client:
-        here = Served(client)
-        files = [("file", ("a.md", HANDBOOK.encode()))]
+        here = Served(client, settings)
+        texts = {"a.md": HANDBOOK, "b.md": OTHER}
+        files = [("file", (name, text.encode())) for name, text in texts.items()]
         assert (await client.post(f"{PATH}/documents", files=files)).status_code == 201
-        async with open_documents(settings) as documents:
-            await documents.worker.drain()
+        await here.index()
         yield here
     await app.state.provider.close()
 
@@ -161,3 +169,48 @@ async def test_a_model_suggests_what_a_search_answers(served: Served) -> None:
 async def test_without_a_reply_of_the_model_those_of_the_documents_are_suggested(served: Served) -> None:
     await served.ask("What is to be done about lost devices?")
     assert await served.suggestions() == {"suggestions": [DEVICES], "by": "code"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("chosen", "suggested"),
+    [
+        ({}, {LEAVE, DEVICES, CRANES}),
+        ({"blob_names": ["b.md"]}, {CRANES}),
+        ({"tools": {"semantic_search": False}}, set()),
+    ],
+    ids=["all", "one", "none"],
+)
+async def test_only_what_the_turn_may_search_is_searched(
+    served: Served, chosen: Any, suggested: set[str]
+) -> None:
+    await served.ask("What is to be done about lost devices, annual leave and cranes?", **chosen)
+    assert set((await served.suggestions())["suggestions"]) == suggested
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("active", [True, False])
+async def test_a_context_that_the_question_switches_off_suggests_nothing(
+    served: Served, active: bool
+) -> None:
+    head = principal_headers("acme", "ann", "orc.admin")
+    body = {"type": "workspace", "name": "Harbour"}
+    context = (await served.client.post("/contexts", headers=head, json=body)).json()["context_id"]
+    file = [("file", ("masts.md", OTHER.replace("crane", "mast").encode()))]
+    added = await served.client.post(f"/contexts/{context}/documents", headers=head, files=file)
+    assert added.status_code == 201, added.text
+    await served.index()
+    for is_active in (True, active):
+        chosen = [{"type": "workspace", "id": context, "active": is_active}]
+        await served.ask("What is to be done about masts?", contexts=chosen)
+    found = (await served.suggestions())["suggestions"]
+    assert found == (["Who repairs the masts?"] if active else [])
+
+
+@pytest.mark.slow
+async def test_after_a_file_is_deleted_nothing_of_it_is_suggested(served: Served) -> None:
+    await served.ask("What is to be done about cranes?", blob_names=["b.md"])
+    found = (await served.client.get(f"{PATH}/documents")).json()["documents"]
+    [other] = [each["document_id"] for each in found if each["blob_name"] == "b.md"]
+    assert (await served.client.delete(f"{PATH}/documents/{other}")).status_code == 204
+    assert await served.suggestions() == {"suggestions": [], "by": "code"}
