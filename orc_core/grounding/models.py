@@ -108,10 +108,10 @@ class Citation(Cited):
     no place shares a word or number with them, and a second reading has not named one.
 
     `quoted`: they use the words of the quote, or its table cells, by a check of code. `supported`: in other
-    words, and a second reading says that the quote supports them. `reworded`: in other words, and not
+    words, and a second reading says that what is cited supports them. `reworded`: in other words, and not
     judged: right or wrong. `differs`: a number, date or amount of theirs is nowhere on the cited pages.
-    `unsupported`: a second reading says that the quote does not support them. `picture`: the page has no
-    text, and the model read its picture; the quote is empty.
+    `unsupported`: a second reading says that what is cited does not support them. `picture`: the page has
+    no text, and the model read its picture; the quote is empty.
     """
 
     page_id: str
