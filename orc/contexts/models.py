@@ -5,7 +5,7 @@ import binascii
 import uuid
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -118,6 +118,9 @@ class Action(StrEnum):
     DOCUMENT_EXPIRED = "document_expired"
 
 
+Kind = TypeVar("Kind")
+OrNewer = Annotated[Kind | str, Field(union_mode="left_to_right")]
+"""A kind that this version knows, or the word of a newer version for one that it does not."""
 BY_ORC = "orc"
 """The actor of the audit if no user is."""
 
@@ -129,12 +132,12 @@ class AuditEntry(Record):
     entry_id: str = Field(default_factory=lambda: uuid.uuid4().hex)
     at: datetime
     actor: str = Field(description="the user's id, or `orc`")
-    action: Action
+    action: OrNewer[Action]
     context_id: str | None = Field(default=None, description="null: it is about a conversation")
     conversation_id: str | None = Field(default=None, description="that a link leads to, or that expired")
     principal: str | None = None
-    role_before: Role | None = None
-    role_after: Role | None = None
+    role_before: OrNewer[Role] | None = None
+    role_after: OrNewer[Role] | None = None
     document_id: str | None = Field(default=None, description="that was added, taken back or removed")
     trace_id: str = ""
 

@@ -38,8 +38,9 @@ class Conversation(NamedTuple):
         return cls(head, uuid.uuid4().hex)
 
     def written(self, head: Head) -> Change:
-        """The write of this head over the one that was read."""
-        place, record = sortable(place_of(head)), head.model_dump(mode="json")
+        """The write of this head over the one that was read; what only a newer version knows of it stays."""
+        place, kept = sortable(place_of(head)), self.stored["item"] if self.stored else {}
+        record = {**kept, **head.model_dump(mode="json")}
         item = {"id": HEAD, "life": self.life, "place": place, "home": head.home, "item": record}
         return over(self.stored, item)
 

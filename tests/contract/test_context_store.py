@@ -11,6 +11,7 @@ import pytest
 from devkit.azure.cosmos import FaultyTransport, database
 from devkit.azure.targets import Target
 from devkit.store_pairs import opened_items
+from orc.api.routes.contexts import AuditView
 from orc.contexts.ids import new_id
 from orc.contexts.models import (
     EVERYONE,
@@ -277,6 +278,16 @@ async def test_the_audit_is_read_latest_first_in_pages(store: ContextStore) -> N
     assert [(each.at - NOW).seconds // 60 for each in found] == [4, 3, 2, 1, 0]
     assert {each.context_id for each in found} == {ACME}
     assert len(await store.audit("tenant", context_id=None, limit=99)) == 6
+
+
+async def test_what_a_newer_version_has_noted_is_listed_in_its_words(store: ContextStore) -> None:
+    newer = {**vars(entry(ACME, minutes=1)), "action": "context_archived", "role_after": "reviewer"}
+    for noted in (entry(ACME), AuditEntry.model_validate(newer)):
+        await store.note(noted)
+    found, known = await store.audit("tenant", context_id=ACME, limit=9)
+    shown = AuditView.of(found)
+    assert (shown.action, shown.role_before, shown.role_after) == ("context_archived", None, "reviewer")
+    assert known.action is Action.CHANGED
 
 
 async def test_a_write_whose_confirmation_is_lost_is_made_once(cosmos_target: Target) -> None:

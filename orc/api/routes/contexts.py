@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints, field_
 from orc.api.dependencies import DIGITS, AppDep, CallerDep, ContextId
 from orc.api.responses import IdempotencyKey, responses
 from orc.api.schemas import Body, View, example, visible, without_nul
-from orc.contexts.models import EVERYONE, Action, ContextType, Role, State
+from orc.contexts.models import EVERYONE, Action, ContextType, OrNewer, Role, State
 from orc.contexts.service import ReadableContext
 from orc_core.errors import InvalidInput
 from orc_core.mcp_contract import TOOLS
@@ -109,12 +109,12 @@ class AuditView(View):
 
     at: datetime
     actor: str = Field(examples=["ada"])
-    action: Action
+    action: OrNewer[Action]
     context_id: str | None = Field(description="null: it is about a conversation")
     conversation_id: str | None = Field(default=None, description="that a link leads to, or that expired")
     principal: str | None
-    role_before: Role | None
-    role_after: Role | None
+    role_before: OrNewer[Role] | None
+    role_after: OrNewer[Role] | None
     document_id: str | None = Field(default=None, description="that was added, taken back or removed")
     trace_id: str
 

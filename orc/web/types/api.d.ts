@@ -20,12 +20,12 @@ export interface Schemas {
   AuditView: {
     at: string;
     actor: string;
-    action: Schemas["Action"];
+    action: Schemas["Action"] | string;
     context_id: string | null;
     conversation_id: string | null;
     principal: string | null;
-    role_before: Schemas["Role"] | null;
-    role_after: Schemas["Role"] | null;
+    role_before: Schemas["Role"] | string | null;
+    role_after: Schemas["Role"] | string | null;
     document_id: string | null;
     trace_id: string;
   };

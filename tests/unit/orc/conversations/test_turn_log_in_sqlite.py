@@ -11,8 +11,10 @@ import pytest
 
 from devkit.store_pairs import items_here
 from orc.conversations.models import NewTurn, Started, TurnOutcome, TurnStatus
+from orc.conversations.stored import HEAD
 from orc.conversations.turn_log import TurnLog
 from orc_core.errors import DependencyDown
+from orc_core.infra.items import over
 from orc_core.infra.sqlite import Database, Result, Work
 from orc_core.names import Owner
 from orc_core.storage.sqlite.tables import CONVERSATIONS
@@ -190,3 +192,16 @@ async def test_a_long_conversation_opens_with_one_bounded_query(tmp_path: Path) 
     assert page is not None
     assert [turn.seq for turn in page.turns] == list(range(71, 121))
     await database.close()
+
+
+async def test_a_conversation_keeps_what_only_a_newer_version_knows_of_it(database: Database) -> None:
+    log = TurnLog(items := items_here(database, "conversations"))
+    await log.ensure_conversation(OWNER)
+    stored = await items.read(OWNER.key, HEAD)
+    assert stored is not None
+    newer = {name: stored[name] for name in ("id", "life", "place", "home")}
+    await items.write(OWNER.key, over(stored, {**newer, "item": {**stored["item"], "colour": "red"}}))
+    await log.pin(OWNER, True)
+    kept = await items.read(OWNER.key, HEAD)
+    assert kept is not None
+    assert (kept["item"]["colour"], kept["item"]["is_pinned"]) == ("red", True)
