@@ -19,7 +19,7 @@ from orc.judges.ports import UNKNOWN, JudgedAction, Judgement, Pair, SupportJudg
 from orc.settings import Settings
 from orc_core.errors import InvalidInput
 from orc_core.grounding.sources import without_markers
-from orc_core.infra.azure import Credentials
+from orc_core.infra.azure import Credentials, require_sdk
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.model_catalog import ModelCatalogue
@@ -45,6 +45,8 @@ def build_judge(
         return None
     if not settings.azure_content_safety_endpoint:
         raise InvalidInput("ORC_JUDGE=azure needs AZURE_CONTENT_SAFETY_ENDPOINT.")
+    if (key := settings.azure_content_safety_key) is None:
+        require_sdk()
     # Not at the top: few installations need it.
     import httpx2
 
@@ -52,7 +54,6 @@ def build_judge(
 
     http = httpx2.AsyncClient(timeout=SECONDS)
     stack.push_async_callback(http.aclose)
-    key = settings.azure_content_safety_key
     identity = key.get_secret_value() if key else credentials
     return GroundednessDetection(http, settings.azure_content_safety_endpoint, identity)
 

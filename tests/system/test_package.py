@@ -82,6 +82,7 @@ def test_nothing_of_azure_is_installed(installed: Installed) -> None:
         {"AZURE_SEARCH_ENDPOINT": "https://orc.search.windows.net"},
         {"AZURE_DOCUMENT_INTELLIGENCE_ENDPOINT": "https://orc.cognitiveservices.azure.com"},
         {"AZURE_OPENAI_ENDPOINT": "https://orc.openai.azure.com", "ORC_MODEL": "gpt-5.1"},
+        {"ORC_JUDGE": "azure", "AZURE_CONTENT_SAFETY_ENDPOINT": "https://orc.cognitiveservices.azure.com"},
         {"ORC_TELEMETRY_EXPORTERS": "azure", "APPLICATIONINSIGHTS_CONNECTION_STRING": "InstrumentationKey=0"},
     ],
     ids=lambda names: next(iter(names)),
