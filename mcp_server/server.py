@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
-import uvicorn
 from mcp.server import MCPServer
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.settings import AuthSettings
@@ -48,7 +47,7 @@ from orc_core import __version__
 from orc_core.documents.scope import ScopeTokens
 from orc_core.errors import DependencyDown, Forbidden, InvalidInput, NotAuthenticated, OrcError
 from orc_core.infra.collector import collector_paused
-from orc_core.infra.http_server import LimitedHttp, Server
+from orc_core.infra.http_server import Server, configured
 from orc_core.infra.logs import RequestLog, start_logging
 from orc_core.infra.processes import hold_on
 from orc_core.infra.telemetry.calls import name_tool, tool_work
@@ -312,16 +311,7 @@ async def serve_http(settings: Settings) -> None:
         with collector_paused():
             app = await stack.enter_async_context(open_app(settings))
             http_app = build_http_app(app, settings)
-        config = uvicorn.Config(
-            http_app,
-            host=settings.mcp_host,
-            port=settings.mcp_port,
-            http=LimitedHttp,
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            timeout_graceful_shutdown=5,
-        )
+        config = configured(http_app, settings.mcp_host, settings.mcp_port, drain_seconds=5)
         server = Server(config, warm=app.warm, ends=stack.aclose)
 
         def stop() -> None:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import uvicorn
 from rich.console import Console
 
 from orc.cli.ports import check_ports, with_free_ports
@@ -17,7 +16,7 @@ from orc.settings import AuthMode, Settings
 from orc_core.errors import InvalidInput
 from orc_core.infra.collector import collector_paused
 from orc_core.infra.data_directory import announced
-from orc_core.infra.http_server import LimitedHttp, Server
+from orc_core.infra.http_server import Server, configured
 from orc_core.infra.logs import start_logging
 from orc_core.infra.sqlite import Database
 
@@ -49,16 +48,7 @@ async def serve(settings: Settings, console: Console) -> None:
             await stack.enter_async_context(workers(settings))
         says = partial(greet, settings, console, looking)
         # The API ends first: its turns need the tools server.
-        config = uvicorn.Config(
-            api,
-            host=settings.host,
-            port=settings.port,
-            http=LimitedHttp,
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            timeout_graceful_shutdown=DRAIN_SECONDS,
-        )
+        config = configured(api, settings.host, settings.port, drain_seconds=DRAIN_SECONDS)
         await Server(config, warm=app.warm, serves=says, ends=stack.aclose).serve()
 
 

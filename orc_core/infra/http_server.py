@@ -84,6 +84,20 @@ class LimitedHttp(HttpToolsProtocol):
             self.transport.close()
 
 
+def configured(app: Any, host: str, port: int, *, drain_seconds: int) -> uvicorn.Config:
+    """How each process of the product serves. After a signal, responses may go on for so long."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=LimitedHttp,
+        ws="none",
+        log_config=None,
+        log_level="warning",
+        timeout_graceful_shutdown=drain_seconds,
+    )
+
+
 class Server(uvicorn.Server):
     """Serves at the address in its config. `serves` is called as soon as it does.
 
