@@ -1,4 +1,4 @@
-"""What a tool returned counts as material of its documents, or of any of the turn."""
+"""What a tool returned counts as material of its documents, or of any document of the turn."""
 
 from typing import Any
 
