@@ -92,12 +92,13 @@ class SecondReading:
 
     def take_over(self, before: "SecondReading") -> None:
         """Give undecided sentences the verdicts that the same sentences had before."""
-        known = {each.text: before._citations[each.cited[0]] for each in before._stated if each.cited}
+        known = {each.text: [before._citations[index] for index in each.cited] for each in before._stated}
         for each in self.undecided:
-            citation = known.get(each.text)
-            if citation and citation.check in JUDGED:
-                each.verdict = Verdict.model_validate({"verdict": citation.check, "reason": citation.reason})
-                each.named[key_of(citation)] = citation.model_dump(include={"quote", "start", "end"})
+            for citation in known.get(each.text, ()):
+                if citation.check in JUDGED:
+                    said = {"verdict": citation.check, "reason": citation.reason}
+                    each.verdict = Verdict.model_validate(said)
+                    each.named[key_of(citation)] = citation.model_dump(include={"quote", "start", "end"})
 
     def pair(self, stated: Stated, page: ReadPage) -> Pair:
         """The sentences, and the units that they cite with what is around them, or the page without units."""
@@ -133,7 +134,7 @@ class SecondReading:
             judged.append((written.index, citation, written.mark))
         found: dict[tuple[int, str, str, int], tuple[Citation, list[Mark]]] = {}
         for index, citation, mark in sorted(judged, key=lambda each: each[0]):
-            key = (index, citation.check, citation.reason, citation.start)
+            key = (index, citation.check, citation.reason, citation.end)
             found.setdefault(key, (citation, []))[1].append(mark)
         return [citation.model_copy(update={"marks": marks}) for citation, marks in found.values()]
 

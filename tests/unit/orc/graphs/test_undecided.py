@@ -3,6 +3,7 @@
 import pytest
 
 from orc.graphs.second_reading import SecondReading
+from orc.graphs.sources import key_of
 from orc.judges.ports import Verdict
 from orc_core.grounding.checks import Page
 from orc_core.grounding.citations import CitationWriter
@@ -115,6 +116,30 @@ def test_a_verdict_is_about_the_markers_of_its_sentences_alone(
     assert (grounding.grounded, grounding.coverage) == (not refuted, 1 - refuted / 2)
     assert [each.code for each in grounding.objections] == ["unsupported"] * refuted
     assert grounding.citations == len(checks)
+
+
+def test_a_place_that_a_judge_names_is_that_of_its_sentence_alone() -> None:
+    reading, writer = read("Pets come along. [S1] Cats, for instance. [S1]", "Dogs are welcome.")
+    assert [each.quote for each in writer.citations] == [""]
+    first, second = reading.undecided
+    first.verdict = second.verdict = SUPPORTED
+    first.named[key_of(writer.citations[0])] = {"quote": "Dogs are welcome.", "start": 0, "end": 17}
+    assert [(each.quote, len(each.marks)) for each in reading.citations()] == [
+        ("Dogs are welcome.", 1),
+        ("", 1),
+    ]
+
+
+def test_the_places_that_a_judge_has_named_stay_with_a_sentence_of_several_sources() -> None:
+    said, pages = "Members owe ten; pets may enter. [S1][S2]", ("The fee is 10.", "Dogs are welcome.")
+    before, writer = read(said, *pages)
+    before.undecided[0].verdict = SUPPORTED
+    named = {"quote": pages[1], "start": 0, "end": len(pages[1])}
+    before.undecided[0].named[key_of(writer.citations[1])] = named
+    assert [each.quote for each in before.citations()] == [*pages]
+    after, _ = read(said, *pages)
+    after.take_over(SecondReading(writer.text.strip(), before.citations(), []))
+    assert [(each.quote, each.check) for each in after.citations()] == [(page, "supported") for page in pages]
 
 
 def test_without_verdicts_nothing_changes() -> None:
