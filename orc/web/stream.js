@@ -66,8 +66,8 @@ export async function follow(turn, asking = null, retrying = null) {
     if (asking && !isRunning(turn.value.state)) keep("sessionStorage", `asking.${id}`, null);
     announce(turn.value);
     loadSessions();
-    // What may be asked next; without a reply nothing is suggested.
-    if (turn.value.state === "answered") get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then((found) => {
+    // What may be asked next, for who still reads the answer; without a reply nothing is suggested.
+    if (turn.value.state === "answered" && isShown()) get(`${path(id)}/turns/${turn.value.turnId}/suggestions`).then((found) => {
       const { suggestions } = /** @type {{suggestions: string[]}} */ (found);
       if (suggestions.length) change(turn, { suggestions });
     }, () => {});
