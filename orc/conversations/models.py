@@ -98,6 +98,7 @@ class TurnChoices(Record):
     tools: dict[str, bool] = Field(default={}, description="false: switched off")
     model: str | None = None
     feature_flags: dict[str, JsonValue] = {}
+    closest_passages: bool = False
 
 
 class Retry(Record):

@@ -96,6 +96,7 @@ class TurnRequest(Record):
             tools=choices.tools,
             model=choices.model,
             flags=FeatureFlags.model_validate(choices.feature_flags),
+            closest_passages=choices.closest_passages,
             stream=stream,
             trace_id=trace_id,
         )
@@ -113,6 +114,12 @@ class TurnRequest(Record):
     def opening(self, key: str, blob_names: list[str], retry: Retry | None = None) -> NewTurn:
         """The turn that this request begins, or begins again."""
         flags = self.flags.model_dump(mode="json", exclude_none=True)
+        choices = TurnChoices(
+            tools=self.tools,
+            model=self.model,
+            feature_flags=flags,
+            closest_passages=self.closest_passages,
+        )
         return NewTurn(
             key=key,
             request_hash=self.content_hash,
@@ -120,7 +127,7 @@ class TurnRequest(Record):
             blob_names=blob_names,
             contexts=self.contexts,
             home=self.home,
-            choices=TurnChoices(tools=self.tools, model=self.model, feature_flags=flags),
+            choices=choices,
             recalls=self.recalls,
             sent_history=self.history,
             replaces=self.replaces,

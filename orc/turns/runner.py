@@ -17,6 +17,7 @@ from orc.graphs.prompts import shrink_to_window
 from orc.memory.models import Memory
 from orc.problems import problem_of
 from orc.settings import TurnSettings
+from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns import contexts
 from orc.turns.results import end_of, outcome_of, result_of, shown_text, stopped_result_of, telemetry_of
 from orc.turns.running_turn import RunningTurn, StoppedByUser, TurnDependencies, watched
@@ -177,18 +178,21 @@ class TurnRunner:
         self, running: RunningTurn, state: ConversationState, context: RunContext
     ) -> None:
         """Emit the closest passages if they were asked for and nothing is shown yet."""
-        if self.offline is None or not running.request.closest_passages or shown_text(running.log.so_far()):
+        request = running.request
+        is_wanted = request.stream and request.closest_passages and not shown_text(running.log.so_far())
+        if self.offline is None or not is_wanted:
             return
+        # A search finds them in named documents, too: what reads these through asks the model.
+        state = state.model_copy(update={"blob_names": []})
         # What it uses is not of the model that is asked.
-        context = replace(context, budget=CallBudget(max_calls=self._parts.settings.max_model_calls))
+        budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
+        context = replace(context, budget=budget, tools_off=context.tools_off | {DOCUMENT_CHAT})
         with suppress(OrcError, TimeoutError):
             async with asyncio.timeout(CLOSEST_SECONDS):
                 final = await run_graph(self.offline, state, context, lambda _event: None)
-                result, library = result_of(final, running), self._parts.library
-                if result.answer_kind == "closest_passages":
-                    outcome = outcome_of(final, result)
-                    result, _ = await contexts.result_with_contexts(result, outcome, running, None, library)
-                    running.log.publish(ClosestPassages(answer=result.answer, citations=result.citations))
+            result = result_of(final, running)
+            if result.answer_kind == "closest_passages":
+                running.log.publish(ClosestPassages(answer=result.answer, citations=result.citations))
 
     async def _inputs(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
         """The state in which the graph starts, and the values of its run."""

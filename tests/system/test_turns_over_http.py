@@ -177,6 +177,23 @@ def test_only_a_stream_that_asks_has_the_closest_passages_with_the_error_of_an_a
     # Nothing of it is an answer: the turn has failed, and is asked again as any other.
     stored = turns_of(ann, asked["conversation_id"])
     assert {(turn["status"], turn["result"]) for turn in stored} == {("failed", None)}
+    retry = f"/conversations/{asked['conversation_id']}/turns/{stored[1]['turn_id']}/retry"
+    with ann.stream("POST", retry, headers={"accept": "text/event-stream"}) as streamed_again:
+        assert shown in [data for _, kind, data in read_events(streamed_again) if kind == "closest_passages"]
     double.responder = None
-    again = ann.post(f"/conversations/{asked['conversation_id']}/turns/{stored[-1]['turn_id']}/retry")
-    assert answered(again)["answer_kind"] == "answer"
+    assert answered(ann.post(retry))["answer_kind"] == "answer"
+
+
+@pytest.mark.parametrize("how", ["named by the request", "named in the question"])
+def test_the_closest_passages_are_of_the_documents_that_are_asked_about(
+    ann: httpx.Client, double: OpenAIDouble, how: str
+) -> None:
+    session = conversation_with(ann, "a.txt", "b.txt")
+    double.responder = lambda _asked: Failure(status=503)
+    asked: Json = {"question": "When does the quay open?", "blob_names": ["b.txt"]}
+    if how == "named in the question":
+        asked = {"question": "What does b.txt say about when the quay opens?"}
+    events = ask_streaming(ann, conversation_id=session, closest_passages=True, **asked)
+    [shown] = [data for _, kind, data in events if kind == "closest_passages"]
+    cited = {each["blob_name"] for each in shown["citations"]}
+    assert cited == {"b.txt"}

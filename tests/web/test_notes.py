@@ -186,6 +186,10 @@ async def test_while_the_model_is_away_the_closest_passages_are_shown_with_the_e
     assert "language model" not in "".join(await visit.texts(".turn .text"))
     await visit.click(".turn .marker.is-close")
     await visit.sees("#sources .quote-box")
+    # A retry while it is still away shows them again.
+    await visit.page.value("document.querySelector('.turn .marker').dataset.before = '1'")
+    await visit.click(".turn .note.is-bad button")
+    await visit.sees(".turn.is-failed .marker.is-close:not([data-before])")
     # It can be asked again once the model is back.
     visit.model.responder = None
     await visit.click(".turn .note.is-bad button")

@@ -743,6 +743,7 @@ export interface Schemas {
     tools: Record<string, boolean>;
     model: string | null;
     feature_flags: Record<string, Schemas["JsonValue"]>;
+    closest_passages: boolean;
   };
   TurnContext: {
     type: string;

@@ -68,3 +68,11 @@ def test_a_retry_never_switches_tools_on_that_the_question_may_have_switched_off
     assert TurnView.shown(turn, full=True).choices == TurnChoices()
     known = turn.model_copy(update={"choices": TurnChoices(tools={"web_search": False})})
     assert TurnRequest.again(known, stream=False, trace_id="t").tools == {"web_search": False}
+
+
+def test_a_retry_asks_for_the_closest_passages_if_the_question_did() -> None:
+    for wanted in (True, False):
+        new = ASKED.model_copy(update={"closest_passages": wanted}).opening("t", [])
+        assert new.request_hash == ASKED.content_hash
+        turn = answered(1, "When?").model_copy(update={"choices": new.choices})
+        assert TurnRequest.again(turn, stream=True, trace_id="t").closest_passages is wanted
