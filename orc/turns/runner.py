@@ -187,12 +187,16 @@ class TurnRunner:
         # What it uses is not of the model that is asked.
         budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
         context = replace(context, budget=budget, tools_off=context.tools_off | {DOCUMENT_CHAT})
-        with suppress(OrcError, TimeoutError):
+        try:
             async with asyncio.timeout(CLOSEST_SECONDS):
-                final = await run_graph(self.offline, state, context, lambda _event: None)
-            result = result_of(final, running)
-            if result.answer_kind == "closest_passages":
-                running.log.publish(ClosestPassages(answer=result.answer, citations=result.citations))
+                result = result_of(await run_graph(self.offline, state, context, lambda _: None), running)
+        except Exception as exc:
+            # The caller is given the reason of the turn's failure all the same.
+            kind = type(exc).__name__
+            logger.warning("turn %s has no closest passages: %s", running.turn.turn_id, kind)
+            return
+        if result.answer_kind == "closest_passages":
+            running.log.publish(ClosestPassages(answer=result.answer, citations=result.citations))
 
     async def _inputs(self, running: RunningTurn) -> tuple[ConversationState, RunContext]:
         """The state in which the graph starts, and the values of its run."""
