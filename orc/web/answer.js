@@ -192,7 +192,7 @@ function plainOf(turn) {
   const quoted = (/** @type {number} */ index) => {
     const { quote, ...each } = /** @type {Citation} */ (turn.citations[index]);
     // A quote has the line breaks of its page.
-    return `${quote && `“${quote.replace(/\s+/g, " ")}” `}(${verdictOf({ quote, ...each })})`;
+    return [quote && t("quote", { text: quote.replace(/\s+/g, " ") }), `(${verdictOf({ quote, ...each })})`].filter(Boolean).join(" ");
   };
   const listed = pagesOf(turn.citations).map(({ number: n, citation, indexes }) => `[${n}] ${pageOf(citation)}: ${indexes.map(quoted).join("; ")}`);
   return listed.length ? `${text}\n\n${listed.join("\n")}` : text;

@@ -7,6 +7,7 @@ from devkit.doubles.openai_talk import default_reply
 from devkit.page_scenes import CHECKED, FALSE, LEAVE, show_checks
 from devkit.shared_data import HANDBOOK
 from devkit.visits import ANSWERED, Visit
+from tests.web.test_finished import COPIED
 from tests.web.test_notes import MODULE, in_german
 from tests.web.test_page import problems_of_access
 
@@ -125,6 +126,10 @@ async def test_quotes_have_the_marks_of_the_language_of_the_page(visit: Visit) -
     assert await marks() == {"“", "”"}
     await in_german(visit)
     assert await marks() == {"„", "“"}
+    await visit.page.value(COPIED)
+    await visit.click(".turn .actions button")
+    await visit.page.until("window.copied.length === 1")
+    assert ".“ (" in (await visit.page.value("window.copied"))[0]
 
 
 async def ask_for_more(visit: Visit, more: str) -> None:
