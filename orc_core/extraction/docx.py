@@ -1,6 +1,5 @@
 """DOCX: one unit for each page if the file has page breaks, otherwise for each heading."""
 
-import posixpath
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -30,7 +29,6 @@ _LITERALS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-", "lastR
 _ASIDE = frozenset({"txbxContent", "docPr"})
 _HYPERLINK = re.compile(r'\s*HYPERLINK\s+"([^"]+)"')
 _ENDS_FIELD = "*[local-name()='fldChar' and @*[local-name()='fldCharType']='end']"
-_EMBEDDED = frozenset({"package", "oleObject"})
 _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes", "commentReference": "comments"}
 MAX_HEADING = 200
 MAX_COLUMNS = 63
@@ -87,9 +85,7 @@ class _Document:
         """The text of each header and footer, and the names of embedded files."""
         for root in self._package.related(self._main, "header", "footer"):
             yield "\n".join(block.text for block in self.blocks(root))
-        embedded = (link.part for link in self._links.values() if link.purpose in _EMBEDDED)
-        if names := ", ".join(map(posixpath.basename, embedded)):
-            yield f"Attached files (not read): {names}"
+        yield from self._package.attached(self._main)
 
     def _paragraph(self, paragraph: _Element) -> Iterator[Block]:
         aside: list[_Element] = []

@@ -118,8 +118,7 @@ class Body:
 
     def plain(self, container: _Element) -> str:
         """The text of a container in lines, without page breaks."""
-        lines = (block.text.replace(SOFT_BREAK, "") for block in self.blocks(container))
-        return "\n".join(line for line in lines if line.strip())
+        return "\n".join(block.text.replace(SOFT_BREAK, "") for block in self._aside(container))
 
     def _list(self, items: _Element, style: str | None, level: int) -> Iterator[Block]:
         continues = attribute(items, "continue-numbering") == "true" or attribute(items, "continue-list")
@@ -152,9 +151,10 @@ class Body:
             yield from self._aside(container)
 
     def _aside(self, container: _Element) -> Iterator[Block]:
+        blocks = (block for block in self.blocks(container) if block.text.strip())
         if local(container) != "annotation":
-            yield from (block for block in self.blocks(container) if block.text.strip())
-        elif said := " ".join(self.plain(container).split()):
+            yield from blocks
+        elif said := " ".join(" ".join(block.text for block in blocks).split()):
             author = container.findtext("{*}creator") or ""
             yield Block(f"Comment ({author}): {said}" if author else f"Comment: {said}")
 
@@ -315,9 +315,9 @@ def _sheet(sheet: _Element, body: Body) -> Iterator[Unit]:
         hidden_rows=hidden,
         hidden_columns={place for place, is_hidden in enumerate(columns) if is_hidden},
     )
-    notes = (f"Comment: {' '.join(body.plain(note).split())}" for note in sheet.iter("{*}annotation"))
+    notes = map(body.plain, sheet.iter("{*}annotation"))
     shapes = (body.plain(shape) for shape in sheet.iterfind("{*}shapes/{*}*"))
-    yield from pack(chain(notes, filter(None, shapes)), f"{name} (comments and shapes)")
+    yield from pack(filter(None, chain(notes, shapes)), f"{name} (comments and shapes)")
 
 
 def _sheet_rows(sheet: _Element, body: Body, hidden: set[int]) -> Iterator[list[Cell]]:

@@ -15,6 +15,7 @@ ADDRESS = re.compile(r"(?:https?://|mailto:)\S{1,300}\Z")
 ABSENT = Element("absent")
 """In the place of what a file may lack."""
 SAFE = {"resolve_entities": False, "no_network": True}
+_EMBEDDED = frozenset({"package", "oleObject"})
 TREE_FACTOR = 20
 """Memory per byte of XML: 11 to 14 bytes measured for the tree, the rest for its text."""
 
@@ -86,6 +87,13 @@ class Package:
     def addresses(self, part: str) -> dict[str, str]:
         external = {link.get("Id", ""): link.get("Target", "") for link in self._relations(part)}
         return {name: target for name, target in external.items() if ADDRESS.match(target)}
+
+    def attached(self, *parts: str) -> Iterator[str]:
+        """A line with the names of the files that are embedded in these parts, if there are any."""
+        links = (link for part in parts for link in self.relations(part).values())
+        names = [posixpath.basename(link.part) for link in links if link.purpose in _EMBEDDED]
+        if names:
+            yield f"Attached files (not read): {', '.join(names)}"
 
     def _relations(self, part: str) -> _Element:
         folder, name = posixpath.split(part)

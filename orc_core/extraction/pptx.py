@@ -66,6 +66,7 @@ def _slide(package: Package, part: str) -> Unit:
     for notes in package.related(part, "notesSlide"):
         if said := "\n".join(_lines(notes)):
             lines.append(f"Notes: {said}")
+    lines += package.attached(part)
     titles = (shape for shape in root.iterfind(".//{*}sp") if _placeholder(shape) in _TITLES)
     title = next((" ".join(_lines(shape)) for shape in titles), "")
     return Unit("\n".join(lines), " ".join(title.split()))

@@ -209,7 +209,7 @@ def _additions(package: Package) -> Iterator[Unit]:
                         charts += chart_lines(chart)
                     for diagram in package.related(link.part, "diagramData"):
                         notes += filter(None, (_text(point) for point in diagram.iter("{*}t")))
-    yield from pack(notes, "Comments and shapes")
+    yield from pack([*notes, *package.attached(*sheets)], "Comments and shapes")
     yield from pack(charts, "Charts")
 
 

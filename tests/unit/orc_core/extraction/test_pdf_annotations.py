@@ -84,6 +84,25 @@ def test_filled_in_values_and_ticks_are_on_the_line_of_their_label(tmp_path: Pat
     assert len(unit.boxes) == len(unit.text.split()) * BOX_BYTES
 
 
+def test_choices_signatures_and_free_text_are_read(tmp_path: Path) -> None:
+    """A button of a group is a box; an empty field to sign is nothing, a signed one says so."""
+    choice = {"FT": NameObject("/Ch"), "Ff": NumberObject(1 << 17), "T": TextStringObject("berth")}
+    chosen = annotation("/Widget", 700, V=TextStringObject("B-17"), **choice)
+    of_group = tick("group", 660, "/On")
+    of_group[NameObject("/Ff")] = NumberObject(1 << 15)
+    signed: dict[str, PdfObject] = {"FT": NameObject("/Sig"), "V": DictionaryObject()}
+    signature = annotation("/Widget", 620, T=TextStringObject("signature"), **signed)
+    empty = annotation("/Widget", 560, T=TextStringObject("second"), FT=NameObject("/Sig"))
+    typed = annotation("/FreeText", 500, Contents=TextStringObject("now week 17"))
+    unit = first_page(made(chosen, of_group, signature, empty, typed), tmp_path / "a.pdf")
+    assert unit.text.split("\n") == [
+        "Name: B-17",
+        "Insured: ☒",
+        "Dangerous goods: (signed electronically)",
+        "Note: now week 17",
+    ]
+
+
 def test_a_hidden_field_is_left_out(tmp_path: Path) -> None:
     hidden = text_field("secret", 700, F=NumberObject(2))
     assert "secret" not in first_page(made(hidden), tmp_path / "a.pdf").text
