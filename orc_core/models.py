@@ -98,10 +98,11 @@ class Document(Record):
         return self.sha256 or self.etag
 
     @classmethod
-    def first_seen(cls, blob: BlobProperties) -> "Document":
+    def first_seen(cls, blob: BlobProperties, at: datetime | None = None) -> "Document":
         """A record for a blob that has not been processed yet."""
         return cls(
             **asdict(blob.path.owner),
+            created_at=at or datetime.now(UTC),
             document_id=blob.path.document_id,
             blob_name=blob.path.file,
             etag=blob.etag,

@@ -3,7 +3,8 @@
 import re
 import uuid
 from collections import Counter
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, cast
 
 from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
@@ -62,6 +63,11 @@ async def trace_id(request: Request) -> str:
     return str(request.scope["orc.trace_id"])
 
 
+async def began(request: Request) -> datetime:
+    """When the head of this request arrived, before its body."""
+    return cast("datetime", request.scope["orc.began"])
+
+
 async def context_caller(
     request: Request,
     caller: Annotated[Principal, Depends(principal)],
@@ -79,6 +85,7 @@ ContextId = Annotated[str, Path(max_length=64, description="the context")]
 PrincipalDep = Annotated[Principal, Depends(principal)]
 OwnerDep = Annotated[Owner, Depends(owner)]
 TraceIdDep = Annotated[str, Depends(trace_id)]
+BeganDep = Annotated[datetime, Depends(began)]
 _OWNER = "orc.owner"
 
 

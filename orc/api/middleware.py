@@ -5,6 +5,7 @@ import re
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 from opentelemetry import metrics
@@ -58,6 +59,7 @@ class TraceIds:
         prefix, began = next(filter(scope["path"].startswith, self.prefixes), ""), time.perf_counter()
         with request_span(Headers(scope=scope).get("traceparent", ""), name) as begun:
             scope["orc.trace_id"] = trace_id = trace_id_of(begun)
+            scope["orc.began"] = datetime.now(UTC)
 
             async def send_with_id(message: Message) -> None:
                 if message["type"] == "http.response.start":

@@ -136,13 +136,17 @@ class Ingestion:
         raise Unavailable(f'"{document.blob_name}" keeps changing while it is read. Try again in a moment.')
 
     async def store(
-        self, blob: BlobProperties, extracted: ExtractedText, replaced: BlobProperties | None
+        self,
+        blob: BlobProperties,
+        extracted: ExtractedText,
+        replaced: BlobProperties | None,
+        at: datetime | None = None,
     ) -> Document | None:
         """Store the text of this blob and queue the rest. The caller holds the write lock.
 
         `replaced` is the blob that this one replaced. Returns None if the blob has been replaced again.
         """
-        stored = await self._reader.store(Document.first_seen(blob), extracted, replaced)
+        stored = await self._reader.store(Document.first_seen(blob, at), extracted, replaced)
         if stored is None or not await self._is_present(stored):
             return None
         await self._stores.catalog.save(stored)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -93,6 +94,7 @@ class DocumentService:
         *,
         seconds: float | None = None,
         replaces: bool = True,
+        at: datetime | None = None,
     ) -> Document:
         """Extract and store a local file under a bare `file_name`, replacing an existing document.
 
@@ -101,12 +103,12 @@ class DocumentService:
         Its text can be read at once, and searched after the worker has indexed it. A file that has not been
         read after `seconds` is stored as `processing`, and the worker reads it. A rejected file leaves
         nothing behind, one that is too much for the organization raises StorageFull. A file without text is
-        stored; it is `failed` if no OCR is set up.
+        stored; it is `failed` if no OCR is set up. `at` is its place in listings, by default that of now.
         """
         path, size = BlobPath(owner, file_name), (await asyncio.to_thread(source.stat)).st_size
         async with self._quota.hold(owner.organization_id, size):
             extracted = await self._read_within(seconds, path, source, progress)
-            return await self._store_upload(path, source, extracted, replaces=replaces)
+            return await self._store_upload(path, source, extracted, at, replaces=replaces)
 
     async def presign_upload(
         self, owner: Owner, file_name: str, size: int, seconds: int
@@ -250,7 +252,13 @@ class DocumentService:
         return None
 
     async def _store_upload(
-        self, path: BlobPath, source: Path, extracted: ExtractedText | None, *, replaces: bool
+        self,
+        path: BlobPath,
+        source: Path,
+        extracted: ExtractedText | None,
+        at: datetime | None,
+        *,
+        replaces: bool,
     ) -> Document:
         async with self._stores.write_lock(path.document_id):
             replaced = await self._stores.blobs.head(path)
@@ -261,8 +269,8 @@ class DocumentService:
             await self._stores.forget_pictures(path.document_id)
             try:
                 if extracted is None:
-                    return await self._stores.begin(blob, DocumentStatus.PROCESSING)
-                if stored := await self._ingestion.store(blob, extracted, replaced):
+                    return await self._stores.begin(blob, DocumentStatus.PROCESSING, at)
+                if stored := await self._ingestion.store(blob, extracted, replaced, at):
                     return stored
             except BaseException:
                 if replaced is None:

@@ -58,9 +58,7 @@ class Stores:
         created_at: datetime | None = None,
     ) -> Document:
         """Store and queue a record for a blob that has not been processed yet; by default it is new."""
-        document = Document.first_seen(blob)
-        kept = {"status": status, "created_at": created_at or document.created_at}
-        document = document.model_copy(update=kept)
+        document = Document.first_seen(blob, created_at).model_copy(update={"status": status})
         await self.make_unsearchable(document.document_id)
         await self.forget_pictures(document.document_id)
         await self.catalog.save(document)

@@ -5,7 +5,16 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from orc.api.dependencies import IN_CONTEXT, AppDep, CallerDep, ContextId, EditorDep, ReaderDep, TraceIdDep
+from orc.api.dependencies import (
+    IN_CONTEXT,
+    AppDep,
+    BeganDep,
+    CallerDep,
+    ContextId,
+    EditorDep,
+    ReaderDep,
+    TraceIdDep,
+)
 from orc.api.responses import responses
 from orc.api.routes import documents
 from orc.api.routes.contexts import PageDep
@@ -49,10 +58,11 @@ async def upload_to_context(
     caller: CallerDep,
     app: AppDep,
     trace: TraceIdDep,
+    began: BeganDep,
     replace: Annotated[bool, Query(description="replace documents of the same names")] = False,
 ) -> ContextUploadResponse | Response:
     """Store documents in the context, as for a conversation; a name that is taken is refused (409)."""
-    stored = await documents.store_files(file, owner, caller.principal, app, trace, replaces=replace)
+    stored = await documents.store_files(file, owner, caller.principal, app, trace, began, replaces=replace)
     if isinstance(stored, Response):
         return stored
     shown, errors = stored

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from orc.api.dependencies import (
     IN_CONTEXT,
     IN_CONVERSATION,
     AppDep,
+    BeganDep,
     CallerDep,
     EditorDep,
     OwnerDep,
@@ -168,7 +170,7 @@ Download = Annotated[bool, Query(description="a browser saves the file, whatever
     "/documents", status_code=201, response_model=UploadResponse, responses=responses(400, 413, 415, 429)
 )
 async def upload(
-    file: Files, owner: OwnerDep, caller: PrincipalDep, app: AppDep, trace: TraceIdDep
+    file: Files, owner: OwnerDep, caller: PrincipalDep, app: AppDep, trace: TraceIdDep, began: BeganDep
 ) -> UploadResponse | Response:
     """Store documents and make them searchable. Nothing of a refused file is stored.
 
@@ -178,7 +180,7 @@ async def upload(
     201 as soon as one file was stored; `errors` says which were not, and why. If none was, the
     response is the problem document of the first, with every file's reason in `errors`.
     """
-    stored = await store_files(file, owner, caller, app, trace)
+    stored = await store_files(file, owner, caller, app, trace, began)
     if isinstance(stored, Response):
         return stored
     documents, errors = stored
@@ -188,18 +190,27 @@ async def upload(
 
 
 async def store_files(
-    files: list[UploadFile], owner: Owner, caller: Principal, app: App, trace: str, *, replaces: bool = True
+    files: list[UploadFile],
+    owner: Owner,
+    caller: Principal,
+    app: App,
+    trace: str,
+    began: datetime,
+    *,
+    replaces: bool = True,
 ) -> Response | tuple[list[DocumentView], list[FieldProblem]]:
     """Store each file; returns the documents and the reasons of refusals, or a problem if none was stored.
 
-    Without `replaces` a file is refused if there is a document with its name.
+    Without `replaces` a file is refused if there is a document with its name. Files are listed in the order
+    in which they were sent, however long each of them takes.
     """
     if len(files) > MAX_FILES_PER_UPLOAD:
         raise InvalidInput(f"At most {MAX_FILES_PER_UPLOAD} files can be uploaded at once.", field="file")
     stored: list[Document] = []
     refused: list[tuple[str, OrcError]] = []
     end = time.monotonic() + READING_SECONDS
-    for item in files:
+    for number, item in enumerate(files):
+        at = began + timedelta(microseconds=number)
         seconds = max(end - time.monotonic(), LEAST_READING_SECONDS)
         try:
             name = name_for_upload(item.filename or "")
@@ -207,7 +218,7 @@ async def store_files(
                 message = f'Another file of this upload is stored as "{name}". Rename one of them.'
                 raise InvalidInput(message, code="duplicate_name")
             async with app.uploads.counted(caller, item.size or 0):
-                stored.append(await _store(item, name, owner, app, seconds, replaces=replaces))
+                stored.append(await _store(item, name, owner, app, seconds, at, replaces=replaces))
         except OrcError as exc:
             log_cause(exc)
             refused.append((item.filename or "file", exc))
@@ -351,13 +362,13 @@ async def _check_known(owner: Owner, app: App) -> None:
 
 
 async def _store(
-    item: UploadFile, name: str, owner: Owner, app: App, seconds: float, *, replaces: bool
+    item: UploadFile, name: str, owner: Owner, app: App, seconds: float, at: datetime, *, replaces: bool
 ) -> Document:
     _check_size(item.size or 0, app)
     with naming_the_disk(*TEMPORARY), temporary_folder() as folder:
         copy = folder / "upload"
         await asyncio.to_thread(_save, item, copy)
-        return await app.library.upload(owner, name, copy, seconds=seconds, replaces=replaces)
+        return await app.library.upload(owner, name, copy, seconds=seconds, replaces=replaces, at=at)
 
 
 def _save(item: UploadFile, target: Path) -> None:

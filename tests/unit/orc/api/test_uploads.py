@@ -3,9 +3,11 @@
 import json
 import resource
 import sqlite3
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -100,6 +102,30 @@ def test_a_pdf_copied_into_the_folder_under_an_id_is_read(
     assert client.post("/orc", json=body).status_code == 200
     [document] = client.get(f"/conversations/{conversation}/documents").json()["documents"]
     assert (document["blob_name"], document["pages"], document["reason"]) == ("file_1_id", 16, None)
+
+
+def test_files_are_listed_in_the_order_in_which_they_were_attached(
+    client: httpx.Client, conversation: str
+) -> None:
+    """The page sends several at a time, and the first one takes longest."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def slow_body() -> Iterator[bytes]:
+        yield b'--b\r\nContent-Disposition: form-data; name="file"; filename="z.txt"\r\n\r\n'
+        begun.set()
+        may_end.wait(SECONDS)
+        yield b"The fee is 7 euros.\r\n--b--\r\n"
+
+    place = f"/conversations/{conversation}/documents"
+    form = {"content-type": "multipart/form-data; boundary=b"}
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.post, place, content=slow_body(), headers=form)
+        assert begun.wait(SECONDS)
+        second = upload(client, conversation, ("y.txt", b"It is 8."), ("x.txt", b"It is 9."))
+        may_end.set()
+        assert (first.result().status_code, second.status_code) == (201, 201)
+    listed = client.get(place).json()["documents"]
+    assert [each["blob_name"] for each in listed] == ["z.txt", "y.txt", "x.txt"]
 
 
 def test_a_deleted_document_is_gone_everywhere(
