@@ -16,6 +16,7 @@ from orc_core.llm.factory import ChatModels
 from orc_core.models import Document, DocumentStatus
 from orc_core.search.mentions import compares
 from orc_core.text.file_names import comparable, without_names
+from orc_core.text.provenance import asked_words
 from orc_core.text.terms import STOP_WORDS, detect_language, in_language_of, words
 from orc_core.text.wording import has_subject, is_small_talk, names_documents
 
@@ -89,10 +90,14 @@ def searched_by_model(settings: TurnSettings) -> TurnSettings:
 
 
 def intent_by_keyword(question: str, settings: TurnSettings) -> str | None:
-    """The first configured intent with a keyword in the question, as whole words."""
-    asked = _spaced(question)
+    """The first configured intent with a keyword in the question, as whole words.
+
+    A text that was pasted does not have the web searched.
+    """
+    asked, own = _spaced(question), _spaced(asked_words(question))
     for name, intent in settings.intents.items():
-        if any(_spaced(keyword) in asked for keyword in intent.keywords):
+        said = own if intent.retriever == "web" else asked
+        if any(_spaced(keyword) in said for keyword in intent.keywords):
             return name
     return None
 

@@ -27,7 +27,7 @@ from orc_core.errors import INTERNAL, DependencyDown, OrcError
 from orc_core.markdown.brackets import visible_name
 from orc_core.mcp_contract import MAX_QUERY_CHARACTERS, MarkDelta, Progress, TextDelta
 from orc_core.models import Record, Usage
-from orc_core.text.provenance import is_pasted, opening_words, own_words
+from orc_core.text.provenance import asked_words, is_pasted, own_words
 from orc_core.text.terms import STOP_WORDS, detect_language, stems, words
 from orc_core.text.wording import has_subject
 
@@ -319,8 +319,7 @@ def web_query(wanted: str, state: ConversationState) -> str:
     if not may_know and not is_pasted(state.question):
         return wanted[:MAX_QUERY_CHARACTERS]
     said = [own_words(message.content) for message in state.history if message.role == "user"]
-    # A phrase in quotation marks is what the user looks for; a text that was pasted is not.
-    asked = opening_words(state.question) if is_pasted(state.question) else state.question
+    asked = asked_words(state.question)
     own = words("\n".join([asked, *said, *(note.text for note in state.recalled.notes)]))
     language = detect_language(own)
     known = {"", *stems(own, language)}

@@ -46,6 +46,14 @@ def opening_words(message: str) -> str:
     return own_words(message) or ("" if is_inserted(message) else own_words(first))
 
 
+def asked_words(message: str) -> str:
+    """What the user asks for: the message, or of a text that was pasted only what names it.
+
+    A phrase in quotation marks is what the user looks for.
+    """
+    return opening_words(message) if is_pasted(message) else message
+
+
 def is_pasted(message: str) -> bool:
     """Whether a message has more than people type, or what only clients write."""
     has_more = len(message.strip().splitlines()) > MOST_LINES or len(message) > LONGEST

@@ -16,7 +16,10 @@ from devkit.doubles.web_search_double import WebSearchDouble
 from devkit.in_process import InProcess, Variant, running_here
 from devkit.system import principal_headers, upload
 from mcp_server.web.ports import WebPage
+from orc.tools.ports import WEB_SEARCH
+from orc_core.mcp_contract import ADD_TO_CONTEXT
 from tests.system.steps import Json, answered, new_id
+from tests.unit.orc.memory.test_injected import FORMS
 
 FILES = [
     ("lease.txt", b"The rent is 900 crowns a month.\n\nThe notice period is ninety days."),
@@ -137,10 +140,10 @@ class Private(NamedTuple):
 def responder(planner: Planner) -> Callable[[ChatRequest], Reply | None]:
     def respond(request: ChatRequest) -> Reply | None:
         if not (form := request.form) or form["name"] != "TurnPlan":
-            # A model that would search the web if it could.
+            # A model that would search the web, and change a context, if it could.
             offered = [each["function"]["name"] for each in request.body.get("tools") or []]
-            if "web_search" in offered:
-                return Reply(tool_calls=[ToolCall(name="web_search", arguments={"query": "rent"})])
+            for name in {WEB_SEARCH, ADD_TO_CONTEXT}.intersection(offered):
+                return Reply(tool_calls=[ToolCall(name=name, arguments={"query": "rent"})])
             return None
         if planner.confidence is None:
             return Reply(text="no plan")
@@ -174,6 +177,21 @@ def test_no_question_about_private_documents_asks_a_search_engine(planner: str, 
         answers = private.ask(PLANNERS[planner], questions, indexed=number % 2 == 0)
         assert len(answers) == len(questions)
         assert private.web.asked == [], questions
+
+
+@pytest.mark.parametrize("planner", ["sure", "unsure"])
+def test_text_of_others_in_a_message_starts_no_search_of_the_web_and_no_change(
+    planner: str, private: Private
+) -> None:
+    """Each message brings an order in one of many forms; the earlier ones are its history."""
+    for number, words in enumerate(FORMS["languages"].values()):
+        said = {**words, "wish": words["order"]}
+        messages = [form.format(**said) for form in FORMS["forms"].values()]
+        answers = private.ask(PLANNERS[planner], messages, indexed=number % 2 == 0)
+        assert private.web.asked == []
+        used = {call["name"] for each in answers for call in each["metadata"]["tools"]}
+        assert used
+        assert used.isdisjoint({WEB_SEARCH, ADD_TO_CONTEXT}), used
 
 
 def test_a_plan_or_a_wish_for_the_web_asks_one(private: Private) -> None:

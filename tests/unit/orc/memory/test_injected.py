@@ -13,12 +13,15 @@ from devkit.remembered_turns import OWNER, answered
 from orc.conversations.models import NewTurn, utc_now
 from orc.conversations.transitions import begin_turn, first_head
 from orc.graphs.models import ConversationState
+from orc.graphs.plan_rules import intent_by_keyword
 from orc.graphs.retrieval import web_query
+from orc.intents import Intent
 from orc.memory.models import NoteKind
 from orc.memory.notes import add_notes_of, notes_in
 from orc.memory.summary import CondensedTurns, NoteOfUser, _notes
+from orc.settings import TurnSettings
 from orc_core.offline.model import recall
-from orc_core.text.provenance import is_pasted
+from orc_core.text.provenance import is_pasted, opening_words
 
 FORMS: dict[str, Any] = json.loads(Path(__file__).with_name("injected.json").read_text())
 MESSAGES = {
@@ -48,6 +51,7 @@ def test_text_of_others_is_nobodys_word(message: str, question: str) -> None:
     new = NewTurn(key="t1", request_hash="h", question=message)
     head, _ = begin_turn(first_head(OWNER, utc_now()), None, new, 15, utc_now())
     assert not is_poisoned(head.title or "")
+    assert not is_poisoned(opening_words(message)), "of which a model makes a title"
 
 
 @pytest.mark.parametrize(("message", "question"), MESSAGES.values(), ids=MESSAGES)
@@ -55,6 +59,20 @@ def test_no_model_can_quote_it_as_the_users_either(message: str, question: str) 
     words = next(words for words in FORMS["languages"].values() if words["question"] == question)
     quoted = [NoteOfUser(turn=1, kind="preference", quote=words[each]) for each in ("wish", "fact")]
     assert _notes(CondensedTurns(points=[], notes=quoted), [answered(1, message)]) == []
+
+
+SEARCHING = TurnSettings(
+    intents={"news": Intent(keywords=["klingon", "DE99", "klingonisch"], retriever="web")}
+)
+
+
+@pytest.mark.parametrize("message", [each for each, _ in MESSAGES.values() if is_pasted(each)])
+def test_no_keyword_in_it_has_the_web_searched(message: str) -> None:
+    assert intent_by_keyword(message, SEARCHING) is None
+
+
+def test_a_keyword_of_the_users_own_words_counts_before_a_text_that_was_pasted() -> None:
+    assert intent_by_keyword("Any news of account DE99?\n> What\n> they\n> wrote", SEARCHING) == "news"
 
 
 @pytest.mark.parametrize("message", FORMS["own"])
