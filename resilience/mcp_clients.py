@@ -40,7 +40,8 @@ CALLS = [
 ]
 HEADERS = {"authorization": f"Bearer {TOKEN}"}
 def say(tools, *texts):
-    print(json.dumps([len(tools), *map(str, texts)]))
+    names = {getattr(tool, "name", tool) for tool in tools}
+    print(json.dumps([names.issuperset(name for name, _ in CALLS), *map(str, texts)]))
 """
 _SESSION = """
 async def main():
@@ -100,10 +101,10 @@ asyncio.run(main())
 
 @dataclass(frozen=True)
 class Met:
-    """What a client received. `error` is its own output if it failed."""
+    """What a client received; `tools`: that it listed what it calls. `error` is its output if it failed."""
 
     client: str
-    tools: int = 0
+    tools: bool = False
     answer: str = ""
     passage: str = ""
     refusal: str = ""
@@ -113,7 +114,7 @@ class Met:
     def verdicts(self) -> list[bool]:
         """Whether it listed tools, got an answer and a passage, and was refused an unknown document."""
         is_refused = "not_found" in self.refusal
-        return [self.tools >= 10, "seven" in self.answer, "harbour master" in self.passage, is_refused]
+        return [self.tools, "seven" in self.answer, "harbour master" in self.passage, is_refused]
 
 
 async def token_for(data_dir: Path, conversation_id: str) -> str:

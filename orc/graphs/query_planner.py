@@ -45,6 +45,7 @@ from orc_core.llm.tokens import (
 from orc_core.markdown.brackets import visible_name
 from orc_core.mcp_contract import MAX_QUERY_CHARACTERS, MAX_QUESTION_CHARACTERS
 from orc_core.text.terms import detect_language, words
+from orc_core.text.wording import is_statement
 
 logger = logging.getLogger(__name__)
 
@@ -146,6 +147,12 @@ def _form(sources: AvailableSources, run: Run) -> type[ShortPlan]:
     return ShortPlan if is_short else TurnPlan
 
 
+def _may_be_request(state: ConversationState, sources: AvailableSources, run: Run) -> bool:
+    """Whether there is no model to tell a request ("I need the fee") from what a user says of themselves."""
+    has_model = run.resources.models.stand_in is not None
+    return sources.documents and not has_model and is_statement(state.question)
+
+
 async def _is_found(state: ConversationState, run: Run) -> bool:
     """Whether a document has words of the message, or may have them because the search has failed.
 
@@ -193,12 +200,14 @@ async def _plan_by_model(
         planner, schema = run.resources.models.planner, plan_schema(tuple(intents), _form(sources, run))
         async with asyncio.timeout(seconds):
             planned = await planner.structured(prompt, schema, budget=run.context.budget)
+        # A small model takes questions for talk, and would answer them from nowhere; none at all takes
+        # requests for statements.
+        is_guess = not isinstance(planned, TurnPlan) or _may_be_request(state, sources, run)
         if not isinstance(planned, TurnPlan):
             planned = TurnPlan(**planned.model_dump(), confidence=1)
-            is_talk = planned.intent == CONVERSATIONAL
-            if is_talk and not is_searched and await _is_found(state, run):
-                # A small model takes questions for talk, and would answer them from nowhere.
-                planned.intent = FACTUAL
+        is_talk = planned.intent == CONVERSATIONAL
+        if is_guess and is_talk and not is_searched and await _is_found(state, run):
+            planned.intent, planned.steps = FACTUAL, []
         return decision_from(planned, state, sources, run.context.settings)
     except TimeoutError:
         problem = f"The planner took more than {seconds:g} s."

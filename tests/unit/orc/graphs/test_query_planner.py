@@ -60,7 +60,7 @@ def plans(**form: Any) -> Script:
 
 def turn_with(script: Script, *, web: bool = False, **how: Any) -> Turn:
     tools = [LIST_TOOL, SEARCH_TOOL, *([WEB_TOOL] if web else [])]
-    return Turn(FakeTools(tools, semantic_search={"passages": []}), script, **how)
+    return Turn(FakeTools(tools, semantic_search={"passages": [], "steps": []}), script, **how)
 
 
 async def planned(turn: Turn, question: str = "And the fee?", **state: Any) -> tuple[Route, Plan]:
@@ -460,6 +460,19 @@ async def test_the_offline_model_plans_from_the_prompt_as_it_is(
     assert plan.decided_by == "model"
     before = f"{history[0].content} " if question == "And why?" else ""
     assert plan.rewritten_query == f"{before}{question}"
+
+
+@pytest.mark.parametrize(("threshold", "steps"), [(0.5, ["retrieve", "answer"]), (None, ["answer"])])
+async def test_without_a_model_what_a_search_finds_is_a_request(
+    threshold: float | None, steps: list[str]
+) -> None:
+    counter = TokenCounter()
+    turn = turn_with(says("x"))
+    found = {"passages": [passage("secret-id", 5, "10.")], "steps": [{"threshold": threshold, "hits": 1}]}
+    turn.tools.results["semantic_search"] = found
+    turn.change(models=models_of(ChatModel(build_offline_model(counter), counter, name="extractive")))
+    _, plan = await planned(turn, "I need the fee of the club.", **DOCUMENTS, **PAST)
+    assert plan.steps == steps
 
 
 def model_named(name: str) -> ChatModel:
