@@ -91,6 +91,20 @@ class Material:
         """The sentence, item or row at a place."""
         return BULLET.sub("", self._piece(place).text)
 
+    def rest_of(self, place: Place) -> Iterator[Place]:
+        """Where a sentence goes on that ends with its page: the next one begins with it, below its header."""
+        source = self.sources[place.source]
+        if not self._piece(place).is_whole and place == self._edges(place.source)[-1]:
+            for number, other in enumerate(self.sources):
+                if (other.blob_name, other.page) == (source.blob_name, source.page + 1):
+                    begins = self._edges(number)[:1]
+                    yield from (at for at in begins if at.piece or self._piece(at).text[0].islower())
+
+    def _edges(self, number: int) -> list[Place]:
+        """The pieces of a source without its running headers and footers."""
+        found = enumerate(self._pieces[number])
+        return [Place(number, at) for at, each in found if not self._is_running(number, each.text)]
+
     def render(self, places: Iterable[Place]) -> Iterator[str]:
         """The quotes with their markers, below the header of their table and the lead of their list.
 
@@ -214,7 +228,8 @@ def closest_passages(question: str, sources: Sequence[FencedSource], *, are_foun
     if not chosen:
         return not_found_answer(question)
     chosen = list(_with_versions(chosen, material))
-    shown = material.render(material.places[index] for index in chosen[:MOST_PASSAGES])
+    places = (material.places[index] for index in chosen[:MOST_PASSAGES])
+    shown = material.render(each for place in places for each in (place, *material.rest_of(place)))
     return "\n\n".join([closest_label(question), *shown])
 
 

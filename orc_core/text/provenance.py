@@ -47,10 +47,7 @@ def opening_words(message: str) -> str:
 
 
 def asked_words(message: str) -> str:
-    """What the user asks for: the message, or of a text that was pasted only what names it.
-
-    A phrase in quotation marks is what the user looks for.
-    """
+    """The message, with phrases in quotation marks, which users look for; of a pasted one what names it."""
     return opening_words(message) if is_pasted(message) else message
 
 

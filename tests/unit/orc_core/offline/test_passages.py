@@ -250,4 +250,26 @@ def test_a_question_about_the_file_is_led_by_what_it_says_of_itself() -> None:
     assert "2 pages" not in closest_passages("Which berths are covered?", sources)
 
 
-HEAD, FOOT = "Kestrel Estates, lease of 2026", "Version 3 of 14 March, page {}"
+def test_a_sentence_that_ends_with_its_page_goes_on_at_the_beginning_of_the_next_one() -> None:
+    texts = (
+        "The keys are lent. The deposit is returned when the hall is",
+        "empty and clean, after 40 days at most. The fee for a late return is",
+        "EUR 275. The hall is heated.",
+    )
+    bare = pages(*texts)
+    shown = closest_passages("When is the deposit returned?", bare)
+    assert "when the hall is [S1]\n\nempty and clean, after 40 days at most. [S2]" in shown
+    assert "late return is [S2]" in (late := closest_passages("What is the fee for a late return?", bare))
+    assert "EUR 275" not in late, "a capital letter alone could begin another part of the page"
+    below = pages(*(f"Kestrel Estates, page {n}\n\n{text}\n\nVersion 3" for n, text in enumerate(texts, 1)))
+    assert "late return is [S2]\n\nEUR 275. [S3]" in closest_passages(
+        "What is the fee for a late return?", below
+    )
+    assert checked(late, bare).grounding.grounded
+
+
+def test_a_sentence_that_is_cut_within_its_page_does_not_go_on_elsewhere() -> None:
+    sources = pages(
+        "The deposit is returned when the hall is\n\nThe keys are lent.", "empty by noon. It is heated."
+    )
+    assert "empty by noon" not in closest_passages("When is the deposit returned?", sources)
