@@ -18,16 +18,18 @@ class PageTexts:
         self._page = cache(self._read)
 
     def has(self, file: str, page: int, quote: str) -> bool | None:
-        """Whether the page contains the quote; None for a file that is not a PDF.
+        """Whether the page contains the quote; None for another file, and behind the last page of a PDF.
 
         Spaces, line breaks, hyphens and the forms of ligatures do not count; every other character does.
         """
         if self._documents[file].suffix.lower() != ".pdf":
             return None
-        return bare(quote) in self._page(file, page)
+        text = self._page(file, page)
+        return None if text is None else bare(quote) in text
 
-    def _read(self, file: str, page: int) -> str:
-        return bare(PdfReader(self._documents[file]).pages[page - 1].extract_text())
+    def _read(self, file: str, page: int) -> str | None:
+        pages = PdfReader(self._documents[file]).pages
+        return bare(pages[page - 1].extract_text()) if page <= len(pages) else None
 
 
 def bare(text: str) -> str:
