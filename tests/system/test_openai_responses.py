@@ -1,10 +1,13 @@
 """`/v1/responses`, called by OpenAI's own SDK in its default way."""
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 from typing import Any
 
 import openai
 import pytest
+from langchain_openai import ChatOpenAI
 
 from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, serving
 from devkit.in_process import InProcess, Variant, running_here
@@ -86,6 +89,25 @@ def test_a_stream_is_the_same_response_in_events(
     assert kinds.count("response.output_text.annotation.added") == 2
     assert (kinds[-1], events[-1].response.output_text) == ("response.completed", SHOWN)
     assert events[0].response.id == events[-1].response.id
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_langchain_keeps_the_annotations_of_a_response(
+    stream: bool, session: str, double: OpenAIDouble, world: tuple[OpenAIDouble, InProcess]
+) -> None:
+    chat = ChatOpenAI(
+        model="orc",
+        base_url=world[1].addresses[""].removesuffix("/api") + "/v1",
+        api_key="none",
+        default_headers=principal_headers("acme", "ann"),
+        use_responses_api=True,
+        extra_body={"conversation": session},
+    )
+    message = reduce(add, chat.stream(QUESTION)) if stream else chat.invoke(QUESTION)
+    assert message.text == SHOWN
+    blocks: Any = message.content_blocks
+    cited = [each for block in blocks for each in block.get("annotations", [])]
+    assert [each["title"] for each in cited] == ["quay.txt, page 1"] * 2
 
 
 def test_a_response_goes_on_with_the_previous_one(

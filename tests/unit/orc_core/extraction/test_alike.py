@@ -202,7 +202,7 @@ def with_link(content: bytes, part: str, purpose: str, target: str, members: dic
     assert isinstance(known, bytes)
     link = f'<Relationship Id="new" Type="{RELATIONS}/{purpose}" Target="{target}"/></Relationships>'
     parts[links] = known.decode().replace("</Relationships>", link)
-    return archive(parts | members)
+    return archive({**parts, **members})
 
 
 def slides() -> bytes:
