@@ -114,7 +114,8 @@ class TurnScopes:
         if is_chosen:
             focus = asked[0]
             if role_on(focus.id, rights) is None:
-                raise NotFound("There is no such context.")
+                # The page takes it out of what is asked about; the user then decides whether to go on.
+                raise NotFound("There is no such context.", code="no_such_context")
             kind = rights.contexts[focus.id].type
             if focus.type not in (kind, ContextType.WORKSPACE):
                 raise InvalidInput(f"This context is a {kind}, no {focus.type}.", field="contexts")

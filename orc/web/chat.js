@@ -178,6 +178,8 @@ export function retry(turn) {
   const { turnId } = turn.value;
   if (!turnId || answering.value) return;
   const before = turn.value;
+  // What it was about is gone, which the turn says: the next try is without it.
+  if (before.problem?.code === "no_such_context") return ask(before.question, { replaces: { ...before, contexts: before.contexts.slice(1) } });
   change(turn, { state: "waiting", text: "", kind: "answer", citations: [], marks: [], problem: null, status: null, withdrawn: null });
   follow(turn, null, { path: `${path(conversationId.value ?? "")}/turns/${turnId}/retry`, key: crypto.randomUUID(), before });
 }

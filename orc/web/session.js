@@ -244,6 +244,13 @@ export function giveBack(turn, problem, until = 0) {
   batch(() => {
     change(turn, { state: "refused", retryAt: null, waits: false });
     keep("sessionStorage", `waits.${conversationId.value}`, null);
+    if (problem?.code === "no_such_context") {
+      // It is not asked about something else by itself: the user reads why, and sends it again.
+      const [gone] = turn.value.contexts;
+      contexts.value = contexts.value.filter(({ id }) => id !== gone?.id);
+      keepChoices();
+      if (old) change(old, { contexts: old.value.contexts.slice(1) });
+    }
     const others = turns.value.filter((each) => each !== turn);
     turns.value = old ? inOrder([...others, old]) : others;
     refused.value = problem && { problem, until };

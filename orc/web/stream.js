@@ -121,7 +121,7 @@ async function recover(turn, error, { asking, retrying }, wait) {
     return 0;
   }
   if (retrying) {
-    turn.value = retrying.before;
+    turn.value = problem.code === "no_such_context" ? { ...retrying.before, problem } : retrying.before;
     report(error);
     return 0;
   }

@@ -27,7 +27,7 @@ async def test_a_focus_that_cannot_be_read_is_not_found_and_nothing_is_stored(ch
     conversation = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
     for context_id in (secret, new_id()):
         refused = await chat.ask(context_id, status=404, conversation_id=conversation)
-        assert refused["detail"] == "There is no such context."
+        assert (refused["code"], refused["detail"]) == ("no_such_context", "There is no such context.")
     assert (await chat.call("bob", "GET", f"/conversations/{conversation}")).status_code == 404
 
 
