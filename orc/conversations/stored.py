@@ -42,6 +42,7 @@ class Conversation(NamedTuple):
         place, kept = sortable(place_of(head)), self.stored["item"] if self.stored else {}
         record = {**kept, **head.model_dump(mode="json")}
         item = {"id": HEAD, "life": self.life, "place": place, "home": head.home, "item": record}
+        item["about"] = " ".join(["", *(each.context_id for each in head.contexts if each.named), ""])
         return over(self.stored, item)
 
     def ended(self) -> list[Change]:
@@ -113,12 +114,14 @@ def of_heads(turns: Iterable[Item], heads: Iterable[Item]) -> Iterator[Item]:
 
 
 def is_listed(
-    after: tuple[str, str], words: Sequence[Wanted], among: Sequence[str], home: str | None
+    after: tuple[str, str], words: Sequence[Wanted], among: Sequence[str], home: str | None, about: str | None
 ) -> list[Condition]:
-    """It is behind this place, has all words or is `among` these, and was opened in this context."""
+    """It is behind this place, has all words or is `among` these, and belongs to these contexts."""
     listed: list[Condition] = [Where("place", "<", sortable(after))]
     if words:
         listed.append(Some([All([*map(has_word, words)]), Where("conversation_id", "in", [*among])]))
+    if about is not None:
+        listed.append(Some([equal(home=about), Where("about", "has", f" {about} ")]))
     return listed if home is None else [*listed, equal(home=home)]
 
 

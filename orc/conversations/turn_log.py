@@ -220,13 +220,15 @@ class TurnLog:
         words: Sequence[Wanted] = (),
         among: Sequence[str] = (),
         home: str | None = None,
+        about: str | None = None,
     ) -> tuple[list[Head], str | None]:
         """One page of a user's conversations, latest used first, and the cursor of the next, if any.
 
         `words`: only those that have all of them, and those `among` these ids; `home`: only those that were
-        opened in this context. One that is used meanwhile moves to the first page. Raises InvalidInput.
+        opened in this context; `about`: also those with a question about it. One that is used meanwhile moves
+        to the first page. Raises InvalidInput.
         """
-        user, listed = (organization_id, user_id), is_listed(read_cursor(cursor), words, among, home)
+        user, listed = (organization_id, user_id), is_listed(read_cursor(cursor), words, among, home, about)
         found = await self._items.query(user, *listed, order="place", descending=True, limit=limit + 1)
         # Each conversation is its own partition, and the database may sort them separately.
         heads = sorted(map(head_of, found), key=place_of, reverse=True)

@@ -1078,6 +1078,13 @@ async def test_a_conversation_keeps_its_home_and_its_contexts(open_log: OpenLog)
     expected: dict[str | None, list[Head]] = {"w-1": [head], "w-2": [], None: [head]}
     for opened_in, found in expected.items():
         assert (await log.conversations("acme", "ada", limit=9, home=opened_in))[0] == found
+    named = Owner("acme", "ada", "2f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11")
+    below = TurnContext(type="usecase", id="w-1-3", name="Piers")
+    await begin(log, question("k3").model_copy(update={"used": [below]}), named)
+    asked_about = {"w-1": OWNER.conversation_id, "w-1-3": named.conversation_id, "w-2": None, "w-": None}
+    for about, conversation in asked_about.items():
+        heads = (await log.conversations("acme", "ada", limit=9, about=about))[0]
+        assert [each.conversation_id for each in heads] == [conversation] * (conversation is not None)
 
 
 async def pending(log: TurnLog, key: str) -> Turn:

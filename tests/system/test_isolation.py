@@ -51,7 +51,7 @@ HARMLESS |= {"since", "until", "user_id", "conversation_id", "status", "intent",
 HARMLESS |= {"trace_id", "attempt", "context_id"}
 # A link is looked up in the reader's organization: see test_sharing.py.
 HARMLESS |= {"x-share-link", "language", "zone"}
-HARMLESS |= {"q", "inherited", "if-match", "name", "replace"}
+HARMLESS |= {"q", "about", "inherited", "if-match", "name", "replace"}
 # What is below a context is listed to those who see it: see test_contexts.py.
 HARMLESS |= {"parent_id"}
 HARMLESS_IN_BODY |= {"rating", "reason", "comment"}

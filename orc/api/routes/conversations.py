@@ -104,6 +104,9 @@ async def list_conversations(
     context_id: Annotated[
         str | None, Query(max_length=64, description="only those that were opened in this context")
     ] = None,
+    about: Annotated[
+        str | None, Query(max_length=64, description="only those with a question about this context")
+    ] = None,
     limit: Limit = 50,
     cursor: str | None = None,
 ) -> ConversationsResponse:
@@ -112,7 +115,7 @@ async def list_conversations(
     # A search must not say what is in an answer that is withheld.
     said = await app.log.said(*who, words) if words and not app.revoked.is_on else {}
     heads, next_cursor = await app.log.conversations(
-        *who, limit=limit, cursor=cursor, words=words, among=list(said), home=context_id
+        *who, limit=limit, cursor=cursor, words=words, among=list(said), home=context_id, about=about
     )
     found = [ConversationView.of(head, passage=said.get(head.conversation_id)) for head in heads]
     return ConversationsResponse(conversations=found, next_cursor=next_cursor)

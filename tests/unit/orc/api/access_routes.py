@@ -67,7 +67,7 @@ TABLE: dict[str, Entry] = {
     "POST /v1/chat/completions": Entry(Of.CALLERS, 200, options=COMPLETION),
     "POST /v1/responses": Entry(Of.CALLERS, 200, options={"json": {"model": "orc", "input": QUESTION}}),
     "GET /api/conversations": Entry(
-        Of.CALLERS, 200, "/api/conversations?context_id={context_id}&q={conversation_id}"
+        Of.CALLERS, 200, "/api/conversations?context_id={context_id}&about={context_id}&q={conversation_id}"
     ),
     # Questions: the focus decides.
     "POST /api/orc": Entry(READ, 200, options=ASKED),

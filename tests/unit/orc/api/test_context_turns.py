@@ -31,6 +31,23 @@ async def test_a_focus_that_cannot_be_read_is_not_found_and_nothing_is_stored(ch
     assert (await chat.call("bob", "GET", f"/conversations/{conversation}")).status_code == 404
 
 
+async def test_the_conversations_about_a_context_are_the_caller_s_own_that_named_it(chat: Chat) -> None:
+    acme = await chat.create("organization", "Acme")
+    rail, other = await chat.create("folder", "Rail", acme), await chat.create("workspace", "Water")
+    for each in (acme, other):
+        await chat.grant(each)
+    focus, further = await chat.ask(rail), await chat.ask(other, rail)
+    await chat.ask(other)
+
+    async def about(context_id: str, user: str = "bob") -> set[str]:
+        listed = await chat.call(user, "GET", f"/conversations?about={context_id}")
+        return {each["conversation_id"] for each in listed.json()["conversations"]}
+
+    assert await about(rail) == {focus["conversation_id"], further["conversation_id"]}
+    # Neither what is above it, nor what its id begins with.
+    assert await about(acme) == await about(rail[:-1]) == await about(rail, "ada") == set()
+
+
 async def test_the_result_says_what_was_covered_and_what_was_left_out_and_why(chat: Chat) -> None:
     acme = await chat.create("organization", "Acme")
     rail = await chat.create("folder", "Rail", acme)

@@ -267,6 +267,6 @@ async def test_fields_used_in_queries_are_outside_the_unindexed_item(container: 
     await ask(log, "k")
     turn, head = sorted(await items(container), key=lambda item: "seq" not in item)
     own = {"organization_id", "user_id", "conversation_id", "id", "life", "item"}
-    assert {name for name in head if not name.startswith("_")} == own | {"place", "home"}
+    assert {name for name in head if not name.startswith("_")} == own | {"place", "home", "about"}
     of_turn = own | {"seq", "asked", "status", "said_twice"}
     assert {name for name in turn if not name.startswith("_")} == of_turn
