@@ -37,7 +37,7 @@ NEEDED: dict[Right, Role] = {
     Right.GRANT: Role.ADMIN,
     Right.DELETE: Role.ADMIN,
 }
-TENANT_ADMIN = frozenset({Right.SEE_MEMBERS, Right.GRANT, Right.DELETE})
+TENANT_ADMIN = frozenset({Right.SEE, Right.SEE_MEMBERS, Right.GRANT, Right.DELETE})
 """What the administrators of the whole installation may do without a role on the context."""
 
 

@@ -258,19 +258,14 @@ class ContextService:
     ) -> tuple[list[ReadableContext], str | None]:
         """The contexts directly below one that the caller may see, by name."""
         await self.read(caller, parent_id)
-        found = await self._children(caller, parent_id, words, limit, cursor)
-        return await self._readable_page(caller, found, limit)
+        return await self._children(caller, parent_id, words, limit, cursor)
 
     async def roots(
         self, caller: Caller, *, words: str, limit: int, cursor: str | None
     ) -> tuple[list[ReadableContext], str | None]:
         """All organizations and workspaces, for administrators of the installation."""
         _check_admin(caller)
-        found = await self._children(caller, None, words, limit, cursor)
-        page, next_cursor = _page(found, limit, lambda context: context.sort_key)
-        rights = await self._rights(caller, [context.context_id for context in page])
-        present = [context for context in page if context.state is State.PRESENT]
-        return [ReadableContext(each, role_on(each.context_id, rights), []) for each in present], next_cursor
+        return await self._children(caller, None, words, limit, cursor)
 
     async def audit(
         self, caller: Caller, *, context_id: str | None, limit: int, cursor: str | None
@@ -285,22 +280,23 @@ class ContextService:
 
     async def _children(
         self, caller: Caller, parent_id: str | None, words: str, limit: int, cursor: str | None
-    ) -> list[Context]:
-        """One more than `limit`, if there are more."""
+    ) -> tuple[list[ReadableContext], str | None]:
         organization, named = caller.principal.organization_id, fold(words).split()
         after = from_cursor(cursor)
-        return await self._store.children(organization, parent_id, words=named, limit=limit + 1, after=after)
+        found = await self._store.children(organization, parent_id, words=named, limit=limit + 1, after=after)
+        return await self._readable_page(caller, found, limit, sees_all=caller.is_admin)
 
     async def _readable_page(
-        self, caller: Caller, found: list[Context], limit: int
+        self, caller: Caller, found: list[Context], limit: int, *, sees_all: bool = False
     ) -> tuple[list[ReadableContext], str | None]:
+        """`sees_all`: those without a role of the caller's too; what is above them has to be present."""
         page, cursor = _page(found, limit, lambda context: context.sort_key)
         rights = await self._rights(caller, [context.context_id for context in page])
         roles = [(context, role_on(context.context_id, rights)) for context in page]
         readable = [
             ReadableContext(context, role, _path(context.context_id, rights))
             for context, role in roles
-            if role is not None
+            if role is not None or (sees_all and context.state is State.PRESENT)
         ]
         return readable, cursor
 

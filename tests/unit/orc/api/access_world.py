@@ -115,7 +115,7 @@ class World:
 
     def _expected_in_context(self, caller: Caller, entry: Entry, right: Right, *, owns: bool) -> int:
         role = self.role(caller, self.nodes["self"])
-        administers = caller.is_admin and caller.tenant == TENANT and right in TENANT_ADMIN
+        administers = _administers(caller, right)
         if not administers and role is None:
             return 404
         if not administers and ORDER.index(str(role)) < ORDER.index(NEEDED[right]):
@@ -130,13 +130,13 @@ class World:
         found: list[str] = []
         if response.status_code != expected:
             found.append(f"{response.status_code} where {expected} is right: {text[:200]}")
-        found += [f"shows {leaked}" for leaked in self._leaks(caller, route, text)]
+        found += [f"shows {leaked}" for leaked in self._leaks(caller, route, entry, text)]
         if entry.shows and expected == entry.status and f"{entry.shows}-" not in text:
             found.append(f"does not show the {entry.shows}")
         # The owner of a conversation may learn what is missing in it.
         is_own = entry.needs is Of.OWNER and caller[:2] == BOB[:2]
         if expected == 404 and "{" in route and not is_own:
-            invented = await self._send(caller, route, entry, self._invented(entry))
+            invented = await self._send(caller, route, entry, self._invented(caller, entry))
             if _shown(response) != _shown(invented):
                 found.append(f"differs from an invented id: {_shown(response)} {_shown(invented)}")
         return found
@@ -150,19 +150,24 @@ class World:
         """The ids of a route: a document is one of the conversation or of the context."""
         return self._ids | ({"document_id": self._own_document} if "/api/conversations/" in route else {})
 
-    def _invented(self, entry: Entry) -> dict[str, str]:
+    def _invented(self, caller: Caller, entry: Entry) -> dict[str, str]:
         """Ids of the same form that do not exist."""
         if entry.needs is Of.OWNER:
             return self._ids | {"conversation_id": new_uuid()}
+        if entry.in_session and _administers(caller, entry.needs):
+            # The context is no secret to them; that others have sessions in it is.
+            return self._ids | {"session_id": new_uuid(), "another_id": new_uuid()}
         above = self._ids["context_id"].rpartition("-")[0]
         return self._ids | {"context_id": new_id(above)}
 
-    def _leaks(self, caller: Caller, route: str, text: str) -> Iterator[str]:
+    def _leaks(self, caller: Caller, route: str, entry: Entry, text: str) -> Iterator[str]:
         for node, secrets in self._secrets.items():
             if self.role(caller, node) is None:
-                # Administrators see the names of organizations and workspaces, and no others.
-                is_listed = "/admin/contexts" in route and "-" not in node
-                hidden = secrets[1:] if is_listed and caller.is_admin else secrets
+                # Administrators see the names of contexts, and nothing that is in them.
+                is_named = _administers(caller, entry.needs) or (
+                    caller.is_admin and "/admin/contexts" in route
+                )
+                hidden = secrets[1:] if is_named else secrets
                 yield from (each for each in hidden if each in text)
 
     async def _context(self, kind: str, parent: str | None) -> str:
@@ -197,6 +202,11 @@ class World:
         response = await self._http.request(method, path, headers=caller.headers, **options)
         assert response.is_success, (method, path, response.text)
         return response
+
+
+def _administers(caller: Caller, needed: Right | Of) -> bool:
+    """Whether a caller may do this as an administrator of the tenant, without a role."""
+    return caller.is_admin and caller.tenant == TENANT and needed in TENANT_ADMIN
 
 
 def grants(*, all_of_them: bool) -> Sequence[Grant]:

@@ -84,8 +84,8 @@ async def callers(app: FastAPI) -> AsyncIterator[Callers]:
 
 REQUESTS: list[tuple[str, str, dict[str, Any], str, bool, int]] = [
     # method, path, options, the role that is needed, whether tenant admins may too, status if allowed
-    ("GET", "/contexts/{id}", {}, "viewer", False, 200),
-    ("GET", "/contexts?parent_id={id}", {}, "viewer", False, 200),
+    ("GET", "/contexts/{id}", {}, "viewer", True, 200),
+    ("GET", "/contexts?parent_id={id}", {}, "viewer", True, 200),
     ("GET", "/contexts/{id}/members", {}, "viewer", True, 200),
     (
         "POST",
@@ -383,6 +383,17 @@ async def test_admins_of_the_installation_see_the_names_of_roots(callers: Caller
     place = await callers.tree()
     found = (await callers.call("root", "GET", "/admin/contexts", ADMIN_ROLE)).json()["contexts"]
     assert [(each["context_id"], each["role"]) for each in found] == [(place.organization, None)]
+    # What is listed can be opened, level by level.
+    for parent, below in (
+        (place.organization, {place.folder, place.sibling}),
+        (place.folder, {place.usecase}),
+    ):
+        opened = await callers.call("root", "GET", f"/contexts/{parent}", ADMIN_ROLE)
+        assert (opened.status_code, opened.json()["role"]) == (200, None)
+        path = f"/contexts?parent_id={parent}"
+        listed = (await callers.call("root", "GET", path, ADMIN_ROLE)).json()["contexts"]
+        assert {each["context_id"] for each in listed} == below
+        assert (await callers.call("eve", "GET", path)).status_code == 404
 
 
 @pytest.mark.parametrize(
