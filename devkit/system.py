@@ -157,13 +157,19 @@ def running(data_dir: Path, **environment: str) -> Iterator[System]:
 
 
 def principal_headers(
-    organization: str, user: str, *roles: str, groups: Sequence[str] = (), name: str = ""
+    organization: str,
+    user: str,
+    *roles: str,
+    groups: Sequence[str] = (),
+    name: str = "",
+    email: str = "",
 ) -> dict[str, str]:
     """What Azure's EasyAuth would inject for this user."""
     claims = [{"typ": "tid", "val": organization}, {"typ": "oid", "val": user}]
     claims += [{"typ": "roles", "val": role} for role in roles]
     claims += [{"typ": "groups", "val": group} for group in groups]
     claims += [{"typ": "name", "val": name}] if name else []
+    claims += [{"typ": "preferred_username", "val": email}] if email else []
     content = json.dumps({"auth_typ": "aad", "claims": claims}).encode()
     return {"x-ms-client-principal": base64.b64encode(content).decode()}
 

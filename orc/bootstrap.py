@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orc.contexts.people import Directory, People
 from orc.contexts.proposals import Proposals
 from orc.contexts.service import ContextService
 from orc.contexts.store import ContextStore
@@ -48,6 +49,7 @@ from orc_core.documents.proposals import ProposalStore
 from orc_core.documents.service import DocumentService
 from orc_core.documents.worker import Worker
 from orc_core.grounding.answer_rules import read_answer_rules
+from orc_core.infra.azure import require_sdk
 from orc_core.llm.chat_model import ChatModel
 from orc_core.llm.factory import ChatModels, build_chat_models
 from orc_core.llm.model_catalog import ModelCatalogue
@@ -77,6 +79,7 @@ class App:
     exports: Exporter
     memory: ConversationMemory
     contexts: ContextService
+    people: People
     proposals: Proposals
     sharing: Sharing
     scopes: TurnScopes
@@ -137,7 +140,8 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         stored, items = await open_session_stores(settings, documents), documents.clients.items
         limits, log = LimitStore(await items("limits")), stored.log
         scopes = TurnScopes(contexts := ContextStore(await items("contexts")))
-        places = ContextService(contexts, everyone_creates=settings.everyone_creates_contexts)
+        people = People(await items("contexts"), _open_directory(settings, documents, stack))
+        places = ContextService(contexts, people, everyone_creates=settings.everyone_creates_contexts)
         parts = TurnDependencies(
             log=log,
             library=documents.library,
@@ -169,6 +173,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             Exporter(parts.log, Renderer(documents.sandbox, settings.fonts_folder), revoked),
             parts.memory,
             places,
+            people,
             Proposals(ProposalStore(stored.shared), places, documents.library),
             Sharing(stored.shared, parts.log, revoked, settings.most_share_days),
             scopes,
@@ -195,6 +200,20 @@ def _open_gateway(settings: Settings, stack: AsyncExitStack) -> McpToolGateway:
     gateway = McpToolGateway(settings.mcp_server_url, timeout_seconds=settings.tool_timeout_seconds)
     stack.push_async_callback(gateway.close)
     return gateway
+
+
+def _open_directory(settings: Settings, documents: Documents, stack: AsyncExitStack) -> Directory | None:
+    """The directory that the settings name; None if there is none."""
+    if settings.directory_tenant is None:
+        return None
+    require_sdk()
+    # Not at the top: few installations need it.
+    import httpx2
+
+    from orc.contexts.microsoft_graph import SECONDS, MicrosoftGraph
+
+    stack.push_async_callback((http := httpx2.AsyncClient(timeout=SECONDS)).aclose)
+    return MicrosoftGraph(http, documents.clients.credentials, settings.directory_tenant)
 
 
 def _build_models(settings: Settings, documents: Documents) -> ChatModels:

@@ -21,7 +21,8 @@ class Principal:
     """A verified caller: an organization, a user in it, and the user's roles and groups.
 
     `groups_complete` is False if the user has more groups than the identity can name; `groups` is then empty.
-    `name` is for showing only. `until` is when the caller has to sign in again, in seconds since the epoch.
+    `name` and `email` are for showing and finding only. `until` is when the caller has to sign in again, in
+    seconds since the epoch.
     """
 
     organization_id: str
@@ -30,6 +31,7 @@ class Principal:
     groups: frozenset[str] = frozenset()
     groups_complete: bool = True
     name: str | None = field(default=None, compare=False)
+    email: str | None = field(default=None, compare=False)
     until: float = field(default=math.inf, compare=False)
 
     def owner_of(self, conversation_id: str) -> Owner:

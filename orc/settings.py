@@ -28,7 +28,7 @@ class AuthMode(StrEnum):
     OIDC = "oidc"
 
 
-ClaimOf = Literal["tenant", "user", "name", "roles", "groups"]
+ClaimOf = Literal["tenant", "user", "name", "email", "roles", "groups"]
 """What Orc reads of an identity."""
 
 
@@ -198,8 +198,9 @@ class CallerSettings(Section):
     )
     jwt_claims: dict[ClaimOf, str] = Field(
         default={},
-        description="names of the claims with `tenant`, `user`, `name`, `roles` and `groups` of a caller, as"
-        " a JSON object; a dot leads into an object; default: those of Entra, and `sub` if there is no `oid`",
+        description="names of the claims with `tenant`, `user`, `name`, `email`, `roles` and `groups` of a"
+        " caller, as a JSON object; a dot leads into an object; default: those of Entra, and `sub` if there"
+        " is no `oid`",
     )
     oidc_client_id: str | None = Field(
         default=None, description="id under which the identity provider knows Orc in `oidc` mode"
@@ -300,6 +301,12 @@ class Settings(TurnSettings, MemorySettings, CallerSettings, CoreSettings):
         default="auto",
         description="who creates organizations and workspaces; admins: callers with the admin role; auto:"
         " everyone in `local` mode, admins elsewhere",
+    )
+    directory_tenant: str | None = Field(
+        default=None,
+        description="tenant of Entra whose users and groups are found through Microsoft Graph to be given"
+        " roles, by the identity of the process, which needs the permissions User.ReadBasic.All and"
+        " GroupMember.Read.All; default: only who has opened the page is found",
     )
     revoked_answers: Literal["keep", "withhold"] = Field(
         default="keep",

@@ -1,6 +1,6 @@
 """Reads the claims of an identity: the organization, the user, and the user's name, roles and groups."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,12 @@ class ClaimNames:
     tenant: tuple[str, ...] = ("tid", "http://schemas.microsoft.com/identity/claims/tenantid")
     user: tuple[str, ...] = ("oid", "http://schemas.microsoft.com/identity/claims/objectidentifier", "sub")
     name: tuple[str, ...] = ("name", "preferred_username")
+    email: tuple[str, ...] = (
+        "email",
+        "preferred_username",
+        "upn",
+        "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/emailaddress",
+    )
     roles: tuple[str, ...] = ("roles", "http://schemas.microsoft.com/ws/2008/06/identity/claims/role")
     groups: tuple[str, ...] = ("groups",)
     only_tenant: str | None = None
@@ -57,16 +63,24 @@ def principal_of(claims: Claims, names: ClaimNames) -> Principal:
     if is_reserved(user):
         raise NotAuthenticated("The identity has a user id that is reserved for Orc itself.")
     known = _known_groups(claims, names)
-    given = (_claim(claims, name) for name in names.name)
-    shown = (name.strip() for name in given if isinstance(name, str) and name.strip() and name.isprintable())
+    # Who may write any address into an account is not found by it.
+    addresses = names.email if claims.get("email_verified") is not False else ()
     return Principal(
         organization,
         user,
         frozenset(each for each in _all(claims, names.roles) if isinstance(each, str)),
         known or frozenset(),
         groups_complete=known is not None,
-        name=next((name[:NAME_CHARACTERS] for name in shown), None),
+        name=next(_shown(claims, names.name), None),
+        email=next((each for each in _shown(claims, addresses) if "@" in each), None),
     )
+
+
+def _shown(claims: Claims, names: tuple[str, ...]) -> Iterator[str]:
+    """The values of these claims that can be shown."""
+    given = (_claim(claims, name) for name in names)
+    texts = (each.strip() for each in given if isinstance(each, str) and each.isprintable())
+    return (each[:NAME_CHARACTERS] for each in texts if each)
 
 
 def _claim(claims: Claims, name: str) -> Any:

@@ -27,6 +27,7 @@ from orc.contexts.models import (
     member_key,
     to_cursor,
 )
+from orc.contexts.people import People
 from orc.contexts.rights import TENANT_ADMIN, Right, allows, principals_of, role_on
 from orc.contexts.store import ContextStore
 from orc.conversations.models import utc_now
@@ -80,10 +81,16 @@ class ContextService:
     """The one way from routes to the store of contexts. A context that a caller may not see is NotFound."""
 
     def __init__(
-        self, store: ContextStore, *, everyone_creates: bool, clock: Callable[[], datetime] = utc_now
+        self,
+        store: ContextStore,
+        people: People,
+        *,
+        everyone_creates: bool,
+        clock: Callable[[], datetime] = utc_now,
     ) -> None:
         """`everyone_creates`: whether roots are for everyone, or for administrators of the installation."""
         self._store = store
+        self._people = people
         self._everyone_creates = everyone_creates
         self._clock = clock
 
@@ -201,6 +208,7 @@ class ContextService:
             raise InvalidInput("A member is a user, a group or everyone.", field="principal")
         context = (await self.read(caller, context_id, Right.GRANT)).context
         before = await self._role_of(context, principal)
+        name = "" if before else await self._people.label(caller.principal, principal)
         if before is Role.ADMIN and role is not Role.ADMIN:
             await self._keep_an_admin(caller, context, principal)
         is_own = principal == USER + caller.principal.user_id
@@ -212,7 +220,7 @@ class ContextService:
             role_before=before,
             role_after=role,
         )
-        await self._store.grant(context, self._member(caller, context, principal, role, label), entry)
+        await self._store.grant(context, self._member(caller, context, principal, role, label or name), entry)
         return before is None
 
     @_repeated

@@ -29,7 +29,7 @@ RENAMED = {
 
 _ADVANCED = """
     admin_role analysis_model analysis_tokens_per_day bytes_per_organization context_window
-    context_creators
+    context_creators directory_tenant
     critic_model critic_seconds fonts_folder history_tokens
     history_turns ingestion_lease_seconds key_days lazy_retrieval max_model_calls mcp_audience mcp_scope
     memory_tokens model_retries

@@ -11,7 +11,9 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints, field_
 from orc.api.dependencies import DIGITS, AppDep, CallerDep, ContextId
 from orc.api.responses import IdempotencyKey, responses
 from orc.api.schemas import Body, View, example, visible, without_nul
-from orc.contexts.models import EVERYONE, Action, ContextType, OrNewer, Role, State
+from orc.contexts.models import EVERYONE, Action, ContextType, OrNewer, Role, State, ToolOff
+from orc.contexts.people import Person
+from orc.contexts.rights import Right
 from orc.contexts.service import ReadableContext
 from orc_core.errors import InvalidInput
 from orc_core.mcp_contract import TOOLS
@@ -102,6 +104,11 @@ class MemberView(View):
 class MembersResponse(BaseModel):
     members: list[MemberView]
     next_cursor: str | None = None
+
+
+class PeopleResponse(BaseModel):
+    people: list[Person]
+    is_complete: bool = Field(description="false: the directory of the organization could not be asked")
 
 
 class AuditView(View):
@@ -234,6 +241,14 @@ async def list_members(
     """Who has a role on the context."""
     members, next_cursor = await app.contexts.members(caller, context_id, inherited=inherited, **vars(page))
     return MembersResponse(members=[MemberView.of(each) for each in members], next_cursor=next_cursor)
+
+
+@router.get("/contexts/{context_id}/people", responses=responses(404))
+async def find_people(context_id: ContextId, caller: CallerDep, app: AppDep, q: Words = "") -> PeopleResponse:
+    """Who could be given a role, for those who may do so: who has opened the page, or is in the directory."""
+    await app.contexts.read(caller, context_id, Right.GRANT)
+    people, is_complete = await app.people.find(caller.principal.organization_id, q)
+    return PeopleResponse(people=people, is_complete=is_complete)
 
 
 @router.put(

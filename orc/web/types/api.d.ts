@@ -156,6 +156,7 @@ export interface Schemas {
     name: string;
     description: string;
     tools_off: Array<string>;
+    switched_off: Array<Schemas["ToolOff"]>;
     role: Schemas["Role"] | null;
     path: Array<Schemas["ContextAbove"]>;
     version: number;
@@ -534,6 +535,16 @@ export interface Schemas {
     type: string;
     text: string;
   };
+  PeopleResponse: {
+    people: Array<Schemas["Person"]>;
+    is_complete: boolean;
+  };
+  Person: {
+    kind: "user" | "group";
+    id: string;
+    name: string;
+    email: string;
+  };
   PlaceType: "session" | "organization" | "folder" | "usecase" | "workspace";
   Plan: {
     rewritten_query: string;
@@ -710,6 +721,7 @@ export interface Schemas {
     tool: string;
     context_type: string;
     context_name: string;
+    context_id: string;
   };
   ToolStep: {
     name: string;

@@ -119,6 +119,7 @@ TABLE: dict[str, Entry] = {
     f"PATCH {CONTEXT}": Entry(Right.DESCRIBE, 200, options={"json": {"description": "more"}}, shows=TITLE),
     f"PATCH {CONTEXT} tools": Entry(Right.RESTRICT_TOOLS, 200, options={"json": {"tools_off": []}}),
     f"GET {CONTEXT}/members": Entry(Right.SEE_MEMBERS, 200),
+    f"GET {CONTEXT}/people": Entry(Right.GRANT, 200, CONTEXT + "/people?q=ada"),
     f"PUT {MEMBER}": Entry(Right.GRANT, 204, options={"json": {"role": "viewer"}}),
     f"DELETE {MEMBER}": Entry(Right.GRANT, 204),
     f"GET {CONTEXT}/documents": Entry(READ, 200, shows=SECRET),

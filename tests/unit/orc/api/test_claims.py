@@ -27,6 +27,24 @@ OKTA = {"sub": "00u1", "name": "Ada", "groups": ["Everyone"]}
 GOOGLE = {"sub": "108", "hd": "acme.com", "name": "Ada", "email": "ada@acme.com"}
 
 
+@pytest.mark.parametrize(
+    ("claims", "settings", "expected"),
+    [
+        ({**ENTRA, "preferred_username": "ada@acme.com"}, {}, "ada@acme.com"),
+        ({**ENTRA, "preferred_username": "ada"}, {}, None),
+        ({**ENTRA, "mail": "ada@acme.com"}, {"jwt_claims": {"email": "mail"}}, "ada@acme.com"),
+        ({**ENTRA, "email": 5, "upn": "ada@acme.com"}, {}, "ada@acme.com"),
+        # Anybody may have written it into an account.
+        ({**ENTRA, "email": "ada@acme.com", "email_verified": False}, {}, None),
+        ({**ENTRA, "email": "ada@acme.com", "email_verified": True}, {}, "ada@acme.com"),
+    ],
+)
+def test_a_verified_address_is_that_of_the_user(
+    claims: dict[str, Any], settings: dict[str, Any], expected: str | None
+) -> None:
+    assert principal_of(claims, ClaimNames.of(Settings(**settings))).email == expected
+
+
 def read(claims: dict[str, Any], **settings: Any) -> tuple[str, str, str | None, set[str], set[str]]:
     who = principal_of(claims, ClaimNames.of(Settings(**settings)))
     return who.organization_id, who.user_id, who.name, set(who.roles), set(who.groups)

@@ -87,6 +87,7 @@ REQUESTS: list[tuple[str, str, dict[str, Any], str, bool, int]] = [
     ("GET", "/contexts/{id}", {}, "viewer", True, 200),
     ("GET", "/contexts?parent_id={id}", {}, "viewer", True, 200),
     ("GET", "/contexts/{id}/members", {}, "viewer", True, 200),
+    ("GET", "/contexts/{id}/people?q=zoe", {}, "admin", True, 200),
     (
         "POST",
         "/contexts",
@@ -403,6 +404,26 @@ async def test_a_member_is_a_user_a_group_or_everyone(callers: Callers, path: st
     workspace = await callers.create("workspace")
     refused = await callers.call("ada", "PUT", f"/contexts/{workspace}/{path}", json={"role": "viewer"})
     assert refused.status_code in (404, 422)
+
+
+async def test_who_has_opened_the_page_is_found_and_a_member_by_name(callers: Callers) -> None:
+    workspace = await callers.create("workspace")
+    came = principal_headers("acme", "zoe", name="Zoe Keeper", email="zoe@example.org")
+    assert (await callers.call("zoe", "GET", "/me", headers=came)).status_code == 200
+    await callers.call("ann", "GET", "/me", headers=principal_headers("umbra", "ann", name="Zoe Other"))
+    asked = await callers.call("ada", "GET", f"/contexts/{workspace}/people?q=ZOE+keep")
+    zoe = {"kind": "user", "id": "zoe", "name": "Zoe Keeper", "email": "zoe@example.org"}
+    assert asked.json() == {"people": [zoe], "is_complete": True}
+    everyone = (await callers.call("ada", "GET", f"/contexts/{workspace}/people")).json()["people"]
+    assert [each["id"] for each in everyone] == ["zoe"]
+    await callers.grant(workspace, "user:zoe", "viewer")
+    members = (await callers.call("ada", "GET", f"/contexts/{workspace}/members")).json()["members"]
+    assert {each["principal"]: each["label"] for each in members}["user:zoe"] == "Zoe Keeper"
+    # Only who may grant roles looks for people.
+    assert (await callers.call("zoe", "GET", f"/contexts/{workspace}/people?q=zoe")).status_code == 403
+    path = f"/contexts/{workspace}/members/user/ben@example.org"
+    refused = await callers.call("ada", "PUT", path, json={"role": "viewer", "label": "Ben"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "unknown_person")
 
 
 NOTES = ("notes.txt", b"The ferry leaves at noon.")

@@ -27,6 +27,7 @@ from orc.cli.app import app
 from orc.cli.ports import free_port, port_is_free
 from orc.cli.serve import SAMPLE, greet
 from orc.contexts.models import ContextType
+from orc.contexts.people import People
 from orc.contexts.service import Caller, ContextService
 from orc.contexts.store import ContextStore
 from orc.contexts.withholding import RevokedAnswers
@@ -199,9 +200,8 @@ def test_a_token_covers_a_context_and_switches_on_what_it_names(data_dir: Path) 
 async def shared_context(folder: Path) -> str:
     caller = Caller(Principal(LOCAL_ORGANIZATION, LOCAL_USER), is_admin=True)
     async with open_documents(Settings(data_dir=folder)) as documents:
-        contexts = ContextService(
-            ContextStore(await documents.clients.items("contexts")), everyone_creates=True
-        )
+        items = await documents.clients.items("contexts")
+        contexts = ContextService(ContextStore(items), People(items), everyone_creates=True)
         return (await contexts.create(caller, ContextType.WORKSPACE, "Crew")).context.context_id
 
 
