@@ -3,6 +3,7 @@
 import base64
 import binascii
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Literal, NamedTuple, TypeVar
@@ -198,11 +199,21 @@ class TurnContexts(BaseModel):
 
 
 class ToolOff(Record):
-    """A tool that a context of the turn switches off."""
+    """A tool that is switched off, and the context that does it."""
 
     tool: str
     context_type: str
     context_name: str
+    context_id: str = ""
+
+    @classmethod
+    def within(cls, path: Iterable[Context]) -> "dict[str, ToolOff]":
+        """The tools that these contexts, from the top down, switch off, each with the nearest that does."""
+        return {
+            tool: cls(tool=tool, context_type=each.type, context_name=each.name, context_id=each.context_id)
+            for each in path
+            for tool in each.tools_off
+        }
 
 
 def member_key(member: Member) -> str:

@@ -167,11 +167,11 @@ class ContextService:
         version: int | None = None,
     ) -> ReadableContext:
         """Change some of the fields. With `version` only that version; else ChangedMeanwhile is raised."""
-        rights_needed = [Right.DESCRIBE] if name is not None or description is not None else []
-        rights_needed += [Right.RESTRICT_TOOLS] if tools_off is not None else []
         fields = {"name": name, "description": description}
         update: dict[str, object] = {field: value for field, value in fields.items() if value is not None}
+        rights_needed = [Right.DESCRIBE] if update else []
         if tools_off is not None:
+            rights_needed.append(Right.RESTRICT_TOOLS)
             update["tools_off"] = tuple(sorted(set(tools_off)))
 
         async def work() -> None:

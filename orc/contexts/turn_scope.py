@@ -291,14 +291,7 @@ def tools_off(covered: Covered, rights: Rights) -> list[ToolOff]:
     off: list[dict[str, ToolOff]] = []
     for context_id in [*filter(None, [covered.focus]), *covered.active]:
         path = (rights.contexts[each] for each in lineage(context_id) if role_on(each, rights) is not None)
-        # The nearest readable one that switches each tool off.
-        nearest = {
-            tool: ToolOff(tool=tool, context_type=context.type, context_name=context.name)
-            for context in path
-            if context.state is State.PRESENT
-            for tool in context.tools_off
-        }
-        off.append(nearest)
+        off.append(ToolOff.within(path))
     shared = set.intersection(*map(set, off)) if off else set()
     return [off[0][tool] for tool in sorted(shared)]
 

@@ -9,7 +9,7 @@ import { copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.j
 import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
-/** @import { Child, Citation, Lookup, Metadata, Objection, Place, Signal, TurnView } from "./types/page.js" */
+/** @import { Child, Citation, Lookup, Metadata, Objection, Place, Signal, ToolOff, TurnView } from "./types/page.js" */
 
 /** The markers in the text of an answer, in order. @param {TurnView} turn @returns {Place[]} */
 function placesOf({ text, marks, citations, state }) {
@@ -122,6 +122,12 @@ function saysNotFound(turn) {
 /** Whether nothing was looked up, as what would do that is switched off. @param {TurnView} turn */
 const isOff = ({ citations, metadata }, lookups = metadata?.lookups ?? []) => !citations.length
   && lookups.some((each) => each.reason_code === "switched_off") && lookups.every((each) => !each.tool || each.status !== "ok");
+
+/** Links to what has switched tools off, where they can be switched on. @param {TurnView} turn */
+function offBy({ metadata }) {
+  const { tools_off: off = [] } = /** @type {{tools_off?: ToolOff[]}} */ (metadata?.plan ?? {});
+  return [...new Map(off.map((each) => [each.context_id, each.context_name]))].map(([id, name]) => [" ", h("a", { href: `#/contexts/${id}`, key: id }, t("tools.off_by", { name }))]);
+}
 
 /** The model that stands in if none is set up: it compares words, and knows no answers. */
 const WORDS_ONLY = "extractive";
@@ -367,7 +373,7 @@ export function Turn({ turn, last, live }) {
     h("div", { class: "answer" }, h("h2", { class: "hidden" }, t("turn.answer.named", named)),
       h(Withdrawn, { turn: now }), h(Corrected, { turn: now }),
       instead && trouble,
-      notices.map(([kind, words]) => h(Note, { kind, key: kind }, words)),
+      notices.map(([kind, words]) => h(Note, { kind, key: kind }, words, kind === "warn" && isOff(now) && offBy(now))),
       missed > 0 && h(Note, { kind: "left" }, t("contexts.left_out", { n: missed })),
       running && h(Status, { turn }),
       now.text && h(Text, { turn: now, key: now.key }),

@@ -24,9 +24,21 @@ const below = signal({});
 const offeredAfter = signal(null);
 const menuOpen = signal(false);
 
+/** The chosen contexts as they are now. @type {Signal<Context[]>} */
+const chosen = signal([]);
 /** Whether a chosen context is read only: tools that change something are locked then. */
-const readsOnly = computed(() => contexts.value.some((each) =>
-  [offered.value, ...Object.values(below.value)].flat().find((context) => context.context_id === each.id)?.role === "viewer"));
+const readsOnly = computed(() => chosen.value.some(({ role }) => role === "viewer"));
+
+/** The chosen context that switches a tool off; what one of them allows is allowed. @param {string} name */
+function offBy(name) {
+  const by = chosen.value.map((each) => each.switched_off.find(({ tool }) => tool === name));
+  return by.every(Boolean) ? by[0] : undefined;
+}
+
+async function readChosen() {
+  const found = await Promise.all(contexts.value.map(({ id }) => get(`/contexts/${id}`).catch(() => [])));
+  chosen.value = /** @type {Context[]} */ (found.flat());
+}
 
 /** @param {string | null} [cursor] of those after what is shown */
 async function offerContexts(cursor = null) {
@@ -76,6 +88,7 @@ function toggleContext({ type, context_id: id, name }) {
   contexts.value = on ? contexts.value.filter((each) => each.id !== id)
     : [...contexts.value, { type, id, name }].slice(-MOST_CONTEXTS);
   keepChoices();
+  readChosen();
 }
 
 /** @param {string} name */
@@ -97,10 +110,11 @@ const titleOf = ({ name, title }) => named(`tools.title.${name}`, title);
 /** @param {ToolInfo} tool */
 function toolRow(tool) {
   const locked = tool.kind === "update" && readsOnly.value;
-  const detail = locked ? t("tools.locked") : tool.available ? "" : t("tools.unavailable");
+  const off = offBy(tool.name);
+  const detail = locked ? t("tools.locked") : off ? t("tools.off_by", { name: off.context_name }) : tool.available ? "" : t("tools.unavailable");
   return h(Toggle, {
     key: tool.name, icon: tool.kind === "update" ? "edit" : "tool", label: titleOf(tool), detail,
-    pressed: tool.available && !locked && isOn(tool), disabled: locked || !tool.available,
+    pressed: tool.available && !locked && !off && isOn(tool), disabled: locked || Boolean(off) || !tool.available,
     onClick: () => choose(() => toggleTool(tool.name)),
   });
 }
@@ -150,7 +164,7 @@ function Menu() {
       onBeforeToggle: (event) => { if (event.newState === "open") place(); },
       onToggle: (event) => {
         menuOpen.value = event.newState === "open";
-        if (menuOpen.value) offerContexts();
+        if (menuOpen.value) { offerContexts(); readChosen(); }
       },
     },
     h("button", { type: "button", class: "toggle", id: "attach", onClick: () => choose(() => picker.current?.click()) },

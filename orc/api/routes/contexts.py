@@ -65,6 +65,9 @@ class ContextView(View):
     name: str = Field(examples=["Rail 2026"])
     description: str
     tools_off: list[str]
+    switched_off: list[ToolOff] = Field(
+        description="tools that it or a readable context above it switches off"
+    )
     role: Role | None = Field(description="the caller's; null for administrators of the installation alone")
     path: list[ContextAbove] = Field(description="the contexts above that the caller may see, from the top")
     version: int
@@ -74,7 +77,8 @@ class ContextView(View):
     def of_readable(cls, readable: ReadableContext) -> "ContextView":
         """The view of what a caller may see."""
         path = [ContextAbove.of(context) for context in readable.path]
-        return cls.of(readable.context, role=readable.role, path=path)
+        off = [*ToolOff.within([*readable.path, readable.context]).values()]
+        return cls.of(readable.context, role=readable.role, path=path, switched_off=off)
 
 
 class ContextsResponse(BaseModel):

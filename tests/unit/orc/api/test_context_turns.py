@@ -221,7 +221,8 @@ async def test_tools_that_a_context_switches_off_are_off_in_every_turn_that_cove
     await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")
     found = await chat.ask(ferries)
     assert {name for name, _ in chat.searches.tools.calls} == {"search_pages"}
-    named = {"tool": "semantic_search", "context_type": "workspace", "context_name": "Ferries"}
+    by = {"context_type": "workspace", "context_name": "Ferries", "context_id": ferries}
+    named = {"tool": "semantic_search", **by}
     assert found["metadata"]["plan"]["tools_off"] == [named]
 
 
