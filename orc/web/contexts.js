@@ -1,18 +1,19 @@
 // Contexts: places for shared documents. The API decides who may do what.
 import { ApiError, get, request, send } from "./api.js";
 import { comingRow, contentOf, stateOf, statusOf } from "./files.js";
-import { dateOf, t } from "./i18n.js";
+import { dateOf, named, t } from "./i18n.js";
 import { Icon, IconButton } from "./parts.js";
 import { beginAbout } from "./session.js";
 import { Shelf } from "./shelf.js";
-import { doLater, dropTarget, me, notify, report } from "./store.js";
+import { doLater, dropTarget, me, notify, report, wordsOf } from "./store.js";
 import { begin, recallRefused, upload, uploads } from "./uploads.js";
 import { h, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
-/** @import { Context, Document, FileWidget, Member, Role, Signal, Target } from "./types/page.js" */
+/** @import { Context, ConversationHead, Document, FileWidget, Member, People, Person, Role, Signal, Target } from "./types/page.js" */
 
 const PAGE_SIZE = 50;
 const AGAIN_MS = 2000;
+const SEARCH_MS = 200;
 const ROLES = /** @type {Role[]} */ (["viewer", "editor", "admin"]);
 /** @type {Partial<Record<Context["type"], Context["type"]>>} */
 const BELOW = { organization: "folder", folder: "usecase" };
@@ -136,11 +137,11 @@ export function Contexts({ id }) {
     h("p", { class: "row crumbs" }, h("a", { href: "#/contexts" }, t("contexts")),
       context.path.map((each) => h("a", { href: `#/contexts/${each.context_id}`, key: each.context_id }, each.name)), h("strong", null, context.name)),
     context.description && h("p", null, h("bdi", null, context.description)),
-    h("p", null, h("button", { type: "button", class: "ask-about", onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }) },
+    context.role ? [h("p", null, h("button", { type: "button", class: "ask-about", onClick: () => beginAbout({ type: context.type, id: context.context_id, name: context.name }) },
       h(Icon, { name: "search" }), t("contexts.ask", { name: context.name }))),
-    h(Documents, { context }),
+    h(Documents, { context }), h(Chats, { id: context.context_id, key: context.context_id })] : h("p", null, t("contexts.no_role")),
     below && (edit || listed.items.length > 0) && [h("h2", null, t(`context.${below}.all`)), edit && h(NewContext, { types: [below], parent: context.context_id, key: context.context_id }), h(List, listed)],
-    h(Members, { context }), (edit || manage) && h(Head, { context, again, key: context.version }));
+    h(Members, { context, changed: again, key: context.context_id }), (edit || manage) && h(Head, { context, again, key: context.version }));
 }
 
 /** What is rarely changed. @param {{context: Context, again: () => void}} properties */
@@ -211,12 +212,21 @@ const principalPath = ({ principal }) => {
   return `${kind}/${encodeURIComponent(rest.join(":") || "-")}`;
 };
 
-/** Who may do what, in sentences. @param {{context: Context}} properties */
-function Members({ context }) {
+/** The user's own chats about a context. @param {{id: string}} properties */
+function Chats({ id }) {
+  const { items, more } = /** @type {ReturnType<typeof usePages<ConversationHead>>} */ (usePages(`/conversations?about=${id}`, "conversations"));
+  return items.length > 0 && [h("h2", null, t("contexts.chats")), h("ul", { class: "rows chats" }, items.map((each) => h("li", { key: each.conversation_id },
+    h("a", { href: `#/c/${each.conversation_id}` }, h("bdi", null, each.title || t("sessions.untitled"))), h("span", { class: "soft" }, dateOf(each.updated_at))))), h(More, { more })];
+}
+
+/** Who may do what, in sentences. @param {{context: Context, changed: () => void}} properties */
+function Members({ context, changed }) {
   const address = `/contexts/${context.context_id}/members`;
   const { items, isKnown, again, more } = /** @type {ReturnType<typeof usePages<Member>>} */ (usePages(address, "members"));
-  const [kind, setKind] = useState("user");
+  const [kind, setKind] = useState(/** @type {Person["kind"]} */ ("user"));
   const [who, setWho] = useState("");
+  const [found, setFound] = useState(/** @type {People | null} */ (null));
+  const [refusal, setRefusal] = useState("");
   const [label, setLabel] = useState("");
   const [role, setRole] = useState(/** @type {Role} */ ("viewer"));
   const { manage } = may(context);
@@ -236,22 +246,69 @@ function Members({ context }) {
         onClick: () => removeLater(`${address}/${principalPath(each)}`, t("members.removed", { name }), again, "#conversation"),
       }));
   };
-  const field = (/** @type {string} */ words, /** @type {string} */ value, /** @type {(text: string) => void} */ onWords, /** @type {number} */ most, isNeeded = false) =>
-    h("label", { class: "field grow" }, words, h("input", { value, maxLength: most, required: isNeeded, onInput: (event) => onWords(event.currentTarget.value) }));
+  useEffect(() => {
+    let isOld = who.trim().length < 2;
+    setFound(null);
+    setRefusal("");
+    const search = () => isOld || get(`/contexts/${context.context_id}/people?q=${encodeURIComponent(who.trim())}`)
+      .then((people) => { if (!isOld) setFound(/** @type {People} */ (people)); }, report);
+    const timer = setTimeout(search, SEARCH_MS);
+    return () => { isOld = true; clearTimeout(timer); };
+  }, [who]);
+  const add = (/** @type {Person} */ { kind: of, id, name, email }) => send("PUT", `${address}/${of}/${encodeURIComponent(id)}`, { role, label: name || email }).then(() => {
+    notify({ text: t("members.added", { name: name || email }), kind: "info" }, 4);
+    setWho(""); setLabel(""); again(); changed();
+  }, (error) => {
+    if (error instanceof ApiError && error.problem.code === "unknown_person") setRefusal(wordsOf(error.problem));
+    else report(error);
+  });
+  const people = found?.people ?? [];
+  const person = (/** @type {Person} */ each) => h("li", { key: each.id }, h("span", null, h("bdi", null, each.name || each.email), each.name && h("span", { class: "soft" }, " ", h("bdi", null, each.email))),
+    shown.some(({ principal, context_id: id }) => principal === `${each.kind}:${each.id}` && id === context.context_id) ? h("span", { class: "soft" }, t("members.is_one"))
+      : h("button", { type: "button", onClick: () => add(each) }, h("span", { "aria-hidden": "true" }, t("members.add")), h("span", { class: "hidden" }, t("members.add.name", { name: each.name || each.email }))));
   return [h("h2", null, t("members")),
     manage && isKnown && !more && !shown.some((each) => each.principal === "everyone") && h("p", null, h("button", {
       type: "button", class: "icon-text let-all", onClick: () => then(send("PUT", `${address}/everyone/-`, { role: "viewer" }), again),
     }, h(Icon, { name: "plus" }), t("members.let_everyone"))),
-    h("ul", { class: "rows" }, shown.map(row)), h(More, { more }),
+    h("ul", { class: "rows members" }, shown.map(row)), h(More, { more }),
     manage && h("details", { class: "add-member" }, h("summary", null, t("members.add_one")), h("form", {
       class: "stack", onSubmit: (event) => {
         event.preventDefault();
-        then(send("PUT", `${address}/${kind}/${encodeURIComponent(who.trim())}`, { role, label: label.trim() }), () => { setWho(""); setLabel(""); again(); });
+        if (found && !people.length) add({ kind, id: who.trim(), name: label.trim(), email: "" });
       },
     },
-    h("div", { class: "row" }, field(t("members.label"), label, setLabel, 120, true), field(t("members.id"), who, setWho, 255, true)),
-    h("p", { class: "soft" }, t("members.hint")),
-    h("p", { class: "row" }, h("select", { "aria-label": t("members.kind"), value: kind, onChange: (event) => setKind(event.currentTarget.value) },
-      ["user", "group"].map((each) => h("option", { value: each, key: each }, t(`members.${each}`)))),
-    roles(role, setRole, t("members.role.new")), h("button", { type: "submit" }, t("members.add")))))];
+    h("div", { class: "row" }, h("label", { class: "field grow" }, t("members.search"), h("input", { type: "search", value: who, maxLength: 200, autocomplete: "off", onInput: (event) => setWho(event.currentTarget.value) })),
+      roles(role, setRole, t("members.role.new"))),
+    h("div", { role: "status", class: "soft" }, found && h("p", null, t(people.length ? "members.found" : "members.none", { n: people.length }), !found.is_complete && ` ${t("members.incomplete")}`)),
+    people.length > 0 && h("ul", { class: "rows" }, people.map(person)),
+    found && !people.length && h("div", { class: "row" },
+      h("label", { class: "field grow" }, t("members.label"), h("input", { value: label, maxLength: 120, required: true, onInput: (event) => setLabel(event.currentTarget.value) })),
+      h("select", { "aria-label": t("members.kind"), value: kind, onChange: (event) => setKind(/** @type {Person["kind"]} */ (event.currentTarget.value)) },
+        ["user", "group"].map((each) => h("option", { value: each, key: each }, t(`members.${each}`)))),
+      h("button", { type: "submit" }, t("members.add.id"))), refusal && h("p", { role: "alert", class: "note is-bad" }, refusal))), h(Tools, { context, again: changed })];
+}
+
+/** Tools are switched one after the other, so that all of it is kept. */
+let lastFlip = Promise.resolve();
+
+/** The tools that answers from here may use, and who has switched one off. @param {{context: Context, again: () => void}} properties */
+function Tools({ context, again }) {
+  const { context_id: id, switched_off: by, role } = context;
+  const tools = (me.value?.tools ?? []).filter(({ name }) => role === "admin" || by.some((each) => each.tool === name));
+  const [isOpen] = useState(by.length > 0);
+  if (!tools.length) return null;
+  const flip = async (/** @type {string} */ name) => {
+    const { tools_off: off, version } = /** @type {Context} */ (await get(`/contexts/${id}`));
+    const json = { tools_off: off.includes(name) ? off.filter((each) => each !== name) : [...off, name] };
+    await request("PATCH", `/contexts/${id}`, { json, headers: { "if-match": `"${version}"` } });
+  };
+  return h("details", { class: "allowed", open: isOpen }, h("summary", null, t("contexts.tools")),
+    h("ul", { class: "rows" }, tools.map(({ name, title }) => {
+      const from = by.find((each) => each.tool === name);
+      const words = named(`tools.title.${name}`, title);
+      const isOwn = !from || from.context_id === id;
+      return h("li", { key: name },
+        role === "admin" && isOwn ? h("label", null, h("input", { type: "checkbox", checked: !from, onChange: () => { then(lastFlip = lastFlip.then(() => flip(name), () => flip(name)), again, t("saved")); } }), " ", words) : h("span", null, words),
+        from && (isOwn ? h("span", { class: "soft" }, t("tools.off_here")) : h("a", { href: `#/contexts/${from.context_id}` }, t("tools.off_by", { name: from.context_name }))));
+    })), role !== "admin" && h("p", { class: "soft" }, t("contexts.tools.who")));
 }

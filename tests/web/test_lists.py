@@ -94,12 +94,12 @@ async def test_a_context_lists_all_that_it_has(visit: Visit, tmp_path: Path) -> 
     await page.value("document.querySelector('.admin > p > button.quiet').click()")
     await page.until("document.querySelectorAll('.rows a').length === 55")
     await page.value(f"location.hash = '#/contexts/{ids[0]}'")
-    await page.until("document.querySelectorAll('.rows li').length === 50")
+    await page.until("document.querySelectorAll('.members li').length === 50")
     await page.value("[...document.querySelectorAll('.admin > p > button.quiet')].at(-1).click()")
-    await page.until("document.querySelectorAll('.rows li').length === 52")
+    await page.until("document.querySelectorAll('.members li').length === 52")
     # On a phone a name has a separate line, and is not broken into letters.
     await page.look(width=390, height=844)
-    name = "document.querySelector('.rows li bdi').getBoundingClientRect()"
+    name = "document.querySelector('.members li bdi').getBoundingClientRect()"
     assert await page.value(f"{name}.height < 30 && {name}.width > 200")
     await page.look(width=1440, height=900)
     (tmp_path / "a.txt").write_text("The harbour opens at six.")

@@ -91,8 +91,8 @@ async def test_members_have_names_and_no_ids(visit: Visit) -> None:
             member = f"/contexts/{made['context_id']}/members/{kind}/{who}"
             assert client.put(member, json={"role": "viewer"}).status_code < 300
     await visit.page.value(f"location.hash = '#/contexts/{made['context_id']}'")
-    await visit.page.until("document.querySelectorAll('.rows li').length === 3")
-    rows = "".join(await visit.texts(".rows li bdi"))
+    await visit.page.until("document.querySelectorAll('.members li').length === 3")
+    rows = "".join(await visit.texts(".members li bdi"))
     assert rows.count("without a name, since") == 2
     assert "A person" in rows
     assert "A group" in rows
