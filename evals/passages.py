@@ -11,17 +11,17 @@ from pathlib import Path
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from devkit.reports import Target, markdown_table, verdict, write_whole
+from devkit.shared_data import ROOT, SHARED
 from evals.asking import Shown, ask_all, product
 from evals.corpus import UnusableInput, console, find_documents, read_questions
 from evals.page_texts import PageTexts
-from evals.report import OPEN, ROOT
 from evals.retrieval import UNUSABLE_INPUT
 from orc_core.grounding.models import Citation
 
 TITLE = "Passages without a model"
 SETS = (
-    OPEN / "questions.jsonl",
-    OPEN / "questions_multilingual.jsonl",
+    SHARED / "data" / "open" / "questions.jsonl",
+    SHARED / "data" / "open" / "questions_multilingual.jsonl",
     ROOT / "evals" / "unseen" / "tuning" / "questions.jsonl",
     ROOT / "evals" / "unseen" / "test" / "questions.jsonl",
 )

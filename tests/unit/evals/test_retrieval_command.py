@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from devkit.shared_data import SHARED, needs_shared
-from evals.ablation import score
-from evals.corpus import read_questions
-from evals.retrieval import main
+from evals.corpus import Gold, Question, read_questions
+from evals.retrieval import Figures, RankedPage, main, score
 
 pytestmark = pytest.mark.slow
 
@@ -109,6 +108,22 @@ def test_the_open_set_is_ranked_well_and_in_scope(
     assert figures.first >= first
     assert figures.among_five >= among_five
     assert figures.reciprocal_rank >= reciprocal_rank
+
+
+def test_every_needed_page_counts_and_alternatives_count_once() -> None:
+    gold = [Gold(file="a", page=page, group=group) for page, group in ((1, 1), (9, 1), (2, 2))]
+    question = Question(id="q", question="?", files=["a"], gold=gold)
+    pages = [RankedPage(file="a", page=page) for page in (1, 7, 8, 5, 6, 2)]
+    assert score([question], [pages]) == Figures(0.5, 0.5, 1.0)
+
+
+def test_scores_count_the_first_right_page() -> None:
+    questions = [
+        Question(id=str(n), question="?", files=["a"], gold=[Gold(file="a", page=page)])
+        for n, page in enumerate((1, 2, 9))
+    ]
+    pages: list[RankedPage] = [{"file": "a", "page": page} for page in (1, 2, 3)]
+    assert score(questions, [pages] * 3) == Figures(1 / 3, 2 / 3, 0.5)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
