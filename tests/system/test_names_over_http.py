@@ -2,17 +2,12 @@
 
 import http.client
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble
 from devkit.system import System
-from orc_core.documents.service import DocumentService
-from orc_core.documents.stores import Stores
-from orc_core.errors import NotFound, UnsafeName
-from orc_core.names import Owner
 from tests.system.conftest import MakeClient
 from tests.system.steps import (
     answered,
@@ -109,15 +104,6 @@ def test_an_unsafe_name_of_an_upload_is_refused_before_anything_is_touched(
     assert ann.get(f"/conversations/{conversation_id}").status_code == 404
 
 
-@pytest.mark.parametrize("name", REFUSED_IN_UPLOADS)
-def test_an_unsafe_name_of_an_upload_is_refused_alone(name: str, ann: httpx.Client) -> None:
-    response = upload_raw(ann, new_id(), "first.txt", name, "last.txt")
-    assert response.status_code == 201, response.text
-    assert [each["blob_name"] for each in response.json()["documents"]] == ["first.txt", "last.txt"]
-    [error] = response.json()["errors"]
-    assert (error["field"], error["code"]) == (name or "file", "unsafe_name")
-
-
 @pytest.mark.parametrize(
     ("first", "second", "kept"),
     [
@@ -212,43 +198,6 @@ def test_a_full_path_of_the_callers_own_names_the_same_document(client_of: MakeC
     path = f"{organization}/ann/{conversation_id}/a.txt"
     answer = answered(ask(ann, conversation_id, path, "a.txt"))
     assert [each["blob_name"] for each in answer["uploaded_file_refs"]] == ["a.txt"]
-
-
-class Untouchable:
-    """A fake of every store: empty, and records that it was called."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-
-    def __getattr__(self, name: str) -> Any:
-        async def call(*_arguments: Any) -> Any:
-            self.calls.append(name)
-            return None if name == "head" else []
-
-        return call
-
-
-def library_over(stores: Any) -> DocumentService:
-    shared = Stores(blobs=stores, catalog=stores, pages=stores, index=stores, analyses=stores, queue=stores)
-    return DocumentService(shared, stores, stores)
-
-
-@unsafe_names
-async def test_the_library_checks_every_name_before_it_calls_any_store(name: str) -> None:
-    stores: Any = Untouchable()
-    library = library_over(stores)
-    with pytest.raises(UnsafeName):
-        await library.resolve(Owner("acme", "ann", "c1"), ["good.txt", name])
-    assert stores.calls == []
-
-
-async def test_a_good_name_does_call_the_stores() -> None:
-    stores: Any = Untouchable()
-    library = library_over(stores)
-    with pytest.raises(NotFound):
-        await library.resolve(Owner("acme", "ann", "c1"), ["good.txt"])
-    # The third looks for a name of another case, which is offered.
-    assert sorted(stores.calls) == ["get", "head", "list_in"]
 
 
 def refuse(response: httpx.Response, field: str) -> None:

@@ -45,23 +45,6 @@ def test_an_unknown_route_is_not_found(path: str, ann: httpx.Client) -> None:
     check_problem(ann.get(path), 404)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "allowed"),
-    [
-        ("GET", "/orc", "POST"),
-        ("PUT", "/orc", "POST"),
-        ("POST", "/health", "GET"),
-        ("PATCH", "/orc/stream", "POST"),
-    ],
-)
-def test_a_method_that_a_route_does_not_have_is_refused(
-    method: str, path: str, allowed: str, ann: httpx.Client
-) -> None:
-    response = ann.request(method, path)
-    check_problem(response, 405)
-    assert allowed in response.headers["allow"]
-
-
 @pytest.mark.parametrize("path", ["/orc", "/orc/stream"])
 def test_a_body_that_is_too_large_is_refused(path: str, ann: httpx.Client) -> None:
     check_problem(ann.post(path, json={"question": "a" * 1_100_000}), 413)
@@ -85,22 +68,9 @@ def test_a_body_of_another_media_type_is_refused(media_type: str, ann: httpx.Cli
     check_problem(ann.post("/orc", content=b'{"question": "a"}', headers=headers), 415)
 
 
-def test_a_body_without_a_media_type_is_json(ann: httpx.Client) -> None:
-    check_problem(ann.post("/orc", content=b'{"question": ""}'), 422)
-    check_problem(ann.post("/orc", content=b"{"), 400)
-
-
 def test_a_file_of_an_unknown_format_is_refused(ann: httpx.Client) -> None:
     problem = check_problem(upload(ann, new_id(), ("tool.exe", b"MZ\x90\x00" + bytes(200))), 415)
     assert problem["errors"][0]["code"] == "unsupported_document"
-
-
-def test_a_damaged_file_is_refused_with_its_reason(ann: httpx.Client) -> None:
-    problem = check_problem(upload(ann, new_id(), ("damaged.pdf", b"%PDF-1.7\nnothing")), 422)
-    assert (problem["errors"][0]["field"], problem["errors"][0]["code"]) == (
-        "damaged.pdf",
-        "corrupt",
-    )
 
 
 @pytest.mark.parametrize(

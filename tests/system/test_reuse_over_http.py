@@ -34,14 +34,6 @@ def last_stored_refs(client: httpx.Client, conversation_id: str) -> dict[str, st
     return refs(message)
 
 
-def test_a_first_upload_is_processed_and_its_files_are_kept(ann: httpx.Client, conversation_id: str) -> None:
-    turn = answered(ask(ann, conversation_id, "doc2.txt"))
-    assert statuses(turn) == {"doc2.txt": "created"}
-    assert turn["last_mcp_tool_used"] == "document_chat"
-    assert refs(turn).keys() == {"doc2.txt"}
-    assert last_stored_refs(ann, conversation_id) == refs(turn)
-
-
 @pytest.mark.parametrize(
     "again",
     [
@@ -61,34 +53,6 @@ def test_the_same_documents_reuse_their_files(
     assert last_stored_refs(ann, conversation_id) == refs(first)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [["doc1.pdf.txt"], ["Doc2.txt"], ["doc2.txt", "Doc2.txt"]],
-    ids=["another", "a capital letter", "one more"],
-)
-def test_references_of_different_documents_overwrite_the_earlier_ones(
-    names: list[str], ann: httpx.Client, conversation_id: str
-) -> None:
-    """A reference that is still valid is reused, and says so, though the set of documents differs."""
-    first = answered(ask(ann, conversation_id, "doc2.txt"))
-    second = answered(ask(ann, conversation_id, *names))
-    assert statuses(second) == {name: "reused" if name in refs(first) else "created" for name in names}
-    assert last_stored_refs(ann, conversation_id) == refs(second)
-    assert refs(second).keys() == set(names)
-
-
-def test_more_documents_than_are_read_whole_are_searched_and_the_answer_says_so(
-    ann: httpx.Client, double: OpenAIDouble
-) -> None:
-    names = [f"doc{n}.txt" for n in range(5)]
-    turn = answered(ask(ann, conversation_with(ann, *names), *names, *names))
-    metadata = turn["metadata"]
-    assert metadata["retrieval_mode"] == "rag"
-    assert "5 documents are named, and at most 3 are read whole" in metadata["retrieval_reason"]
-    assert turn["citations"][0]["verified"]
-    assert refs(turn).keys() == set(names)
-
-
 def test_documents_that_changed_get_new_files(ann: httpx.Client, conversation_id: str) -> None:
     first = answered(ask(ann, conversation_id, "doc1.pdf.txt", "doc2.txt"))
     upload(ann, conversation_id, ("doc2.txt", b"The quay is closed forever."))
@@ -97,18 +61,6 @@ def test_documents_that_changed_get_new_files(ann: httpx.Client, conversation_id
     assert refs(second)["doc1.pdf.txt"] == refs(first)["doc1.pdf.txt"]
     assert refs(second)["doc2.txt"] != refs(first)["doc2.txt"]
     assert second["answer"].startswith("The quay is closed forever.")
-
-
-def test_expired_files_are_replaced_without_the_caller(
-    orc: System, ann: httpx.Client, conversation_id: str
-) -> None:
-    first = answered(ask(ann, conversation_id, "doc2.txt"))
-    let_expire(orc, refs(first)["doc2.txt"])
-    second = answered(ask(ann, conversation_id, "doc2.txt"))
-    assert statuses(first) == statuses(second) == {"doc2.txt": "created"}
-    assert refs(second).keys() == {"doc2.txt"}
-    assert refs(second) != refs(first)
-    assert last_stored_refs(ann, conversation_id) == refs(second)
 
 
 def let_expire(system: System, file_id: str) -> None:
@@ -139,15 +91,6 @@ def test_a_failed_turn_leaves_the_references_as_they_were(
     double.script = Script.model_validate({"failures": [{"status": 400}] * 6})
     assert ask(ann, conversation_id, "doc1.pdf.txt").status_code >= 500
     assert last_stored_refs(ann, conversation_id) == refs(first)
-
-
-def test_a_document_that_was_put_into_the_folder_is_found_by_name(
-    orc: System, client_of: MakeClient, double: OpenAIDouble
-) -> None:
-    caller, conversation_id = with_files_put_by_hand(orc, client_of, {"found.txt": QUAY})
-    turn = answered(ask(caller, conversation_id, "found.txt"))
-    assert statuses(turn) == {"found.txt": "created"}
-    assert turn["citations"][0]["verified"] is True
 
 
 def test_an_unreadable_document_among_others_fails_alone(

@@ -137,13 +137,6 @@ async def test_a_long_error_has_that_form_too(client: httpx.AsyncClient, accepte
     assert (response.status_code, kind_of(response)) == (400, "invalid_request_error")
 
 
-@pytest.mark.slow
-async def test_a_long_answer_is_compressed(client: httpx.AsyncClient) -> None:
-    response = await client.get("/api/openapi.json")
-    assert response.headers["content-encoding"] == "gzip"
-    assert response.json()["openapi"]
-
-
 async def test_an_unexpected_error_has_that_form_too(app: FastAPI, client: httpx.AsyncClient) -> None:
     class Broken:
         async def identify(self, request: object) -> None:

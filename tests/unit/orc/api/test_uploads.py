@@ -155,25 +155,6 @@ def test_references_to_a_deleted_document_are_not_returned_again(
     assert client.post("/orc", json=body).json()["uploaded_file_refs"] == []
 
 
-def test_uploading_a_name_again_replaces_the_content(client: httpx.Client, conversation: str) -> None:
-    body = {"question": "What is the fee?", "conversation_id": conversation, "blob_names": ["a.txt"]}
-    for fee in ("7 euros", "9 dollars"):
-        upload(client, conversation, ("a.txt", f"The fee is {fee}.".encode()))
-        assert fee in client.post("/orc", json=body).json()["answer"]
-
-
-def test_many_documents_in_one_question_are_searched(client: httpx.Client, conversation: str) -> None:
-    names = [f"{n}.txt" for n in range(4)]
-    upload(
-        client, conversation, *[(name, f"Pier {name[0]} has {name[0]}7 berths.".encode()) for name in names]
-    )
-    question = "How many berths has pier 2?"
-    body = {"question": question, "conversation_id": conversation, "blob_names": names}
-    turn = client.post("/orc", json=body).json()
-    assert "27 berths" in turn["answer"]
-    assert "4 documents are named" in turn["metadata"]["retrieval_reason"]
-
-
 @needs_shared
 def test_odd_and_hostile_files_end_as_their_manifest_says(
     system: System, client: httpx.Client, full_size: bool

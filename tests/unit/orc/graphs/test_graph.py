@@ -30,17 +30,6 @@ SIX_TURNS = [
 ]
 
 
-async def test_a_first_upload_sends_names_only_and_keeps_the_returned_files() -> None:
-    turn = Turn(FakeTools(document_chat=document_chat_result(ref("doc1.pdf"))))
-    state = await turn.run(blob_names=["doc1.pdf"])
-    assert turn.tools.calls == [
-        ("document_chat", {"question": "And the fee?", "document_names": ["doc1.pdf"]})
-    ]
-    assert state.uploaded_file_refs == [ref("doc1.pdf")]
-    assert state.last_mcp_tool_used == "document_chat"
-    assert state.answer == "It is 10."
-
-
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_tool_event_counts_the_steps_of_a_tool_that_reports_them(stream: bool) -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), stream=stream)
@@ -48,49 +37,6 @@ async def test_a_tool_event_counts_the_steps_of_a_tool_that_reports_them(stream:
     seen = [(event.status, event.progress, event.total) for event in turn.of(Tool)]
     reading = [("progress", 1, 2)] if stream else []
     assert seen == [("started", None, None), *reading, ("finished", None, None)]
-
-
-async def test_the_same_documents_in_another_order_reuse_their_files() -> None:
-    known = [ref("a.pdf", "file-a"), ref("b.pdf", "file-b")]
-    turn = Turn(FakeTools(document_chat=document_chat_result(*known)))
-    await turn.run(blob_names=["b.pdf", "a.pdf"], uploaded_file_refs=known)
-    assert turn.tools.calls[0][1]["cached_file_info"] == [
-        {"file_id": "file-a", "blob_name": "a.pdf"},
-        {"file_id": "file-b", "blob_name": "b.pdf"},
-    ]
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [["doc2.pdf"], ["doc1.pdf", "doc2.pdf"], ["Doc1.pdf"], ["DOC1.PDF"]],
-    ids=["another", "one more", "a capital", "all capitals"],
-)
-async def test_another_set_of_documents_is_processed_again(asked: list[str]) -> None:
-    fresh = [ref(name, f"new-{name}") for name in asked]
-    turn = Turn(FakeTools(document_chat=document_chat_result(*fresh)))
-    state = await turn.run(blob_names=asked, uploaded_file_refs=[ref("doc1.pdf")])
-    assert "cached_file_info" not in turn.tools.calls[0][1]
-    assert state.uploaded_file_refs == fresh
-
-
-async def test_one_document_less_is_another_set() -> None:
-    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
-    await turn.run(blob_names=["a.pdf"], uploaded_file_refs=[ref("a.pdf"), ref("b.pdf")])
-    assert "cached_file_info" not in turn.tools.calls[0][1]
-
-
-async def test_ids_that_expired_on_the_server_are_overwritten_by_the_new_ones() -> None:
-    turn = Turn(FakeTools(document_chat=document_chat_result(ref("doc1.pdf", "file-new"))))
-    state = await turn.run(blob_names=["doc1.pdf"], uploaded_file_refs=[ref("doc1.pdf", "file-expired")])
-    assert turn.tools.calls[0][1]["cached_file_info"][0]["file_id"] == "file-expired"
-    assert state.uploaded_file_refs == [ref("doc1.pdf", "file-new")]
-
-
-async def test_references_survive_a_turn_without_documents() -> None:
-    turn = Turn(FakeTools())
-    state = await turn.run(uploaded_file_refs=[ref("doc1.pdf")], last_mcp_tool_used="document_chat")
-    assert state.uploaded_file_refs == [ref("doc1.pdf")]
-    assert state.last_mcp_tool_used == "document_chat"
 
 
 async def test_a_first_question_on_documents_calls_no_model_of_the_orchestrator() -> None:
@@ -133,13 +79,6 @@ async def test_document_chat_that_is_down_fails_the_turn() -> None:
     down = DependencyDown("no", dependency="mcp_server")
     with pytest.raises(DependencyDown):
         await Turn(FakeTools(document_chat=down)).run(blob_names=["a.pdf"])
-
-
-@pytest.mark.parametrize("stream", [True, False])
-async def test_the_tokens_add_up_to_the_answer(stream: bool) -> None:
-    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))), stream=stream)
-    state = await turn.run(blob_names=["a.pdf"])
-    assert turn.streamed == state.answer
 
 
 async def test_events_hold_no_identifiers() -> None:
