@@ -37,7 +37,6 @@ SHARING = {
     "offline_system": {
         "tests/system/test_documents_over_http",
         "tests/system/test_generated_client",
-        "tests/system/test_offline_memory",
         "tests/test_readme",
         "tests/unit/orc/api/test_uploads",
     },

@@ -164,14 +164,6 @@ def test_two_budgets_send_different_numbers_of_pictures(
             assert left_out in turn["metadata"]["retrieval_reason"]
 
 
-def test_the_page_that_the_question_names_goes_first(
-    seeing: Seeing, client_of: dict[str, httpx.Client]
-) -> None:
-    conversation_id = with_scan(client_of["on"], RED, GREEN, BLUE, GOLD)
-    ask(client_of["small"], conversation_id, "What is on page 4 of bill.pdf?")
-    assert colours_of(seeing.sent()) == [GOLD]
-
-
 def test_nothing_is_sent_unless_it_is_switched_on(seeing: Seeing, client_of: dict[str, httpx.Client]) -> None:
     off, on = client_of["off"], client_of["on"]
     conversation_id = with_scan(off, RED)

@@ -122,19 +122,6 @@ async def test_the_critic_of_one_turn(api: Api, endpoint: str, earlier: str | bo
 
 
 @ENDPOINTS
-async def test_lazy_retrieval_of_one_turn(api: Api, endpoint: str) -> None:
-    lazy = await api.ask(endpoint, feature_flags={"lazy": True, "critic": "off"})
-    assert [name for name, _ in api.tools.calls] == ["search_pages"]
-    assert lazy["answer"] == 'The fee is 10. [Page 1 of Document "a.pdf"]'
-    assert lazy["metadata"]["lazy"]["pages"] == 1
-    assert lazy["metadata"]["lazy"]["summary_tokens"] > 0
-    usual = await api.ask(endpoint, feature_flags={"critic": "off"})
-    assert api.tools.calls[-1][0] == "semantic_search"
-    assert usual["answer"] != lazy["answer"]
-    assert usual["metadata"]["lazy"]["pages"] == 0
-
-
-@ENDPOINTS
 async def test_a_turn_without_memory(api: Api, endpoint: str) -> None:
     session = {"session_id": "s"} if endpoint == "chat" else {}
     first = await api.ask(endpoint, "My name is Ada.", **session)

@@ -8,16 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatResult
 
 from devkit.fakes import FakeTools, WordCounter, models_of
 from devkit.graph_turns import CHAT_TOOL, SEARCH_TOOL, Turn, passage
-from orc.events import CitationMarked, Citations, Context, Critique, Reset, Revised, Token, without_rectangles
+from orc.events import CitationMarked, Citations, Context, Critique, Revised, without_rectangles
 from orc.graphs.models import ConversationState
 from orc.graphs.second_reading import MOST_SENTENCES
-from orc.judges.building import ModelJudge
 from orc.tools.ports import ToolSchema
 from orc.turns.results import critic_summary_of, shown_citations
 from orc.turns.results import shown_text as shown
@@ -156,17 +153,6 @@ async def test_a_verdict_changes_the_citation_everywhere(
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-async def test_what_is_unsupported_is_corrected_with_the_reason(named: bool) -> None:
-    turn, talk = by_default(named, REWORDED, f"1. {GOOD}", judges=[UNSUPPORTED], has_judge=True)
-    state = await turn.run(**ASKS[named])
-    assert actions(turn) == ["revise", "accept"]
-    assert "1. You pay 10. [S1]\n(It says so.)" in talk.read[-1]
-    assert state.answer == shown(turn.events) == 'The fee is 10. [Page 5 of Document "a.pdf"]'
-    assert [each.check for each in state.attempt.citations] == ["quoted"]
-    assert (len(talk.read), len(talk.judged), turn.of(Reset)) == (1 if named else 2, 1, [])
-
-
-@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
 async def test_the_judge_reads_what_is_new_in_a_corrected_answer(named: bool) -> None:
     wrong, better = f"{REWORDED} {GOOD} It is 12. [S1]", "1. All pay 10. [S1]"
     judges = [judged("unknown"), SUPPORTED]
@@ -197,18 +183,6 @@ async def test_without_a_call_left_a_correction_stays_as_code_knows_it() -> None
     assert (len(talk.judged), [each.check for each in state.attempt.citations]) == (1, ["reworded"])
     assert "no model call left" in turn.of(Critique)[-1].failure
     assert state.answer == shown(turn.events)
-
-
-async def test_what_a_judge_rejects_again_is_labelled() -> None:
-    talk = ScriptedTexts([REWORDED, "1. All pay 10. [S1]"], [UNSUPPORTED])
-    turn = searching(talk)
-    state = await asked(turn)
-    assert (actions(turn), len(talk.judged)) == (["revise", "label_unverified"], 2)
-    [citation] = state.attempt.citations
-    assert (citation.check, citation.reason) == ("unsupported", "It says so.")
-    assert (state.answer or "").startswith("All pay 10.")
-    objected = [(each.code, each.claim) for each in turn.of(Critique)[-1].objections]
-    assert objected == [("unsupported", "All pay 10."), ("no_further_attempt", None)]
 
 
 @pytest.mark.parametrize("action", ["revise", "retrieve"])
@@ -255,7 +229,6 @@ async def test_what_a_judge_does_not_know_or_show_stays_in_other_words(said: Sai
 
 FIXED = "1. Families pay 15. [S1]"
 UNCITED = "Paris is the capital of France."
-WRONG = {"at its end": f"{GOOD} It was 9. [S1]", "alone": BAD}
 RIGHT = {
     "quoted": GOOD,
     "in other words": REWORDED,
@@ -290,25 +263,6 @@ def checked_by_documents(text: str) -> dict[str, Any]:
     )
     result = DocumentChatResult(answer=writer.text, citations=writer.citations, metadata=metadata)
     return result.model_dump(mode="json")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("wrong", WRONG.values(), ids=list(WRONG))
-@pytest.mark.parametrize("named", [True, False], ids=["named", "unnamed"])
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_what_code_proves_wrong_gets_a_second_try(wrong: str, named: bool, stream: bool) -> None:
-    turn, talk = by_default(named, wrong, FIXED, stream=stream)
-    state = await turn.run(**ASKS[named])
-    assert [(verdict.action, verdict.by) for verdict in turn.of(Critique)] == [
-        ("revise", "code"),
-        ("accept", "code"),
-    ]
-    page = '[Page 5 of Document "a.pdf"]'
-    assert state.answer == shown(turn.events) == f"The fee is 10. {page} Families pay 15. {page}"
-    assert (len(talk.read), talk.judged) == (1 if named else 2, [])
-    assert turn.uses.context.budget.total.model_calls == 2
-    summary = critic_summary_of(state)
-    assert (summary["attempts"], summary["earlier_actions"]) == (2, ["revise"])
 
 
 @pytest.mark.slow
@@ -352,33 +306,6 @@ async def test_cited_answers_and_refusals_have_no_such_label(right: str, named: 
     assert WITHOUT_SOURCE not in ((await turn.run(**ASKS[named])).answer or "")
 
 
-async def test_talk_has_no_such_label() -> None:
-    state = await Turn(FakeTools(), ScriptedTexts(["Good morning to you."])).run()
-    assert (state.answer or "").strip() == "Good morning to you."
-
-
-async def test_talk_is_not_judged() -> None:
-    talk = ScriptedTexts(["Hello."])
-    turn = Turn(FakeTools(), talk, has_judge=True)
-    state = await turn.run()
-    assert (talk.judged, turn.of(Critique), critic_summary_of(state)) == ([], [], {})
-
-
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_only_a_second_retrieval_withdraws_an_answer(stream: bool) -> None:
-    talk = ScriptedTexts([REWORDED, BETTER], [MORE_WANTED])
-    turn = searching(talk, stream=stream)
-    state = await asked(turn)
-    assert actions(turn) == ["retrieve", "accept"]
-    assert (state.answer or "").strip().endswith('Families pay 15. [Page 5 of Document "a.pdf"]')
-    assert state.answer == shown(turn.events)
-    assert "You pay 10." not in talk.read[1]
-    kinds = [type(event) for event in turn.events if isinstance(event, Critique | Reset | Token)]
-    assert kinds.index(Reset) == kinds.index(Critique) + 1
-    summary = critic_summary_of(state)
-    assert (summary["attempts"], summary["earlier_actions"], summary["action"]) == (2, ["retrieve"], "accept")
-
-
 async def test_the_judges_query_is_searched_if_something_is_missing() -> None:
     def search(arguments: dict[str, Any]) -> dict[str, Any]:
         return {"passages": [*FOUND, MORE] if arguments["query"] == "dogs" else FOUND, "steps": []}
@@ -414,24 +341,6 @@ async def test_document_chat_is_asked_to_read_more(stream: bool) -> None:
     assert talk.read == []
 
 
-class Silent(BaseChatModel):
-    """Never answers."""
-
-    @property
-    def _llm_type(self) -> str:
-        return "silent"
-
-    def bind_tools(self, *_: Any, **__: Any) -> Any:
-        return self
-
-    def _generate(self, *_: Any, **__: Any) -> ChatResult:
-        raise NotImplementedError
-
-    async def _agenerate(self, *_: Any, **__: Any) -> ChatResult:
-        await asyncio.Event().wait()
-        raise AssertionError
-
-
 DOWN = DependencyDown("The model does not answer.", dependency="model")
 FAILURES: dict[str, Said] = {
     "down": DOWN,
@@ -456,16 +365,6 @@ async def test_a_judge_that_fails_changes_nothing(failure: Said, says: str) -> N
     assert "unforeseen bug" not in verdict.failure
     assert verdict.model_copy(update={"failure": None}) == usual
     assert state.answer == shown(turns[1].events) == without.answer
-
-
-async def test_the_judge_has_a_time_limit() -> None:
-    turn = searching(ScriptedTexts([REWORDED]), critic_seconds=0.01)
-    silent = ChatModel(Silent(), WordCounter(), name="silent")
-    turn.change(judge=ModelJudge(silent, ""))
-    state = await asked(turn)
-    assert "did not answer within 0.01 s" in turn.of(Critique)[0].failure
-    assert actions(turn) == ["accept"]
-    assert state.answer == shown(turn.events)
 
 
 async def test_a_store_that_is_down_leaves_the_answer_unjudged() -> None:
@@ -592,17 +491,6 @@ async def test_a_second_retrieval_ends_at_its_deadline() -> None:
     state = await turn.run(blob_names=["a.pdf"])
     assert "no more time" in turn.of(Critique)[-1].failure
     assert state.answer == shown(turn.events) == 'You pay 10. [Page 5 of Document "a.pdf"]'
-
-
-@pytest.mark.parametrize("stream", [True, False], ids=["stream", "JSON"])
-async def test_a_worse_second_answer_restores_the_earlier_one(stream: bool) -> None:
-    turn = searching(ScriptedTexts([f"{GOOD} {REWORDED}", WORST], [MORE_WANTED]), stream=stream)
-    state = await asked(turn)
-    assert actions(turn) == ["retrieve", "label_unverified"]
-    assert "was worse by the code checks" in state.verdicts[-1].issues[-1]
-    assert state.verdicts[-1].failure is None
-    assert (state.answer or "").startswith("The fee is 10. [Page 5")
-    assert state.answer == shown(turn.events)
 
 
 async def test_summaries_without_an_answer_are_read_in_full_before_a_model_judges() -> None:

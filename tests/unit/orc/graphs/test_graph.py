@@ -9,18 +9,14 @@ from devkit.fakes import FakeTools
 from devkit.graph_turns import (
     CHAT_TOOL,
     HISTORY,
-    LIST_TOOL,
-    SEARCH_TOOL,
     Turn,
     document_chat_result,
-    passage,
     ref,
     says,
 )
 from orc.conversations.models import ChatMessage
-from orc.events import Context, Route, Tool
+from orc.events import Context, Tool
 from orc.memory.models import Memory, Note, NoteKind, Recalled
-from orc_core.errors import DependencyDown
 from orc_core.mcp_contract import WISHES_META_KEY
 
 SIX_TURNS = [
@@ -37,14 +33,6 @@ async def test_a_tool_event_counts_the_steps_of_a_tool_that_reports_them(stream:
     seen = [(event.status, event.progress, event.total) for event in turn.of(Tool)]
     reading = [("progress", 1, 2)] if stream else []
     assert seen == [("started", None, None), *reading, ("finished", None, None)]
-
-
-async def test_a_first_question_on_documents_calls_no_model_of_the_orchestrator() -> None:
-    turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf"))))
-    state = await turn.run(blob_names=["a.pdf"])
-    assert turn.model.calls == []
-    assert state.answer == turn.streamed == "It is 10."
-    assert [event.retriever for event in turn.of(Route)] == ["document_chat"]
 
 
 async def test_a_conversation_without_documents_just_talks_with_its_history() -> None:
@@ -75,37 +63,10 @@ async def test_a_turn_without_its_memory_reports_why() -> None:
     assert context.summary_selection["reason"] == "The store is down."
 
 
-async def test_document_chat_that_is_down_fails_the_turn() -> None:
-    down = DependencyDown("no", dependency="mcp_server")
-    with pytest.raises(DependencyDown):
-        await Turn(FakeTools(document_chat=down)).run(blob_names=["a.pdf"])
-
-
 async def test_events_hold_no_identifiers() -> None:
     turn = Turn(FakeTools(document_chat=document_chat_result(ref("a.pdf", "file-secret"))))
     await turn.run(blob_names=["a.pdf"])
     assert "file-secret" not in json.dumps([event.data() for event in turn.events])
-
-
-async def test_without_the_tools_server_the_model_answers_and_the_failure_is_shown() -> None:
-    turn = Turn(FakeTools([LIST_TOOL]))
-    turn.tools.down = DependencyDown("The tools server does not answer.", dependency="mcp_server")
-    state = await turn.run(has_documents=True)
-    assert state.answer == turn.streamed
-    assert [event.status for event in turn.of(Tool)] == ["failed"]
-    [(_, options)] = turn.model.calls
-    assert "tools" not in options
-
-
-async def test_a_first_question_about_a_conversations_documents_calls_one_model() -> None:
-    found = {"passages": [passage("secret-id", 5, "The fee is 10.")]}
-    tools = FakeTools([LIST_TOOL, SEARCH_TOOL], semantic_search=found)
-    turn = Turn(tools, says("The fee is 10. [S1]"))
-    state = await turn.run(has_documents=True)
-    assert len(turn.model.calls) == turn.uses.context.budget.usage.model_calls == 1
-    assert turn.tools.calls == [("semantic_search", {"query": "And the fee?", "top_k": 8})]
-    assert state.attempt.citations[0].verified
-    assert turn.streamed == state.answer
 
 
 WISH = "Please answer in short sentences."

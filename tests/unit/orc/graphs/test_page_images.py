@@ -145,15 +145,6 @@ async def test_pages_without_text_come_first_and_then_pages_of_sources() -> None
     assert set(turn.uses.context.origins.places) == {SCAN.document_id, "secret-id"}
 
 
-async def test_a_turn_without_pictures_has_the_same_prompt_as_before() -> None:
-    turn = SeeingTurn(cites(1), TEXT, SCAN, found=found_fee())
-    turn.change(pictures=None)
-    state = await turn.run(has_documents=True)
-    assert all(isinstance(message.content, str) for message in turn.model.calls[0][0])
-    assert "images" not in state.context_budget
-    assert turn.pictures.drawn == []
-
-
 async def test_many_pages_without_text_are_left_out_unless_they_are_named() -> None:
     turn = SeeingTurn(cites(1), TEXT, LONG_SCAN, found=found_fee())
     state = await turn.run(has_documents=True)
@@ -241,14 +232,6 @@ async def test_a_turn_that_looks_for_no_documents_sends_no_pictures(off: frozens
     await asked(turn, "What do the newspapers say of it?")
     assert [name for name, *_ in turn.tools.calls] == ["web_search"]
     assert (turn.pictures.drawn, turn.sent()) == ([], [])
-
-
-async def test_a_model_that_cannot_see_gets_none_and_a_step_says_so() -> None:
-    turn = SeeingTurn(cites(1), TEXT, SCAN, found=found_fee(), sees=False)
-    state = await turn.run(has_documents=True)
-    assert (turn.sent(), turn.pictures.drawn) == ([], [])
-    [step] = [step for step in state.lookup_steps if step.reason_code == "no_images"]
-    assert step.detail == "the model scripted does not read pictures"
 
 
 async def test_talk_sends_no_pictures() -> None:

@@ -1,6 +1,5 @@
 """plan_query: what rules decide, what one model call decides, and the fallback if it fails."""
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -293,21 +292,6 @@ async def test_a_failing_planner_leads_to_a_fallback_plan_with_the_reason(
     assert reason in (plan.fallback or "")
 
 
-async def test_the_planner_has_a_time_limit() -> None:
-    class Silent(ChatModel):
-        async def structured(self, *_: Any, **__: Any) -> Any:
-            await asyncio.Event().wait()
-
-    turn = turn_with(says("x"), planner_seconds=0.01)
-    silent = Silent(turn.model, turn.uses.resources.counter, name="silent")
-    turn.change(models=models_of(silent))
-    _, plan = await planned(turn, **NAMED, **PAST)
-    assert plan.fallback == (
-        "The turn could not be planned: The planner took more than 0.01 s; "
-        "the question is looked up in the documents as asked."
-    )
-
-
 @pytest.mark.parametrize(
     ("state", "web", "steps", "confidence", "expected", "places"),
     [
@@ -426,15 +410,6 @@ async def test_a_first_question_about_named_documents_takes_no_planner_call() ->
     await later.run(**NAMED, **PAST)
     assert options(later) == ["TurnPlan"]
     assert tools.calls[-1][1]["question"] == "What is the fee for families?"
-
-
-@pytest.mark.parametrize(("state", "calls"), [(DOCUMENTS, 1), (DOCUMENTS | PAST, 2)])
-async def test_a_question_about_documents_takes_a_second_call_if_there_is_a_history(
-    state: State, calls: int
-) -> None:
-    turn = turn_with(plans(steps=["retrieve", "answer"]), critic="off")
-    await turn.run(**state)
-    assert len(turn.model.calls) == calls
 
 
 @pytest.mark.parametrize(

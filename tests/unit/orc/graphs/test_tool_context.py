@@ -122,16 +122,6 @@ async def test_no_text_of_a_result_opens_or_closes_a_fence_or_cites(result: Tool
     )
 
 
-async def test_evicted_results_can_no_longer_be_cited() -> None:
-    material = ToolContext(deps())
-    for number in range(3):
-        result = ToolResult(name="semantic_search", content={"passages": [found(number, 100)]})
-        await material.add([result], 300)
-        material.evict_oldest(300)
-    assert [result.content == EVICTED for result in material.results] == [True, False, False]
-    assert [source.number for source in material.sources] == [2, 3]
-
-
 async def test_a_source_of_an_evicted_result_is_shown_again() -> None:
     material = ToolContext(deps())
     same = ToolResult(name="semantic_search", content={"passages": [found(0, 100)]})

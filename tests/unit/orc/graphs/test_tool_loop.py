@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from devkit.fakes import FakeTools, Script
 from devkit.graph_turns import CHAT_TOOL, LIST_TOOL, MODEL_CHOOSES, PAGES, SEARCH_TOOL, Turn, passage, reasons
 from orc.contexts.turn_scope import TurnScope
-from orc.events import Critique, Reset, Token, Tool
+from orc.events import Critique, Tool
 from orc.graphs.writer import TOO_MANY
 from orc.settings import TurnSettings
 from orc_core.documents.places import Place, PlaceType
@@ -19,13 +19,6 @@ from orc_core.models import Usage
 
 def choosing(tools: FakeTools, script: Script | None = None, **more: Any) -> Turn:
     return Turn(tools, script, **{"intents": MODEL_CHOOSES, "critic": "off"} | more)
-
-
-async def test_without_named_documents_document_chat_is_not_offered() -> None:
-    turn = choosing(FakeTools([CHAT_TOOL, LIST_TOOL]))
-    await turn.run(has_documents=True)
-    [(_, options)] = turn.model.calls
-    assert [tool["function"]["name"] for tool in options["tools"]] == ["documents_list"]
 
 
 def calls_tool(name: str, **arguments: Any) -> Script:
@@ -51,13 +44,6 @@ async def test_a_model_sees_handles_instead_of_identifiers() -> None:
     assert state.last_mcp_tool_used == "documents_list"
 
 
-async def test_text_before_a_tool_call_is_withdrawn() -> None:
-    turn = choosing(FakeTools([LIST_TOOL], documents_list={"documents": []}), calls_tool("documents_list"))
-    state = await turn.run(has_documents=True)
-    after_reset = turn.events[turn.events.index(turn.of(Reset)[-1]) :]
-    assert "".join(event.text for event in after_reset if isinstance(event, Token)) == state.answer
-
-
 async def test_identifiers_that_a_model_makes_up_never_reach_a_tool() -> None:
     wants = calls_tool(
         "documents_list", conversation_id="other", document_names=["b.pdf"], file_id="file-9", limit=3
@@ -80,14 +66,6 @@ async def test_document_chat_called_by_a_model_is_refused() -> None:
     turn = choosing(FakeTools([CHAT_TOOL, LIST_TOOL]), calls_tool("document_chat", question="x"))
     await turn.run(has_documents=True)
     assert turn.tools.calls == []
-
-
-async def test_a_tool_failure_is_reported_to_the_model_and_the_user() -> None:
-    turn = choosing(FakeTools([LIST_TOOL], documents_list=NotFound("gone")), calls_tool("documents_list"))
-    state = await turn.run(has_documents=True)
-    assert state.answer is not None
-    assert "gone" in state.answer
-    assert [event.status for event in turn.of(Tool)] == ["started", "failed"]
 
 
 async def test_a_model_that_never_stops_calling_tools_answers_from_the_results() -> None:
@@ -215,14 +193,6 @@ async def test_an_instruction_inside_a_document_stays_inside_the_fence() -> None
     seen = turn.model.calls[-1][0][-1].text
     assert seen.count("</source>") == 1
     assert "[S 1]" in seen
-
-
-async def test_the_steps_of_a_search_are_part_of_the_state() -> None:
-    steps = [{"method": "lexical", "threshold": 0.75, "hits": 1, "note": ""}]
-    found = {"passages": [passage("secret-id", 5, "The fee is 10.")], "steps": steps}
-    tools = FakeTools([SEARCH_TOOL], semantic_search=found)
-    state = await choosing(tools, searches_then("The fee is 10. [S1]")).run(has_documents=True)
-    assert [step.method for step in state.retrieval_steps] == ["lexical"]
 
 
 async def test_a_turn_whose_tools_all_failed_is_not_grounded() -> None:

@@ -536,29 +536,6 @@ async def test_the_first_turn_of_a_conversation_reads_no_memory(
     assert await memory_service.read(head) == Memory(life=head.created_at)
 
 
-async def update_after(log: TurnLog, memory_service: MemoryService, question: str) -> None:
-    await memory_service.update(await ask(log, question, CITED))
-
-
-async def test_turns_that_needed_no_update_are_remembered_with_later_ones(
-    log: TurnLog, memory_service: MemoryService, store: Store
-) -> None:
-    for turn in range(1, UNWRITTEN_TURNS):
-        await update_after(log, memory_service, f"What does section {turn} say?")
-    assert await store.read(OWNER) is None
-    await update_after(log, memory_service, "What does the last section say?")
-    assert [point.first_seq for point in (await stored(store)).summary] == [*range(1, UNWRITTEN_TURNS + 1)]
-
-
-async def test_a_note_is_stored_with_the_turns_before_it(
-    log: TurnLog, memory_service: MemoryService, store: Store
-) -> None:
-    await update_after(log, memory_service, "What does section 1 say?")
-    await update_after(log, memory_service, "My name is Ada. What does section 2 say?")
-    memory = await stored(store)
-    assert (notes_of(memory), memory.noted_seq) == (["My name is Ada."], 2)
-
-
 async def test_a_store_that_fails_unexpectedly_fails_no_turn(
     log: TurnLog, memory_service: MemoryService, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,12 +1,7 @@
-"""The same questions each time, and all that goes to models, to tools and back to the caller meanwhile.
-
-`python -m tests.system.recorded_runs` writes the file that test_recorded_runs.py compares with, after an
-intended change of prompts, tool calls or answers.
-"""
+"""Turns that name no context send and show the same bytes, whether or not there are contexts."""
 
 import json
 import re
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,7 +17,6 @@ from orc.tools.ports import ToolGateway
 from orc.turns.running_turn import TurnDependencies
 
 Json = dict[str, Any]
-RECORDED = Path(__file__).with_name("recorded_runs.json")
 TENANT, CONVERSATION = "acme", "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 FILES = {
     "ferry.txt": b"The ferry to the lighthouse costs ten crowns. It leaves at nine.\n\nDogs travel for free.",
@@ -108,12 +102,12 @@ def add_contexts(http: httpx.Client) -> None:
     http.post(f"/contexts/{context_id}/documents", files=files, headers=headers).raise_for_status()
 
 
-def main() -> None:
-    """Write the file."""
-    with tempfile.TemporaryDirectory() as folder, product(Path(folder)) as (here, double, calls):
-        content = json.dumps(run(here, double, calls), indent=1, ensure_ascii=False)
-    RECORDED.write_text(f"{content}\n", encoding="utf-8")
 
-
-if __name__ == "__main__":
-    main()
+def test_contexts_that_no_question_names_change_nothing(tmp_path: Path) -> None:
+    with product(tmp_path / "without") as (here, double, calls):
+        without = run(here, double, calls)
+    assert all(turn["prompts"] for turn in without)
+    with product(tmp_path / "with") as (here, double, calls):
+        with here.client("", TENANT) as http:
+            add_contexts(http)
+        assert run(here, double, calls) == without
