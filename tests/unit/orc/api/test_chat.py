@@ -23,7 +23,6 @@ from orc.turns.running_turn import TurnDependencies
 pytestmark = pytest.mark.slow
 
 Json = dict[str, Any]
-STREAM = {"accept": "text/event-stream"}
 TALK = [("user", "The fee?"), ("assistant", "Which one?"), ("user", "Of the pool.")]
 
 
@@ -205,16 +204,6 @@ async def test_the_settings_limit_the_length_of_the_history(ann: httpx.AsyncClie
     assert received(api.model) == [*(content for _, content in said[-24:]), "And?"]
 
 
-@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-async def test_a_stream_names_its_session_and_ends_with_the_same_object(
-    path: str, ann: httpx.AsyncClient
-) -> None:
-    response = await ann.post(path, json=body_of(*TALK), headers=STREAM if path == "/chat" else {})
-    assert response.headers["content-type"].startswith("text/event-stream")
-    assert f'"conversation_id":"{response.headers["x-session-id"]}"' in response.text
-    assert "event: done" in response.text
-
-
 async def test_an_idempotency_key_returns_the_stored_answer(ann: httpx.AsyncClient) -> None:
     first = await chat(ann, *TALK, key="k")
     assert await chat(ann, *TALK, key="k") == first
@@ -292,11 +281,3 @@ async def test_a_client_may_leave_the_hyphens_of_an_id_out_as_before_there_were_
         read = await ann.get(f"/conversations/{sent.replace('-', '')}")
         assert read.json()["conversation_id"] == str(shown)
     assert read.json()["turn_count"] == 1
-
-
-async def test_the_stored_turns_of_another_user_are_not_continued(ann: httpx.AsyncClient, api: Api) -> None:
-    chosen, bob = str(uuid.uuid4()), await api.client(user="bob")
-    for client, question in ((ann, "My secret."), (ann, "The fee?"), (bob, "And mine?")):
-        body = {"question": question, "conversation_id": chosen}
-        assert (await client.post("/orc", json=body)).status_code == 200
-    assert received(api.model) == ["And mine?"]

@@ -1,7 +1,6 @@
 """A stream that broke is taken up by what the client has received, and no client shows an answer twice."""
 
 import asyncio
-import json
 import threading
 import uuid
 from collections.abc import AsyncIterator
@@ -15,6 +14,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from devkit.fakes import FakeTools, models_of, scripted
+from devkit.pausing_api import events_of
 from devkit.stream_to_json import shown_text
 from devkit.system import Event, principal_headers
 from orc.api.app import create_app
@@ -105,13 +105,6 @@ async def restarted(api: Api, folder: Path) -> AsyncIterator[Api]:
         await other.close()
 
 
-def events_of(response: httpx.Response) -> list[Event]:
-    assert response.status_code == 200, response.text
-    blocks = [block for block in response.text.split("\n\n") if block and not block.startswith(":")]
-    fields = [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
-    return [(int(each["id"]), each["event"], json.loads(each["data"])) for each in fields]
-
-
 def kinds_of(events: list[Event]) -> list[str]:
     return [kind for _, kind, _ in events]
 
@@ -157,12 +150,6 @@ async def test_a_finished_stream_is_continued_with_the_same_numbers(api: Api) ->
     assert len(api.model.calls) == 1
 
 
-async def test_json_of_a_turn_that_was_streamed_is_its_answer(api: Api) -> None:
-    whole = events_of(await api.post(idempotency_key="key"))
-    again = await api.post(accept="application/json", idempotency_key="key", last_event_id="3")
-    assert again.json() == whole[-1][2]
-
-
 async def test_a_reader_of_a_finished_stream_is_asked_not_to_come_back(api: Api) -> None:
     whole = events_of(await api.post())
     ids, last = whole[0][2], len(whole)
@@ -200,20 +187,6 @@ async def test_a_replay_to_a_new_reader_is_numbered_as_to_one_that_returns(api: 
         assert kinds_of(replayed) == ["turn", "token", "citations", "done"]
         rest = await other.post(idempotency_key="key", last_event_id=str(replayed[1][0]))
         assert events_of(rest) == replayed[2:]
-
-
-async def test_a_turn_that_another_process_answers_is_not_over_for_its_readers(
-    api: Api, tmp_path: Path
-) -> None:
-    async with api.running_turn("/orc", "key") as first:
-        other = Api(tmp_path)
-        refused = await other.post(idempotency_key="key", last_event_id="3")
-        assert (refused.status_code, refused.json()["code"]) == (409, "turn_in_flight")
-        [(number, kind, problem)] = events_of(await other.follow(refused.json(), 3))
-        # With the reader's own number: the events after it are still to be had from the other process.
-        assert (number, kind, problem["turn_id"]) == (3, "error", refused.json()["turn_id"])
-        await other.close()
-    assert events_of(await first)[0][2]["turn_id"] == refused.json()["turn_id"]
 
 
 async def test_taking_up_a_stream_never_asks_again(api: Api) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi, events_of
+from devkit.pausing_api import ANSWER, BEGUN_WITH, PausingApi
 from devkit.system import Event
 from orc.turns.results import STOPPED_ANSWER
 
@@ -15,14 +15,6 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 async def api(tmp_path: Path) -> AsyncIterator[PausingApi]:
-    opened = PausingApi(tmp_path)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def other(api: PausingApi, tmp_path: Path) -> AsyncIterator[PausingApi]:
-    """Another instance on the same data."""
     opened = PausingApi(tmp_path)
     yield opened
     await opened.close()
@@ -49,16 +41,6 @@ async def test_a_stopped_turn_ends_in_stopped_and_keeps_its_question_and_what_th
     assert (turn["status"], turn["question"], turn["answer"]) == ("stopped", "When?", text)
     question, answer = stored["history"]
     assert (question["content"], answer["content"], answer["status"]) == ("When?", text, "stopped")
-
-
-async def test_a_stop_reaches_the_instance_that_answers(api: PausingApi, other: PausingApi) -> None:
-    async with api.pausing_turn() as (path, streaming):
-        assert (await other.http.post(f"{path}/stop")).status_code == 202
-        events = await asyncio.wait_for(streaming, 60)
-    assert events[-1][1] == "stopped"
-    replayed = events_of(await other.http.get(f"{path}/events"))
-    assert [kind for _, kind, _ in replayed] == ["turn", "token", "citations", "stopped"]
-    assert replayed[-1][2] == events[-1][2]
 
 
 async def test_a_stop_before_the_first_word_keeps_the_question(api: PausingApi) -> None:
@@ -91,21 +73,6 @@ async def test_models_are_shown_a_stopped_question_but_none_of_its_answer(api: P
     assert "When does the ferry leave?" in api.prompt()
     assert STOPPED_ANSWER in api.prompt()
     assert BEGUN_WITH not in api.prompt()
-
-
-async def test_the_same_request_again_gives_what_was_stored(api: PausingApi) -> None:
-    """A client that has lost its connection does not begin a turn again that its user has stopped."""
-    body, key = {"question": "When?"}, {"idempotency-key": "key"}
-    api.model.pauses = 3
-    asking = asyncio.create_task(api.http.post("/orc", json=body, headers=key))
-    await asyncio.wait_for(api.model.is_pausing.wait(), 60)
-    path = await api.newest()
-    await api.http.post(f"{path}/stop")
-    first = await asyncio.wait_for(asking, 60)
-    assert (first.status_code, first.json()["status"]) == (200, "stopped")
-    again = await api.http.post("/orc", json=body, headers=key)
-    assert again.json() == first.json()
-    assert len(api.model.calls) == 1
 
 
 @pytest.mark.parametrize("streaming", [False, True])
