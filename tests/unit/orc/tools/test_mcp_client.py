@@ -118,15 +118,21 @@ async def gateway_to(
         await gateway.close()
 
 
+@asynccontextmanager
+async def both(**how: Any) -> AsyncIterator[tuple[FailingApp, McpToolGateway]]:
+    """A tools server, and a gateway to it."""
+    port = free_port()
+    async with tools(port) as app, gateway_to(port, **how) as gateway:
+        yield app, gateway
+
+
 async def echo(gateway: McpToolGateway) -> dict[str, Any]:
     return await gateway.call("echo", {"text": "hello"}, "token")
 
 
 @pytest.mark.slow
 async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
-    port = free_port()
-    patient: dict[str, Any] = {"listing_seconds": 1, "kept_seconds": 0}
-    async with tools(port) as server, gateway_to(port, **patient) as gateway:
+    async with both(listing_seconds=1, kept_seconds=0) as (server, gateway):
         server.answer = hang
         with pytest.raises(DependencyDown, match="within") as slow:
             await asyncio.wait_for(gateway.list_tools("token"), 5)
@@ -139,8 +145,7 @@ async def test_a_hanging_server_does_not_delay_the_listing_of_tools() -> None:
 
 
 async def test_unencodable_arguments_are_an_error_of_the_call_and_no_outage() -> None:
-    port = free_port()
-    async with tools(port), gateway_to(port) as gateway:
+    async with both() as (_, gateway):
         for _ in range(2 * FAILURES_IN_A_ROW):
             with pytest.raises(InvalidInput):
                 await gateway.call("echo", {"text": "\ud800"}, "token")
@@ -148,8 +153,7 @@ async def test_unencodable_arguments_are_an_error_of_the_call_and_no_outage() ->
 
 
 async def test_the_callers_meta_is_sent_together_with_the_streaming_request() -> None:
-    port = free_port()
-    async with gateway_to(port) as gateway, tools(port):
+    async with both() as (_, gateway):
         added = {MODEL_META_KEY: "large"}
         plain = await gateway.call("return_meta", {}, "token", meta=added)
         streamed = await gateway.call("return_meta", {}, "token", meta=added, on_progress=lambda _: None)
@@ -196,8 +200,7 @@ async def test_calls_fail_at_once_in_a_long_outage_and_work_soon_after_it() -> N
 
 
 async def test_a_server_that_hangs_is_not_asked_twice() -> None:
-    port = free_port()
-    async with tools(port) as server, gateway_to(port, timeout_seconds=SOON) as gateway:
+    async with both(timeout_seconds=SOON) as (server, gateway):
         server.answer = hang
         with pytest.raises(DependencyDown) as slow:
             await echo(gateway)
@@ -207,8 +210,7 @@ async def test_a_server_that_hangs_is_not_asked_twice() -> None:
 
 @pytest.mark.parametrize("status", [502, 503, 504])
 async def test_a_proxy_without_a_server_counts_as_a_restart(status: int) -> None:
-    port = free_port()
-    async with tools(port) as server, gateway_to(port) as gateway:
+    async with both() as (server, gateway):
         server.answer = Response("no healthy upstream", status)
         call = asyncio.create_task(echo(gateway))
         await server.called.wait()
@@ -217,8 +219,7 @@ async def test_a_proxy_without_a_server_counts_as_a_restart(status: int) -> None
 
 
 async def test_a_refusal_by_a_tool_is_no_outage() -> None:
-    port = free_port()
-    async with tools(port) as server, gateway_to(port) as gateway:
+    async with both() as (server, gateway):
         for _ in range(2 * FAILURES_IN_A_ROW):
             with pytest.raises(DependencyDown, match="refused"):
                 await gateway.call("nothing", {}, "token")
@@ -228,8 +229,7 @@ async def test_a_refusal_by_a_tool_is_no_outage() -> None:
 
 @pytest.mark.parametrize("on_progress", [None, lambda _: None], ids=["plain", "streamed"])
 async def test_a_call_is_one_request(on_progress: OnProgress | None) -> None:
-    port = free_port()
-    async with tools(port) as app, gateway_to(port) as gateway:
+    async with both() as (app, gateway):
         for number in (1, 2):
             assert await gateway.call("echo", {"text": "a"}, "token", on_progress=on_progress) == {
                 "text": "a"
@@ -238,8 +238,8 @@ async def test_a_call_is_one_request(on_progress: OnProgress | None) -> None:
 
 
 async def test_what_a_call_reports_comes_in_order_and_before_its_result() -> None:
-    port, reported = free_port(), list[Progress]()
-    async with tools(port), gateway_to(port) as gateway:
+    reported = list[Progress]()
+    async with both() as (_, gateway):
         result = await gateway.call(
             "write", {"words": ["a", "b\n\u2028", "c"]}, "t", on_progress=reported.append
         )
@@ -248,8 +248,7 @@ async def test_what_a_call_reports_comes_in_order_and_before_its_result() -> Non
 
 
 async def test_a_call_whose_caller_leaves_is_stopped() -> None:
-    port = free_port()
-    async with tools(port) as app, gateway_to(port) as gateway:
+    async with both() as (app, gateway):
         begun = asyncio.Event()
         call = asyncio.create_task(gateway.call("wait", {}, "token", on_progress=lambda _: begun.set()))
         await asyncio.wait_for(begun.wait(), 5)
@@ -260,8 +259,7 @@ async def test_a_call_whose_caller_leaves_is_stopped() -> None:
 
 @pytest.mark.parametrize("name", ["größe", " echo", "=?base64?AA==?=", "a\r\nb", ""])
 async def test_a_name_that_no_tool_has_is_refused_and_no_outage(name: str) -> None:
-    port = free_port()
-    async with tools(port), gateway_to(port) as gateway:
+    async with both() as (_, gateway):
         with pytest.raises(DependencyDown) as refused:
             await gateway.call(name, {}, "token")
         assert refused.value.code == "tool_refused"
@@ -269,8 +267,7 @@ async def test_a_name_that_no_tool_has_is_refused_and_no_outage(name: str) -> No
 
 
 async def test_a_stream_that_ends_before_its_result_counts_as_a_restart() -> None:
-    port = free_port()
-    async with tools(port) as app, gateway_to(port) as gateway:
+    async with both() as (app, gateway):
         app.answer = Response(": ping\n\n", media_type="text/event-stream")
         call = asyncio.create_task(gateway.call("echo", {"text": "a"}, "token", on_progress=lambda _: None))
         await app.called.wait()
@@ -290,8 +287,7 @@ async def test_a_stream_that_ends_before_its_result_counts_as_a_restart() -> Non
     ids=["HTML", "no message", "no result", "error"],
 )
 async def test_a_response_that_is_no_result_is_a_refusal(response: Response) -> None:
-    port = free_port()
-    async with tools(port) as app, gateway_to(port) as gateway:
+    async with both() as (app, gateway):
         app.answer = response
         with pytest.raises(DependencyDown) as raised:
             await echo(gateway)
@@ -332,8 +328,7 @@ async def break_off() -> None:
 
 @pytest.mark.parametrize("ends", [never, break_off])
 async def test_a_result_counts_however_its_stream_goes_on(ends: Callable[[], Any]) -> None:
-    port = free_port()
-    async with tools(port) as app, gateway_to(port) as gateway:
+    async with both() as (app, gateway):
         app.answer = stream_of(RESULT, ends=ends)
         for _ in range(2 * FAILURES_IN_A_ROW):
             assert await echo(gateway) == {"text": "a"}
@@ -342,9 +337,8 @@ async def test_a_result_counts_however_its_stream_goes_on(ends: Callable[[], Any
 
 @pytest.mark.parametrize("unknown", ["Half of it is done", '{"kind": "newer"}', 5, None])
 async def test_a_report_that_is_not_known_is_left_out(unknown: object) -> None:
-    port, reported = free_port(), list[Progress]()
-    known = TextDelta(text="a")
-    async with tools(port) as app, gateway_to(port) as gateway:
+    reported, known = list[Progress](), TextDelta(text="a")
+    async with both() as (app, gateway):
         app.answer = stream_of(progress(unknown), progress(known.model_dump_json()), RESULT)
         assert await gateway.call("echo", {}, "t", on_progress=reported.append) == {"text": "a"}
     assert reported == [known]
@@ -354,22 +348,21 @@ async def test_a_report_that_is_not_known_is_left_out(unknown: object) -> None:
     "before", ["event: ping\ndata: {}", ": ping", "id: 1\ndata:", "event: ping\ndata: now"]
 )
 async def test_what_keeps_a_stream_open_is_no_message(before: str) -> None:
-    port = free_port()
-    async with tools(port) as app, gateway_to(port) as gateway:
+    async with both() as (app, gateway):
         text = f"{before}\n\nevent: message\ndata: {json.dumps(RESULT)}\n\n"
         app.answer = Response(text, media_type="Text/Event-Stream")
         assert await echo(gateway) == {"text": "a"}
 
 
 async def test_a_cookie_of_one_call_is_not_sent_with_the_next() -> None:
-    port, seen = free_port(), list[str | None]()
+    seen = list[str | None]()
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append(Request(scope).headers.get("cookie"))
         await JSONResponse(RESULT, headers={"set-cookie": "affinity=1; Path=/"})(scope, receive, send)
 
     # The client keeps no cookies of hosts that have no name.
-    async with tools(port) as app, gateway_to(port, host="localhost") as gateway:
+    async with both(host="localhost") as (app, gateway):
         app.answer = answer
         for _ in range(2):
             await echo(gateway)
@@ -377,8 +370,7 @@ async def test_a_cookie_of_one_call_is_not_sent_with_the_next() -> None:
 
 
 async def test_the_log_says_that_the_scope_token_was_refused(caplog: pytest.LogCaptureFixture) -> None:
-    port = free_port()
-    async with tools(port) as app, gateway_to(port) as gateway:
+    async with both() as (app, gateway):
         app.answer = JSONResponse({"error": "invalid_token", "error_description": "of another key"}, 401)
         with pytest.raises(DependencyDown) as raised:
             await echo(gateway)
@@ -396,8 +388,7 @@ async def test_a_redirect_is_not_followed() -> None:
 
 
 async def test_a_health_check_that_is_redirected_is_no_answer() -> None:
-    port = free_port()
-    async with tools(port), gateway_to(port) as gateway:
+    async with both() as (_, gateway):
         gateway._url = gateway._url.replace("/mcp", "/moved/mcp")
         with pytest.raises(DependencyDown):
             await gateway.ping()
@@ -441,8 +432,7 @@ async def test_a_server_that_moved_is_found_at_its_new_address(
 async def test_an_answer_that_cannot_be_read_as_http_is_refused_and_no_outage(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    port = free_port()
-    async with tools(port) as server, gateway_to(port) as gateway:
+    async with both() as (server, gateway):
         server.answer = Response("{}", headers={"x-of-a-proxy": "a" * 9000}, media_type="application/json")
         with pytest.raises(DependencyDown) as refused:
             await echo(gateway)
