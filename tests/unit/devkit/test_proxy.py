@@ -99,40 +99,20 @@ async def test_without_faults_everything_passes_over_one_connection(upstream: St
     assert (proxy.requests, proxy.counts.total()) == (4, 0)
 
 
-async def test_a_body_of_unknown_length_passes_in_both_directions(upstream: Stage) -> None:
-    async def pieces() -> AsyncIterator[bytes]:
-        for _ in range(3):
-            yield b"piece"
-
+@pytest.mark.parametrize(
+    ("kind", "received"),
+    [(Kind.REFUSE, []), (Kind.RESET_BEFORE, []), (Kind.RESET_AFTER, [b"order"])],
+    ids=["refused", "reset before the request", "reset after the request"],
+)
+async def test_a_broken_connection_loses_the_request_or_its_answer(
+    kind: Kind, received: list[bytes], upstream: Stage
+) -> None:
     served, url = upstream
-    async with proxied(url) as proxy, asking(proxy) as client:
-        assert (await client.post("/chunks", content=pieces())).text == "next" * CHUNKS
-        assert (await client.get("/whole")).text == "whole"
-    assert served.received[0].body == b"5\r\npiece\r\n" * 3 + b"0\r\n\r\n"
-
-
-async def test_a_refused_connection_brings_nothing_to_the_server(upstream: Stage) -> None:
-    served, url = upstream
-    async with proxied(url, Rules(kinds=(Kind.REFUSE, Kind.DELAY)), rate=1) as proxy, asking(proxy) as client:
-        with pytest.raises(httpx.TransportError):
-            await client.get("/whole")
-    assert (served.connections, proxy.counts[Kind.REFUSE]) == (0, 1)
-
-
-async def test_a_reset_before_the_request_brings_nothing_to_the_server(upstream: Stage) -> None:
-    served, url = upstream
-    async with proxied(url, only(Kind.RESET_BEFORE), rate=1) as proxy, asking(proxy) as client:
+    rules = Rules(kinds=(Kind.REFUSE, Kind.DELAY)) if kind is Kind.REFUSE else only(kind)
+    async with proxied(url, rules, rate=1) as proxy, asking(proxy) as client:
         with pytest.raises(httpx.TransportError):
             await client.post("/whole", content=b"order")
-    assert (served.received, proxy.counts[Kind.RESET_BEFORE]) == ([], 1)
-
-
-async def test_a_reset_after_the_request_loses_the_answer_to_what_was_done(upstream: Stage) -> None:
-    served, url = upstream
-    async with proxied(url, only(Kind.RESET_AFTER), rate=1) as proxy, asking(proxy) as client:
-        with pytest.raises(httpx.TransportError):
-            await client.post("/whole", content=b"order")
-    assert ([request.body for request in served.received], proxy.counts[Kind.RESET_AFTER]) == ([b"order"], 1)
+    assert ([request.body for request in served.received], proxy.counts[kind]) == (received, 1)
 
 
 @pytest.mark.parametrize("path", ["/whole", "/chunks"])

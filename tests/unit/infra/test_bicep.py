@@ -202,33 +202,12 @@ def test_the_key_that_names_of_sessions_hang_on_is_made_once() -> None:
 def test_models_are_parameters_of_the_environment_with_the_defaults_of_the_templates() -> None:
     given = json.loads((ROOT / "infra" / "main.parameters.json").read_text())["parameters"]
     defaults = dict(re.findall(r"^param (\w+) \w+ = '?([^'\n]*)'?$", MAIN.read_text(), re.MULTILINE))
-    for name, variable in {
-        "chatModel": "ORC_CHAT_MODEL",
-        "chatModelVersion": "ORC_CHAT_MODEL_VERSION",
-        "chatCapacity": "ORC_CHAT_CAPACITY",
-        "embeddingModel": "ORC_EMBEDDING_MODEL",
-        "embeddingModelVersion": "ORC_EMBEDDING_MODEL_VERSION",
-        "embeddingCapacity": "ORC_EMBEDDING_CAPACITY",
-        "modelLocation": "ORC_MODEL_LOCATION",
-        "retentionDays": "ORC_RETENTION_DAYS",
-        "concurrencyPerInstance": "ORC_CONCURRENCY",
-        "maximumInstances": "ORC_MAXIMUM_INSTANCES",
-        "alwaysReadyInstances": "ORC_ALWAYS_READY_INSTANCES",
-        "uploadOrigins": "ORC_UPLOAD_ORIGINS",
-        "updateStrategy": "ORC_UPDATE_STRATEGY",
-        "toolsReplicas": "ORC_TOOLS_REPLICAS",
-        "searchSku": "ORC_SEARCH_SKU",
-        "searchReplicas": "ORC_SEARCH_REPLICAS",
-        "searchPartitions": "ORC_SEARCH_PARTITIONS",
-        "storageSku": "ORC_STORAGE_SKU",
-        "purgeProtection": "ORC_PURGE_PROTECTION",
-        "privateNetwork": "ORC_PRIVATE_NETWORK",
-        "networkAddresses": "ORC_NETWORK_ADDRESSES",
-        "alertEmail": "ORC_ALERT_EMAIL",
-        "monthlyBudget": "ORC_MONTHLY_BUDGET",
-        "budgetStart": "ORC_BUDGET_START",
-    }.items():
-        assert given[name]["value"] == f"${{{variable}={defaults[name]}}}"
+    compared = 0
+    for name, parameter in given.items():
+        if (found := re.fullmatch(r"\$\{ORC_\w+=(.*)\}", str(parameter["value"]))) and name in defaults:
+            assert found[1] == defaults[name], name
+            compared += 1
+    assert compared >= 24
     # azd keeps outputs in the environment: a stored model without its version would meet a newer default.
     stored = outputs(MAIN)
     for model in ("ORC_CHAT_MODEL", "ORC_EMBEDDING_MODEL"):

@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import tool_call
 
-from devkit.fakes import Script, WordCounter, scripted
+from devkit.fakes import Script, ScriptedModel, WordCounter, scripted
 from devkit.remembered_turns import CITED, OWNER, answered, ask, begin, commit, memory_service_of
 from devkit.store_pairs import items_here
 from orc.conversations.models import Head, NewTurn, Retry, Started, Turn
@@ -188,15 +188,21 @@ async def test_only_points_that_the_history_may_not_hold_are_read(
     assert await read(sent=2, history_turns=12) == list(range(1, 19))
 
 
+def condensing_service(
+    database: Database, log: TurnLog, store: Store, script: Script, *, turns: int, tokens: int
+) -> tuple[MemoryService, ScriptedModel]:
+    """A memory whose model condenses what has left so many turns, from so many tokens on."""
+    model, calls = scripted(script)
+    limits = {"history_turns": turns, "summary_threshold_tokens": tokens}
+    summarizer = Summarizer(model, "Condense.", WordCounter())
+    return memory_service_of(database, log, store=store, summarizer=summarizer, **limits), calls
+
+
 async def test_points_of_blocked_turns_are_not_read_and_no_model_condenses_them(
     log: TurnLog, database: Database, store: Store
 ) -> None:
     heads = [await ask(log, f"What does section {turn} say?", CITED) for turn in range(1, 21)]
-    model, calls = scripted(condensing())
-    summarizer = Summarizer(model, "Condense.", WordCounter())
-    memory_service = memory_service_of(
-        database, log, store=store, summarizer=summarizer, history_turns=2, summary_threshold_tokens=10
-    )
+    memory_service, calls = condensing_service(database, log, store, condensing(), turns=2, tokens=10)
     await memory_service.update(heads[-1], [(3, 4)])
     assert calls.calls == []
     begun = (await begin(log, "And now?")).head
@@ -359,11 +365,7 @@ def condensing(text: str = "All of it.") -> Script:
 async def test_a_model_condenses_the_turns_that_left_the_history_if_there_are_many(
     log: TurnLog, database: Database, store: Store
 ) -> None:
-    model, calls = scripted(condensing())
-    summarizer = Summarizer(model, "Condense.", WordCounter())
-    memory_service = memory_service_of(
-        database, log, store=store, summarizer=summarizer, history_turns=4, summary_threshold_tokens=150
-    )
+    memory_service, calls = condensing_service(database, log, store, condensing(), turns=4, tokens=150)
     for turn in range(1, 33):
         await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
     memory = await stored(store)
@@ -385,11 +387,7 @@ async def test_a_condensed_point_is_blocked_with_any_turn_that_its_model_was_sho
             "", tool_calls=[tool_call(name="CondensedTurns", args={"points": [point], "notes": []}, id="1")]
         )
 
-    model, _ = scripted(misattribute)
-    summarizer = Summarizer(model, "Condense.", WordCounter())
-    memory_service = memory_service_of(
-        database, log, store=store, summarizer=summarizer, history_turns=2, summary_threshold_tokens=10
-    )
+    memory_service, _ = condensing_service(database, log, store, misattribute, turns=2, tokens=10)
     for turn in range(1, 11):
         head = await ask(log, f"What does section {turn} say?", CITED)
     await memory_service.update(head)
@@ -416,10 +414,8 @@ def _without_shown(connection: sqlite3.Connection) -> None:
 async def test_a_condensed_point_of_an_earlier_version_is_blocked_with_every_condensed_turn(
     log: TurnLog, database: Database, store: Store
 ) -> None:
-    model, _ = scripted(condensing("The secret of turn 5."))
-    summarizer = Summarizer(model, "Condense.", WordCounter())
-    memory_service = memory_service_of(
-        database, log, store=store, summarizer=summarizer, history_turns=2, summary_threshold_tokens=10
+    memory_service, _ = condensing_service(
+        database, log, store, condensing("The secret of turn 5."), turns=2, tokens=10
     )
     for turn in range(1, 11):
         head = await ask(log, f"What does section {turn} say?", CITED)
@@ -460,10 +456,13 @@ async def test_a_point_of_an_answer_is_blocked_with_its_own_turn_only(
 async def test_if_the_model_fails_the_sentences_remain_and_it_is_not_called_again(
     log: TurnLog, database: Database, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model, calls = scripted(lambda _messages, _options: AIMessage("I would rather talk."))
-    summarizer = Summarizer(model, "Condense.", WordCounter())
-    memory_service = memory_service_of(
-        database, log, store=store, summarizer=summarizer, history_turns=4, summary_threshold_tokens=100
+    memory_service, calls = condensing_service(
+        database,
+        log,
+        store,
+        lambda _messages, _options: AIMessage("I would rather talk."),
+        turns=4,
+        tokens=100,
     )
     for turn in range(1, 18):
         await memory_service.update(await ask(log, f"What does section {turn} say?", CITED))
@@ -555,9 +554,7 @@ async def test_a_retry_of_a_turn_that_the_memory_has_passed_is_remembered_once(
         head = await ask(log, f"What does section {number} say?", CITED)
     await memory_service.update(head)
     assert (await stored(store)).noted_seq > old.turn.seq
-    again = NewTurn(key=old.turn.turn_id, request_hash="h", question=old.turn.question, retry=Retry())
-    retried = await log.begin(OWNER, again, lease_seconds=60)
-    assert isinstance(retried, Started)
+    retried = await begin_again(log, old)
     await commit(log, retried, CITED)
     for _ in range(2):
         await memory_service.update(retried.head)
@@ -575,9 +572,7 @@ async def test_a_retry_within_the_newest_turns_is_remembered_once(
 ) -> None:
     old = await begin(log, "Our project is called Halberd.")
     await log.fail(OWNER, old.turn.turn_id, old.turn.attempt, "model_down", "Away.")
-    again = NewTurn(key=old.turn.turn_id, request_hash="h", question=old.turn.question, retry=Retry())
-    retried = await log.begin(OWNER, again, lease_seconds=60)
-    assert isinstance(retried, Started)
+    retried = await begin_again(log, old)
     await commit(log, retried, CITED)
     for number in range(3 * UNWRITTEN_TURNS):
         await memory_service.update(await ask(log, f"What does section {number} say?", CITED))
