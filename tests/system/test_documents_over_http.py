@@ -1,6 +1,5 @@
 """Documents from upload to completed over HTTP: asked at once, read whole or searched, and followed."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +9,6 @@ import pytest
 from devkit.shared_data import HANDBOOK
 from devkit.system import System, read_events, upload
 from devkit.system_here import system_here
-from orc_core.bootstrap import open_documents
-from orc_core.infra.settings import CoreSettings
 from orc_core.models import DocumentStatus
 from tests.system.steps import answered, ask, new_id, wait_until
 
@@ -49,14 +46,6 @@ def completed(client: httpx.Client, conversation_id: str) -> bool:
     return all(d["status"] == "completed" for d in listed(client, conversation_id).values())
 
 
-def index_everything(system: System) -> None:
-    async def drain() -> None:
-        async with open_documents(CoreSettings(data_dir=system.data_dir)) as documents:
-            await documents.worker.drain()
-
-    asyncio.run(drain())
-
-
 def test_a_new_upload_of_any_size_can_be_asked_about_at_once(idle: System) -> None:
     with idle.client() as client:
         conversation_id = new_id()
@@ -73,26 +62,6 @@ def test_a_new_upload_of_any_size_can_be_asked_about_at_once(idle: System) -> No
         assert answer["metadata"]["retrieval_mode"] == "inline"
         assert "not indexed yet" in answer["metadata"]["retrieval_reason"].lower()
         assert {d["status"] for d in listed(client, conversation_id).values()} == {"uploaded"}
-
-
-def test_the_mode_follows_the_status_without_another_upload(idle: System) -> None:
-    with idle.client() as client:
-        conversation_id = new_id()
-        stored(client, conversation_id, "long.txt", LONG)
-        index_everything(idle)
-        stored(client, conversation_id, "short.txt", SHORT)
-        both = ("long.txt", "short.txt")
-        question = "How much does the crane of berth 14 lift?"
-        mixed = answered(ask(client, conversation_id, *both, question=question))["metadata"]
-        assert mixed["retrieval_mode"] == "mixed"
-        assert "short.txt" in mixed["retrieval_reason"]
-        index_everything(idle)
-        searched = answered(ask(client, conversation_id, *both, question=question))["metadata"]
-        assert searched["retrieval_mode"] == "rag"
-        assert searched["retrieval_steps"][0]["method"] == "lexical"
-        stored_turns = client.get(f"/conversations/{conversation_id}").json()["turns"]
-        modes = [turn["metadata"]["retrieval_mode"] for turn in stored_turns]
-        assert modes == ["mixed", "rag"]
 
 
 def test_a_document_is_followed_until_it_is_completed(working: System) -> None:

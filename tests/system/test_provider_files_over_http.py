@@ -89,22 +89,6 @@ def test_the_answer_rests_on_checked_pages_of_the_file(client: httpx.Client, con
     assert "Sent by file id: one.pdf." in turn["metadata"]["retrieval_reason"]
 
 
-def test_a_file_that_expired_at_the_provider_is_sent_again_unseen(
-    client: httpx.Client, conversation_id: str, stored: OpenAIDouble
-) -> None:
-    first = answered(ask(client, conversation_id, *THREE))
-    stored.files.files[refs(first)["two.pdf"]].expires_at = 1
-    asked = {"question": "When?", "conversation_id": conversation_id, "blob_names": THREE}
-    events = ask_streaming(client, **asked)
-    assert stored.files.uploads == 4
-    [(_, kind, turn)] = events[-1:]
-    assert kind == "done"
-    assert shown_text(events) == turn["answer"] == first["answer"]
-    assert not any(kind == "reset" for _, kind, _ in events)
-    assert statuses(turn) == {"one.pdf": "reused", "two.pdf": "created", "three.pdf": "reused"}
-    assert refs(turn)["two.pdf"] in stored.files.files
-
-
 def test_a_file_that_expired_by_our_clock_is_replaced_at_the_provider(
     system: System, client: httpx.Client, conversation_id: str, stored: OpenAIDouble
 ) -> None:

@@ -11,7 +11,7 @@ from devkit.doubles.openai_double import OpenAIDouble, Script
 from devkit.system import System, upload
 from orc_core.names import Owner
 from tests.system.conftest import MakeClient
-from tests.system.steps import QUAY, Json, answered, ask, conversation, conversation_with, new_id
+from tests.system.steps import Json, answered, ask, conversation, conversation_with, new_id
 
 
 @pytest.fixture
@@ -91,17 +91,6 @@ def test_a_failed_turn_leaves_the_references_as_they_were(
     double.script = Script.model_validate({"failures": [{"status": 400}] * 6})
     assert ask(ann, conversation_id, "doc1.pdf.txt").status_code >= 500
     assert last_stored_refs(ann, conversation_id) == refs(first)
-
-
-def test_an_unreadable_document_among_others_fails_alone(
-    orc: System, client_of: MakeClient, double: OpenAIDouble
-) -> None:
-    files = {"blank.txt": " \n", "good.txt": QUAY}
-    caller, conversation_id = with_files_put_by_hand(orc, client_of, files)
-    turn = answered(ask(caller, conversation_id, *files))
-    assert statuses(turn) == {"blank.txt": "failed", "good.txt": "created"}
-    assert [bool(file["reason"]) for file in turn["metadata"]["files"]] == [True, False]
-    assert refs(turn).keys() == {"good.txt"}
 
 
 def test_documents_of_which_none_can_be_read_fail_the_turn_with_the_reason(

@@ -29,11 +29,6 @@ def test_the_table_shows_target_and_verdict_next_to_the_figure() -> None:
     assert lines["document turn"][-4:] == ["<=", "30", "not", "ok"]
 
 
-def test_a_group_is_named_once() -> None:
-    figures = [summary("Turns", "one", [1.0]), summary("Turns", "two", [2.0]), summary("Start", "x", [3.0])]
-    assert printed(report(*figures)).count("Turns") == 1
-
-
 def test_the_json_holds_figures_verdicts_and_the_machine() -> None:
     written = json.loads(report(summary("Turns", "chat", [5.0], target=Target(8))).as_json())
     assert written["machine"]["load_before"] == 0.5

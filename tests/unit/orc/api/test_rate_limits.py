@@ -101,12 +101,6 @@ async def test_a_retry_and_a_refused_request_do_not_count(serve: Callable[..., P
     assert (await ask(post)).headers["ratelimit"] == '"messages";r=0'
 
 
-async def test_the_limit_is_20_unless_the_settings_say_otherwise(serve: Callable[..., Post]) -> None:
-    assert (await ask(serve())).headers["ratelimit-policy"] == '"messages";q=20;w=3600'
-    assert "ratelimit" not in (await ask(serve(messages_per_hour=0))).headers
-    assert Settings().most_messages == Settings().most_upload_bytes == 0
-
-
 async def test_uploads_are_limited_by_their_bytes(serve: Callable[..., Post]) -> None:
     post = serve(upload_bytes_per_day=100)
 
