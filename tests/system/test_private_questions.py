@@ -26,77 +26,18 @@ FILES = [
     ("offer.txt", b"The rent is 700 crowns a month.\n\nThe notice period is thirty days."),
 ]
 QUESTIONS = {
-    "en": [
-        "Compare both documents",
-        "What is this about?",
-        "Which of the two is better for us?",
-        "What are the differences?",
-        "Give me an overview.",
-        "Is there anything unusual in here?",
-        "What is the rent?",
-        "Who is the minister of tides?",
-        "What did we forget?",
-        "What's in lease.txt?",
-        "And the other one?",
-        "Summarize everything.",
-    ],
-    "de": [
-        "Vergleiche beide Dokumente.",
-        "Worum geht es?",
-        "Welches Angebot ist besser für uns?",
-        "Was sind die Unterschiede?",
-        "Gib mir einen Überblick.",
-        "Fällt dir etwas auf?",
-        "Wie hoch ist die Miete?",
-        "Wer ist der Minister für Gezeiten?",
-        "Was haben wir vergessen?",
-        "Was steht in offer.txt?",
-        "Und im anderen?",
-        "Fasse alles zusammen.",
-    ],
-    "fr": [
-        "Compare les deux documents.",
-        "De quoi s'agit-il ?",
-        "Lequel est le meilleur pour nous ?",
-        "Quelles sont les différences ?",
-        "Donne-moi un aperçu.",
-        "Y a-t-il quelque chose d'inhabituel ?",
-        "Quel est le loyer ?",
-        "Qui est le ministre des marées ?",
-        "Qu'avons-nous oublié ?",
-        "Que contient lease.txt ?",
-        "Et l'autre ?",
-        "Résume tout.",
-    ],
-    "es": [
-        "Compara los dos documentos.",
-        "¿De qué trata?",
-        "¿Cuál es mejor para nosotros?",
-        "¿Cuáles son las diferencias?",
-        "Dame un resumen.",
-        "¿Hay algo raro?",
-        "¿Cuánto es el alquiler?",
-        "¿Quién es el ministro de las mareas?",
-        "¿Qué hemos olvidado?",
-        "¿Qué dice offer.txt?",
-        "¿Y el otro?",
-        "Resume todo.",
-    ],
-    "it": [
-        "Confronta i due documenti.",
-        "Di cosa si tratta?",
-        "Quale è meglio per noi?",
-        "Quali sono le differenze?",
-        "Fammi una panoramica.",
-        "C'è qualcosa di insolito?",
-        "Quanto costa l'affitto?",
-        "Chi è il ministro delle maree?",
-        "Che cosa abbiamo dimenticato?",
-        "Cosa c'è in lease.txt?",
-        "E l'altro?",
-        "Riassumi tutto.",
-    ],
+    "en": "Compare both documents|What is this about?|Which of the two is better for us?|Is there anything unusual in here?"
+    "|What is the rent?|Who is the minister of tides?|What's in lease.txt?|And the other one?",
+    "de": "Vergleiche beide Dokumente.|Worum geht es?|Welches Angebot ist besser für uns?|Fällt dir etwas auf?"
+    "|Wie hoch ist die Miete?|Wer ist der Minister für Gezeiten?|Was steht in offer.txt?|Und im anderen?",
+    "fr": "Compare les deux documents.|De quoi s'agit-il ?|Lequel est le meilleur pour nous ?|Y a-t-il quelque chose d'inhabituel ?"
+    "|Quel est le loyer ?|Qui est le ministre des marées ?|Que contient lease.txt ?|Et l'autre ?",
+    "es": "Compara los dos documentos.|¿De qué trata?|¿Cuál es mejor para nosotros?|¿Hay algo raro?"
+    "|¿Cuánto es el alquiler?|¿Quién es el ministro de las mareas?|¿Qué dice offer.txt?|¿Y el otro?",
+    "it": "Confronta i due documenti.|Di cosa si tratta?|Quale è meglio per noi?|C'è qualcosa di insolito?"
+    "|Quanto costa l'affitto?|Chi è il ministro delle maree?|Cosa c'è in lease.txt?|E l'altro?",
 }
+"""Comparisons, facts that are there and not, and questions about one of the files, in five languages."""
 WISHES = ["Search the web for quays.", "Suche im Web nach Kais."]
 
 
@@ -173,7 +114,7 @@ def private(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_no_question_about_private_documents_asks_a_search_engine(planner: str, private: Private) -> None:
     """Every other language meets documents that are not indexed yet."""
-    for number, questions in enumerate(QUESTIONS.values()):
+    for number, questions in enumerate(each.split("|") for each in QUESTIONS.values()):
         answers = private.ask(PLANNERS[planner], questions, indexed=number % 2 == 0)
         assert len(answers) == len(questions)
         assert private.web.asked == [], questions

@@ -10,11 +10,9 @@ from devkit.stream_to_json import shown_text
 from devkit.system import Event, ask_streaming, read_events
 from tests.system.steps import (
     Json,
-    ask,
     come_back,
     conversation_with,
     turns_of,
-    wait_until,
 )
 
 STREAM = {"accept": "text/event-stream"}
@@ -64,18 +62,6 @@ def test_a_stream_ends_once_and_says_what_is_stored(
     [turn] = turns_of(ann, conversation_id)
     assert turn["result"] == done
     assert turn["answer"] == done["answer"]
-
-
-def test_json_and_stream_give_the_same_object(
-    ann: httpx.Client, conversation_id: str, double: OpenAIDouble
-) -> None:
-    first = ask(ann, conversation_id, "a.txt", question="When?").json()
-    second = check_ended(
-        ask_streaming(ann, question="When?", conversation_id=conversation_id, blob_names=["a.txt"])
-    )
-    assert first.keys() == second.keys()
-    same = ("conversation_id", "answer", "citations", "uploaded_file_refs", "last_mcp_tool_used")
-    assert [first[name] for name in same] == [second[name] for name in same]
 
 
 def test_what_was_said_before_a_tool_was_called_is_withdrawn(
@@ -135,13 +121,3 @@ def test_a_reader_that_leaves_does_not_stop_the_turn_and_can_come_back_to_it(
     assert [request.finished for request in double.requests] == [True]
     assert turns_of(ann, conversation_id)[0]["result"] == done
     assert come_back(ann, turn) == [*before, *after]
-
-
-def test_a_turn_without_readers_is_finished_and_stored(
-    ann: httpx.Client, conversation_id: str, double: OpenAIDouble
-) -> None:
-    double.script = SLOWLY.model_copy()
-    body = {"question": "When?", "conversation_id": conversation_id}
-    with ann.stream("POST", "/orc", json=body, headers=STREAM) as response:
-        read_up_to(read_events(response), "token")
-    wait_until(lambda: turns_of(ann, conversation_id)[0]["status"] == "committed", "the turn has been stored")

@@ -118,13 +118,6 @@ def test_a_key_with_another_body_is_refused_and_the_first_answer_stays(
     assert len(turns_of(ann, conversation_id)) == 1
 
 
-def test_the_same_key_in_two_conversations_is_two_turns(ann: httpx.Client, double: OpenAIDouble) -> None:
-    key, first, second = new_id(), conversation_with(ann, "a.txt"), conversation_with(ann, "a.txt")
-    answered(ask(ann, first, key=key))
-    answered(ask(ann, second, key=key))
-    assert [len(turns_of(ann, each)) for each in (first, second)] == [1, 1]
-
-
 def test_a_failed_turn_is_answered_when_its_key_comes_again(ann: httpx.Client, double: OpenAIDouble) -> None:
     key, conversation_id = new_id(), conversation_with(ann, "a.txt")
     double.script = Script.model_validate({"failures": [{"status": 500}]})

@@ -111,18 +111,6 @@ def test_the_lines_of_a_question_stay_lines_with_their_indentation() -> None:
     assert turn.question == "if a:\n\u00a0\u00a0\u00a0\u00a0b\n\n- c\nd"
 
 
-def test_a_line_without_anything_visible_is_an_empty_line() -> None:
-    entry = Entry(1, "2026-11-23 09:12 UTC", "a\n\u00a0\nb\n \t", answer="")
-    [turn] = read_turns(write_entry(entry, LABELS))
-    assert turn.question == "a\n\nb"
-
-
-def test_an_export_says_what_it_is_of() -> None:
-    assert write_heading(HEADING) == (
-        "# A \\*title\\*\n\nExported from Orc on 2026-11-23 09:12 UTC: 2 questions.\n"
-    )
-
-
 @pytest.mark.parametrize("follows", ["", ": handbook.pdf", "(handbook.pdf)"])
 def test_the_number_of_a_citation_is_shown_whatever_follows_it(follows: str) -> None:
     answer = f"{mark(1)}{follows}\n\n**28 days.**{mark(1)}"

@@ -149,10 +149,3 @@ async def test_a_stopped_answer_keeps_what_a_judge_said_of_it() -> None:
     judged = [each.model_copy(update={"check": "supported"}) for each in stream.writer.citations]
     verdict = Critique(grounded=True, coverage=1, action="accept", citations=judged)
     assert shown_citations([*events, verdict]) == judged != stream.writer.citations
-
-
-async def test_a_citation_that_is_repeated_has_a_mark_for_each_marker() -> None:
-    said = Said(random.Random(1))
-    said.text = f"{sentence(1, 0)} [S1] {sentence(1, 1)} [S1] {sentence(1, 0)} [S1]"
-    stream, _ = await answered(said, random.Random(1))
-    assert [len(citation.marks) for citation in stream.writer.citations] == [2, 1]

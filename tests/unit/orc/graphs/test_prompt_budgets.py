@@ -21,7 +21,7 @@ from orc.graphs.prompts import (
 from orc.settings import Settings, TurnSettings
 from orc_core.llm.messages import MemoryMessage
 from orc_core.llm.model_catalog import REPLY
-from orc_core.llm.tokens import TokenCounter, load_encoding, message_tokens, section_tokens, tools_tokens
+from orc_core.llm.tokens import TokenCounter, load_encoding, section_tokens
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=80)
 SEARCH: dict[str, Any] = {
@@ -72,27 +72,6 @@ def test_the_parts_add_up_to_what_the_model_counts(
     assert abs(sizes["total"] - counted) <= 4 + 0.01 * counted
 
 
-def test_each_text_is_counted_in_its_section(counter: TokenCounter) -> None:
-    question, source = "When is the rent due?", "The rent is due on the third of each month. " * 20
-    messages = [
-        SystemMessage("Be brief."),
-        MemoryMessage(content="- The tenant is Ada."),
-        HumanMessage("Hello."),
-        AIMessage("Hello to you."),
-        HumanMessage(f"{question}\n\nWhat the tools found:\n{source}"),
-    ]
-    sizes = section_tokens(messages, question, counter)
-    assert sizes["question"] == counter.count(question)
-    assert sizes["memory"] == message_tokens(messages[1], counter)
-    assert sizes["history"] == sum(message_tokens(message, counter) for message in messages[2:4])
-    assert sizes["retrieval"] >= counter.count(source)
-    assert sizes["tools"] == tools_tokens([], counter) == 0
-
-
-def test_a_large_window_leaves_the_budgets_unchanged() -> None:
-    assert shrink_to_window(policy := TurnSettings(), 128_000, "word " * 9000, WordCounter()) is policy
-
-
 @given(st.integers(4000, 63_999), st.integers(1, 8000), st.integers(1, 4000))
 def test_a_small_window_is_never_exceeded_unless_the_question_fills_it(
     window: int, words: int, cap: int
@@ -110,17 +89,6 @@ def test_large_budgets_are_limited_by_a_large_window_too(name: str) -> None:
     policy = shrink_to_window(TurnSettings.model_validate({name: 100_000}), 64_000, "Why?", WordCounter())
     parts = policy.history_tokens + policy.memory_tokens + policy.retrieval_tokens
     assert max(parts, policy.planner_tokens) <= 64_000 - INSTRUCTIONS_AND_TOOLS - REPLY
-
-
-def test_a_budget_of_zero_stays_zero() -> None:
-    policy = TurnSettings(history_tokens=0, memory_tokens=0, retrieval_tokens=0, planner_tokens=100)
-    assert shrink_to_window(policy, LEAST_WINDOW_FOR_TOOLS, "word " * 18_000, WordCounter()) == policy
-
-
-def test_budgets_shrink_in_proportion() -> None:
-    free = 5400
-    policy = shrink_to_window(TurnSettings(), free + INSTRUCTIONS + REPLY + 1, "word", WordCounter())
-    assert (policy.history_tokens, policy.memory_tokens, policy.retrieval_tokens) == (2000, 400, 3000)
 
 
 def test_a_model_on_this_machine_plans_from_a_short_prompt_and_has_the_time() -> None:

@@ -1,6 +1,5 @@
 """The pages that results quote: each is read once, and those of one result concurrently."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -14,27 +13,6 @@ from orc.graphs.sources import SourceRegistry
 from orc.tools.ports import WEB_SEARCH, ToolSchema
 from orc.tools.schemas import Handles
 from orc_core.grounding.sources import read_fenced
-from orc_core.models import Page
-
-
-async def test_the_pages_that_a_result_quotes_are_read_concurrently_and_once() -> None:
-    together, asked = asyncio.Barrier(3), list[int]()
-
-    async def read(_document_id: str, number: int) -> Page:
-        asked.append(number)
-        await together.wait()
-        return Page(number=number, text=f"Page {number}.", label="Fees")
-
-    quoted = [{"document_id": "d", "page": n, "text": f"Page {n}.", "start": 0} for n in (3, 1, 2, 1)]
-    findings = SourceRegistry(read)
-    async with asyncio.timeout(5):
-        numbered = await findings.add({"passages": quoted, "steps": []})
-    assert [item["source"] for item in numbered["passages"]] == ["S1", "S2", "S3", "S2"]
-    assert [source.page_text for source in findings.sources] == ["Page 3.", "Page 1.", "Page 2."]
-    await findings.add({"pages": [{**quoted[0], "text": "Page"}]})
-    assert asked == [3, 1, 2]
-    assert {source.page_label for source in findings.sources} == {"Fees"}
-
 
 URL = "https://quay.example/opening"
 QUAY = {"title": "Opening times", "url": URL, "text": "The quay opens at seven."}

@@ -132,14 +132,6 @@ async def test_a_source_of_an_evicted_result_is_shown_again() -> None:
     assert shown == [[], [2], [1]]
 
 
-async def test_only_documents_that_were_not_searched_are_listed() -> None:
-    documents = [{"filename": "a.pdf", "searched": True}, {"filename": "b.pdf", "searched": False}]
-    material = ToolContext(deps())
-    content = {"passages": [], "steps": [], "documents": documents}
-    await material.add([ToolResult(name="semantic_search", content=content)], 500)
-    assert material.results[0].content["documents"] == [{"filename": "b.pdf", "searched": False}]
-
-
 @pytest.mark.slow
 @given(words=st.lists(st.integers(1, 600), min_size=1, max_size=4), tokens=st.integers(500, 1500))
 @settings(max_examples=12, deadline=None)

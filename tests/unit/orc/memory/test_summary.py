@@ -141,37 +141,8 @@ def test_old_points_are_merged_and_every_turn_stays_in_one() -> None:
     assert "kg. [Page 5" in kept[0].text
 
 
-def test_merging_all_turns_or_one_by_one_gives_the_same_points() -> None:
-    kept: list[SummaryPoint] = []
-    for point in points(300):
-        kept = bounded([*kept, point], point.last_seq, COUNTER)
-    assert len(kept) == MAX_POINTS
-    assert sum(point.tokens for point in kept) == sum(point.tokens for point in points(300))
-
-
 def test_points_of_turns_that_may_be_asked_again_are_not_merged() -> None:
     assert bounded(points(100), 0, COUNTER) == points(100)
-
-
-def test_a_merged_point_omits_the_least_informative_sentences() -> None:
-    vague = [f"“q?” It was said that something is somehow like that {n}." for n in range(3)]
-    cited = f"“q?” The Fee of Acme is 10 EUR. {PLACE}"
-    made = [
-        SummaryPoint(text=f"{text} {'so ' * 25}", first_seq=seq, last_seq=seq)
-        for seq, text in enumerate(vague, 1)
-    ]
-    made.append(SummaryPoint(text=cited, first_seq=4, last_seq=4))
-    many = [
-        *made,
-        *(
-            p.model_copy(update={"first_seq": p.first_seq + 4, "last_seq": p.last_seq + 4})
-            for p in points(90)
-        ),
-    ]
-    first = bounded(many, 99, COUNTER)[0]
-    assert first.first_seq == 1
-    assert "so so" in first.text
-    assert COUNTER.count(first.text) <= POINT_TOKENS
 
 
 TURNS = [

@@ -13,7 +13,6 @@ from orc.events import (
     Done,
     Event,
     Failed,
-    LazyCounts,
     Plan,
     Reset,
     Revised,
@@ -99,12 +98,6 @@ def steps(trace: TurnTrace) -> Sequence[tuple[str, str, float, float]]:
     return [(each.kind, each.name, each.offset_ms, each.duration_ms) for each in trace.timeline]
 
 
-def test_every_event_is_published_unchanged(turn: Recording) -> None:
-    events = [ROUTE, Token(text="a"), Token(text="b"), Token(text="c"), Tool(name="x", status="progress")]
-    turn.show(1, *events)
-    assert all(seen is event for seen, event in zip(turn.published, events, strict=True))
-
-
 def test_a_trace_has_all_steps_of_a_turn(turn: Recording) -> None:
     turn.show(10, ROUTE, PLAN)
     turn.show(5, Tool(name="semantic_search", status="started"))
@@ -127,23 +120,6 @@ def test_a_trace_has_all_steps_of_a_turn(turn: Recording) -> None:
         ("critique", "accept, by code", 150.0, 0.0),
         ("store", "commit", 151.0, 9.0),
     ]
-
-
-def test_a_trace_has_the_counts_of_lazy_retrieval(turn: Recording) -> None:
-    counts = LazyCounts(pages=4, summary_tokens=300, deferred_tokens=2000, pages_read=1)
-    turn.show(1, done(lazy=counts))
-    assert turn.trace().lazy == counts
-
-
-def test_timings_have_the_first_text_and_the_total(turn: Recording) -> None:
-    turn.show(20, Token(text="It"))
-    turn.show(30)
-    assert turn.recorder.timings() == {"first_token": 20.0, "answer": 50.0}
-
-
-def test_timings_of_a_turn_without_text_have_the_total(turn: Recording) -> None:
-    turn.show(30)
-    assert turn.recorder.timings() == {"answer": 30.0}
 
 
 def test_withdrawn_text_is_a_separate_step(turn: Recording) -> None:
@@ -218,28 +194,6 @@ def test_a_failed_turn_costs_what_its_tools_reported(
     turn.show(1, failed())
     reported = Usage(model_calls=2, input_tokens=4000, output_tokens=200) if cost else None
     assert turn.trace(call("planner", "big", started=0), by_tools=reported).cost_usd == cost
-
-
-def test_a_turn_without_models_costs_nothing(turn: Recording) -> None:
-    turn.show(1, failed())
-    assert turn.trace().cost_usd == 0.0
-
-
-@pytest.mark.parametrize(
-    ("change", "recorded"),
-    [
-        ({}, None),
-        ({"decided_by": "fallback", "fallback": "The planner is down."}, "not_planned"),
-        ({"fallback": "The web is not there."}, "not_available"),
-    ],
-)
-def test_a_fallback_is_recorded_by_its_kind(
-    turn: Recording, change: dict[str, Any], recorded: str | None
-) -> None:
-    turn.show(1, PLAN.model_copy(update=change), done())
-    plan = turn.trace().plan
-    assert plan is not None
-    assert plan.fallback == recorded
 
 
 def test_the_size_of_a_trace_is_bounded(turn: Recording) -> None:
