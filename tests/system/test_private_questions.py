@@ -26,12 +26,15 @@ FILES = [
     ("offer.txt", b"The rent is 700 crowns a month.\n\nThe notice period is thirty days."),
 ]
 QUESTIONS = {
-    "en": "Compare both documents|What is this about?|Which of the two is better for us?|Is there anything unusual in here?"
-    "|What is the rent?|Who is the minister of tides?|What's in lease.txt?|And the other one?",
-    "de": "Vergleiche beide Dokumente.|Worum geht es?|Welches Angebot ist besser für uns?|Fällt dir etwas auf?"
-    "|Wie hoch ist die Miete?|Wer ist der Minister für Gezeiten?|Was steht in offer.txt?|Und im anderen?",
-    "fr": "Compare les deux documents.|De quoi s'agit-il ?|Lequel est le meilleur pour nous ?|Y a-t-il quelque chose d'inhabituel ?"
-    "|Quel est le loyer ?|Qui est le ministre des marées ?|Que contient lease.txt ?|Et l'autre ?",
+    "en": "Compare both documents|What is this about?|Which of the two is better for us?"
+    "|Is there anything unusual in here?|What is the rent?|Who is the minister of tides?"
+    "|What's in lease.txt?|And the other one?",
+    "de": "Vergleiche beide Dokumente.|Worum geht es?|Welches Angebot ist besser für uns?"
+    "|Fällt dir etwas auf?|Wie hoch ist die Miete?|Wer ist der Minister für Gezeiten?"
+    "|Was steht in offer.txt?|Und im anderen?",
+    "fr": "Compare les deux documents.|De quoi s'agit-il ?|Lequel est le meilleur pour nous ?"
+    "|Y a-t-il quelque chose d'inhabituel ?|Quel est le loyer ?|Qui est le ministre des marées ?"
+    "|Que contient lease.txt ?|Et l'autre ?",
     "es": "Compara los dos documentos.|¿De qué trata?|¿Cuál es mejor para nosotros?|¿Hay algo raro?"
     "|¿Cuánto es el alquiler?|¿Quién es el ministro de las mareas?|¿Qué dice offer.txt?|¿Y el otro?",
     "it": "Confronta i due documenti.|Di cosa si tratta?|Quale è meglio per noi?|C'è qualcosa di insolito?"
