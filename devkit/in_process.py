@@ -13,6 +13,8 @@ import uvicorn
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from starlette.types import ASGIApp
 
+from devkit.doubles.openai_double import OpenAIDouble
+from devkit.doubles.openai_double import serving as serving_model
 from devkit.system import principal_headers
 from mcp_server.bootstrap import open_app
 from mcp_server.server import build_http_app
@@ -77,6 +79,18 @@ def running_here(
         portal.wrap_async_context_manager(opened) as (addresses, mcp_url, documents),
     ):
         yield InProcess(addresses, mcp_url, documents, portal, folder)
+
+
+@contextmanager
+def over_model(
+    double: OpenAIDouble, folder: Path, variants: Mapping[str, Variant] | None = None, **common: Any
+) -> Iterator[InProcess]:
+    """All of it over this double of OpenAI, without retries; by default with one API, named ""."""
+    with serving_model(double) as address:
+        asks = {"model": "openai:gpt-5.1", "openai_base_url": address, "openai_api_key": "none"}
+        settings = {**asks, "model_retries": 0, **common}
+        with running_here(folder, variants or {"": Variant()}, common=settings, tools={}) as here:
+            yield here
 
 
 @asynccontextmanager

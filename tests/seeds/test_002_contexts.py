@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply
+from devkit.in_process import InProcess, Variant, over_model
 from devkit.system import ask_streaming, principal_headers, upload
 from orc.tools.mcp_client import McpToolGateway
 from orc_core.documents.places import Place, PlaceType, session_place
@@ -57,16 +57,9 @@ def respond(request: ChatRequest) -> Reply | None:
 @pytest.fixture(scope="module")
 def seeded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeded]:
     double = OpenAIDouble(respond)
-    with serving(double) as base_url:
-        common = {
-            "model": "openai:gpt-5.1",
-            "openai_base_url": base_url,
-            "title_model": TITLE_MODEL,
-            "model_retries": 0,
-        }
-        folder = tmp_path_factory.mktemp("seeded")
-        with running_here(folder, {"": Variant({"critic": "off"})}, common=common, tools={}) as here:
-            yield Seeded(here, double, _contexts(here))
+    folder = tmp_path_factory.mktemp("seeded")
+    with over_model(double, folder, {"": Variant({"critic": "off"})}, title_model=TITLE_MODEL) as here:
+        yield Seeded(here, double, _contexts(here))
 
 
 def _contexts(here: InProcess) -> dict[str, str]:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
-from devkit.in_process import Variant, running_here
+from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply
+from devkit.in_process import over_model
 from tests.system.steps import QUAY, answered, ask, conversation_with
 
 KAI = "Der Kai wird um sieben geöffnet. Der Hafenmeister hat den Schlüssel."
@@ -100,13 +100,9 @@ def model() -> Model:
 
 @pytest.fixture(scope="module")
 def client(model: Model, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with serving(OpenAIDouble(model.respond)) as base_url:
-        common = {"model": "openai:gpt-5.1", "openai_base_url": base_url, "model_retries": 0}
-        with (
-            running_here(tmp_path_factory.mktemp("talk"), {"": Variant({})}, common=common, tools={}) as here,
-            here.client("", "acme", "anna") as client,
-        ):
-            yield client
+    double, folder = OpenAIDouble(model.respond), tmp_path_factory.mktemp("talk")
+    with over_model(double, folder) as here, here.client("", "acme", "anna") as client:
+        yield client
 
 
 @pytest.mark.parametrize(("turns", "text"), [(ENGLISH, QUAY), (GERMAN_AND_FRENCH, KAI)], ids=["en", "de-fr"])

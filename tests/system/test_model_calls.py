@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from devkit.doubles.openai_double import OpenAIDouble, serving
+from devkit.doubles.openai_double import OpenAIDouble
 from devkit.doubles.openai_window import Window
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.in_process import InProcess, Variant, over_model
 from devkit.shared_data import HANDBOOK
 from devkit.system import upload
 from orc_core.infra.model_settings import DEFAULT_CHAT_MODEL
@@ -54,10 +54,8 @@ def model() -> OpenAIDouble:
 
 @pytest.fixture(scope="module")
 def here(model: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with serving(model) as address:
-        common = {"model": "openai:gpt-5.1", "openai_base_url": address, "openai_api_key": "none"}
-        with running_here(tmp_path_factory.mktemp("calls"), VARIANTS, common=common, tools={}) as running:
-            yield running
+    with over_model(model, tmp_path_factory.mktemp("calls"), VARIANTS) as running:
+        yield running
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from devkit.doubles.openai_double import OpenAIDouble, Reply, Script, serving
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.doubles.openai_double import OpenAIDouble, Reply, Script
+from devkit.in_process import InProcess, Variant, over_model
 from examples.open_webui_pipe import Pipe
 from orc.settings import AuthMode
 
@@ -28,16 +28,9 @@ def double() -> Iterator[OpenAIDouble]:
 
 @pytest.fixture(scope="module")
 def running(double: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    with serving(double) as address:
-        common = {
-            "model": "openai:gpt-5.1",
-            "openai_base_url": address,
-            "openai_api_key": "none",
-            "page_analysis": "off",
-        }
-        api = {"": Variant({"auth_mode": AuthMode.LOCAL})}
-        with running_here(tmp_path_factory.mktemp("pipe"), api, common=common, tools={}) as here:
-            yield here
+    api = {"": Variant({"auth_mode": AuthMode.LOCAL})}
+    with over_model(double, tmp_path_factory.mktemp("pipe"), api, page_analysis="off") as here:
+        yield here
 
 
 class Chat(Pipe):

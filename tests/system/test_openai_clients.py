@@ -11,8 +11,8 @@ import openai
 import pytest
 from langchain_openai import ChatOpenAI
 
-from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, serving
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script
+from devkit.in_process import InProcess, over_model
 from devkit.system import principal_headers, upload
 from tests.system.steps import Json, new_id
 
@@ -23,33 +23,21 @@ WRONG = Reply(text="The quay opens at eleven [S1].")
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[tuple[OpenAIDouble, str]]:
-    double = OpenAIDouble()
-    with serving(double) as address:
-        yield double, address
+def model() -> OpenAIDouble:
+    return OpenAIDouble()
 
 
 @pytest.fixture(scope="module")
-def running(
-    served: tuple[OpenAIDouble, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[InProcess]:
-    common = {
-        "model": "openai:gpt-5.1",
-        "openai_base_url": served[1],
-        "openai_api_key": "none",
-        "model_retries": 0,
-        "page_analysis": "off",
-        "models": ["small"],
-    }
-    with running_here(tmp_path_factory.mktemp("openai"), {"": Variant()}, common=common, tools={}) as here:
+def running(model: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    with over_model(model, tmp_path_factory.mktemp("openai"), page_analysis="off", models=["small"]) as here:
         yield here
 
 
 @pytest.fixture
-def double(served: tuple[OpenAIDouble, str]) -> OpenAIDouble:
-    served[0].script = Script()
-    served[0].requests.clear()
-    return served[0]
+def double(model: OpenAIDouble) -> OpenAIDouble:
+    model.script = Script()
+    model.requests.clear()
+    return model
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import openai
 import pytest
 from langchain_openai import ChatOpenAI
 
-from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script, serving
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, Script
+from devkit.in_process import InProcess, over_model
 from devkit.system import principal_headers, upload
 from tests.system.steps import new_id
 
@@ -23,19 +23,9 @@ TOOL: Any = {"type": "function", "name": "f", "parameters": {}}
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OpenAIDouble, InProcess]]:
-    double = OpenAIDouble()
-    with serving(double) as address:
-        common = {
-            "model": "openai:gpt-5.1",
-            "openai_base_url": address,
-            "openai_api_key": "none",
-            "model_retries": 0,
-            "page_analysis": "off",
-            "public_url": "https://orc.example/",
-        }
-        folder = tmp_path_factory.mktemp("responses")
-        with running_here(folder, {"": Variant()}, common=common, tools={}) as here:
-            yield double, here
+    double, folder = OpenAIDouble(), tmp_path_factory.mktemp("responses")
+    with over_model(double, folder, page_analysis="off", public_url="https://orc.example/") as here:
+        yield double, here
 
 
 @pytest.fixture

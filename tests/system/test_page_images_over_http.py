@@ -9,9 +9,9 @@ import httpx
 import pytest
 from PIL import Image
 
-from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, serving
+from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply
 from devkit.doubles.openai_talk import ImagePart
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.in_process import InProcess, Variant, over_model
 from devkit.system import principal_headers, upload
 from orc_core.grounding.sources import READ_PICTURES
 from tests.system.steps import Json, answered, new_id
@@ -68,18 +68,9 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seeing]:
         "small": Variant({**on, "page_image_tokens": 2 * TOKENS - 1}),
         "responses": Variant({**on, "responses_api": True}),
     }
-    with serving(double) as base_url:
-        common = {
-            "model": "openai:gpt-4o",
-            "openai_base_url": base_url,
-            "models": [BLIND],
-            "title_model": "off",
-            "model_retries": 0,
-            "ocr": "off",
-        }
-        folder = tmp_path_factory.mktemp("seeing")
-        with running_here(folder, variants, common=common, tools={}) as here:
-            yield Seeing(here, double)
+    chosen = {"model": "openai:gpt-4o", "models": [BLIND], "title_model": "off", "ocr": "off"}
+    with over_model(double, tmp_path_factory.mktemp("seeing"), variants, **chosen) as here:
+        yield Seeing(here, double)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall, serving
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall
+from devkit.in_process import InProcess, Variant, over_model
 from devkit.system import principal_headers, upload
 from orc.tools.mcp_client import McpToolGateway
 from orc_core.documents.places import Access, Place, PlaceType
@@ -68,11 +68,8 @@ class Shared(NamedTuple):
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[InProcess, OpenAIDouble]]:
     double = OpenAIDouble(respond)
-    with serving(double) as base_url:
-        common = {"model": "openai:gpt-5.1", "openai_base_url": base_url, "model_retries": 0}
-        folder = tmp_path_factory.mktemp("proposals")
-        with running_here(folder, {"": Variant({"critic": "off"})}, common=common, tools={}) as here:
-            yield here, double
+    with over_model(double, tmp_path_factory.mktemp("proposals"), {"": Variant({"critic": "off"})}) as here:
+        yield here, double
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from devkit.doubles.openai_double import OpenAIDouble, serving
-from devkit.in_process import InProcess, Variant, running_here
+from devkit.doubles.openai_double import OpenAIDouble
+from devkit.in_process import InProcess, Variant, over_model
 from devkit.system import ask_streaming, principal_headers, upload
 from orc.tools.ports import ToolGateway
 from orc.turns.running_turn import TurnDependencies
@@ -57,15 +57,8 @@ def product(folder: Path) -> Iterator[tuple[InProcess, OpenAIDouble, list[Json]]
         return replace(parts, tools=tools)
 
     double = OpenAIDouble()
-    with serving(double) as base_url:
-        common = {
-            "model": "openai:gpt-5.1",
-            "openai_base_url": base_url,
-            "openai_api_key": "none",
-            "memory": "extractive",
-        }
-        with running_here(folder, {"": Variant(override=recording)}, common=common, tools={}) as here:
-            yield here, double, calls
+    with over_model(double, folder, {"": Variant(override=recording)}, memory="extractive") as here:
+        yield here, double, calls
 
 
 def run(here: InProcess, double: OpenAIDouble, calls: list[Json]) -> list[Json]:
@@ -100,7 +93,6 @@ def add_contexts(http: httpx.Client) -> None:
     context_id = made.raise_for_status().json()["context_id"]
     files = [("file", ("ferry.txt", b"The ferry costs ninety crowns, says Harbours."))]
     http.post(f"/contexts/{context_id}/documents", files=files, headers=headers).raise_for_status()
-
 
 
 def test_contexts_that_no_question_names_change_nothing(tmp_path: Path) -> None:
