@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import pytest
 
-from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, default_reply
-from devkit.in_process import InProcess, Variant, over_model
+from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, default_reply, serving
+from devkit.in_process import InProcess, Variant, running_here
 from devkit.shared_data import HANDBOOK
 from devkit.system import upload
 from tests.system.steps import answered, new_id
@@ -57,8 +57,10 @@ def here(double: OpenAIDouble, tmp_path_factory: pytest.TempPathFactory) -> Iter
     }
     variants["too_long"] = Variant({"model": "ollama:too_long", "model_catalog": FACTS})
     variants["small"] = Variant({"model": "ollama:small"})
-    with over_model(double, tmp_path_factory.mktemp("local"), variants, page_analysis="off") as running:
-        yield running
+    with serving(double) as address:
+        common = {"openai_base_url": address, "model_retries": 0, "page_analysis": "off"}
+        with running_here(tmp_path_factory.mktemp("local"), variants, common=common, tools={}) as running:
+            yield running
 
 
 FACTS = {
