@@ -11,7 +11,6 @@ from orc.memory.notes import (
     add_note,
     add_notes_of,
     bounded_notes,
-    freshness,
     is_grounded,
     notes_in,
 )
@@ -125,11 +124,6 @@ def test_different_statements_about_the_same_thing_are_all_kept() -> None:
     assert texts(after(*said)) == [*said]
 
 
-def test_contradicting_statements_are_kept_in_their_order() -> None:
-    said = ("My budget is 500 euros.", "Our project is called Halberd.", "Actually, my budget is 700 euros.")
-    assert texts(after(*said)) == [*said]
-
-
 def test_repeated_statement_is_renewed() -> None:
     notes = after("My budget is 500 euros.", "We use SAP.", "my budget is 500 euros")
     assert [(note.text, note.first_seen, note.last_seen) for note in notes] == [
@@ -166,16 +160,6 @@ def test_open_question_is_kept_until_it_is_answered_from_a_page() -> None:
     )
     assert [(note.first_seen, note.last_seen) for note in again] == [(1, 3)]
     assert add_notes_of(again, answered(4, "How long is the notice period for tenants?", CITED)) == []
-
-
-def test_statements_and_wishes_decay_slowly_and_open_questions_fast() -> None:
-    def at(kind: NoteKind, turn: int, *, lasting: bool = False) -> float:
-        note = Note(kind=kind, text="x", lasting=lasting, first_seen=1, last_seen=1)
-        return freshness(note, turn)
-
-    assert at(FACT, 1) == at(WISH, 1) == at(QUESTION, 1) == 1
-    assert at(WISH, 200) > at(FACT, 200) > 0.6 > 0.01 > at(QUESTION, 200)
-    assert at(FACT, 200, lasting=True) == at(WISH, 200)
 
 
 def test_notes_are_bounded_and_names_are_kept_longest() -> None:
