@@ -81,6 +81,13 @@ class Chat:
         found = {"document_id": document_id, "blob_name": name, "page": 1, "page_id": f"{document_id}.p1"}
         return {**found, "text": text, "start": 0, "end": len(text), "score": 1.0, **place}
 
+    async def ferries(self) -> str:
+        """A workspace that bob may read, with a document that each search without a selection finds."""
+        ferries = await self.create("workspace", "Ferries")
+        await self.grant(ferries)
+        self.searches.found = {"": [await self.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
+        return ferries
+
     async def ask(self, *context_ids: str, user: str = "bob", status: int = 200, **body: Any) -> Json:
         contexts = [{"type": "workspace", "id": each} for each in context_ids]
         asked = {"question": "What does the ferry cost?", "contexts": contexts, **body}

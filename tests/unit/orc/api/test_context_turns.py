@@ -151,9 +151,7 @@ async def test_an_answer_of_a_context_that_was_withdrawn_reaches_no_model_until_
 
 
 async def test_answers_of_a_deleted_context_are_withheld_from_models_too(chat: Chat) -> None:
-    ferries = await chat.create("workspace", "Ferries")
-    await chat.grant(ferries)
-    chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
+    ferries = await chat.ferries()
     first = await chat.ask(ferries)
     assert (await chat.call("ada", "DELETE", f"/contexts/{ferries}")).status_code == 202
     chat.searches.found = {}
@@ -193,9 +191,7 @@ async def test_a_session_without_contexts_asks_the_store_of_contexts_nothing(
 async def test_if_rights_cannot_be_read_a_named_context_fails_the_turn_and_earlier_ones_are_left_out(
     chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ferries = await chat.create("workspace", "Ferries")
-    await chat.grant(ferries)
-    chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
+    ferries = await chat.ferries()
     first = await chat.ask(ferries)
     store: ContextStore = (await chat.app.state.provider.get()).contexts._store
 
@@ -257,9 +253,7 @@ async def test_a_workspace_opens_sessions_and_knows_only_its_own(chat: Chat) -> 
 
 
 async def test_a_session_goes_on_in_its_workspace_without_naming_it(chat: Chat) -> None:
-    ferries = await chat.create("workspace", "Ferries")
-    await chat.grant(ferries)
-    chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
+    ferries = await chat.ferries()
     body = {"message": "What does the ferry cost?"}
     opened = (await chat.call("bob", "POST", f"/workspaces/{ferries}/chat", json=body)).json()
     found = await chat.ask(conversation_id=opened["session_id"])

@@ -1,8 +1,6 @@
 """A conversation opens with its newest turns, each once; feedback stays with its turn."""
 
 import json
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,13 +18,6 @@ pytestmark = pytest.mark.slow
 CONVERSATION = "3f0d8f5e-6f0e-4f5a-9d5f-0b1f8f6b2a11"
 OWNER = Owner("acme", "ann", CONVERSATION)
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[PausingApi]:
-    opened = PausingApi(tmp_path)
-    yield opened
-    await opened.close()
 
 
 async def app_of(api: PausingApi) -> App:

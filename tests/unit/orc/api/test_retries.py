@@ -20,13 +20,6 @@ pytestmark = pytest.mark.slow
 Json = dict[str, Any]
 
 
-@pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[PausingApi]:
-    opened = PausingApi(tmp_path)
-    yield opened
-    await opened.close()
-
-
 def _fail(_messages: list[BaseMessage], _options: Json) -> AIMessage:
     raise ValueError("a bug")
 

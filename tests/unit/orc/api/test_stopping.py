@@ -1,8 +1,6 @@
 """A turn is stopped through any instance: what there was of its answer is kept, and nothing more is asked."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -11,13 +9,6 @@ from devkit.system import Event
 from orc.turns.results import STOPPED_ANSWER
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-async def api(tmp_path: Path) -> AsyncIterator[PausingApi]:
-    opened = PausingApi(tmp_path)
-    yield opened
-    await opened.close()
 
 
 def shown(events: list[Event]) -> str:

@@ -24,9 +24,7 @@ async def chat(tmp_path: Path) -> AsyncIterator[Chat]:
 
 
 async def test_views_and_exports_withhold_revoked_answers_if_the_setting_says_so(chat: Chat) -> None:
-    ferries = await chat.create("workspace", "Ferries")
-    await chat.grant(ferries)
-    chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
+    ferries = await chat.ferries()
     first = await chat.ask(ferries)
     path = f"/conversations/{first['conversation_id']}"
     for withdrawn in (False, True, False):
@@ -41,9 +39,7 @@ async def test_views_and_exports_withhold_revoked_answers_if_the_setting_says_so
 async def test_no_replay_shows_a_revoked_answer_if_the_setting_says_so(
     chat: Chat, is_forgotten: bool
 ) -> None:
-    ferries = await chat.create("workspace", "Ferries")
-    await chat.grant(ferries)
-    chat.searches.found = {"": [await chat.upload(ferries, "a.txt", "The ferry costs ten crowns.")]}
+    ferries = await chat.ferries()
     contexts = [{"type": "workspace", "id": ferries}]
     asked = {"question": "What does the ferry cost?", "contexts": contexts}
     named = {"accept": "text/event-stream", "idempotency-key": "once"}
