@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble
-from devkit.system import running, upload
+from devkit.system import upload
+from devkit.system_here import system_here
 from tests.system.steps import Json, answered, ask, new_id
 
 NOTICE = "The notice period of this contract is {} days.\n\nPayment\n\nInvoices are paid in {} days."
@@ -89,7 +90,7 @@ def client(
     settings: dict[str, str] = {}
     if request.param == "scripted":
         settings = request.getfixturevalue("model_settings")
-    with running(tmp_path_factory.mktemp("meant"), **settings) as system, system.client() as http:
+    with system_here(tmp_path_factory.mktemp("meant"), **settings) as system, system.client() as http:
         yield http
 
 

@@ -1,11 +1,11 @@
 """Questions about private documents ask no search engine, unless a plan or the user wants the web.
 
-Two engines of the web, a model that is sure of its plans, one that never is and one whose plans are nonsense,
-with documents that are indexed and that are not yet.
+A model that is sure of its plans, one that never is and one whose plans are nonsense, with documents that are
+indexed and that are not yet.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import httpx
 import pytest
@@ -61,7 +61,7 @@ PLANNERS = {
 
 
 class Private(NamedTuple):
-    """What is running with one engine of the web."""
+    """What is running."""
 
     here: InProcess
     model: OpenAIDouble
@@ -102,13 +102,12 @@ def responder(planner: Planner) -> Callable[[ChatRequest], Reply | None]:
     return respond
 
 
-@pytest.fixture(scope="module", params=["google", "brave"])
-def private(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
-    engine: Literal["google", "brave"] = request.param
+@pytest.fixture(scope="module")
+def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
     model, web = OpenAIDouble(), WebSearchDouble()
     with serving(model) as base_url, web_search_double.serving(web) as target:
         common = {"model": "openai:gpt-5.1", "openai_base_url": base_url, "model_retries": 0}
-        tools = {name.lower().removeprefix("orc_"): value for name, value in target.settings(engine).items()}
+        tools = {name.lower().removeprefix("orc_"): value for name, value in target.settings().items()}
         folder = tmp_path_factory.mktemp("private")
         with running_here(folder, {"": Variant({"critic": "on"})}, common=common, tools=tools) as here:
             yield Private(here, model, web)
