@@ -29,7 +29,7 @@ NAMED = {"blob_names": ["quay.txt"]}
 NO_WEB = {"tools": {"web_search": False}}
 SEARCHED, FAILED_SEARCH = "semantic_search finished", "semantic_search failed"
 SEARCHED_PAGES, WEB = "search_pages finished", "web_search finished"
-LATE, BROKEN = Reply(text="Too late.", delay_ms=700), Failure(status=500)
+LATE, BROKEN = Reply(text="Too late.", delay_ms=1500), Failure(status=500)
 RIGHT, WRONG = "The quay opens at seven. [S1]", "The quay opens at eleven. [S1]"
 OTHER, ANOTHER = "Visitors may enter from seven. [S1]", "Guests are let in from seven. [S1]"
 """In other words than the page."""
@@ -78,8 +78,8 @@ VARIANTS = {
     "judge": Variant(MEASURED),
     "forgetful": Variant({"memory": "off"}),
     "lazy": Variant({**MEASURED, "lazy_retrieval": True}),
-    "hasty planner": Variant({"planner_seconds": 0.3}),
-    "hasty judge": Variant({**MEASURED, "critic_seconds": 0.3}),
+    "hasty planner": Variant({"planner_seconds": 0.6}),
+    "hasty judge": Variant({**MEASURED, "critic_seconds": 0.6}),
     "search down": Variant(override=partial(without, "semantic_search")),
     "web down": Variant(override=partial(without, "web_search")),
     "tools down": Variant(override=partial(without, None)),
