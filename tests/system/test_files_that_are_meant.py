@@ -5,8 +5,8 @@ question in its plans.
 """
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -83,6 +83,13 @@ FOLLOWING = [
 ]
 
 
+def on_both(cases: Sequence[Any], some: int) -> pytest.MarkDecorator:
+    """Each case without a model, and some of them with one."""
+    pairs = [("offline", case) for case in cases] + [("scripted", case) for case in cases[::some]]
+    names = [f"{engine}: {case if isinstance(case, str) else case.question}" for engine, case in pairs]
+    return pytest.mark.parametrize(("client", "case"), pairs, ids=names, indirect=["client"])
+
+
 @pytest.fixture(scope="module", params=["offline", "scripted"])
 def client(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
@@ -117,7 +124,7 @@ def check(answer: Json, case: Case, *, total: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", NAMED, ids=[case.question for case in NAMED])
+@on_both(NAMED, 6)
 def test_a_question_that_names_a_file_is_answered_from_it(
     case: Case, client: httpx.Client, double: OpenAIDouble
 ) -> None:
@@ -140,11 +147,11 @@ def test_a_follow_up_that_names_another_file_is_answered_from_that(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("question", COMPARING)
+@on_both(COMPARING, 4)
 def test_a_question_that_compares_reads_all_documents_if_they_fit(
-    question: str, client: httpx.Client, double: OpenAIDouble
+    case: str, client: httpx.Client, double: OpenAIDouble
 ) -> None:
-    answer = asked(client, _conversation(client, DOC1, LEASE), question)
+    answer = asked(client, _conversation(client, DOC1, LEASE), case)
     assert {each["blob_name"] for each in answer["metadata"]["files"]} == {DOC1, LEASE}
     assert answer["metadata"]["retrieval_mode"] == "inline"
     assert files_of(answer), answer["answer"]

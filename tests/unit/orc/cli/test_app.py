@@ -23,6 +23,7 @@ from typer.testing import CliRunner, Result
 from devkit.issuer import issuing
 from devkit.remembered_turns import ask
 from orc import __version__
+from orc.cli import ports
 from orc.cli.app import app
 from orc.cli.ports import free_port, port_is_free
 from orc.cli.serve import SAMPLE, greet
@@ -269,7 +270,8 @@ def test_serve_names_the_ports_that_it_chose(tmp_path: Path) -> None:
 
 
 def refusal_of_serve(monkeypatch: pytest.MonkeyPatch, **settings: str) -> str:
-    """What `orc serve` prints on one line as it ends with code 2."""
+    """What `orc serve` prints on one line as it ends with code 2, without waiting for ports."""
+    monkeypatch.setattr(ports, "PORT_CHECK_SECONDS", 0.001)
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     result = orc("serve")

@@ -12,7 +12,7 @@ from orc.turns.results import shown_citations
 from orc_core.grounding.models import Citation
 from orc_core.grounding.sources import Source
 
-ANSWERS = 500
+ANSWERS = 200
 FACTS = ["days of leave", "berths for ships", "cranes at the quay", "metres of depth", "pilots on duty"]
 NAMES = ['tide "north".pdf', "tide 'north'.pdf", "plan.pdf"]
 """The first two look the same in a marker."""
