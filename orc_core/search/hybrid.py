@@ -76,8 +76,8 @@ CANDIDATES = 50
 LEADING_WORDS, LITTLE_WEIGHT = 0.7, 0.1
 """The share of the question's words from which words lead, and the weight that vectors have then.
 
-Measured with a sentence embedder over all question sets (docs/decisions/vectors.md): with equal weights, the ranking
-was worse than that by words alone on every set but one.
+Measured with a sentence embedder over all question sets (docs/decisions/vectors.md): with equal weights, the
+ranking was worse than that by words alone on every set but one.
 """
 HYBRID_THRESHOLDS = (0.98, 0.55)
 """Shares of the best possible fused score: near the top of both rankings; in both, or high in the one that

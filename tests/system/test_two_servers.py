@@ -114,8 +114,10 @@ def test_a_running_turn_is_followed_and_stopped_through_the_other_server(
         # The events are in the memory of the first server: a reader keeps its place, and comes back.
         [(number, kind, problem)] = come_back(there, turn, after=5)
         assert (number, kind, problem["code"]) == (5, "error", "turn_in_flight")
-        again = there.post("/orc", json=body, headers=key)
-        assert (again.status_code, again.json()["code"]) == (409, "turn_in_flight")
+        for place in ({}, {"last-event-id": "5"}):
+            again = there.post("/orc", json=body, headers=key | place)
+            assert (again.status_code, again.json()["code"]) == (409, "turn_in_flight")
+            assert again.json()["turn_id"] == turn_id
 
         assert there.post(f"{turn}/stop").status_code == 202
         stopped_at = time.monotonic()
@@ -127,7 +129,8 @@ def test_a_running_turn_is_followed_and_stopped_through_the_other_server(
     replayed = come_back(there, turn, after=5)
     assert replayed[-1][1:] == seen[-1][1:]
     assert shown_text(replayed) == seen[-1][2]["answer"] != ""
-    assert there.post("/orc", json=body, headers=key).json() == seen[-1][2]
+    for place in ({}, {"last-event-id": "5"}):
+        assert there.post("/orc", json=body, headers=key | place).json() == seen[-1][2]
 
 
 def test_turns_that_are_stopped_through_either_server_lose_and_double_nothing(

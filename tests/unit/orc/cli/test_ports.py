@@ -5,7 +5,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from orc.cli.ports import free_port, port_is_free, port_of
+from orc.cli.ports import PORT_CHECK_SECONDS, PORT_CHECKS, free_port, port_is_free, port_of
+from orc_core.infra.processes import STOP_SECONDS
 
 
 def listening(host: str, family: socket.AddressFamily) -> socket.socket:
@@ -51,3 +52,13 @@ def test_a_url_without_a_port_has_the_default_port_of_its_scheme(url: str, port:
 
 def test_an_outgoing_connection_does_not_take_a_free_port() -> None:
     assert all(free_port() < 32_768 for _ in range(50))
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "unknown.invalid"])
+def test_a_host_of_another_machine_has_no_free_port(host: str) -> None:
+    with pytest.raises(OSError, match=r"assign|known|resolution"):
+        free_port(host)
+
+
+def test_what_a_killed_orc_leaves_behind_has_the_time_to_stop() -> None:
+    assert PORT_CHECKS * PORT_CHECK_SECONDS > STOP_SECONDS

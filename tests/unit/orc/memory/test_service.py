@@ -193,9 +193,16 @@ def condensing_service(
 ) -> tuple[MemoryService, ScriptedModel]:
     """A memory whose model condenses what has left so many turns, from so many tokens on."""
     model, calls = scripted(script)
-    limits = {"history_turns": turns, "summary_threshold_tokens": tokens}
     summarizer = Summarizer(model, "Condense.", WordCounter())
-    return memory_service_of(database, log, store=store, summarizer=summarizer, **limits), calls
+    memory_service = memory_service_of(
+        database,
+        log,
+        store=store,
+        summarizer=summarizer,
+        history_turns=turns,
+        summary_threshold_tokens=tokens,
+    )
+    return memory_service, calls
 
 
 async def test_points_of_blocked_turns_are_not_read_and_no_model_condenses_them(

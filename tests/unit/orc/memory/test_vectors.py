@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from orc.memory.recall import TextVectors
-from orc_core.errors import OrcError
+from orc_core.errors import DependencyDown, OrcError
 
 
 class Embedder:
@@ -52,6 +52,32 @@ async def test_a_slow_embedding_is_available_in_the_next_turn() -> None:
     await embedder.answered.wait()
     assert await near.compare("a", ["a"]) == pytest.approx([1])
     assert embedder.embedded == ["a"]
+
+
+async def test_running_embeddings_are_cancelled_on_close() -> None:
+    embedder = Embedder()
+    embedder.may_answer.clear()
+    near = TextVectors(embedder, seconds=0.01)  # type: ignore[arg-type]
+    with pytest.raises(TimeoutError):
+        await near.compare("a", ["a"])
+    await near.close()
+    assert embedder.embedded == []
+
+
+async def test_an_unavailable_embedder_is_an_error() -> None:
+    embedder = Embedder()
+    embedder.error = DependencyDown("It is down.", dependency="model")
+    with pytest.raises(DependencyDown):
+        await TextVectors(embedder).compare("a", ["a"])  # type: ignore[arg-type]
+
+
+async def test_the_least_recently_used_texts_are_evicted() -> None:
+    embedder = Embedder()
+    near = TextVectors(embedder, kept=2)  # type: ignore[arg-type]
+    for texts in (["a", "b"], ["a"], ["ab"], ["a"], ["b"]):
+        await near.compare("a", texts)
+    assert embedder.embedded == ["a", "b", "ab", "b"]
+    assert len(await near.compare("a", ["a", "b", "c", "ab"])) == 4
 
 
 async def test_vectors_of_another_model_are_computed_again() -> None:
