@@ -114,7 +114,7 @@ def test_a_running_turn_is_followed_and_stopped_through_the_other_server(
         # The events are in the memory of the first server: a reader keeps its place, and comes back.
         [(number, kind, problem)] = come_back(there, turn, after=5)
         assert (number, kind, problem["code"]) == (5, "error", "turn_in_flight")
-        for place in ({}, {"last-event-id": "5"}):
+        for place in ({}, STREAM | {"last-event-id": "5"}):
             again = there.post("/orc", json=body, headers=key | place)
             assert (again.status_code, again.json()["code"]) == (409, "turn_in_flight")
             assert again.json()["turn_id"] == turn_id
