@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from orc.contexts.people import Directory, People
+from orc.contexts.people import People
 from orc.contexts.proposals import Proposals
 from orc.contexts.service import ContextService
 from orc.contexts.store import ContextStore
@@ -79,7 +79,6 @@ class App:
     exports: Exporter
     memory: ConversationMemory
     contexts: ContextService
-    people: People
     proposals: Proposals
     sharing: Sharing
     scopes: TurnScopes
@@ -139,9 +138,7 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
         models, gateway = _build_models(settings, documents), _open_gateway(settings, stack)
         stored, items = await open_session_stores(settings, documents), documents.clients.items
         limits, log = LimitStore(await items("limits")), stored.log
-        scopes = TurnScopes(contexts := ContextStore(await items("contexts")))
-        people = People(await items("contexts"), _open_directory(settings, documents, stack))
-        places = ContextService(contexts, people, everyone_creates=settings.everyone_creates_contexts)
+        scopes, places = await _open_contexts(settings, documents, stack)
         parts = TurnDependencies(
             log=log,
             library=documents.library,
@@ -173,7 +170,6 @@ async def open_app(settings: Settings, override: Override | None = None) -> Asyn
             Exporter(parts.log, Renderer(documents.sandbox, settings.fonts_folder), revoked),
             parts.memory,
             places,
-            people,
             Proposals(ProposalStore(stored.shared), places, documents.library),
             Sharing(stored.shared, parts.log, revoked, settings.most_share_days),
             scopes,
@@ -202,18 +198,23 @@ def _open_gateway(settings: Settings, stack: AsyncExitStack) -> McpToolGateway:
     return gateway
 
 
-def _open_directory(settings: Settings, documents: Documents, stack: AsyncExitStack) -> Directory | None:
-    """The directory that the settings name; None if there is none."""
-    if settings.directory_tenant is None:
-        return None
-    require_sdk()
-    # Not at the top: few installations need it.
-    import httpx2
+async def _open_contexts(
+    settings: Settings, documents: Documents, stack: AsyncExitStack
+) -> tuple[TurnScopes, ContextService]:
+    """The contexts, with the directory of people that the settings name, if any."""
+    items, directory = await documents.clients.items("contexts"), None
+    if settings.directory_tenant is not None:
+        require_sdk()
+        # Not at the top: few installations need it.
+        import httpx2
 
-    from orc.contexts.microsoft_graph import SECONDS, MicrosoftGraph
+        from orc.contexts.microsoft_graph import SECONDS, MicrosoftGraph
 
-    stack.push_async_callback((http := httpx2.AsyncClient(timeout=SECONDS)).aclose)
-    return MicrosoftGraph(http, documents.clients.credentials, settings.directory_tenant)
+        stack.push_async_callback((http := httpx2.AsyncClient(timeout=SECONDS)).aclose)
+        directory = MicrosoftGraph(http, documents.clients.credentials, settings.directory_tenant)
+    contexts, people = ContextStore(items), People(items, directory)
+    everyone_creates = settings.everyone_creates_contexts
+    return TurnScopes(contexts), ContextService(contexts, people, everyone_creates=everyone_creates)
 
 
 def _build_models(settings: Settings, documents: Documents) -> ChatModels:

@@ -90,7 +90,7 @@ class ContextService:
     ) -> None:
         """`everyone_creates`: whether roots are for everyone, or for administrators of the installation."""
         self._store = store
-        self._people = people
+        self.people = people
         self._everyone_creates = everyone_creates
         self._clock = clock
 
@@ -208,7 +208,7 @@ class ContextService:
             raise InvalidInput("A member is a user, a group or everyone.", field="principal")
         context = (await self.read(caller, context_id, Right.GRANT)).context
         before = await self._role_of(context, principal)
-        name = "" if before else await self._people.label(caller.principal, principal)
+        name = "" if before else await self.people.label(caller.principal, principal)
         if before is Role.ADMIN and role is not Role.ADMIN:
             await self._keep_an_admin(caller, context, principal)
         is_own = principal == USER + caller.principal.user_id

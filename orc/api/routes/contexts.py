@@ -251,7 +251,7 @@ async def list_members(
 async def find_people(context_id: ContextId, caller: CallerDep, app: AppDep, q: Words = "") -> PeopleResponse:
     """Who could be given a role, for those who may do so: who has opened the page, or is in the directory."""
     await app.contexts.read(caller, context_id, Right.GRANT)
-    people, is_complete = await app.people.find(caller.principal.organization_id, q)
+    people, is_complete = await app.contexts.people.find(caller.principal.organization_id, q)
     return PeopleResponse(people=people, is_complete=is_complete)
 
 

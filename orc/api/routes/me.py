@@ -122,7 +122,7 @@ router = APIRouter(tags=["contexts"])
 async def me(caller: CallerDep, app: AppDep) -> Me:
     """Who the caller is, what the caller may do everywhere, and what this installation offers."""
     who, settings = caller.principal, app.settings
-    await app.people.note(who)
+    await app.contexts.people.note(who)
     creates, default = app.contexts.may_create_roots(caller), app.models.writer.name
     models = [
         ModelView(id=name, title=name, default=name == default, images=app.model_facts.facts(name).images)
