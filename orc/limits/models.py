@@ -189,6 +189,16 @@ class RateLimit:
                 caller.organization_id, caller.user_id, self._name, amount, self.window
             )
 
+    async def give_back_failed(self, caller: Principal) -> None:
+        """Take off one that was counted and failed, as often within the window as the limit has.
+
+        Who makes answers fail on purpose so gets at most twice as many.
+        """
+        if self.window is not None and self._store is not None:
+            user = (caller.organization_id, caller.user_id)
+            if (await self._store.take(*user, f"{self._name}.failed", 1, self.window)).is_allowed:
+                await self._store.give_back(*user, self._name, 1, self.window)
+
     @asynccontextmanager
     async def counted(self, caller: Principal, amount: int = 1) -> AsyncIterator[Taken | None]:
         """Count `amount`, as `take` does; an exception inside the context takes it off again."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 
 from orc.conversations.models import ChatMessage, Turn, TurnOutcome
 from orc.events import ClosestPassages, Done, Event, Failed, Stopped, TurnResult
@@ -15,7 +16,7 @@ from orc.graphs.models import ConversationState, RunContext
 from orc.graphs.plan_rules import fit_as_a_whole, intents_of
 from orc.graphs.prompts import shrink_to_window
 from orc.memory.models import Memory
-from orc.problems import problem_of
+from orc.problems import problem_of, status_of
 from orc.settings import TurnSettings
 from orc.tools.ports import DOCUMENT_CHAT
 from orc.turns import contexts
@@ -289,6 +290,9 @@ class TurnRunner:
             stored = await self._parts.log.fail(*attempt, error.code, error.message)
             if stored.status.has_result and stored.failure is None:
                 return await self._stored_end(running, stored)
+            if status_of(error) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                # What we or the model broke costs the user nothing: docs/decisions/limits-of-use.md.
+                await self._parts.messages.give_back_failed(running.caller)
         except OrcError as exc:
             logger.warning("turn %s could not be closed: %s", turn.turn_id, exc.code)
         except Exception:

@@ -10,6 +10,7 @@ from orc.contexts.ids import is_context_id
 from orc.contexts.turn_scope import TurnScope
 from orc.contexts.withholding import WITHHELD
 from orc.conversations.models import NewTurn, Replayed, Retry, Started, Turn, TurnStatus
+from orc.conversations.transitions import INTERRUPTED
 from orc.events import Done, Failed, Stopped
 from orc.identity import Principal
 from orc.limits.models import UserLimit
@@ -52,15 +53,15 @@ class TurnService:
         KeyReused, TooMany) are raised before anything is stored.
         """
         request, owner = _with_owner(request, principal)
-        if request.idempotency_key is not None:
-            turn = await self._parts.log.turn(owner, request.turn_id(owner))
-            is_same = turn is not None and turn.request_hash == request.content_hash
-            if turn is not None and is_same and turn.status is not TurnStatus.FAILED:
-                # A result counts even if its documents were deleted. A turn that is being answered is
-                # TurnInFlight here already: a retry does not count as a message.
-                _unless_pending(turn)
-                return await self._shown(principal, owner, turn, 0, request.trace_id)
-        return await self._begin_and_run(request, owner, principal, request.turn_id(owner))
+        is_keyed, turn_id = request.idempotency_key is not None, request.turn_id(owner)
+        turn = await self._parts.log.turn(owner, turn_id) if is_keyed else None
+        is_same = turn is not None and turn.request_hash == request.content_hash
+        if turn is not None and is_same and turn.status is not TurnStatus.FAILED:
+            # A result counts even if its documents were deleted. A turn that is being answered is
+            # TurnInFlight here already: a retry does not count as a message.
+            _unless_pending(turn)
+            return await self._shown(principal, owner, turn, 0, request.trace_id)
+        return await self._begin_and_run(request, owner, principal, turn_id, turn)
 
     async def retry(
         self,
@@ -83,7 +84,7 @@ class TurnService:
         if turn.status.has_result and key is not None and turn.retry_key == key:
             return await self._shown(principal, owner, turn, 0, trace_id)
         request = TurnRequest.again(turn, stream=stream, trace_id=trace_id)
-        return await self._begin_and_run(request, owner, principal, turn_id, Retry(key=key))
+        return await self._begin_and_run(request, owner, principal, turn_id, turn, Retry(key=key))
 
     async def _begin_and_run(
         self,
@@ -91,8 +92,11 @@ class TurnService:
         owner: Owner,
         principal: Principal,
         turn_id: str,
+        before: Turn | None,
         retry: Retry | None = None,
     ) -> EventLog:
+        # An attempt that ended with its process is counted already.
+        amount = 0 if before is not None and before.failure == INTERRUPTED else 1
         with ExitStack() as place:
             place.enter_context(self._of_users.hold(principal))
             scope = await self._scope_asked_for(request, owner, principal)
@@ -101,7 +105,7 @@ class TurnService:
             if scope is not None:
                 named = {"contexts": scope.named(request.contexts), "used": scope.used}
                 new = new.model_copy(update=named)
-            allowance = await self._parts.messages.take(principal)
+            allowance = await self._parts.messages.take(principal, amount)
             try:
                 begun = await self._begin(new, owner)
                 running = None
@@ -110,10 +114,10 @@ class TurnService:
                         Asked(request, owner, principal, documents, scope, new), begun
                     )
             except Exception:
-                await self._parts.messages.give_back(principal)
+                await self._parts.messages.give_back(principal, amount)
                 raise
             if running is None:
-                await self._parts.messages.give_back(principal)
+                await self._parts.messages.give_back(principal, amount)
                 return await self._shown(principal, owner, begun.turn, 0, request.trace_id)
             # From here on, the turn's own task ends its log.
             running.log.allowance = allowance

@@ -157,8 +157,8 @@ async def test_no_reader_gets_the_text_of_two_attempts(api: PausingApi) -> None:
     assert shown_text([*whole[:3], *events_of(rest)]) == result["answer"]
 
 
-async def test_a_retry_counts_as_a_message(tmp_path: Path) -> None:
-    api = PausingApi(tmp_path, messages_per_hour=2)
+async def test_a_retry_counts_as_a_message_in_the_place_of_what_failed(tmp_path: Path) -> None:
+    api = PausingApi(tmp_path, messages_per_hour=1)
     path = await failed_turn(api)
     assert (await retry(api, path)).headers["ratelimit"].endswith("r=0")
     refused = await api.http.post("/orc", json={"question": "And now?"})

@@ -29,7 +29,7 @@ from devkit.recorded_telemetry import Recorded
 from devkit.store_pairs import items_here
 from orc.contexts.turn_scope import TurnScope
 from orc.conversations.models import Turn, TurnStatus
-from orc.events import Done, Failed
+from orc.events import Done, Failed, Stopped
 from orc.graphs.graph import TurnGraph
 from orc.graphs.prompts import INSTRUCTIONS_AND_TOOLS
 from orc.identity import Principal
@@ -41,6 +41,7 @@ from orc_core.errors import DependencyDown, NotFound, OrcError, TooMany, TurnInF
 from orc_core.infra.model_settings import ModelFacts
 from orc_core.infra.sqlite import Database
 from orc_core.infra.telemetry.spans import span
+from orc_core.llm.errors import ContentFiltered
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.models import Document
 from orc_core.names import Owner
@@ -391,3 +392,75 @@ async def test_a_turn_that_another_process_has_just_committed_does_not_count(dat
     assert (await limit.take(CALLER)) is not None
     with pytest.raises(TooMany):
         await limit.take(CALLER)
+
+
+def limit_of(database: Database, messages: int) -> RateLimit:
+    return RateLimit(LimitStore(items_here(database, "limits")), window=Window(messages, 3600))
+
+
+async def test_an_answer_that_fails_costs_nothing_as_often_as_the_limit_has(database: Database) -> None:
+    log, limit = Log(database), limit_of(database, 2)
+    await log.ensure_conversation(OWNER)
+    service = turn_service(log, FakeTools(document_chat=DOWN), messages=limit)
+    for _ in range(2):
+        failed = await ending(await service.start(asking("a.pdf"), CALLER))
+        assert isinstance(failed, Failed)
+        assert failed.problem.status == 503
+    # Who makes answers fail on purpose gets the limit a second time.
+    assert (taken := await limit.take(CALLER, 0)) is not None
+    assert taken.remaining == 2
+    for _ in range(2):
+        assert isinstance(await ending(await service.start(asking("a.pdf"), CALLER)), Failed)
+    with pytest.raises(TooMany):
+        await service.start(asking("a.pdf"), CALLER)
+
+
+async def test_what_the_question_itself_made_fail_counts(database: Database) -> None:
+    log, limit = Log(database), limit_of(database, 1)
+    await log.ensure_conversation(OWNER)
+    service = turn_service(log, FakeTools(document_chat=ContentFiltered()), messages=limit)
+    failed = await ending(await service.start(asking("a.pdf"), CALLER))
+    assert isinstance(failed, Failed)
+    assert failed.problem.status == 422
+    with pytest.raises(TooMany):
+        await limit.take(CALLER)
+
+
+async def test_a_stopped_answer_counts(database: Database, tools: SlowTools) -> None:
+    log, limit = Log(database), limit_of(database, 1)
+    await log.ensure_conversation(OWNER)
+    tools.may_answer.clear()
+    service = turn_service(log, tools, messages=limit)
+    events = await service.start(asking("a.pdf"), CALLER)
+    [turn] = await log.turns(OWNER)
+    await service.stop(OWNER, turn.turn_id)
+    assert isinstance(await events.last(), Stopped)
+    with pytest.raises(TooMany):
+        await limit.take(CALLER)
+
+
+async def test_an_answer_that_ended_with_its_process_is_asked_again_for_nothing(database: Database) -> None:
+    log, limit = Log(database), limit_of(database, 1)
+    await log.ensure_conversation(OWNER)
+    # A process has counted the question, and was killed while it answered.
+    await limit.take(CALLER)
+    asked = asking("a.pdf")
+    await log.begin(OWNER, asked.opening("turn", ["a.pdf"], None), lease_seconds=0)
+    service = turn_service(log, SlowTools(), messages=limit)
+    again = await service.retry(OWNER, "turn", CALLER, key=None, stream=False, trace_id="trace")
+    assert isinstance(await ending(again), Done)
+    with pytest.raises(TooMany):
+        await service.start(asked, CALLER)
+
+
+async def test_an_answer_that_ends_with_a_shutdown_costs_nothing(
+    database: Database, tools: SlowTools
+) -> None:
+    log, limit = Log(database), limit_of(database, 1)
+    await log.ensure_conversation(OWNER)
+    tools.may_answer.clear()
+    service = turn_service(log, tools, messages=limit)
+    events = await service.start(asking("a.pdf"), CALLER)
+    await service.close(grace_seconds=0.05)
+    assert isinstance(await ending(events), Failed)
+    assert await limit.take(CALLER) is not None
