@@ -18,6 +18,9 @@ from orc_core.mcp_contract import FileStatus
 from orc_core.models import FileRef, Record, RetrievalStep, Usage
 
 RetrievalMode = Literal["inline", "rag", "mixed", "web", "none"]
+WebReason = Literal[
+    "planned", "no_documents", "not_planned", "not_needed", "named_documents", "switched_off", "unavailable"
+]
 CriticAction = Literal["accept", "revise", "retrieve", "label_unverified"]
 Milliseconds = Annotated[float, Field(ge=0)]
 
@@ -76,7 +79,7 @@ class Plan(Event):
     `fallback`: why the plan is not the one that a model made. `escalation`: why more is looked up than was
     planned. If that turns out during the turn, the plan is emitted again; its steps stay as planned.
     `tools_off`: the tools that a context of the turn switches off. `documents`: those that alone are read, as
-    the question is about them.
+    the question is about them. `web`: why the web is searched, or why not.
     """
 
     kind = "plan"
@@ -88,6 +91,7 @@ class Plan(Event):
     escalation: str | None = None
     tools_off: list[ToolOff] = []
     documents: list[str] = []
+    web: WebReason = "not_needed"
 
     @property
     def looks_up(self) -> bool:

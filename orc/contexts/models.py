@@ -215,6 +215,10 @@ class ToolOff(Record):
             for tool in each.tools_off
         }
 
+    @property
+    def by(self) -> str:
+        return f'{self.context_type} "{self.context_name}"'
+
 
 def member_key(member: Member) -> str:
     """The key of lists of members."""

@@ -56,6 +56,7 @@ def sources_prompt(
         question=state.question,
         tool_output=tool_output,
         looked_up=tuple(names),
+        is_off=_is_off(state),
     )
     system = SystemMessage(_instructions(state, run, results, sources, may_call=may_call, known=known))
     return [system, *past, *memory_message(known), *contexts_message(state.context_block), asked]
@@ -76,6 +77,7 @@ def _instructions(
         begins: True,
         "rules": begins != "talk",
         "tools": may_call,
+        "off": _is_off(state),
         "failed": any(result.error for result in results),
         "web": any(source.url for source in sources),
         "remembered": bool(known),
@@ -83,6 +85,12 @@ def _instructions(
         "examples": begins != "talk",
     }
     return "\n".join(run.resources.prompts.answer[part] for part, does in applies.items() if does)
+
+
+def _is_off(state: ConversationState) -> bool:
+    """Whether nothing was found, and a search that the plan has is switched off."""
+    is_skipped = any(step.reason_code == "switched_off" for step in state.lookup_steps)
+    return is_skipped and not state.tool_results
 
 
 def history_in_prompt(state: ConversationState, run: Run) -> list[ChatMessage]:

@@ -11,7 +11,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field, create_model
 
 from orc.conversations.models import ChatMessage
-from orc.events import Plan
+from orc.events import Plan, WebReason
 from orc.graphs.models import ConversationState, Run
 from orc.graphs.plan_rules import (
     CONVERSATIONAL,
@@ -121,10 +121,21 @@ async def decide(state: ConversationState, run: Run) -> Decision:
         is_guess and _form(sources, run) is ShortPlan and not await _is_found(state, run)
     ):
         decision = await _plan_by_model(state, sources, language, run, is_searched=decision is not None)
-    if missing is None:
-        return decision
-    why = " ".join(filter(None, (decision.plan.fallback, missing)))
-    return decision._replace(plan=decision.plan.model_copy(update={"fallback": why}))
+    why = " ".join(filter(None, (decision.plan.fallback, missing))) or None
+    update = {"fallback": why, "web": _why_web(decision.plan, state, sources, run)}
+    return decision._replace(plan=decision.plan.model_copy(update=update))
+
+
+def _why_web(plan: Plan, state: ConversationState, sources: AvailableSources, run: Run) -> WebReason:
+    if plan.names_web:
+        return "planned" if state.has_documents else "no_documents"
+    if WEB_SEARCH in run.context.tools_off:
+        return "switched_off"
+    if state.blob_names:
+        return "named_documents"
+    if not plan.looks_up:
+        return "not_needed"
+    return "not_planned" if sources.web else "unavailable"
 
 
 async def _language_of_documents(state: ConversationState, run: Run) -> str | None:
@@ -177,8 +188,9 @@ async def _available_sources(state: ConversationState, run: Run) -> tuple[Availa
     except DependencyDown as exc:
         if WEB_SEARCH not in run.context.tools_off:
             missing = f"The plan is made without the web: {exc.message}"
-    all_off = run.context.tools_off >= FINDS_DOCUMENTS
-    return AvailableSources(documents=state.has_documents and not all_off, web=web), missing
+    # With nothing else to look up, the lookups that are skipped say what is switched off.
+    is_off = web and run.context.tools_off >= FINDS_DOCUMENTS
+    return AvailableSources(documents=state.has_documents and not is_off, web=web), missing
 
 
 async def _plan_by_model(

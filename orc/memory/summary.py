@@ -29,7 +29,7 @@ from orc.memory.notes import (
 from orc_core.errors import OrcError
 from orc_core.grounding.sources import without_markers
 from orc_core.llm.chat_model import CallBudget, ChatModel
-from orc_core.llm.messages import OFFLINE_INTRODUCTION
+from orc_core.llm.messages import OFFLINE_INTRODUCTION, OFFLINE_SEARCH_OFF
 from orc_core.llm.tokens import TokenCounter, truncate_words
 from orc_core.search.bm25 import floored, idf_of_terms
 from orc_core.text.provenance import own_words
@@ -140,7 +140,7 @@ def statements_of(answer: str) -> list[Statement]:
         if before and re.search(r"\w", before[-1]):
             found.append(Statement(before[-1], citation[0]))
     # Earlier versions had another text behind its first sentence.
-    if found or answer.startswith(OFFLINE_INTRODUCTION.partition(". ")[0]):
+    if found or answer.startswith((OFFLINE_INTRODUCTION.partition(". ")[0], *OFFLINE_SEARCH_OFF.values())):
         return found
     first = next(sentences(" ".join(answer.split())), "")
     return [Statement(first)] if len(first.split()) >= LEAST_WORDS else []

@@ -214,7 +214,7 @@ class TurnRunner:
         state = await contexts.state_with_contexts(state, running, scope.accessible, self._parts)
         off = {name: "you" for name, is_on in running.request.tools.items() if not is_on}
         by_contexts = state.scope.tools_off if state.scope else []
-        off |= {each.tool: f'{each.context_type} "{each.context_name}"' for each in by_contexts}
+        off |= {each.tool: each.by for each in by_contexts}
         return state, self._context(running, scope, off)
 
     async def _memory(self, running: RunningTurn) -> Memory:

@@ -262,8 +262,12 @@ class TurnService:
     async def _named_documents(
         self, request: TurnRequest, owner: Owner, scope: TurnScope | None
     ) -> list[Document]:
-        if request.blob_names and request.tools.get(DOCUMENT_CHAT) is False:
-            raise InvalidInput("document_chat is needed to read the named documents.", field="tools")
+        by = [each.by for each in (scope.tools_off if scope else ()) if each.tool == DOCUMENT_CHAT]
+        is_off = request.tools.get(DOCUMENT_CHAT) is False
+        if request.blob_names and (by or is_off):
+            who, code = (", ".join(by), "tool_off") if by else ("this request", "document_chat_off")
+            reason = f"document_chat reads the named documents, and is switched off by {who}."
+            raise InvalidInput(reason, field="tools", code=code)
         self._parts.models.named(request.model)
         return await named_documents(self._parts.library, owner, request.blob_names, scope)
 

@@ -259,6 +259,7 @@ function sentencesOf(metadata, turn) {
       : t("why.file", { name: file.blob_name, n: file.pages }));
   }
   said.push(...lookupsOf(metadata));
+  if (plan.web) said.push(t(`why.web.${plan.web}`, { why: switchedOff(t("lookup.tool", { title: t("tools.title.web_search") }), byOf(plan, "web_search")) }));
   const again = (checks.earlier_actions ?? []).filter((/** @type {string} */ action) => action === "retrieve").length;
   if (again) said.push(t("why.again", { n: again }));
   const corrected = metadata.corrections?.length;
@@ -282,6 +283,12 @@ function lookupWords({ reason_code: code, tool, hits, detail }, mode) {
   if (code === "switched_off") return switchedOff(t("lookup.tool", { title }), detail);
   const words = code === "document_chat" ? t(`why.mode.${mode}`) : t(`lookup.${code}`, { tool: t("lookup.tool", { title }), n: hits });
   return detail && language.value === "en" ? `${words} ${detail}` : words;
+}
+
+/** Which context has switched a tool off, or "you". @param {Record<string, any>} plan @param {string} name */
+function byOf({ tools_off: off = [] }, name) {
+  const { context_type: type, context_name: context } = off.find((/** @type {{tool: string}} */ { tool }) => tool === name) ?? {};
+  return type ? `${type} "${context}"` : "you";
 }
 
 /** Who has switched a tool off: the user, or a context. @param {string} tool @param {string} by "you" or the type and name of the context */

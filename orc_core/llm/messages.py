@@ -13,10 +13,17 @@ NOT_FOUND_BEFORE, ANSWERED = "Asked, and not found in the documents: ", "Asked a
 
 OFFLINE_INTRODUCTION = (
     "I am Orc without a language model: a search that shows the passages of your documents closest to a "
-    "question, word for word and with their page. Attach a document and ask about it. An administrator can "
+    "question, word for word and with their page. Ask about a document that you attach. An administrator can "
     "set up a model that writes answers."
 )
 """The offline model's answer if nothing is searched. It says nothing about the question."""
+OFFLINE_SEARCH_OFF = {
+    "en": "Your documents were not searched: the search is switched off.",
+    "de": "Ihre Dokumente wurden nicht durchsucht: Die Suche ist ausgeschaltet.",
+    "fr": "Vos documents n'ont pas été consultés : la recherche est désactivée.",
+    "es": "No se han consultado sus documentos: la búsqueda está desactivada.",
+}
+"""The offline model's answer if the search is switched off, in the language of the question or in English."""
 
 _JOINED: dict[str, type[BaseMessage]] = {"human": HumanMessage, "system": SystemMessage, "ai": AIMessage}
 _OPEN, _CLOSE = "<remembered>", "</remembered>"
@@ -30,10 +37,11 @@ class QuestionMessage(HumanMessage):
 
     `earlier` is what the user said before, oldest first, if the text has the conversation as a transcript;
     `tool_output` is the part of the text that tools returned, and `looked_up` are the names of these tools if
-    the model may call them too.
+    the model may call them too. `is_off`: the search that should have been made is switched off.
     """
 
     question: str
+    is_off: bool = False
     earlier: tuple[str, ...] = ()
     tool_output: str | None = None
     looked_up: tuple[str, ...] = ()

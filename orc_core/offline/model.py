@@ -27,6 +27,7 @@ from orc_core.grounding.closest import not_found_answer
 from orc_core.grounding.sources import FencedSource, read_fenced, without_fenced
 from orc_core.llm.messages import (
     OFFLINE_INTRODUCTION,
+    OFFLINE_SEARCH_OFF,
     USER_SAID,
     USER_WANTS,
     MemoryMessage,
@@ -39,6 +40,7 @@ from orc_core.search.bm25 import QuestionTerms, coverage, floored, idf_of_terms
 from orc_core.search.mentions import continues
 from orc_core.text.provenance import own_words
 from orc_core.text.sentences import sentences
+from orc_core.text.terms import in_language_of
 from orc_core.text.wording import has_subject, is_small_talk, is_statement, names_documents
 
 SEARCH = "semantic_search"
@@ -57,7 +59,7 @@ class Conversation:
 
     `request` is the last message of the user, `question` what it asks. `earlier` is what the user said
     before, oldest first, remembered statements before the rest. `outputs` are what tools returned for the
-    question, without their sources.
+    question, without their sources. `is_off`: the search is switched off.
     """
 
     request: BaseMessage | None
@@ -65,6 +67,7 @@ class Conversation:
     earlier: tuple[str, ...]
     sources: tuple[FencedSource, ...]
     outputs: tuple[str, ...]
+    is_off: bool
 
     @classmethod
     def read(cls, messages: Sequence[BaseMessage]) -> "Conversation":
@@ -91,6 +94,7 @@ class Conversation:
             ),
             sources=tuple(read_fenced("\n".join(str(message.text) for message in current))),
             outputs=tuple(map(without_fenced, [*known, *reversed(results)])),
+            is_off=asked.is_off,
         )
 
     @property
@@ -188,7 +192,8 @@ def _answer(conversation: Conversation) -> str:
         return " ".join(f"A tool failed: {each}" for each in failures) or not_found_answer(question)
     if is_small_talk(question):
         return f"Hello! {OFFLINE_INTRODUCTION}{TALK}"
-    return f"{recall(question, conversation.earlier) or OFFLINE_INTRODUCTION}{TALK}"
+    otherwise = in_language_of(question, OFFLINE_SEARCH_OFF) if conversation.is_off else OFFLINE_INTRODUCTION
+    return f"{recall(question, conversation.earlier) or otherwise}{TALK}"
 
 
 def recall(question: str, earlier: Sequence[str]) -> str | None:

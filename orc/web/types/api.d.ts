@@ -555,6 +555,7 @@ export interface Schemas {
     escalation: string | null;
     tools_off: Array<Schemas["ToolOff"]>;
     documents: Array<string>;
+    web: "planned" | "no_documents" | "not_planned" | "not_needed" | "named_documents" | "switched_off" | "unavailable";
   };
   PlanTrace: {
     steps: Array<"retrieve" | "web_search" | "both" | "answer">;

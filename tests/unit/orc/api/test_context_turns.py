@@ -222,6 +222,20 @@ async def test_tools_that_a_context_switches_off_are_off_in_every_turn_that_cove
     assert found["metadata"]["plan"]["tools_off"] == [named]
 
 
+async def test_named_documents_without_the_tool_that_reads_them_are_refused_with_who_has_switched_it_off(
+    chat: Chat,
+) -> None:
+    ferries = await chat.create("workspace", "Ferries")
+    await chat.grant(ferries)
+    off = {"tools_off": ["document_chat"]}
+    assert (await chat.call("ada", "PATCH", f"/contexts/{ferries}", json=off)).status_code == 200
+    refused = await chat.ask(ferries, status=422, blob_names=["a.txt"])
+    assert (refused["code"], refused["errors"][0]["field"]) == ("tool_off", "tools")
+    assert refused["detail"].endswith('is switched off by workspace "Ferries".')
+    by_user = await chat.ask(status=422, blob_names=["a.txt"], tools={"document_chat": False})
+    assert by_user["code"] == "document_chat_off"
+
+
 async def test_a_workspace_opens_sessions_and_knows_only_its_own(chat: Chat) -> None:
     ferries, quays = await chat.create("workspace", "Ferries"), await chat.create("workspace", "Quays")
     path, question = f"/workspaces/{ferries}", {"message": "What does the ferry cost?"}

@@ -345,6 +345,26 @@ async def test_a_plan_omits_missing_sources_and_reports_it(
     assert "which this turn does not have" in (plan.fallback or "")
 
 
+@pytest.mark.parametrize(
+    ("state", "web", "tools_off", "steps", "reason"),
+    [
+        (DOCUMENTS | PAST, True, set(), ["both"], "planned"),
+        (PAST, True, set(), ["web_search"], "no_documents"),
+        (DOCUMENTS | PAST, True, set(), ["retrieve"], "not_planned"),
+        (DOCUMENTS | PAST, False, set(), ["both"], "unavailable"),
+        (DOCUMENTS | PAST, True, {"web_search"}, ["both"], "switched_off"),
+        (NAMED | PAST, True, set(), ["retrieve"], "named_documents"),
+        (DOCUMENTS | PAST, True, set(), ["answer"], "not_needed"),
+    ],
+)
+async def test_a_plan_says_why_the_web_is_searched_or_not(
+    state: State, web: bool, tools_off: set[str], steps: list[str], reason: str
+) -> None:
+    turn = turn_with(plans(steps=steps), web=web, tools_off=frozenset(tools_off))
+    _, plan = await planned(turn, **state)
+    assert plan.web == reason
+
+
 @pytest.mark.parametrize("rewritten", ["", "  \x00 ", "why " * 400])
 async def test_an_unusable_rewritten_question_is_replaced_by_the_original(rewritten: str) -> None:
     _, plan = await planned(turn_with(plans(question=rewritten)), **NAMED, **PAST)

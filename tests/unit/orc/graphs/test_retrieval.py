@@ -194,6 +194,15 @@ async def test_a_tool_that_is_off_says_who_has_switched_it_off() -> None:
     assert explain(state.lookup_steps).startswith("semantic_search is switched off by you.")
 
 
+@pytest.mark.parametrize("off", [frozenset({"semantic_search", "search_pages"}), frozenset()])
+async def test_a_model_is_asked_to_say_that_the_search_is_off(off: frozenset[str]) -> None:
+    turn = Turn(FakeTools((SEARCH, PAGE_SEARCH), semantic_search=PASSAGES), says("I cannot search."))
+    turn.change(tools_off=off, off_by=dict.fromkeys(off, "you"))
+    await dispatch(turn, "search", "retrieve")
+    system = turn.model.calls[-1][0][0].text
+    assert ("switched off for this message" in system) == bool(off)
+
+
 async def test_results_below_the_thresholds_can_be_cited() -> None:
     turn = Turn(
         FakeTools(EVERYTHING, semantic_search={**PASSAGES, "steps": WIDENED}), says("The fee is 10. [S1]")

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from orc_core.grounding.closest import NOT_FOUND_ANSWER, closest_label
 from orc_core.grounding.sources import Source, fence
 from orc_core.llm.chat_model import CallBudget, ChatModel
-from orc_core.llm.messages import OFFLINE_INTRODUCTION, QuestionMessage
+from orc_core.llm.messages import OFFLINE_INTRODUCTION, OFFLINE_SEARCH_OFF, QuestionMessage
 from orc_core.llm.tokens import TokenCounter
 from orc_core.offline.model import TALK, Conversation, OfflineModel
 
@@ -171,6 +171,21 @@ async def test_small_talk_calls_no_tool(model: ChatModel, budget: CallBudget) ->
     assert isinstance(message, AIMessage)
     assert message.text == f"Hello! {OFFLINE_INTRODUCTION}{TALK}"
     assert not message.tool_calls
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which fee do children pay at the club?", OFFLINE_SEARCH_OFF["en"]),
+        ("Welche Gebühr zahlen die Kinder im Verein?", OFFLINE_SEARCH_OFF["de"]),
+        ("Hello!", f"Hello! {OFFLINE_INTRODUCTION}"),
+    ],
+)
+async def test_a_search_that_is_switched_off_is_said(
+    question: str, answer: str, model: ChatModel, budget: CallBudget
+) -> None:
+    asked_so = QuestionMessage(content="any text", question=question, is_off=True)
+    assert await model.complete([asked_so], budget=budget) == f"{answer}{TALK}"
 
 
 async def test_sources_of_an_earlier_question_are_not_answered_from(
