@@ -2,10 +2,10 @@
 import { ask, rate, retry } from "./chat.js";
 import { refusedBefore, unsettled } from "./files.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
-import { blocks, numbered, placesIn, withPlaces } from "./markdown.js";
-import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, Lazy, lookOf, MarkerIcon, noted, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
+import { blocks, placesIn, withPlaces } from "./markdown.js";
+import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, Lazy, lookOf, MarkerIcon, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
 import { answering, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, proposes, shownTurn } from "./session.js";
-import { copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
+import { checkVersion, copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
 
@@ -192,18 +192,6 @@ function Trouble({ turn }) {
         t("turn.trace")))));
 }
 
-/** The answer with a list of its sources. @param {TurnView} turn */
-function plainOf(turn) {
-  const text = noted(numbered(turn.text, placesOf(turn), numbersOf(turn.citations)));
-  const quoted = (/** @type {number} */ index) => {
-    const { quote, ...each } = /** @type {Citation} */ (turn.citations[index]);
-    // A quote has the line breaks of its page.
-    return [quote && t("quote", { text: quote.replace(/\s+/g, " ") }), `(${verdictOf({ quote, ...each })})`].filter(Boolean).join(" ");
-  };
-  const listed = pagesOf(turn.citations).map(({ number: n, citation, indexes }) => `[${n}] ${pageOf(citation)}: ${indexes.map(quoted).join("; ")}`);
-  return listed.length ? `${text}\n\n${listed.join("\n")}` : text;
-}
-
 /** @param {{turn: Signal<TurnView>}} properties */
 function Actions({ turn }) {
   const now = turn.value;
@@ -214,7 +202,7 @@ function Actions({ turn }) {
   const models = me.value?.models ?? [];
   const used = now.model ?? models.find((each) => each.default)?.id;
   return h("div", { class: "actions", role: "group", "aria-label": t("turn.actions") },
-    now.text && h(IconButton, { name: "copy", label: t("turn.copy"), onClick: () => copy(plainOf(now), t("turn.copied")) }),
+    now.text && h(IconButton, { name: "copy", label: t("turn.copy"), onClick: ({ currentTarget }) => { import("./copies.js").then((copies) => copies.copyAnswer(now, placesOf(now), currentTarget), checkVersion); } }),
     // What failed has a button of its own to try again.
     now.turnId && idle && (now.state === "answered" || now.state === "stopped") && h(IconButton, { name: "again", label: t("turn.again"), onClick: () => again() }),
     now.turnId && idle && now.state === "answered" && models.length > 1 && h(Choice, { label: t("turn.again.with"), choices: models, current: used, onChoose: again }),
@@ -226,23 +214,6 @@ function Actions({ turn }) {
 }
 const RATINGS = /** @type {const} */ ([
   { rating: "up", name: "up", words: "turn.good" }, { rating: "down", name: "down", words: "turn.bad" }]);
-const REASONS = /** @type {const} */ (["wrong", "incomplete", "not_found", "sources", "unclear", "other"]);
-
-/** What was wrong with an answer that was rated down. @param {{turn: Signal<TurnView>}} properties */
-function Comment({ turn }) {
-  const [text, setText] = useState("");
-  const given = turn.value.feedback;
-  if (given?.rating !== "down") return null;
-  const { reason = null, comment = null } = given;
-  const choose = (/** @type {typeof REASONS[number]} */ each) => rate(turn, { rating: "down", reason: reason === each ? null : each, comment });
-  return h("form", { class: "comment", onSubmit: (event) => { event.preventDefault(); if (text.trim()) rate(turn, { rating: "down", reason, comment: text.trim() }); } },
-    h("div", { class: "row", role: "group", "aria-label": t("turn.comment") }, REASONS.map((each) => h("button", {
-      type: "button", class: "reason", key: each, "aria-pressed": reason === each ? "true" : "false", onClick: () => choose(each),
-    }, t(`turn.reason.${each}`)))),
-    comment ? h("p", { class: "soft", role: "status" }, t("turn.comment.thanks")) : h("div", { class: "row" },
-      h("input", { "aria-label": t("turn.comment"), placeholder: t("turn.comment"), maxLength: 1000, value: text, onInput: (event) => setText(event.currentTarget.value) }),
-      h("button", { type: "submit", disabled: !text.trim() }, t("send"))));
-}
 
 // --- How an answer came about
 
@@ -388,7 +359,7 @@ export function Turn({ turn, last, live }) {
       !running && h(SourcesLine, { turn: now }), h("ul", { class: "on-paper" }, pagesOf(now.citations).map(({ number: n, citation }) => h("li", { key: n }, `${n}. ${pageOf(citation)}`))),
       now.state === "answered" && !isShared.value && [proposes(now) && h(Lazy, { from: () => import("./proposals.js"), name: "Proposals", properties: { turn: now } }), h(Why, { turn: now })],
       earlier.length > 0 && h(Versions, { at: earlier.length - back, all: earlier.length + 1, onMove }),
-      !running && !back && [h(Actions, { turn }), h(Comment, { turn })],
+      !running && !back && [h(Actions, { turn }), now.feedback?.rating === "down" && h(Lazy, { from: () => import("./rating.js"), name: "Comment", properties: { turn } })],
       live && !running && h(Suggestions, { texts: now.suggestions })));
 }
 

@@ -1,8 +1,7 @@
 // Markdown as elements: tokens of a closed list become nodes, everything else stays text.
-import { save } from "./api.js";
-import { number, t } from "./i18n.js";
+import { t } from "./i18n.js";
 import { IconButton } from "./parts.js";
-import { copy, notify, report } from "./store.js";
+import { checkVersion, copy } from "./store.js";
 import { Component, h, Lexer, useEffect, useRef } from "./vendor/ui.js";
 
 /** @import { Child, MarkedOptions, Token, Tokens } from "./vendor/ui.js" */
@@ -61,7 +60,7 @@ export function numbered(text, places, numbers) {
 /** An answer as it is read out: without markers and the signs of Markdown. @param {string} text @param {Place[]} places */
 export function spoken(text, places) {
   const source = withPlaces(text, places).replace(new RegExp(PLACE, "g"), "");
-  return new Lexer({ gfm: true }).lex(source).map(wordsIn).filter(Boolean).join("\n").replace(/ +$/gm, "");
+  return lex(source).map(wordsIn).filter(Boolean).join("\n").replace(/ +$/gm, "");
 }
 
 /** @param {Token} token @returns {string} */
@@ -164,12 +163,31 @@ const formulaStart = (source) => {
   return at < 0 ? undefined : at;
 };
 
-/** For the lexer: a formula of its own lines, and one within a line. */
-const FORMULAS = /** @type {MarkedOptions["extensions"]} */ (/** @type {unknown} */ ({
-  inline: [formulaOf], startInline: [formulaStart],
-  block: [(/** @type {string} */ source) => (/^(\\\[|\$\$)/.test(source) ? formulaOf(source) : undefined)], startBlock: [],
+const FOOTNOTE = /^\[\^([^\]\s]{1,40})\]/;
+/** The server puts a space before the colon: so no definition of a link has an effect. */
+const FOOTNOTE_TEXT = /^\[\^([^\]\s]{1,40})\] ?:[ \t]+(.+(?:\n(?!\[\^|\s*$).+)*)(?:\n|$)/;
+
+/** @param {string} source @returns {Token | undefined} */
+function footnoteOf(source) {
+  const [raw, label] = FOOTNOTE.exec(source) ?? [];
+  return raw === undefined ? undefined : { type: "footnote", raw, text: label };
+}
+
+/** What stands below, behind the number. @this {{lexer: Lexer}} @param {string} source @returns {Token | undefined} */
+function footnoteText(source) {
+  const [raw, label, text = ""] = FOOTNOTE_TEXT.exec(source) ?? [];
+  return raw === undefined ? undefined : { type: "footnote_text", raw, label, tokens: this.lexer.inlineTokens(text) };
+}
+
+/** For the lexer: formulas on separate lines and within a line, and footnotes. */
+const EXTENSIONS = /** @type {MarkedOptions["extensions"]} */ (/** @type {unknown} */ ({
+  inline: [formulaOf, footnoteOf], startInline: [formulaStart, (/** @type {string} */ source) => { const at = source.indexOf("[^"); return at < 0 ? undefined : at; }],
+  block: [(/** @type {string} */ source) => (/^(\\\[|\$\$)/.test(source) ? formulaOf(source) : undefined), footnoteText], startBlock: [],
   childTokens: {}, renderers: {},
 }));
+
+/** @param {string} source */
+const lex = (source) => new Lexer({ gfm: true, extensions: EXTENSIONS }).lex(source);
 
 /** @param {{tex: string, wide: boolean, raw: string}} properties */
 function Formula({ tex, wide, raw }) {
@@ -189,7 +207,7 @@ function Formula({ tex, wide, raw }) {
 function formatted(source, place) {
   if (DEEP.test(source) || source.split(EMPHASIS, MOST_EMPHASIS + 1).length > MOST_EMPHASIS) return plain(source, place);
   try {
-    return all(new Lexer({ gfm: true, extensions: FORMULAS }).lex(source), place);
+    return all(lex(source), place);
   } catch {
     return plain(source, place);
   }
@@ -229,6 +247,8 @@ function node(token, place) {
     case "image": return text(known.text || known.raw, place);
     case "text": return token.tokens ? all(token.tokens, place) : text(known.text, place);
     case "escape": return text(known.text, place);
+    case "footnote": return h("sup", null, known.text);
+    case "footnote_text": return h("p", { class: "footnote", dir: "auto" }, h("sup", null, known.label), " ", all(token.tokens, place));
     case "formula": return h(Formula, { key: token.raw, tex: known.text, wide: known.wide, raw: token.raw });
     case "checkbox": return known.checked ? "☑ " : "☐ ";
     default: return text(token.raw, place);
@@ -251,33 +271,8 @@ function table(token, place) {
   return h("div", { class: "with-tools" }, h("div", { class: "wide", tabIndex: 0, role: "group", "aria-label": t("table") },
     h("table", null, h("thead", null, h("tr", null, head)), h("tbody", null, rows))),
   h("div", { class: "tools" },
-    h(IconButton, { name: "copy", label: t("table.copy"), onClick: ({ currentTarget }) => copyTable(tableAt(currentTarget)) }),
-    h(IconButton, { name: "download", label: t("table.csv"), onClick: ({ currentTarget }) => saveTable(tableAt(currentTarget)) })));
-}
-
-/** A table without its markers. @param {EventTarget | null} button */
-function tableAt(button) {
-  const found = /** @type {HTMLElement} */ (button).closest(".with-tools")?.querySelector("table");
-  const bare = /** @type {HTMLTableElement} */ (found?.cloneNode(true));
-  for (const each of bare.querySelectorAll(".marker")) each.remove();
-  return bare;
-}
-
-/** @param {HTMLTableElement} table @param {string} separator @param {(text: string) => string} [cell] */
-const rowsOf = (table, separator, cell = (text) => text) => [...table.rows].map((row) =>
-  [...row.cells].map((each) => cell((each.textContent ?? "").replace(/\s+/g, " ").trim())).join(separator)).join("\n");
-
-/** With its form for a spreadsheet or a letter, and as text. @param {HTMLTableElement} table */
-function copyTable(table) {
-  const as = (/** @type {string} */ type, /** @type {string} */ text) => ({ [type]: new Blob([text], { type }) });
-  const kinds = { ...as("text/html", new XMLSerializer().serializeToString(table)), ...as("text/plain", rowsOf(table, "\t")) };
-  navigator.clipboard.write([new ClipboardItem(kinds)]).then(() => notify({ text: t("table.copied"), kind: "info" }, 3), report);
-}
-
-/** A spreadsheet expects semicolons where numbers have commas. @param {HTMLTableElement} table */
-function saveTable(table) {
-  const quoted = (/** @type {string} */ text) => `"${text.replaceAll('"', '""')}"`;
-  save(new Blob([`\uFEFF${rowsOf(table, number(0.5).includes(",") ? ";" : ",", quoted)}\n`], { type: "text/csv" }), `${t("table")}.csv`);
+    h(IconButton, { name: "copy", label: t("table.copy"), onClick: ({ currentTarget }) => { import("./copies.js").then((copies) => copies.copyTable(currentTarget), checkVersion); } }),
+    h(IconButton, { name: "download", label: t("table.csv"), onClick: ({ currentTarget }) => { import("./copies.js").then((copies) => copies.saveTable(currentTarget), checkVersion); } })));
 }
 
 /** @param {Tokens.Code} token @param {ChildAt} place */

@@ -304,6 +304,3 @@ export function withNotes({ text, places }) {
     .map(({ index }) => ({ start: index, end: index + note.length, index: -1 - at })));
   return { text, places: [...places, ...notes].sort((one, other) => one.start - other.start) };
 }
-
-/** A text with its notes in words of the page. @param {string} text */
-export const noted = (text) => NOTES.reduce((said, [note, key]) => said.replaceAll(note, `[${t(key)}]`), text);

@@ -1,8 +1,9 @@
 """Answers that look finished: tables, code, links, directions, and the end that stays in view."""
 
 from pathlib import Path
+from xml.etree import ElementTree
 
-from devkit.doubles.openai_double import Script
+from devkit.doubles.openai_double import Reply, Script
 from devkit.visits import ANSWERED, Visit
 from tests.web.test_access import SAVING, saved
 from tests.web.test_reading import CRANE, LEAVE, QUAY, attach_rules
@@ -18,7 +19,10 @@ COPIED = """
   const take = (value) => { window.copied.push(value); return Promise.resolve(); };
   Object.defineProperty(navigator, "clipboard", { configurable: true, value: {
     writeText: take,
-    write: async ([item]) => take(await (await item.getType("text/html")).text()),
+    write: async ([item]) => {
+      window.plain = await (await item.getType("text/plain")).text();
+      return take(await (await item.getType("text/html")).text());
+    },
   } });
 })()
 """
@@ -62,6 +66,7 @@ async def test_tables_and_code_leave_with_their_form(visit: Visit) -> None:
     await visit.ask("Tell me")
     await page.value(COPIED)
     await visit.click(".tools [aria-label='Copy the table']")
+    await page.until("window.copied.length === 1")
     await visit.click(".tools [aria-label='Copy the code']")
     await page.until("window.copied.length === 2")
     table, code = await page.value("window.copied")
@@ -84,7 +89,7 @@ async def test_an_answer_leaves_with_one_list_of_its_sources(visit: Visit, tmp_p
     await page.value(COPIED)
     await visit.click('.actions [aria-label="Copy with sources"]')
     await page.until("window.copied.length === 1")
-    [text] = await page.value("window.copied")
+    text = await page.value("window.plain")
     answer, first, second = text.replace("\n\n", "\n").split("\n")
     assert answer == f"{LEAVE} [1] {CRANE} [2] {QUAY} [1]"
     assert first == f"[1] rules.pdf, page 1: “{LEAVE}” (same words); “{QUAY}” (same words)"
@@ -94,6 +99,56 @@ async def test_an_answer_leaves_with_one_list_of_its_sources(visit: Visit, tmp_p
         "(getSelection().selectAllChildren(document.querySelector('.turn .text')), `${getSelection()}`)"
     )
     assert " ".join((await page.value(selected)).split()) == f"{LEAVE} {CRANE} {QUAY}"
+
+
+async def test_an_answer_is_copied_with_its_form(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    await attach_rules(visit, tmp_path)
+    said = f"**{LEAVE}** [S1]\n\n- {QUAY} [S1]\n- {CRANE} [S2]\n\n{TABLE}"
+    visit.model.responder = lambda asked: (
+        Reply(text=said) if asked.sources and not asked.schema_asked else None
+    )
+    await visit.ask("What are the rules of the harbour, of the quay and of the crane, again?", answers=2)
+    await page.value(COPIED)
+    await page.value(
+        "[...document.querySelectorAll('.actions [aria-label=\"Copy with sources\"]')].at(-1).click()"
+    )
+    await page.until("window.copied.length === 1")
+    [pasted] = await page.value("window.copied")
+    whole = ElementTree.fromstring(pasted.replace(' xmlns="http://www.w3.org/1999/xhtml"', ""))
+    assert [each.text for each in whole.iter("strong")] == [LEAVE]
+    assert ["".join(each.itertext()) for each in whole.iter("li")] == [f"{QUAY} [1]", f"{CRANE} [2]"]
+    assert len(list(whole.iter("td"))) == 4
+    assert [*whole.iter("button"), *whole.iter("svg")] == []
+    # Each cited page once, as in the plain text.
+    plain: str = await page.value("window.plain")
+    assert ["".join(each.itertext()) for each in whole.findall("p")] == plain.splitlines()[-2:]
+    assert [line[:3] for line in plain.splitlines()[-2:]] == ["[1]", "[2]"]
+
+
+async def test_a_copy_has_the_quote_marks_of_the_page(visit: Visit, tmp_path: Path) -> None:
+    page = visit.page
+    await attach_rules(visit, tmp_path)
+    await page.value(
+        "import(document.documentElement.dataset.base + 'store.js')"
+        ".then((store) => { store.prefer({ language: 'de' }); })"
+    )
+    await visit.sees('.actions [aria-label="Mit Quellen kopieren"]')
+    await page.value(COPIED)
+    await visit.click('.actions [aria-label="Mit Quellen kopieren"]')
+    await page.until("window.copied.length === 1")
+    assert f"„{LEAVE}“" in await page.value("window.plain")
+
+
+async def test_footnotes_stand_below_with_their_numbers(visit: Visit) -> None:
+    visit.model.script = Script(
+        text="The quay opens early[^1] and late[^b].\n\n[^1]: At **seven**.\n[^b]: At ten.\n"
+    )
+    await visit.ask("Tell me")
+    assert await visit.texts(".text p:not(.footnote) sup") == ["1", "b"]
+    assert await visit.texts(".text .footnote") == ["1 At seven.", "b At ten."]
+    assert await visit.texts(".text .footnote strong") == ["seven"]
+    assert "[^" not in "".join(await visit.texts(".text"))
 
 
 async def test_the_end_stays_in_view_once_one_has_gone_there(visit: Visit) -> None:
