@@ -4,7 +4,7 @@ import { refusedBefore, unsettled } from "./files.js";
 import { duration, language, listed, named, number, t } from "./i18n.js";
 import { blocks, placesIn, withPlaces } from "./markdown.js";
 import { accountOf, Choice, Countdown, hidePeek, homeOf, Icon, IconButton, Lazy, lookOf, MarkerIcon, NOTES, numbersOf, pageOf, pagesOf, peek, summaryOf, unpeek, verdictOf, withNotes, WITHOUT_SOURCE, wordOf } from "./parts.js";
-import { answering, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, proposes, shownTurn } from "./session.js";
+import { answering, earlierVersions, edit, isRunning, isShared, newest, objectionsOf, openSource, proposes, shownTurn, toggleTools, toolsFlipped } from "./session.js";
 import { checkVersion, copy, me, moreOf, online, place, wordsOf, wordsOfCode } from "./store.js";
 import { toolTitle } from "./stream.js";
 import { h, useEffect, useState } from "./vendor/ui.js";
@@ -42,7 +42,8 @@ function bodyOf(turn) {
   const [{ text, kind, state }, places] = [turn, placesOf(turn)];
   if (state !== "answered" && kind !== "closest_passages") return { text, places };
   const [first = "", ...others] = text.split("\n\n");
-  if (saysNotFound(turn) && ONE_SENTENCE.test(first)) return { text: others.join("\n\n"), places };
+  const isSaidAbove = saysNotFound(turn) || (isOff(turn) && isOfWords(turn));
+  if (isSaidAbove && ONE_SENTENCE.test(first)) return { text: others.join("\n\n"), places };
   const from = kind === "closest_passages" ? text.indexOf("\n\n") + 1 : 0;
   if (from && places.every(({ start }) => start > from)) {
     return { text: text.slice(from), places: places.map((each) => ({ ...each, start: each.start - from, end: each.end - from })) };
@@ -80,7 +81,7 @@ function SourcesLine({ turn }) {
     h(Icon, { name: "page" }), summary);
 }
 
-/** The kinds and words of notes. @param {TurnView} turn @returns {[string, string][]} */
+/** The kinds and words of notes. @param {TurnView} turn @returns {[string, Child][]} */
 function cautions(turn) {
   const left = leftOut(turn);
   return left ? [...doubts(turn, true), ["left", left]] : doubts(turn, false);
@@ -129,13 +130,25 @@ function offBy({ metadata }) {
   return [...new Map(off.map((each) => [each.context_id, each.context_name]))].map(([id, name]) => [" ", h("a", { href: `#/contexts/${id}`, key: id }, t("tools.off_by", { name }))]);
 }
 
-/** The model that stands in if none is set up: it compares words, and knows no answers. */
-const WORDS_ONLY = "extractive";
+/** What is switched off, by whom, and how it is switched on. @param {{turn: TurnView}} properties */
+function SwitchedOff({ turn }) {
+  const skipped = (turn.metadata?.lookups ?? []).filter((each) => each.reason_code === "switched_off");
+  const names = skipped.filter(({ detail }) => detail === "you").map(({ tool }) => tool);
+  const askAgain = () => {
+    toggleTools(toolsFlipped.value.filter((each) => names.includes(each)));
+    ask(turn.question, { replaces: turn, tools: Object.fromEntries(Object.entries(turn.tools).filter(([name]) => !names.includes(name))) });
+  };
+  return [h("p", null, [t("kind.off"), ...new Set(skipped.map((each) => lookupWords(each, ""))), names.length < skipped.length && t("kind.off.context")].filter(Boolean).join(" ")),
+    names.length > 0 && !isShared.value && !answering.value && h("p", { class: "row" }, h("button", { type: "button", onClick: askAgain }, t("kind.off.on")))];
+}
 
-/** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, string][]} */
+/** Whether the model that stands in if none is set up has answered: it compares words, and knows no answers. @param {TurnView} turn */
+const isOfWords = ({ metadata }) => metadata?.route?.model === "extractive";
+
+/** @param {TurnView} turn @param {boolean} isPartial some files were not searched @returns {[string, Child][]} */
 function doubts(turn, isPartial) {
-  if (isOff(turn)) return [["warn", t("kind.off")]];
-  const nothing = turn.metadata?.route?.model === WORDS_ONLY ? "kind.no_words" : "kind.not_found";
+  if (isOff(turn)) return [["warn", h(SwitchedOff, { turn })]];
+  const nothing = isOfWords(turn) ? "kind.no_words" : "kind.not_found";
   const none = turn.kind === "closest_passages" ? "kind.closest" : !saysNotFound(turn) ? "" : isPartial ? `${nothing}.partial` : nothing;
   if (none) return [["none", turn.files.length ? `${t(none)} ${t("kind.only", { names: listed(turn.files) })}` : t(none)]];
   const cites = turn.citations.filter((each) => each && !each.closest);

@@ -108,13 +108,12 @@ export async function jumpToEnd() {
 
 // --- Asking
 
-/** Ask a question. @param {string} question @param {{replaces?: TurnView | null, model?: string}} [how] `model`: another one than is chosen */
-export function ask(question, { replaces = null, model: other = "" } = {}) {
+/** Ask a question. @param {string} question @param {{replaces?: TurnView | null, model?: string, tools?: Record<string, boolean>}} [how] `model`: another one than is chosen */
+export function ask(question, { replaces = null, model: other = "", tools = replaces?.tools ?? toolsChosen() } = {}) {
   const id = conversationId.value;
   if (!id || !question.trim() || answering.value) return;
   const names = replaces ? replaces.files : asked.value;
   const chosen = replaces ? replaces.contexts : contexts.value;
-  const tools = replaces ? replaces.tools : toolsChosen();
   const body = {
     conversation_id: id, question: question.trim(), blob_names: names,
     contexts: chosen.map(({ type, id: context }) => ({ type, id: context })), tools, closest_passages: true,

@@ -4,7 +4,7 @@ import { ask, stop } from "./chat.js";
 import { attach, attachText, Files, hasUsableFiles } from "./files.js";
 import { clock, named, number, t } from "./i18n.js";
 import { Countdown, Icon, IconButton } from "./parts.js";
-import { answering, asked, contexts, conversationId, draft, edit, endEdit, isOn, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft, toolsFlipped,
+import { answering, asked, contexts, conversationId, draft, edit, endEdit, isOn, keepChoices, model, pictures, refused, replacing, seesPictures, setDraft, toggleTools, toolsFlipped,
   turns } from "./session.js";
 import { copy, me, moreOf, online, preferences, report, said, wordsOf, wordsOfCode } from "./store.js";
 import { computed, Fragment, h, signal, useEffect, useLayoutEffect, useRef } from "./vendor/ui.js";
@@ -15,6 +15,8 @@ const USUAL_LIMIT = 10_000;
 const MOST_CONTEXTS = 20;
 /** The tool that everybody looks for. */
 const WEB = "web_search";
+/** The tool that reads the files that a question names, and the code of a refusal without it. */
+const [CHAT, CHAT_OFF] = ["document_chat", "document_chat_off"];
 
 /** @type {Signal<Context[]>} */
 const offered = signal([]);
@@ -91,20 +93,13 @@ function toggleContext({ type, context_id: id, name }) {
   readChosen();
 }
 
-/** @param {string} name */
-function toggleTool(name) {
-  const flipped = toolsFlipped.value.includes(name);
-  toolsFlipped.value = flipped ? toolsFlipped.value.filter((each) => each !== name) : [...toolsFlipped.value, name];
-  keepChoices();
-}
-
 /** @param {ToggleProperties} properties */
 const Toggle = ({ icon, label, detail, pressed, disabled, onClick }) =>
   h("button", { type: "button", class: "toggle", "aria-pressed": pressed ? "true" : "false", disabled, onClick },
     h(Icon, { name: icon }), h("span", null, h("bdi", null, label), detail && h("small", null, detail)),
     h("span", { class: "state" }, h(Icon, { name: pressed ? "check" : disabled ? "off" : "box" })));
 
-/** @param {ToolInfo} tool */
+/** @param {Pick<ToolInfo, "name" | "title">} tool */
 const titleOf = ({ name, title }) => named(`tools.title.${name}`, title);
 
 /** @param {ToolInfo} tool */
@@ -115,7 +110,7 @@ function toolRow(tool) {
   return h(Toggle, {
     key: tool.name, icon: tool.kind === "update" ? "edit" : "tool", label: titleOf(tool), detail,
     pressed: tool.available && !locked && !off && isOn(tool), disabled: locked || Boolean(off) || !tool.available,
-    onClick: () => choose(() => toggleTool(tool.name)),
+    onClick: () => choose(() => toggleTools([tool.name])),
   });
 }
 
@@ -198,7 +193,7 @@ function Chips() {
       h(IconButton, { name: "close", label: t("files.ask.all"), onClick: () => { asked.value = []; } })),
     flipped.map((each) => h("li", { key: each.name, class: isOn(each) ? "" : "is-off" },
       h(Icon, { name: isOn(each) ? "edit" : "off" }), t(isOn(each) ? "tools.is_on" : "tools.off", { name: titleOf(each) }),
-      h(IconButton, { name: "close", label: t(isOn(each) ? "tools.switch_off" : "tools.on", { name: titleOf(each) }), onClick: () => toggleTool(each.name) }))));
+      h(IconButton, { name: "close", label: t(isOn(each) ? "tools.switch_off" : "tools.on", { name: titleOf(each) }), onClick: () => toggleTools([each.name]) }))));
 }
 
 function Models() {
@@ -238,6 +233,8 @@ function Refused() {
   return h("div", { class: `note ${until ? "is-warn" : "is-bad"}`, role: "alert" }, h(Icon, { name: until ? "clock" : "alert" }),
     h("div", null, until ? h(Countdown, { until, words: (seconds) => waitWords(seconds, until) }) : h("p", null, wordsOf(problem)),
       !until && moreOf(problem).map((each) => h("p", { key: each.field }, `${each.field}: ${wordsOfCode(each.code, each.reason)}`)),
+      problem.code === CHAT_OFF && toolsFlipped.value.includes(CHAT) && h("button", { type: "button", onClick: () => { toggleTools([CHAT]); refused.value = null; } },
+        t("tools.on", { name: titleOf({ name: CHAT, title: CHAT }) })),
       !until && trace && h("button", { type: "button", class: "quiet", onClick: () => copy(trace, t("turn.trace.copied")) }, t("turn.trace"))),
     !until && h(IconButton, { name: "close", label: t("close"), onClick: () => { refused.value = null; } }));
 }

@@ -32,6 +32,15 @@ export const toolsFlipped = signal([]);
 export const isOn = ({ name, kind }) => toolsFlipped.value.includes(name) === (kind === "update");
 /** The tools that a question switches on or off. */
 export const toolsChosen = () => Object.fromEntries((me.value?.tools ?? []).filter(({ name }) => toolsFlipped.value.includes(name)).map((each) => [each.name, isOn(each)]));
+
+/** Switch tools on or off: each is then the other way. @param {string[]} names */
+export function toggleTools(names) {
+  const flipped = new Set(toolsFlipped.value);
+  for (const each of names) if (!flipped.delete(each)) flipped.add(each);
+  toolsFlipped.value = [...flipped];
+  keepChoices();
+}
+
 /** Whether the model is sent pictures of pages; null: as the server does. */
 export const pictures = signal(/** @type {boolean | null} */ (null));
 export const model = signal("");

@@ -76,6 +76,28 @@ async def test_without_a_model_answers_are_made_again_and_what_is_not_there_is_s
     assert await offline.texts(".turn.is-last .marker") == []
 
 
+async def test_an_example_is_loaded_with_a_click_and_asked_with_another(offline: Visit) -> None:
+    page = offline.page
+    await offline.click("#example")
+    await page.until("document.querySelectorAll('.empty .suggestions button').length === 3")
+    await offline.sees(".shelf .file")
+    assert await page.value("document.querySelector('.file .middle').title") == HANDBOOK.name
+    assert await page.value("document.activeElement.id") == "question"
+    questions = await offline.texts(".empty .suggestions button")
+    for number, question in enumerate(questions, start=1):
+        if number == 1:
+            await offline.click(".empty .suggestions button")
+        else:
+            await offline.write(question)
+            await page.press("Enter")
+        await page.until(ANSWERED.format(number))
+    turns = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
+    assert [each["question"] for each in turns] == questions
+    # Each is answered by a passage of the page that has the answer.
+    for turn, page_number in zip(turns, (5, 8, 11), strict=True):
+        assert page_number in [each["page"] for each in turn["citations"]], turn["question"]
+
+
 async def test_every_quote_of_the_list_of_sources_is_whole_in_a_small_window(offline: Visit) -> None:
     page = offline.page
     await offline.attach(HANDBOOK)
@@ -118,10 +140,68 @@ async def test_that_the_search_is_switched_off_is_said_above_the_answer(offline:
     for name in ("Search passages", "Search pages"):
         await choose(offline, name)
     await offline.ask(LEAVE)
-    [note] = await offline.texts(".turn .note")
-    assert note == "Your documents were not searched: the search is switched off."
+    [note] = await offline.texts(".turn .note.is-warn p:first-child")
+    assert note == (
+        "Your documents were not searched. “Search passages” is switched off by you."
+        " “Search pages” is switched off by you."
+    )
     assert "“Search passages” is switched off by you." in await offline.texts(".why > ol > li")
-    await choose(offline, "Search pages")
+    # The note above is the answer: nothing asks for documents, which there are.
+    assert await offline.texts(".turn .text") == []
+    [turn] = offline.get(f"/conversations/{await offline.conversation()}")["turns"]
+    assert turn["answer"] == "Your documents were not searched: the search is switched off."
+    # With a click it is on, and the question is asked in its place.
+    await offline.click(".turn .note button")
+    await offline.page.until("document.querySelector('.turn .marker')")
+    assert await offline.texts(".turn .note.is-warn") == []
+    assert await offline.texts(".chips li") == []
+    assert len(await offline.texts(".turn")) == 1
+
+
+async def test_that_everything_which_finds_documents_is_off_is_said_too(offline: Visit) -> None:
+    await offline.attach(HANDBOOK)
+    for name in ("Search passages", "Search pages", "List documents"):
+        await choose(offline, name)
+    await offline.ask(LEAVE)
+    [note] = await offline.texts(".turn .note.is-warn p:first-child")
+    assert note.startswith("Your documents were not searched. “Search passages” is switched off by you.")
+    await offline.ask("Hello!", answers=2)
+    assert await offline.texts(".turn.is-last .note") == []
+    [text] = await offline.texts(".turn.is-last .text")
+    assert "Attach a document" not in text, "there is one"
+
+
+async def test_a_question_about_a_file_without_the_tool_that_reads_it_says_how_to_switch_it_on(
+    offline: Visit,
+) -> None:
+    await offline.attach(HANDBOOK)
+    await choose(offline, "Ask documents")
+    await offline.click(".file-main")
+    await offline.write(LEAVE)
+    await offline.page.press("Enter")
+    await offline.sees(".composer .note")
+    [reason] = await offline.texts(".composer .note p")
+    assert reason.startswith("“Ask documents” is switched off, which reads the files that you ask about.")
+    await offline.click(".composer .note button")
+    await offline.page.until("!document.querySelector('.composer .note')")
+    assert [each for each in await offline.texts(".chips li") if "off" in each] == []
+    await offline.page.value("document.getElementById('question').focus()")
+    await offline.page.press("Enter")
+    await offline.page.until(ANSWERED.format(1))
+    assert await offline.texts(".turn .marker")
+    offline.page.problems.clear()
+
+
+async def test_why_the_web_was_not_asked_is_said_in_plain_words(offline: Visit) -> None:
+    await offline.attach(HANDBOOK)
+    await offline.ask(LEAVE)
+    said = await offline.texts(".why > ol > li")
+    assert "The web was not searched: no search engine is set up here." in said
+    await offline.click(".file-main")
     await offline.ask(f"{LEAVE} Again.", answers=2)
-    assert await offline.texts(".turn.is-last .note.is-warn") == []
-    assert await offline.texts(".turn.is-last .marker")
+    said = await offline.texts(".turn.is-last .why > ol > li")
+    assert "The web was not searched: files that a question names are read alone." in said
+    await offline.click(".file-main")
+    await offline.ask("Hello!", answers=3)
+    said = await offline.texts(".turn.is-last .why > ol > li")
+    assert "The web was not searched: nothing had to be looked up." in said
