@@ -23,6 +23,7 @@ _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
+    ".pdf": "application/pdf",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
 }

@@ -397,7 +397,7 @@ function Status({ turn }) {
 }
 
 /** Questions that may follow; a click asks one, and what is in the text box stays there. @param {{texts: string[]}} properties */
-function Suggestions({ texts }) {
+export function Suggestions({ texts }) {
   if (!texts.length) return null;
   return h("ul", { class: "suggestions", "aria-label": t("suggestions") }, texts.slice(0, 3).map((each) =>
     h("li", null, h("button", { type: "button", onClick: () => ask(each) }, each))));

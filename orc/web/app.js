@@ -1,16 +1,16 @@
 // The entry: loads the user and the words, and shows the page.
-import { Turn } from "./answer.js";
+import { Suggestions, Turn } from "./answer.js";
 import { pause } from "./api.js";
 import { jumpToEnd, loadEarlier, startChat, stop } from "./chat.js";
 import { Composer } from "./composer.js";
-import { attach, hasUsableFiles, listOpen } from "./files.js";
+import { attach, coming, hasUsableFiles, listOpen, staying } from "./files.js";
 import { speak, t } from "./i18n.js";
 import { listenIfSeen } from "./listen.js";
 import { Icon, IconButton, Lazy, Notices, Peek, peeked } from "./parts.js";
 import { answering, closeSources, conversationId, earlierBefore, later, loading, newest, shownTitle, shownTurn, turns } from "./session.js";
 import { finishDeletions, loadSessions, Sessions } from "./sessions.js";
 import { alarm, authMode, checkVersion, dialog, dropTarget, finished, focusOn, go, isNarrow, leaveToSignIn, loadMe, loadPreferences, me, notify, online, openSessions, outdated,
-  place, preferences, readAddress, said, sessionsOpen, signedOut, signInAddress, takeBack } from "./store.js";
+  place, preferences, readAddress, report, said, sessionsOpen, signedOut, signInAddress, takeBack } from "./store.js";
 import { filesOf } from "./uploads.js";
 import { effect, Fragment, h, render, signal, useEffect, useLayoutEffect, useRef, useState } from "./vendor/ui.js";
 
@@ -51,13 +51,30 @@ function Banner() {
   return null;
 }
 
+/** The sample document, which the server has with the page. */
+const EXAMPLE = "harbour-handbook.pdf";
+
+function attachExample() {
+  fetch(`${document.documentElement.dataset.base}${EXAMPLE}`).then(async (found) => {
+    if (found.ok) attach([new File([await found.blob()], EXAMPLE, { type: "application/pdf" })]);
+    else await checkVersion();
+  }).catch(report);
+  focusOn("#question");
+}
+
 function Empty() {
+  const isReady = hasUsableFiles.value;
+  const isExample = [...staying.value.map((each) => each.blob_name), ...coming.value.map((each) => each.name)].includes(EXAMPLE);
+  // A finger drags no files.
+  const isTouched = matchMedia("(pointer: coarse)").matches;
   return h("div", { class: "empty" },
-    h("h2", null, t(hasUsableFiles.value ? "empty.files" : "empty")),
-    h("p", { class: "soft" }, t(hasUsableFiles.value ? "empty.files.hint" : "empty.hint")),
+    h("h2", null, t(isReady ? "empty.files" : "empty")),
+    h("p", { class: "soft" }, t(isReady ? "empty.files.hint" : "empty.hint")),
     me.value?.offline_model && h("p", { class: "soft" }, t("offline_model.why")),
-    !hasUsableFiles.value && h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
-      h(Icon, { name: "clip" }), h("span", null, t("empty.drop"), h("small", null, t("empty.kinds")))));
+    !isReady && [h("button", { type: "button", class: "drop", onClick: () => document.getElementById("picker")?.click() },
+      h(Icon, { name: "clip" }), h("span", null, t(isTouched ? "empty.choose" : "empty.drop"), h("small", null, t("empty.kinds")))),
+    h("button", { type: "button", class: "icon-text", id: "example", onClick: attachExample }, h(Icon, { name: "page" }), t("example"))],
+    isExample && h(Suggestions, { texts: ["leave", "order", "cranes"].map((each) => t(`example.${each}`)) }));
 }
 
 /** Up and down between turns, left and right between markers. @param {KeyboardEvent} event */

@@ -19,7 +19,7 @@ const work = signal({});
 /** The documents that are not being removed. */
 export const staying = computed(() => documents.value.filter((each) => !leaving.value.has(each.document_id)));
 /** Uploads to the open session. */
-const coming = computed(() => uploads.value.filter((each) => each.place === conversationId.value));
+export const coming = computed(() => uploads.value.filter((each) => each.place === conversationId.value));
 /** How many of these are not stored or refused yet. */
 export const unsettled = computed(() => coming.value.filter((each) => each.state !== "failed").length);
 /** Whether not all files failed, or a context is asked about. */

@@ -12,7 +12,7 @@ from devkit.shared_data import ROOT
 from scripts import sbom
 
 NOTICE = (ROOT / "NOTICE.md").read_text()
-MADE_HERE = {"orc/exports/box.ttf"}
+MADE_HERE = {"orc/exports/box.ttf", "orc/web/harbour-handbook.pdf"}
 
 
 @pytest.mark.slow
