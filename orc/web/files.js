@@ -232,7 +232,7 @@ export function statusOf(document, progress) {
   const key = `files.${document.status}`;
   const status = document.readable ? t("files.can_ask") : t(has(key) ? key : "files.processing");
   const { done, total } = progress ?? { done: 0, total: 0 };
-  return done < total ? t("files.part", { status, percent: number(done / total, { style: "percent" }) }) : status;
+  return done < total ? t(document.readable ? "files.part" : "files.part.read", { status, percent: number(done / total, { style: "percent" }) }) : status;
 }
 
 /** @param {string} name */
@@ -249,7 +249,7 @@ export const comingRow = (each) => ({
   state: each.state === "failed" ? "failed" : "busy",
   status: each.state === "failed" ? t("files.refused", { reason: whyRefused(each) }) : each.state === "waiting"
     ? t("files.waiting") : each.sent < 1 ? t("files.uploading", { percent: Math.round(each.sent * 100) }) : t("files.reading"),
-  progress: each.state === "sending" && each.sent < 1 ? each.sent : undefined,
+  progress: each.state !== "sending" ? undefined : each.sent < 1 ? each.sent : null,
 });
 
 /** The files that a question could not reach, as they had been refused: all, or those that it names. @param {TurnView} turn @param {boolean} all */
@@ -288,7 +288,7 @@ export function Widget({ id, name, bytes, status, state, progress, asked: isAske
       ? h("button", { type: "button", class: "file-main", "aria-pressed": isAsked ? "true" : "false", onClick: onAsk,
         title: t(isAsked ? "files.asked" : "files.ask") }, h("span", { class: "file-box", "aria-hidden": "true" }, h(Icon, { name: isAsked ? "check" : "box" })), body)
       : h("span", { class: "file-main" }, body),
-    progress === undefined ? null : h("progress", { value: progress, max: 1, "aria-label": t("files.progress", { name }) }),
+    progress === undefined ? null : h("progress", { value: progress ?? undefined, max: 1, "aria-label": t("files.progress", { name }) }),
     taken && [h("button", { type: "button", onClick: taken.replace }, t("files.replace")), h("button", { type: "button", onClick: taken.both }, t("files.both"))],
     onReplace && h("button", { type: "button", class: "quiet icon", "aria-label": t("files.replace.name", { name }), title: t("files.replace.name", { name }), onClick: onReplace }, h(Icon, { name: "again" })),
     onRemove && h("button", { type: "button", class: "quiet icon", "aria-label": t("files.remove", { name }), title: t("files.remove", { name }), onClick: onRemove },

@@ -228,7 +228,7 @@ function PageView({ turn, index, path, panel }) {
     state === "" && h("div", { class: "tabs" }, h("div", { class: "row", role: "tablist", "aria-label": t("page.views") },
       (/** @type {const} */ (["picture", "text"])).map((each) => h("button", {
         type: "button", role: "tab", key: each, id: `tab-${each}`, "aria-selected": shownTab === each ? "true" : "false",
-        tabIndex: shownTab === each ? 0 : -1, disabled: each === "picture" && !hasPicture, onClick: () => setTab(each),
+        tabIndex: shownTab === each ? 0 : -1, disabled: each === "picture" && !hasPicture, "aria-describedby": each === "picture" && !hasPicture ? "no-picture" : undefined, onClick: () => setTab(each),
         onKeyDown: (event) => {
           if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
           const other = each === "picture" ? "text" : "picture";
@@ -236,6 +236,7 @@ function PageView({ turn, index, path, panel }) {
           document.getElementById(`tab-${other}`)?.focus();
         },
       }, t(`page.${each}`)))),
+      !hasPicture && h("small", { class: "soft", id: "no-picture" }, t(mayHavePicture(citation) ? "page.picture.failed" : "page.picture.none")),
       h(IconButton, { name: "download", label: t("page.download"), onClick: () => { download(`${path}/content`, citation.blob_name).catch(report); } })),
     quotes,
     state !== "" ? null
@@ -272,11 +273,19 @@ function WebLink({ href }) {
   return h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, href);
 }
 
+/** @param {number} wanted */
+const nearest = (wanted) => ZOOMS.reduce((near, each) => (Math.abs(Math.log(each / wanted)) < Math.abs(Math.log(near / wanted)) ? each : near));
+
+/** How far two fingers are from each other; 0 if there are not two. @param {TouchEvent} event */
+const spread = ({ touches: [one, other] }) => (one && other ? Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY) : 0);
+
 /** @param {PictureProperties} properties */
 function Picture({ citation, path, number, index, onFail, zoom, setZoom, enlarge }) {
   const [source, setSource] = useState("");
   const [ratio, setRatio] = useState(0);
   const frame = /** @type {Ref<HTMLDivElement>} */ (useRef(null));
+  // Two fingers change the size, and the quote stays in view.
+  const pinched = useRef({ from: 0, zoom });
   useEffect(() => {
     let current = true;
     const wanted = { page: number, document_version: citation.document_version };
@@ -325,6 +334,11 @@ function Picture({ citation, path, number, index, onFail, zoom, setZoom, enlarge
       h(IconButton, { name: "plus", label: t("page.larger"), disabled: zoom === ZOOMS.at(-1), onClick: () => enlarge(1) })),
     h("div", {
       class: "frame", ref: frame, tabIndex: 0, role: "group", "aria-label": t("page.picture"),
+      onTouchStart: (event) => { pinched.current = { from: spread(event), zoom }; },
+      onTouchMove: (event) => {
+        const [{ from, zoom: before }, now] = [pinched.current, spread(event)];
+        if (from && now) setZoom(nearest((before * now) / from));
+      },
     },
     source
       ? h("div", { class: `sheet zoom-${zoom * 100}` },

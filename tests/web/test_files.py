@@ -100,6 +100,30 @@ async def stored_names(visit: Visit) -> list[str]:
     return sorted(each["blob_name"] for each in documents)
 
 
+async def test_a_file_shows_how_much_of_it_is_sent_and_that_it_is_being_read(
+    visit: Visit, tmp_path: Path
+) -> None:
+    page = visit.page
+    (tmp_path / "log.txt").write_text("".join(LINE.format(number) for number in range(LARGE_LINES)))
+    seen = """(() => {
+      window.seen = [];
+      new MutationObserver(() => {
+        const [bar, said] = [".file progress", ".file-status"].map((each) => document.querySelector(each));
+        if (bar) window.seen.push([bar.position, said.textContent, bar.getBoundingClientRect().height > 0]);
+      }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+    })()"""
+    await page.value(seen)
+    await slow(visit, bytes_per_second=SLOW_BYTES)
+    await visit.attach(tmp_path / "log.txt")
+    shown = await page.value("window.seen")
+    sent = [position for position, said, _ in shown if said.startswith("Uploading")]
+    assert sent == sorted(sent)
+    assert len({*sent}) > 2, "it goes on with the bytes"
+    # How long a file takes to read is not known at first: a bar without an end moves.
+    assert {position for position, said, _ in shown if said == "Reading"} == {-1}
+    assert all(is_seen for *_, is_seen in shown)
+
+
 async def test_files_that_were_not_searched_are_named_above_the_answer(visit: Visit, tmp_path: Path) -> None:
     await attach_all(visit, tmp_path, leave=pdf(LEAVE), scan=pdf(""), blank=pdf("", ""))
     await visit.ask(QUESTION)

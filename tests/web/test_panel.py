@@ -59,6 +59,10 @@ async def test_a_document_without_pictures_is_asked_for_none(visit: Visit, tmp_p
     await page.until("document.querySelector('.page-text')")
     assert [address for _, address in page.requests if "/image" in address] == []
     assert await page.value("document.getElementById('tab-picture').disabled") is True
+    reason = (
+        "document.getElementById(document.getElementById('tab-picture').getAttribute('aria-describedby'))"
+    )
+    assert await page.value(f"{reason}.textContent") == "A page is drawn for PDF files and pictures only."
 
 
 async def test_a_page_is_fetched_once_a_marker_is_pointed_at(visit: Visit) -> None:

@@ -1,5 +1,6 @@
 """Sources next to the answer: at every width, with the keyboard, and by its address."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,6 +128,55 @@ async def test_an_address_of_an_answer_that_is_gone_says_so(visit: Visit) -> Non
     await visit.open(f"#/c/{session}/t/{session}/s/1")
     await visit.page.until("document.querySelector('.notice')?.textContent.includes('This answer')")
     assert await visit.page.value("location.hash") == f"#/c/{session}"
+
+
+async def touching(visit: Visit, width: int, height: int) -> None:
+    """Have a phone or a tablet: a finger and no mouse."""
+    page = visit.page
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": True}
+    await page.call("Emulation.setDeviceMetricsOverride", **size)
+    await page.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    await page.until("matchMedia('(pointer: coarse)').matches")
+
+
+async def test_a_finger_is_not_asked_to_drop_files(visit: Visit) -> None:
+    assert (await visit.texts(".empty .drop"))[0].startswith("Drop files here, or choose them")
+    await touching(visit, 390, 844)
+    await visit.page.reload()
+    await visit.page.until("document.querySelector('.empty .drop')?.textContent.startsWith('Choose files')")
+
+
+async def test_two_fingers_change_the_size_of_a_page_and_keep_its_quote(visit: Visit) -> None:
+    page = visit.page
+    await open_first(visit)
+    await touching(visit, 820, 1180)
+    await page.until("document.querySelector('.marks rect')")
+    zoom = "document.querySelector('.zoom').textContent"
+    before = await page.value(zoom)
+    box = await page.value("document.querySelector('.frame').getBoundingClientRect().toJSON()")
+    x, y = box["left"] + box["width"] / 2, box["top"] + box["height"] / 2
+
+    async def spread(kind: str, apart: float) -> None:
+        points = [{"x": x - apart, "y": y, "id": 0}, {"x": x + apart, "y": y, "id": 1}] if apart else []
+        await page.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
+    for begin, end, sign in ((40, 100, 1), (100, 40, -1)):
+        await spread("touchStart", begin)
+        for step in range(1, 7):
+            await spread("touchMove", begin + (end - begin) * step / 6)
+        await spread("touchEnd", 0)
+        await page.until(f"{zoom} !== {json.dumps(before)}")
+        now = await page.value(zoom)
+        assert (int(now.split()[0]) - int(before.split()[0])) * sign > 0
+        before = now
+        inside = (
+            "(() => { const frame = document.querySelector('.frame').getBoundingClientRect();"
+            " const mark = document.querySelector('.marks rect').getBoundingClientRect();"
+            " return mark.bottom > frame.top && mark.top < frame.bottom; })()"
+        )
+        assert await page.value(inside)
+        # The window itself keeps its size.
+        assert await page.value("visualViewport.scale") == 1
 
 
 async def test_on_a_phone_a_source_is_a_sheet_that_back_closes(visit: Visit) -> None:

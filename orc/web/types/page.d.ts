@@ -153,7 +153,8 @@ export interface FileWidget {
   added: string;
   status: string;
   state: "failed" | "busy" | "ready";
-  progress?: number;
+  /** null: it is not known how far. */
+  progress?: number | null;
   asked?: boolean;
   taken?: Taken;
   onAsk?: () => void;
