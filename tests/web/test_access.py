@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import docx
 import pypdf
 
 from devkit.doubles.openai_double import Reply, Script, default_reply
@@ -241,7 +242,7 @@ async def test_a_session_is_exported_with_the_keyboard(visit: Visit, tmp_path: P
     await visit.ask("How many days of leave does an employee get?")
     turn = visit.get(f"/conversations/{await visit.conversation()}")["turns"][0]
     await page.value(SAVING)
-    for tabs, ending in ((3, ".md"), (4, ".pdf")):
+    for tabs, ending in ((3, ".md"), (4, ".pdf"), (5, ".docx")):
         await page.press("k", modifiers=2)
         await page.until("document.activeElement.id === 'search'")
         await tab_to(
@@ -257,6 +258,9 @@ async def test_a_session_is_exported_with_the_keyboard(visit: Visit, tmp_path: P
             for citation in turn["citations"]:
                 assert citation["quote"] in exported.decode()
                 assert f"page {citation['page']}" in exported.decode()
+        elif ending == ".docx":
+            written = " ".join(each.text for each in docx.Document(io.BytesIO(exported)).paragraphs)
+            assert turn["citations"][0]["quote"] in written
         else:
             assert exported.startswith(b"%PDF")
             text = " ".join(pypdf.PdfReader(io.BytesIO(exported)).pages[0].extract_text().split())

@@ -29,6 +29,7 @@ DROP = """
 })
 """
 """Drop files, or a folder of folders: a test cannot drag from the desktop."""
+SETTLED = "!/Uploading|Reading|Waiting/.test(document.querySelector('.file-list').textContent)"
 ASKABLE = "document.querySelector('.shelf')?.dataset.askable"
 
 
@@ -186,6 +187,68 @@ async def test_files_dropped_on_a_context_are_stored_there(visit: Visit) -> None
     listed = visit.get(f"/contexts/{context}/documents")["documents"]
     assert sorted(each["blob_name"] for each in listed) == ["quay (2).txt", "quay.txt"]
     page.problems.clear()
+
+
+async def test_a_file_of_a_taken_name_replaces_the_other_one_if_one_says_so(visit: Visit) -> None:
+    page = visit.page
+    context = shared(visit)
+    await page.value(f"location.hash = '#/contexts/{context}'")
+    await visit.sees(".file-tools")
+    for text in ("The first.", "The other."):
+        await drop(visit, {"quay.txt": text})
+        await page.until("document.querySelector('.file-list').textContent.includes('quay.txt')")
+        await page.until(
+            "!/Uploading|Reading|Waiting/.test(document.querySelector('.file-list').textContent)"
+        )
+    await visit.sees(".file.is-failed")
+    replace = (
+        "[...document.querySelectorAll('.is-failed button')].find((each) => each.textContent === 'Replace')"
+    )
+    await page.value(f"{replace}.click()")
+    # The other one can come back.
+    await page.until("document.querySelector('.notice')?.textContent.includes('quay.txt took the place')")
+    assert await visit.texts(".file.is-failed") == []
+    [listed] = visit.get(f"/contexts/{context}/documents")["documents"]
+    with visit.client() as client:
+        address = f"/contexts/{context}/documents/{listed['document_id']}/content"
+        assert client.get(address).text == "The other."
+    page.problems.clear()
+
+
+async def test_a_refused_file_of_a_collection_stays_over_a_reload(visit: Visit) -> None:
+    page = visit.page
+    context = shared(visit)
+    await page.value(f"location.hash = '#/contexts/{context}'")
+    await visit.sees(".file-tools")
+    await drop(visit, {"broken.pdf": "%PDF-1.7 and nothing else"})
+    await visit.sees(".file.is-failed")
+    [said] = await visit.texts(".file.is-failed .file-status")
+    assert said.startswith("Not added: ")
+    await page.reload()
+    await page.until("document.readyState === 'complete' && document.querySelector('.file.is-failed')")
+    assert await visit.texts(".file.is-failed .file-status") == [said]
+    await visit.click(".file [aria-label='Remove broken.pdf']")
+    await page.until("!document.querySelector('.file.is-failed')")
+    page.problems.clear()
+
+
+async def test_a_chosen_folder_brings_its_files(visit: Visit, tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    for name in ("May/report.txt", "June/report.txt", "June/program.exe"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"{QUAY} {name}")
+    (tmp_path / "first.txt").write_text(QUAY)
+    await visit.attach(tmp_path / "first.txt")
+    module = "import(document.documentElement.dataset.base + 'files.js')"
+    await visit.page.value(f"{module}.then((files) => {{ files.listOpen.value = true; }})")
+    await visit.sees(".file-list [webkitdirectory]")
+    await visit.page.attach(".file-list [webkitdirectory]", folder)
+    await visit.page.until(f"{ASKABLE} === '3'")
+    names = stored(visit, await visit.conversation())
+    assert names[0] == "first.txt"
+    assert names[-1] == "report.txt"
+    assert names[1] in ("report (May).txt", "report (June).txt")
+    await visit.page.until("document.querySelector('.notice')?.textContent.includes('1 file of the folder')")
 
 
 async def test_a_text_that_is_too_long_becomes_a_file(visit: Visit) -> None:
