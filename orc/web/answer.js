@@ -138,7 +138,7 @@ function SwitchedOff({ turn }) {
     toggleTools(toolsFlipped.value.filter((each) => names.includes(each)));
     ask(turn.question, { replaces: turn, tools: Object.fromEntries(Object.entries(turn.tools).filter(([name]) => !names.includes(name))) });
   };
-  return [h("p", null, [t("kind.off"), ...new Set(skipped.map((each) => lookupWords(each, ""))), names.length < skipped.length && t("kind.off.context")].filter(Boolean).join(" ")),
+  return [h("p", null, [t("kind.off"), ...new Set(skipped.map((each) => lookupWords(each, "")))].join(" ")),
     names.length > 0 && !isShared.value && !answering.value && h("p", { class: "row" }, h("button", { type: "button", onClick: askAgain }, t("kind.off.on")))];
 }
 
