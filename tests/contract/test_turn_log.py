@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from pydantic import JsonValue
@@ -112,10 +112,20 @@ async def in_the_end(write: Callable[[], Awaitable[Result]]) -> Result:
                 raise
 
 
-async def start(log: TurnLog, key: str, owner: Owner = OWNER) -> Turn:
-    begun = await begin(log, question(key), owner)
+async def begin_new(log: TurnLog, new: NewTurn, **more: Any) -> Started:
+    begun = await begin(log, new, **more)
     assert isinstance(begun, Started)
-    return begun.turn
+    return begun
+
+
+async def start(log: TurnLog, key: str, owner: Owner = OWNER) -> Turn:
+    return (await begin_new(log, question(key), owner=owner)).turn
+
+
+async def stored_head(log: TurnLog) -> Head:
+    head = await log.head(OWNER)
+    assert head is not None
+    return head
 
 
 async def ask(log: TurnLog, key: str, outcome: TurnOutcome | None = None, owner: Owner = OWNER) -> Turn:
@@ -124,8 +134,7 @@ async def ask(log: TurnLog, key: str, outcome: TurnOutcome | None = None, owner:
 
 
 async def test_a_question_is_stored_before_it_is_answered(open_log: OpenLog) -> None:
-    started = await begin(await open_log(), question("k"))
-    assert isinstance(started, Started)
+    started = await begin_new(await open_log(), question("k"))
     turn = await (await open_log()).turn(OWNER, "k")
     assert turn == started.turn
     assert turn is not None
@@ -137,10 +146,8 @@ async def test_a_question_is_stored_before_it_is_answered(open_log: OpenLog) -> 
 async def test_an_attempt_that_begins_again_gets_the_same_turn(log: TurnLog) -> None:
     await ask(log, "k1")
     new = question("k2")
-    started = await begin(log, new)
-    assert isinstance(started, Started)
-    again = await begin(log, new)
-    assert isinstance(again, Started)
+    started = await begin_new(log, new)
+    again = await begin_new(log, new)
     assert (again.turn, again.head) == (started.turn, started.head)
     assert [turn.turn_id for turn in again.history] == ["k1"]
     assert len(await log.turns(OWNER)) == 2
@@ -211,21 +218,8 @@ async def test_twenty_concurrent_turns_from_several_processes_have_gapless_seq(o
     assert {turn.turn_id: turn.assistant and turn.assistant.content for turn in turns} == {
         f"k{n}": f"a{n}" for n in range(20)
     }
-    head = await logs[1].head(OWNER)
-    assert head is not None
+    head = await stored_head(logs[1])
     assert (head.turn_count, head.version) == (20, 41)
-
-
-async def test_twenty_concurrent_questions_of_two_processes_lose_none_and_leave_no_gap(
-    open_log: OpenLog,
-) -> None:
-    logs = [await open_log() for _ in range(2)]
-    begun = await asyncio.gather(*(begin(logs[n % 2], question(f"k{n}")) for n in range(20)))
-    assert all(isinstance(one, Started) and one.history == [] for one in begun)
-    turns = await logs[0].turns(OWNER)
-    assert [turn.seq for turn in turns] == list(range(1, 21))
-    assert {turn.turn_id for turn in turns} == {f"k{n}" for n in range(20)}
-    assert turns == sorted((one.turn for one in begun), key=lambda turn: turn.seq)
 
 
 async def test_an_answer_that_is_committed_several_times_at_once_is_stored_once(open_log: OpenLog) -> None:
@@ -234,8 +228,7 @@ async def test_an_answer_that_is_committed_several_times_at_once_is_stored_once(
     commits = (log.commit(OWNER, "k", turn.attempt, answer(f"a{n}")) for n, log in enumerate(logs))
     committed = await asyncio.gather(*commits)
     assert committed == [await logs[0].turn(OWNER, "k")] * 3
-    head = await logs[0].head(OWNER)
-    assert head is not None
+    head = await stored_head(logs[0])
     assert (head.turn_count, head.version) == (1, 3)
 
 
@@ -276,20 +269,12 @@ async def test_a_commit_and_a_deletion_at_once_leave_nothing(open_log: OpenLog) 
 
 
 @pytest.mark.parametrize("key", ["a/b?c#d%2F", "~", "..", " ", "é🦷\\'\"", "é" * 128, "k" * 128])
-async def test_a_key_may_be_any_text(log: TurnLog, key: str) -> None:
-    committed = await ask(log, key)
+async def test_a_key_may_be_any_text_and_replays_its_answer(log: TurnLog, key: str) -> None:
+    committed, head = await ask(log, key), await log.head(OWNER)
     assert await log.turn(OWNER, key) == committed
-    assert await log.turns(OWNER) == [committed]
-    assert await begin(log, question(key)) == Replayed(turn=committed)
-
-
-async def test_the_same_key_again_replays_the_stored_answer(log: TurnLog) -> None:
-    committed = await ask(log, "k")
-    head = await log.head(OWNER)
     for _ in range(2):
-        assert await begin(log, question("k")) == Replayed(turn=committed)
-    assert await log.turns(OWNER) == [committed]
-    assert await log.head(OWNER) == head
+        assert await begin(log, question(key)) == Replayed(turn=committed)
+    assert (await log.turns(OWNER), await log.head(OWNER)) == ([committed], head)
 
 
 async def test_the_same_key_at_the_same_time_starts_one_turn(open_log: OpenLog) -> None:
@@ -320,13 +305,6 @@ async def test_a_key_means_nothing_in_another_conversation(log: TurnLog) -> None
         assert (await start(log, "k", stranger)).seq == 1
 
 
-async def test_a_question_opens_a_conversation_that_is_missing(log: TurnLog) -> None:
-    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE)
-    assert isinstance(begun, Started)
-    assert (begun.head.owner, begun.head.turn_count, begun.history) == (OWNER, 1, [])
-    assert await log.head(OWNER) == begun.head
-
-
 async def test_a_turn_is_in_flight_until_its_lease_runs_out(log: TurnLog, clock: Clock) -> None:
     first = await start(log, "k")
     clock.advance(LEASE - 1)
@@ -336,8 +314,7 @@ async def test_a_turn_is_in_flight_until_its_lease_runs_out(log: TurnLog, clock:
     second = await start(log, "k")
     assert (second.turn_id, second.seq, second.status) == ("k", first.seq, TurnStatus.PENDING)
     assert second.attempt != first.attempt
-    head = await log.head(OWNER)
-    assert head is not None
+    head = await stored_head(log)
     assert head.turn_count == 1
 
 
@@ -427,8 +404,7 @@ async def test_committing_an_attempt_again_changes_nothing(log: TurnLog, clock: 
 
 async def test_file_refs_are_overwritten_by_documents_and_survive_other_turns(log: TurnLog) -> None:
     async def carried() -> tuple[list[FileRef], str | None]:
-        head = await log.head(OWNER)
-        assert head is not None
+        head = await stored_head(log)
         return head.uploaded_file_refs, head.last_mcp_tool_used
 
     await ask(log, "k1", answer(refs=REFS, tool="document_chat"))
@@ -444,12 +420,10 @@ async def test_file_refs_are_overwritten_by_documents_and_survive_other_turns(lo
 
 
 async def test_the_first_question_gives_the_title_even_if_it_fails(log: TurnLog) -> None:
-    begun = await begin(log, question("k1", "  What\nis " + "very " * 30))
-    assert isinstance(begun, Started)
+    begun = await begin_new(log, question("k1", "  What\nis " + "very " * 30))
     await log.fail(OWNER, "k1", begun.turn.attempt, "model_down", "The model did not answer.")
     await ask(log, "k2")
-    head = await log.head(OWNER)
-    assert head is not None
+    head = await stored_head(log)
     assert (head.title, head.title_by) == (("What is " + "very " * 30)[:80].rstrip(), "words")
 
 
@@ -460,8 +434,7 @@ async def test_the_first_file_gives_the_title_until_there_is_a_question(log: Tur
     found, _ = await log.conversations(OWNER.organization_id, OWNER.user_id, limit=5, words=wanted("leave"))
     assert [head.conversation_id for head in found] == [OWNER.conversation_id]
     await ask(log, "k1")
-    head = await log.head(OWNER)
-    assert head is not None
+    head = await stored_head(log)
     assert head.title_by == "words"
     assert (await log.retitle(OWNER, "Cover of teeth", TitleBy.MODEL)).title_by == "model"
 
@@ -473,8 +446,7 @@ async def test_the_title_of_a_user_stays(log: TurnLog) -> None:
     assert before is not None
     assert (renamed.title, renamed.title_by, renamed.updated_at) == ("Leave", "user", before.updated_at)
     await ask(log, "k2")
-    head = await log.head(OWNER)
-    assert head is not None
+    head = await stored_head(log)
     assert (head.title, head.title_by, head.turn_count) == ("Leave", "user", 2)
     with pytest.raises(NotFound):
         await log.retitle(Owner("acme", "bob", "c-1"), "Mine")
@@ -496,8 +468,7 @@ async def test_an_edited_question_gives_the_title_instead_of_the_one_that_it_rep
         return question(key, words).model_copy(update={"replaces": replaced})
 
     async def title() -> tuple[str | None, str | None]:
-        head = await log.head(OWNER)
-        assert head is not None
+        head = await stored_head(log)
         return head.title, head.title_by
 
     async def replace(replaced: str, key: str, words: str) -> tuple[str | None, str | None]:
@@ -519,8 +490,7 @@ async def test_a_later_question_that_is_edited_leaves_the_title(log: TurnLog) ->
     await begin_and_answer(log, "k1", "How many days of leave?")
     await begin_and_answer(log, "k2", "Who approves it?")
     later = question("k3", "Who pays it?").model_copy(update={"replaces": "k2"})
-    begun = await begin(log, later)
-    assert isinstance(begun, Started)
+    begun = await begin_new(log, later)
     head = begun.head
     assert (head.title, head.title_by) == ("How many days of leave?", "words")
 
@@ -530,8 +500,7 @@ async def test_the_title_of_a_user_wins_against_that_of_a_model_at_the_same_time
     for number in range(5):
         made = [log.retitle(OWNER, f"Model's {number}", TitleBy.MODEL) for _ in range(2)]
         await asyncio.gather(*made[:1], log.retitle(OWNER, f"User's {number}"), *made[1:])
-        head = await log.head(OWNER)
-        assert head is not None
+        head = await stored_head(log)
         assert (head.title, head.title_by) == (f"User's {number}", "user")
 
 
@@ -625,8 +594,7 @@ async def test_found_conversations_come_in_pages(log: TurnLog, clock: Clock) -> 
 async def test_a_title_and_a_turn_at_the_same_time_lose_nothing(log: TurnLog) -> None:
     await ask(log, "k1")
     await asyncio.gather(ask(log, "k2"), *(log.retitle(OWNER, f"Title {number}") for number in range(5)))
-    head = await log.head(OWNER)
-    assert head is not None
+    head = await stored_head(log)
     assert (head.turn_count, head.title_by) == (2, "user")
 
 
@@ -662,8 +630,7 @@ async def test_a_stop_is_seen_by_the_process_that_answers(open_log: OpenLog) -> 
     assert await begin(there, question("k")) == Replayed(turn=stopped)
     assert await there.ask_to_stop(OWNER, "k") == stopped
     assert await here.commit(OWNER, "k", turn.attempt, answer("late")) == stopped
-    begun = await begin(there, question("k2"))
-    assert isinstance(begun, Started)
+    begun = await begin_new(there, question("k2"))
     assert begun.history == [stopped]
 
 
@@ -703,8 +670,7 @@ async def test_a_turn_without_a_whole_answer_is_retried_in_its_place(
         await log.commit(OWNER, "k", first.turn.attempt, stopped)
     else:
         clock.advance(LEASE)
-    retried = await begin(log, again("k", "retry-1"))
-    assert isinstance(retried, Started)
+    retried = await begin_new(log, again("k", "retry-1"))
     turn = retried.turn
     assert (turn.seq, turn.status, turn.assistant, turn.failure) == (1, TurnStatus.PENDING, None, None)
     assert (turn.choices, turn.sent_history, turn.recalls) == (choices, said, False)
@@ -724,8 +690,7 @@ async def test_a_turn_without_a_whole_answer_is_retried_in_its_place(
 
 
 async def stopped_turn(log: TurnLog, text: str = "Tee") -> Turn:
-    begun = await begin(log, question("k"))
-    assert isinstance(begun, Started)
+    begun = await begin_new(log, question("k"))
     part = answer(text).model_copy(update={"stopped": True})
     await log.commit(OWNER, "k", begun.turn.attempt, part)
     turn = await log.rate(OWNER, "k", Feedback(rating="up", given_at=datetime(2026, 1, 1, tzinfo=UTC)))
@@ -738,8 +703,7 @@ async def test_a_stopped_answer_is_kept_until_a_retry_has_stored_another(
     log: TurnLog, clock: Clock, end: str
 ) -> None:
     stopped = await stopped_turn(log)
-    retried = await begin(log, again("k", "retry-1"))
-    assert isinstance(retried, Started)
+    retried = await begin_new(log, again("k", "retry-1"))
     assert retried.turn.attempt_number == 2
     attempt = retried.turn.attempt
     if end == "failed":
@@ -785,8 +749,7 @@ async def test_an_interrupted_retry_leaves_the_stopped_turn_in_the_history(
     first, stopped = await ask(log, "k1"), await stopped_turn(log)
 
     async def history(new: NewTurn) -> list[Turn]:
-        begun = await begin(log, new)
-        assert isinstance(begun, Started)
+        begun = await begin_new(log, new)
         return begun.history
 
     assert await history(question("k2")) == [first, stopped]
@@ -804,13 +767,10 @@ async def test_the_head_names_the_turns_that_were_begun_again(log: TurnLog) -> N
     for key in ("k1", "k2"):
         turn = await start(log, key)
         await log.fail(OWNER, key, turn.attempt, "model_down", "The model did not answer.")
-    head = await log.head(OWNER)
-    assert head is not None
+    head = await stored_head(log)
     for key, retried in (("k1", [1]), ("k2", [1, 2]), ("k1", [2, 1])):
-        begun = await begin(log, again(key))
-        assert isinstance(begun, Started)
-        now = await log.head(OWNER)
-        assert now is not None
+        begun = await begin_new(log, again(key))
+        now = await stored_head(log)
         assert (begun.head.retried, now.retried) == (retried, retried)
         assert now.version > head.version
         await log.fail(OWNER, key, begun.turn.attempt, "model_down", "The model did not answer.")
@@ -829,13 +789,11 @@ def version_of(replaced: str, key: str) -> NewTurn:
 async def test_a_new_version_takes_the_place_of_the_last_one_in_the_history(log: TurnLog) -> None:
     await ask(log, "k1")
     await ask(log, "k2")
-    begun = await begin(log, version_of("k1", "k3"))
-    assert isinstance(begun, Started)
+    begun = await begin_new(log, version_of("k1", "k3"))
     assert ([turn.turn_id for turn in begun.history], begun.head.replaced) == (["k2"], [1])
     await log.commit(OWNER, "k3", begun.turn.attempt, answer())
     # The first version names its chain too.
-    begun = await begin(log, version_of("k1", "k4"))
-    assert isinstance(begun, Started)
+    begun = await begin_new(log, version_of("k1", "k4"))
     assert ([turn.turn_id for turn in begun.history], begun.head.replaced) == (["k2"], [1, 3])
     chain = {turn.turn_id: (turn.replaces, turn.replaced_by) for turn in await log.turns(OWNER)}
     expected = {"k1": (None, "k3"), "k2": (None, None), "k3": ("k1", "k4"), "k4": ("k3", None)}
@@ -862,8 +820,7 @@ async def test_what_is_not_there_cannot_be_replaced_and_a_replaced_turn_not_retr
 
 
 async def start_version(log: TurnLog, replaced: str, key: str) -> Turn:
-    begun = await begin(log, version_of(replaced, key))
-    assert isinstance(begun, Started)
+    begun = await begin_new(log, version_of(replaced, key))
     return begun.turn
 
 
@@ -884,8 +841,7 @@ async def test_versions_that_are_begun_at_the_same_time_are_one_chain(open_log: 
         at = turns[at.replaced_by]
         chain.append(at.turn_id)
     assert sorted(chain) == sorted(["first", *keys])
-    last = await begin(logs[0], question("next"))
-    assert isinstance(last, Started)
+    last = await begin_new(logs[0], question("next"))
     assert [turn.turn_id for turn in last.history] == [chain[-1]]
     assert last.head.replaced == [1, 2, 3]
 
@@ -910,8 +866,7 @@ async def test_history_is_the_newest_committed_turns_before_this_one(log: TurnLo
     await ask(log, "k6")
 
     async def history(key: str, limit: int) -> list[str]:
-        begun = await begin(log, question(key), history_limit=limit)
-        assert isinstance(begun, Started)
+        begun = await begin_new(log, question(key), history_limit=limit)
         return [turn.turn_id for turn in begun.history]
 
     assert await history("k7", 2) == ["k3", "k6"]
@@ -1071,8 +1026,7 @@ async def test_a_conversation_keeps_its_home_and_its_contexts(open_log: OpenLog)
     turn = await log.turn(OWNER, "k1")
     assert turn is not None
     await log.commit(OWNER, "k1", turn.attempt, answer().model_copy(update={"shown": [here]}))
-    head = await (await open_log()).head(OWNER)
-    assert head is not None
+    head = await stored_head(await open_log())
     assert head.home == "w-1"
     assert [(each.context_id, each.last_seq, each.shown) for each in head.contexts] == [("w-1", 2, [(1, 1)])]
     expected: dict[str | None, list[Head]] = {"w-1": [head], "w-2": [], None: [head]}
@@ -1085,17 +1039,6 @@ async def test_a_conversation_keeps_its_home_and_its_contexts(open_log: OpenLog)
     for about, conversation in asked_about.items():
         heads = (await log.conversations("acme", "ada", limit=9, about=about))[0]
         assert [each.conversation_id for each in heads] == [conversation] * (conversation is not None)
-
-
-async def pending(log: TurnLog, key: str) -> Turn:
-    begun = await log.begin(OWNER, question(key), lease_seconds=LEASE)
-    assert isinstance(begun, Started)
-    return begun.turn
-
-
-async def ask_briefly(log: TurnLog, key: str, outcome: TurnOutcome | None = None) -> Turn:
-    turn = await pending(log, key)
-    return await log.commit(OWNER, key, turn.attempt, outcome or answer())
 
 
 def large_outcome() -> TurnOutcome:
@@ -1136,7 +1079,7 @@ async def test_a_turn_with_twenty_citations_stores_them_once_and_stays_small(
     items: Items, log: TurnLog
 ) -> None:
     outcome = large_outcome()
-    committed = await ask_briefly(log, "k", outcome)
+    committed = await ask(log, "k", outcome)
     assert committed.result == outcome.result
     assert await log.turn(OWNER, "k") == committed
     text = json.dumps(await items.query(OWNER.key))
@@ -1145,8 +1088,8 @@ async def test_a_turn_with_twenty_citations_stores_them_once_and_stays_small(
 
 
 async def test_leftovers_of_an_interrupted_deletion_are_invisible(items: Items, log: TurnLog) -> None:
-    old = await pending(log, "k")
-    await ask_briefly(log, "k2")
+    old = await start(log, "k")
+    await ask(log, "k2")
     await items.write(OWNER.key, delete("head"))
 
     async def nothing_is_visible() -> None:
@@ -1169,21 +1112,19 @@ async def test_leftovers_of_an_interrupted_deletion_are_invisible(items: Items, 
 
 
 async def test_a_new_conversation_of_the_same_id_does_not_see_leftovers(items: Items, log: TurnLog) -> None:
-    old = await pending(log, "k")
-    await ask_briefly(log, "k2", TurnOutcome(answer="A forgotten ferry.", result={}))
+    old = await start(log, "k")
+    await ask(log, "k2", TurnOutcome(answer="A forgotten ferry.", result={}))
     assert await log.said("acme", "ada", wanted("ferry")) != {}
     await items.write(OWNER.key, delete("head"))
-    begun = await log.begin(OWNER, question("k"), lease_seconds=LEASE)
-    assert isinstance(begun, Started)
+    begun = await begin_new(log, question("k"))
     assert await log.said("acme", "ada", wanted("ferry")) == {}
     assert (begun.turn.seq, begun.history) == (1, [])
     with pytest.raises(TurnInFlight):
         await log.commit(OWNER, "k", old.attempt, TurnOutcome(answer="late", result={}))
     await log.commit(OWNER, "k", begun.turn.attempt, TurnOutcome(answer="in time", result={}))
     assert isinstance(await log.begin(OWNER, question("k"), lease_seconds=LEASE), Replayed)
-    await ask_briefly(log, "k2")
-    third = await log.begin(OWNER, question("k3"), lease_seconds=LEASE)
-    assert isinstance(third, Started)
+    await ask(log, "k2")
+    third = await begin_new(log, question("k3"))
     assert [turn.seq for turn in third.history] == [1, 2]
     assert [turn.turn_id for turn in await log.turns(OWNER)] == ["k", "k2", "k3"]
     assert await log.delete(OWNER) is True
@@ -1199,7 +1140,7 @@ async def test_questions_during_deletions_are_stored_completely_or_refused(
     async def keep_asking(log: TurnLog, name: str) -> None:
         for n in range(15):
             try:
-                await ask_briefly(log, f"{name}{n}")
+                await ask(log, f"{name}{n}")
             except OrcError as exc:
                 assert isinstance(exc, NotFound), exc
 
@@ -1209,7 +1150,7 @@ async def test_questions_during_deletions_are_stored_completely_or_refused(
             await logs[2].delete(OWNER)
 
     await asyncio.gather(keep_asking(logs[0], "a"), keep_asking(logs[1], "b"), keep_deleting())
-    await ask_briefly(logs[0], "last")
+    await ask(logs[0], "last")
     turns, head = await logs[1].turns(OWNER), await logs[1].head(OWNER)
     assert head is not None
     assert [turn.seq for turn in turns] == list(range(1, head.turn_count + 1))
@@ -1218,5 +1159,5 @@ async def test_questions_during_deletions_are_stored_completely_or_refused(
 
 
 async def test_turns_do_not_expire_by_themselves(log: TurnLog, items: Items) -> None:
-    await ask_briefly(log, "k")
+    await ask(log, "k")
     assert all("ttl" not in item for item in await items.query(OWNER.key))

@@ -111,26 +111,6 @@ async def test_a_model_that_is_given_only_the_text_can_call_the_next_tool(
     assert "quay" in read
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("documents_get_content", {"document_id": "quay.txt"}),
-        ("documents_analyze", {"document_id": "quay.txt", "question": "When does the quay open?"}),
-        ("get_page", {"document_id": "quay.txt", "page_number": 1}),
-    ],
-)
-async def test_a_file_name_names_a_document_as_its_id_does(
-    name: str, arguments: dict[str, Any], server: MCPServer[None], documents: list[Document]
-) -> None:
-    by_id = {**arguments, "document_id": documents[0].document_id}
-    async with Client(server) as client:
-        named, identified = [
-            (await client.call_tool(name, given)).structured_content for given in (arguments, by_id)
-        ]
-    assert named == identified
-    assert "seven" in str(named)
-
-
 async def test_documents_that_are_not_indexed_are_searched_and_named_with_their_status(
     server: MCPServer[None], documents: list[Document]
 ) -> None:

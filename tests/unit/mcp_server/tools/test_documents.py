@@ -4,9 +4,9 @@ import pytest
 
 from mcp_server.tools.documents import NOT_READY, SUMMARY_FAILED, DocumentContents, content_as_text
 from orc_core.analysis.models import AnalysisStatus, DocumentAnalysis
-from orc_core.errors import NoReadableDocument, NotFound, OrcError
+from orc_core.errors import NoReadableDocument, OrcError
 from orc_core.models import Document, DocumentStatus
-from tests.unit.mcp_server.stand_ins import BOB, Analyses, FakeLibrary, scope_of, unheard
+from tests.unit.mcp_server.stand_ins import Analyses, FakeLibrary, scope_of, unheard
 
 LONG = "word " * 40
 
@@ -113,21 +113,6 @@ async def test_caller_chooses_the_text_limit(contents: DocumentContents, library
     with pytest.raises(OrcError) as raised:
         await contents.content(scope_of(document), document.document_id, 199, unheard)
     assert raised.value.code == NOT_READY
-
-
-async def test_documents_that_are_absent_foreign_or_out_of_scope_are_refused_alike(
-    contents: DocumentContents, library: FakeLibrary
-) -> None:
-    mine, unscoped = library.add("a.pdf", "Text."), library.add("b.pdf", "Text.")
-    foreign = library.add("a.pdf", "Text.", owner=BOB)
-    shown = set()
-    for document_id in ("absent", unscoped.document_id, foreign.document_id):
-        with pytest.raises(NotFound) as of_summary:
-            await contents.summary(scope_of(mine, foreign), document_id)
-        with pytest.raises(NotFound) as of_content:
-            await contents.content(scope_of(mine, foreign), document_id, None, unheard)
-        shown |= {of_summary.value.message, of_content.value.message}
-    assert len(shown) == 1
 
 
 async def test_the_list_says_which_documents_have_a_summary(library: FakeLibrary, analyses: Analyses) -> None:

@@ -8,7 +8,7 @@ import pytest
 from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, Script, serving
 from mcp_server.tools.documents_analyze import AT_ONCE, DocumentsAnalyze, Limits
 from mcp_server.tools.parts import BestMatches, NoteTaker, PartReader
-from orc_core.errors import DependencyDown, NoReadableDocument, NotFound
+from orc_core.errors import DependencyDown, NoReadableDocument
 from orc_core.grounding.citations import marker
 from orc_core.grounding.closest import NOT_FOUND_ANSWER
 from orc_core.grounding.sources import Source
@@ -19,7 +19,7 @@ from orc_core.llm.provider import open_provider
 from orc_core.llm.tokens import TokenCounter
 from orc_core.models import Document, DocumentStatus
 from orc_core.offline.model import OfflineModel
-from tests.unit.mcp_server.stand_ins import BOB, FakeLibrary, WordRetriever, scope_of, unheard
+from tests.unit.mcp_server.stand_ins import FakeLibrary, WordRetriever, scope_of, unheard
 
 FILLER = "Nothing of note happened in the harbour on that day, and the gulls were quiet as always. " * 12
 FACTS = {
@@ -244,21 +244,6 @@ async def test_a_number_that_is_not_there_is_named(
     assert "not there" in found.answer
     assert not found.citations[0].verified
     assert not found.metadata.grounding.grounded
-
-
-async def test_documents_that_are_absent_foreign_or_out_of_scope_are_refused_alike(
-    library: FakeLibrary, document: Document, offline: ChatModel
-) -> None:
-    unscoped = library.add("b.pdf", "Text.")
-    foreign = library.add("log.pdf", "Text.", owner=BOB)
-    shown = set()
-    for document_id in ("absent", unscoped.document_id, foreign.document_id):
-        with pytest.raises(NotFound) as raised:
-            await analyst(library, offline).answer(
-                scope_of(document, foreign), document_id, QUESTION, unheard
-            )
-        shown.add(raised.value.message)
-    assert len(shown) == 1
 
 
 @pytest.mark.parametrize("status", [DocumentStatus.FAILED, DocumentStatus.COMPLETED])

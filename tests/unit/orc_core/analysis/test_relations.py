@@ -3,7 +3,7 @@
 import pytest
 
 from orc_core.analysis.models import Alias, Anchor, Connection, TypeUse
-from orc_core.analysis.relations import Direction, build_ontology, follow, key
+from orc_core.analysis.relations import Direction, build_ontology, follow
 from tests.unit.orc_core.analysis.analysis_samples import page
 
 OWNS = ("Contoso Ltd.", "owns", "Fabrikam Inc.")
@@ -163,12 +163,6 @@ def test_term_that_two_documents_define_differently_is_no_alias() -> None:
 
 def test_values_have_no_aliases() -> None:
     assert build_ontology({"d1": [page(1, names=["3 May", "3 MAY"], kind="date")]}).aliases == []
-
-
-def test_ontology_normalises_no_names_of_relations_that_are_no_definitions() -> None:
-    key.cache_clear()
-    build_ontology({"d1": [page(1, ("Contoso", "owns", "Fabrikam"), ("Contoso", "sold", "Litware"))]})
-    assert key.cache_info().misses == 0
 
 
 def test_ontology_of_nothing_is_empty() -> None:

@@ -72,16 +72,6 @@ async def test_a_blob_becomes_searchable_text_and_a_completed_record(side: Docum
     assert document.updated_at > seen.updated_at
 
 
-async def test_text_can_be_read_before_it_can_be_searched_and_is_read_once(side: DocumentSide) -> None:
-    document = await read(side, await put(side))
-    assert (document.status, document.readable, document.tokens) == (DocumentStatus.UPLOADED, True, 11)
-    assert len(await side.library.text(document)) == 2
-    assert side.index.saves == []
-    await side.worker.drain()
-    assert (await stored(side)).status is DocumentStatus.COMPLETED
-    assert side.extractor.calls == 1
-
-
 async def test_pages_without_text_are_counted_and_the_rest_is_completed(side: DocumentSide) -> None:
     document = await ingested(side, "Text.\f\f \fMore.")
     assert document.status is DocumentStatus.COMPLETED
@@ -114,13 +104,6 @@ async def test_a_completed_document_is_not_processed_again(side: DocumentSide) -
     await side.worker.drain()
     assert await stored(side) == document
     assert (side.extractor.calls, side.index.saves) == (1, ["a.txt"])
-
-
-async def test_changed_bytes_are_read_again(side: DocumentSide) -> None:
-    first = await ingested(side)
-    second = await ingested(side, "Other text.")
-    assert second.etag != first.etag
-    assert await side.texts(second) == ("Other text.", "Other text.")
 
 
 @pytest.mark.parametrize("content", ["DAMAGED", "\f"])
@@ -190,15 +173,6 @@ async def test_a_cancelled_reader_releases_the_job(side: DocumentSide) -> None:
     reading.cancel()
     await asyncio.wait([reading])
     side.extractor.during = pass_by
-    await side.worker.drain()
-    assert (await stored(side)).status is DocumentStatus.COMPLETED
-
-
-async def test_the_job_of_a_dead_worker_continues_after_its_lease(side: DocumentSide) -> None:
-    seen = await put(side)
-    assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
-    assert not await side.worker.work_once()
-    side.clock.now += LEASE_SECONDS + 1
     await side.worker.drain()
     assert (await stored(side)).status is DocumentStatus.COMPLETED
 
@@ -513,25 +487,6 @@ async def test_later_jobs_of_a_failed_document_do_nothing(side: DocumentSide) ->
     await side.queue.enqueue(failed, JobKind.ANALYSE)
     assert await side.worker.work_once()
     assert await side.queue.progress(PATH.document_id) == {}
-
-
-@pytest.mark.slow
-async def test_waiting_for_a_worker_polls_less_and_less_often(side: DocumentSide) -> None:
-    seen = await put(side)
-    assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
-    looks, progress = 0, side.queue.progress
-
-    async def counted(document_id: str) -> dict[JobKind, JobProgress]:
-        nonlocal looks
-        looks += 1
-        return await progress(document_id)
-
-    side.queue.progress = counted  # type: ignore[method-assign]
-    waiting = asyncio.create_task(read(side, seen))
-    await asyncio.sleep(1.0)
-    waiting.cancel()
-    await asyncio.wait([waiting])
-    assert 2 <= looks <= 5
 
 
 async def test_a_question_learns_how_far_the_reading_is(side: DocumentSide) -> None:

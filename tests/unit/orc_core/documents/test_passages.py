@@ -4,50 +4,16 @@ import re
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from orc_core.documents.passages import LONGEST, header_above, split_pages
 from orc_core.models import Page
 from orc_core.text.headings import find_headings
 
 SENTENCE = "The plan covers visits to the doctor and the medicine that the doctor prescribes. "
-LINES = st.one_of(
-    st.text(max_size=300),
-    st.sampled_from(
-        ["", "   ", "\t", "1.2 Terms of Use", "OVERVIEW", "Covered Services", SENTENCE * 3, "word " * 400]
-    ),
-)
-TEXTS = st.lists(LINES, max_size=25).flatmap(
-    lambda lines: st.sampled_from(["\n", "\r\n", "\n\n", " "]).map(lambda joint: joint.join(lines))
-)
 
 
 def pages_of(*texts: str) -> list[Page]:
     return [Page(number=number, text=text) for number, text in enumerate(texts, 1)]
-
-
-@pytest.mark.slow
-@given(st.lists(TEXTS, max_size=4))
-def test_passages_are_exact_spans_and_cover_all_text(texts: list[str]) -> None:
-    pages = pages_of(*texts)
-    left = [list(page.text) for page in pages]
-    for passage in split_pages("d", pages):
-        page = pages[passage.page - 1]
-        assert page.text[passage.start : passage.end] == passage.text
-        assert passage.text.strip() == passage.text != ""
-        assert len(passage.text) <= LONGEST
-        assert "\0taken" not in left[passage.page - 1][passage.start : passage.end], "passages overlap"
-        left[passage.page - 1][passage.start : passage.end] = ["\0taken"] * len(passage.text)
-    rest = "".join(character for page in left for character in page if character != "\0taken")
-    assert rest.strip() == ""
-
-
-@pytest.mark.slow
-@given(st.lists(TEXTS, max_size=4))
-def test_passages_come_in_reading_order(texts: list[str]) -> None:
-    places = [(passage.page, passage.start) for passage in split_pages("d", pages_of(*texts))]
-    assert places == sorted(places)
 
 
 def test_a_page_that_fits_is_one_passage() -> None:

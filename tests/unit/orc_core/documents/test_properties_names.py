@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orc_core.errors import OrcError, UnsafeName
-from orc_core.names import BlobPath, Owner, name_for_upload, page_id, resolve_blob_name
+from orc_core.names import Owner, name_for_upload, resolve_blob_name
 from orc_core.storage.folder import FolderBlobStore
 
 pytestmark = pytest.mark.slow
@@ -26,15 +26,6 @@ def kept(name: str) -> str | None:
         return name_for_upload(name)
     except UnsafeName:
         return None
-
-
-@given(NAMES)
-def test_an_uploaded_document_is_found_by_name_and_by_path(name: str) -> None:
-    if (stored := kept(name)) is None:
-        return
-    path = BlobPath(OWNER, stored)
-    assert resolve_blob_name(stored, OWNER) == resolve_blob_name(str(path), OWNER) == path
-    assert page_id(path.document_id, 1).startswith(path.document_id)
 
 
 @given(NAMES)
@@ -90,8 +81,3 @@ async def test_nothing_is_written_outside_the_owners_folder(tmp_path: Path, name
 
 def files_outside(folder: Path, inner: str) -> list[Path]:
     return [p for p in folder.rglob("*") if p.is_file() and inner not in p.relative_to(folder).parts]
-
-
-@pytest.mark.parametrize("name", ["..", "a/b.pdf", "%2e%2e%2fb.pdf", "a\0.pdf"])
-def test_the_generated_names_include_some_that_are_refused(name: str) -> None:
-    assert kept(name) is None

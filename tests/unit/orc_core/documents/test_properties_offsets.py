@@ -64,10 +64,3 @@ def test_passages_are_in_order_and_omit_only_white_space(pages: list[Page]) -> N
             assert page.text[position : passage.start].strip() == ""
             position = passage.end
         assert page.text[position:].strip() == ""
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(DOCUMENTS)
-def test_the_same_pages_always_give_the_same_passages(pages: list[Page]) -> None:
-    assert split_pages("d", pages) == split_pages("d", [page.model_copy() for page in pages])

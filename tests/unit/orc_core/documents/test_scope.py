@@ -101,12 +101,6 @@ def test_a_scope_that_is_too_large_for_a_header_is_not_minted(tokens: ScopeToken
         tokens.mint(many(documents=400), seconds=90)
 
 
-@pytest.mark.parametrize("scope", ["", "acme", [], 5])
-def test_a_signed_value_that_is_no_scope_is_refused(tokens: ScopeTokens, scope: object) -> None:
-    with pytest.raises(NotAuthenticated):
-        tokens.verify(signed(scope=scope))
-
-
 def test_a_token_of_another_process_with_the_same_key_is_valid(tokens: ScopeTokens) -> None:
     assert ScopeTokens(Keys(KEY)).verify(tokens.mint(scope(), seconds=90))[0] == scope()
     assert tokens.verify(signed())[0] == scope()
@@ -152,7 +146,7 @@ def test_a_token_of_the_release_before_is_valid(tokens: ScopeTokens, claim: dict
         pytest.param(signed(aud=None), id="no-audience"),
         pytest.param(signed(iss=None), id="no-issuer"),
         pytest.param(signed(scope=None), id="no-scope"),
-        pytest.param(signed(scope="acme"), id="scope-of-another-shape"),
+        *(pytest.param(signed(scope=each), id=f"scope-{each!r}") for each in ("", "acme", [], 5)),
         pytest.param(signed(scope=packed(admin=True)), id="unknown-field"),
         pytest.param(signed(scope=of_version_1(role="none")), id="unknown-role"),
         pytest.param(signed(scope=packed(version=3)), id="unknown-version"),

@@ -123,13 +123,6 @@ def test_a_truncated_key_that_cannot_be_made_again_is_to_be_restored(tmp_path: P
     assert "delete" not in refused.value.message
 
 
-def test_a_trailing_line_end_is_not_part_of_the_key(tmp_path: Path) -> None:
-    path = tmp_path / "scope.key"
-    key = load_or_create_key(path)
-    path.write_text(f"{key}\n")
-    assert load_or_create_key(path) == key
-
-
 def test_a_new_key_is_synced_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "scope.key"
     synced: list[tuple[int, bool]] = []

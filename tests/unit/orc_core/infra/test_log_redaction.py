@@ -65,9 +65,3 @@ def test_vendors_write_warnings_only(written: io.StringIO, name: str) -> None:
 def test_our_own_debugging_stays(written: io.StringIO) -> None:
     logging.getLogger("orc_core.documents.worker").debug("job taken")
     assert written.getvalue() == "job taken\n"
-
-
-def test_keeping_content_out_twice_is_keeping_it_out(written: io.StringIO) -> None:
-    factory = logging.getLogRecordFactory()
-    keep_content_out()
-    assert logging.getLogRecordFactory() is factory

@@ -8,12 +8,11 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from devkit.doubles.bag_of_words import bag_of_words
-from devkit.doubles.openai_double import Failure, LoggedRequest, OpenAIDouble, Script, serving
+from devkit.doubles.openai_double import Failure, LoggedRequest, OpenAIDouble, Script
 from orc_core.errors import DependencyDown, OrcError
 from orc_core.infra.resilience import CircuitBreaker
 from orc_core.llm.embeddings import BATCH_TEXTS, CONCURRENCY, TEXT_TOKENS, OpenAIEmbedder, build_embedder
 from orc_core.llm.errors import ContentFiltered, ModelMisconfigured, ModelOutputInvalid
-from orc_core.llm.provider import open_provider
 from orc_core.llm.tokens import TokenCounter
 from tests.unit.orc_core.conftest import MakeSettings, OpenFor
 
@@ -39,22 +38,6 @@ def texts_of(requests: list[LoggedRequest]) -> list[list[str]]:
 def rounded(vectors: list[list[float]]) -> list[list[float]]:
     """Four-byte numbers travel."""
     return [[round(number, 5) for number in vector] for vector in vectors]
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"embedding_model": "small-vectors"},
-        {"openai_base_url": "http://127.0.0.1:1/v1"},
-        {"openai_api_key": "key", "embedding_model": ""},
-    ],
-)
-def test_no_embedder_without_a_provider_and_a_model(
-    given: dict[str, str], make_settings: MakeSettings, counter: TokenCounter
-) -> None:
-    settings = make_settings(**given)
-    assert build_embedder(settings, counter, open_provider(settings)) is None
 
 
 async def test_vectors_keep_the_order_of_their_texts(embedder: OpenAIEmbedder, double: OpenAIDouble) -> None:
@@ -145,18 +128,6 @@ async def test_an_unknown_model_names_the_setting_of_the_embedding_model(
     assert (caught.value.code, caught.value.retryable) == ("model_unknown", False)
 
 
-async def test_an_unreachable_server_is_down(
-    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
-) -> None:
-    settings = make_settings(
-        openai_base_url="http://127.0.0.1:1/v1", embedding_model="small-vectors", model_retries=0
-    )
-    embedder = build_embedder(settings, counter, open_for(settings))
-    assert embedder is not None
-    with pytest.raises(DependencyDown):
-        await embedder.embed_query("text")
-
-
 async def test_a_failure_cancels_the_requests_that_wait(
     embedder: OpenAIEmbedder, double: OpenAIDouble
 ) -> None:
@@ -194,17 +165,3 @@ async def test_vectors_that_cannot_be_compared_are_invalid_output(
     with pytest.raises(ModelOutputInvalid):
         breaker = CircuitBreaker("model", lambda _: None)
         await OpenAIEmbedder(OddModel(), counter, name="odd", breaker=breaker).embed_passages(["one", "two"])
-
-
-async def test_azure_is_called_at_its_v1_path(
-    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
-) -> None:
-    double = OpenAIDouble()
-    with serving(double, prefix="") as endpoint:
-        settings = make_settings(
-            azure_openai_endpoint=endpoint, azure_openai_api_key="secret", embedding_model="small-vectors"
-        )
-        embedder = build_embedder(settings, counter, open_for(settings))
-        assert embedder is not None
-        await embedder.embed_query("text")
-    assert double.requests[0].path == "/openai/v1/embeddings"

@@ -85,17 +85,6 @@ async def test_calls_succeed_a_second_after_the_circuit_opened(
     assert await models.writer.complete(ASKED, budget=CallBudget(1)) == "You said: Hello?"
 
 
-async def test_a_failed_probe_opens_the_circuit_again(
-    models: ChatModels, double: OpenAIDouble, clock: Clock
-) -> None:
-    double.script.failures.extend([Failure(status=503)] * (FAILURES_IN_A_ROW + 1))
-    await fail(models.writer)
-    clock.now += OPEN_SECONDS
-    await fail(models.writer, times=1)
-    with pytest.raises(CircuitOpen):
-        await models.writer.complete(ASKED, budget=CallBudget(1))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda refusal: f"{refusal.status} {refusal.code}")
 async def test_a_refused_request_is_not_an_outage(

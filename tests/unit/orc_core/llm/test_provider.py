@@ -16,8 +16,8 @@ from orc_core.infra.azure import Credentials
 from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import CallBudget
 from orc_core.llm.embeddings import build_embedder
-from orc_core.llm.factory import build_chat_model, describe
-from orc_core.llm.provider import ENTRA_SCOPE, Provider, endpoint_of, open_provider
+from orc_core.llm.factory import build_chat_model
+from orc_core.llm.provider import ENTRA_SCOPE, Provider, open_provider
 from orc_core.llm.tokens import TokenCounter
 from tests.unit.orc_core.conftest import MakeSettings, OpenFor
 
@@ -77,6 +77,7 @@ async def test_without_a_key_requests_carry_an_access_token(
     await model.complete(ASKED, budget=CallBudget(1))
     await embedder.embed_query("text")
     assert [request.authorization for request in double.requests] == ["Bearer token-1"] * 2
+    assert double.requests[1].path == "/openai/v1/embeddings"
     assert identity.asked == [ENTRA_SCOPE]
 
 
@@ -142,14 +143,6 @@ async def test_a_key_is_preferred_to_the_identity(
 
 def test_without_settings_there_is_no_provider(make_settings: MakeSettings, identity: Identity) -> None:
     assert open_provider(make_settings(), identity) is None
-
-
-def test_azure_without_a_key_can_be_described(make_settings: MakeSettings) -> None:
-    given = make_settings(azure_openai_endpoint="https://team.openai.azure.com")
-    assert describe(given) == "gpt-5.1 at team.openai.azure.com"
-    endpoint = endpoint_of(given)
-    assert endpoint is not None
-    assert (endpoint.url, endpoint.key) == ("https://team.openai.azure.com/openai/v1/", None)
 
 
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])

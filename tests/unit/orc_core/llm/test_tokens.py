@@ -48,12 +48,6 @@ def test_the_package_has_the_published_ranks() -> None:
     assert hashlib.sha256(read_ranks()).hexdigest() == RANKS_SHA256
 
 
-def test_the_ranks_are_compressed_without_a_time_or_a_name() -> None:
-    header = (Path(tokens.__file__).parent / tokens.RANKS_FILE).read_bytes()[:10]
-    assert header[3] == 0
-    assert header[4:8] == bytes(4)
-
-
 def test_the_encoding_equals_tiktokens_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cached = tmp_path / hashlib.sha1(RANKS_URL.encode(), usedforsecurity=False).hexdigest()
     cached.write_bytes(read_ranks())
@@ -77,22 +71,6 @@ def test_counts_are_exact_in_any_directory_without_a_cache(tmp_path: Path) -> No
         [sys.executable, "-c", program], check=True, capture_output=True, cwd=tmp_path, env=environment
     )
     assert int(ran.stdout) == SAMPLES["english"][1]
-
-
-@pytest.mark.slow
-def test_ranks_are_not_read_before_the_first_count() -> None:
-    program = (
-        "import sys; from orc_core.llm import tokens; counter = tokens.TokenCounter();"
-        "assert 'tiktoken' not in sys.modules and tokens._encoding is None;"
-        "counter.warm(); assert 'tiktoken' in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_all_counters_share_one_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    TokenCounter().warm()
-    monkeypatch.setattr(tokens, "read_ranks", lambda: pytest.fail("the ranks are read twice"))
-    assert TokenCounter().count("warmed by another counter") > 0
 
 
 @pytest.mark.parametrize("name", SAMPLES)

@@ -210,29 +210,6 @@ async def test_an_exact_number_is_found_although_no_vector_is_near(
     assert steps(found) == [("hybrid", HIGH, 0), ("hybrid", LOW, 1)]
 
 
-async def test_low_hits_of_both_rankings_count_at_the_lower_threshold(
-    index: WordIndex, vectors: VectorIndex
-) -> None:
-    by_words = ["Winter rules apply to all who stay." for _ in range(8)]
-    by_meaning = [ANCHOR for _ in range(8)]
-    await keep(index, vectors, "d1", *by_words, *by_meaning, "Anchor in the winter, lunch and meal in port.")
-    found = await HybridRetriever(index, vectors, TopicEmbedder()).search(
-        "vessels rules winter", ["d1"], len(by_words)
-    )
-    assert [step[:2] for step in steps(found)] == [("hybrid", HIGH), ("hybrid", LOW)]
-    assert [step.hits > 0 for step in found.steps] == [False, True]
-
-
-async def test_vectors_alone_find_a_question_without_known_words(
-    index: WordIndex, vectors: VectorIndex
-) -> None:
-    await keep(index, vectors, "d1", LUNCH, ANCHOR)
-    found = await HybridRetriever(index, vectors, TopicEmbedder()).search("port?", ["d1"], 1)
-    assert texts(found) == [ANCHOR]
-    assert steps(found) == [("hybrid", HIGH, 0), ("hybrid", LOW, 0), ("vector", None, 2)]
-    assert not any(widened for *_, widened in index.searches)
-
-
 @pytest.mark.parametrize(
     ("query", "order"), [("port winter", "11"), ("port winter again never tomorrow", "22")]
 )
@@ -433,28 +410,9 @@ def test_fusion_keeps_each_key_once_with_a_score_up_to_one(rankings: list[list[i
     assert all(0 < score <= 1 + 1e-9 for score in fused.values())
 
 
-@given(RANKINGS)
-def test_fusion_does_not_depend_on_the_order_of_rankings(rankings: list[list[int]]) -> None:
-    assert fuse(rankings[::-1]) == pytest.approx(fuse(rankings))
-
-
 @given(st.lists(st.integers(), unique=True))
 def test_fusion_of_one_ranking_or_of_equal_ones_is_that_ranking(ranking: list[int]) -> None:
     assert list(fuse([ranking])) == list(fuse([ranking, ranking])) == ranking
-
-
-@given(RANKINGS)
-def test_fusion_keeps_an_order_that_all_rankings_share(rankings: list[list[int]]) -> None:
-    fused = list(fuse(rankings))
-    for better in fused:
-        for worse in fused:
-            pairs = [(_rank(ranking, better), _rank(ranking, worse)) for ranking in rankings]
-            if all(a < b for a, b in pairs):
-                assert fused.index(better) < fused.index(worse)
-
-
-def _rank(ranking: list[int], key: int) -> int:
-    return ranking.index(key) if key in ranking else 99
 
 
 def test_fusion_is_the_published_formula() -> None:

@@ -50,13 +50,6 @@ def places(hits: list[Hit]) -> list[tuple[str, int]]:
     return [(hit.passage.document_id, hit.passage.page) for hit in hits]
 
 
-async def test_no_documents_means_no_hits_and_no_query(tmp_path: Path) -> None:
-    database = Database(tmp_path / "never" / "made.db")
-    assert await SqlitePassageIndex(database).search("deductible", [], 5) == []
-    await database.close()
-    assert not database.path.parent.exists()
-
-
 async def test_text_outside_the_scope_changes_no_score(index: SqlitePassageIndex) -> None:
     await save(index, "plan", PLAN)
     await save(index, "other", OTHER)
@@ -91,16 +84,6 @@ async def test_readers_see_the_old_passages_or_the_new_ones(index: SqlitePassage
         assert len({hit.passage.text.split()[0] for hit in hits}) == 1
         assert len(hits) == 8
     await writing
-
-
-async def test_deleting_removes_every_row_of_a_document(
-    index: SqlitePassageIndex, database: Database
-) -> None:
-    await save(index, "plan", PLAN)
-    await index.delete("plan")
-    await index.delete("never there")
-    assert await index.search("deductible", ["plan"], 5) == []
-    assert set((await rows(database)).values()) == {0}
 
 
 async def test_a_page_is_scored_by_all_of_its_passages(index: SqlitePassageIndex) -> None:

@@ -17,29 +17,6 @@ def scope(question: str, *documents: dict[int, str]) -> ScopeStatistics:
     return ScopeStatistics(collect_terms(parse_question(question), indexes))
 
 
-def test_passages_and_pages_are_numbered_across_documents() -> None:
-    long = "\n\n".join(f"Crane {number} lifts heavy loads. " * 30 for number in range(3))
-    found = scope("crane", {1: "The quay opens.", 3: long}, {}, {3: "Two of 5 cranes lift 40 tons."})
-    assert found.page_of == [0, *[1] * (len(found.page_of) - 2), 2]
-    assert len(found.page_of) > 3
-    assert found.page_numbers == [1, 3, 3]
-    assert [found.document_of(page) for page in range(3)] == [0, 0, 2]
-    assert [found.page_count(document) for document in range(3)] == [2, 0, 1]
-    assert found.locate(len(found.page_of) - 1) == (2, 0)
-
-
-def test_a_document_has_the_same_pages_in_every_scope() -> None:
-    quay, crane = {1: "The quay opens.", 2: "It closes."}, {4: "A crane lifts 2 tons.", 7: "It stops."}
-    first = scope("crane", quay, crane)
-    again = scope("crane", crane, quay)
-    assert first.page_of == again.page_of == [0, 1, 2, 3]
-    assert first.page_numbers == [1, 2, 4, 7]
-    assert again.page_numbers == [4, 7, 1, 2]
-    assert scope("crane", crane).page_of == [0, 1]
-    assert first.page_digits == [0, 0, 1, 0]
-    assert again.page_digits == [1, 0, 0, 0]
-
-
 def test_a_page_is_as_long_as_its_passages() -> None:
     """Stop words do not count."""
     long = "\n\n".join(f"Crane {number} lifts heavy loads. " * 30 for number in range(3))

@@ -173,13 +173,6 @@ async def test_a_title_in_running_headers_is_ignored(database: Database) -> None
     assert scores["headed"] == pytest.approx(scores["plain"], abs=0.2)
 
 
-async def test_ingredients_can_be_left_out(database: Database) -> None:
-    await save(database, "report", REPORT)
-    index = SqlitePassageIndex(database, weights=Weights(concepts=0, kinds=0, figures=0, measures=0))
-    hits = await index.search("What is the return on capital?", ["report"], 10)
-    assert rank_pages(hits)[0] == ("report", 2)
-
-
 @pytest.mark.parametrize(
     ("question", "page"),
     [("Wie hoch ist die Liquidität nach working capital?", 2), ("Wie hoch ist die Umsatzrendite?", 3)],

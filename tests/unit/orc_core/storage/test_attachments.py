@@ -6,7 +6,7 @@ import pytest
 
 from devkit.doubles.openai_double import OpenAIDouble
 from orc_core.documents.ports import ProviderFiles
-from orc_core.llm.errors import ContentFiltered, ContextTooLong, FilesNotRead, ModelMisconfigured
+from orc_core.llm.errors import ContentFiltered, ContextTooLong, ModelMisconfigured
 from orc_core.llm.provider import Provider, endpoint_of
 from orc_core.storage.attachments import (
     MOST_BYTES,
@@ -67,15 +67,6 @@ async def test_where_text_is_asked_for_nothing_is_sent(
     assert isinstance(files_by("auto", kept, provider, make_settings), LocalProviderFiles)
 
 
-async def test_pdfs_go_as_files_and_everything_else_as_text(
-    files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
-) -> None:
-    attached = await files.attach([await kept.put("a.pdf"), await kept.put("b.txt"), await kept.put("c.pdf")])
-    assert [each.sent_as for each in attached] == ["file", "text", "file"]
-    assert {each.ref.file_id for each in attached if each.sent_as == "file"} == set(double.files.files)
-    assert [each.reason for each in attached] == ["", "", ""]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [404, 405, 501])
 async def test_without_a_files_api_small_ones_go_along_and_it_is_not_tried_again(
@@ -118,18 +109,6 @@ async def test_what_does_not_fit_into_one_request_goes_as_text(
     assert "too large" in attached[2].reason
 
 
-async def test_lost_files_are_sent_again_and_no_others(
-    files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
-) -> None:
-    attached = await files.attach([await kept.put("a.pdf"), await kept.put("b.pdf")])
-    del double.files.files[attached[0].ref.file_id]
-    again = await files.reattach(attached, REFUSED)
-    assert again is not None
-    assert [each.sent_as for each in again] == ["file", "file"]
-    assert [new.ref == old.ref for new, old in zip(again, attached, strict=True)] == [False, True]
-    assert double.files.uploads == 3
-
-
 async def test_files_that_another_process_sent_again_meanwhile_are_used(
     files: ProviderFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
@@ -154,13 +133,6 @@ async def test_files_that_are_there_and_refused_go_as_text_this_once(
         assert again is not None
         assert (again[0].sent_as, again[0].reason) == ("text", refusal.message)
         assert again[0].ref == attached[0].ref
-
-
-async def test_a_model_that_reads_no_files_gets_none_any_more(files: ProviderFiles, kept: KeptFiles) -> None:
-    document = await kept.put("a.pdf")
-    await files.reattach(await files.attach([document]), FilesNotRead())
-    [attached] = await files.attach([document])
-    assert (attached.sent_as, attached.reason) == ("text", FilesNotRead().message)
 
 
 @pytest.mark.parametrize("refusal", [ContentFiltered(), ModelMisconfigured("No.", code="model_auth")])

@@ -188,25 +188,6 @@ async def test_a_put_clears_what_a_killed_process_left_long_ago(
     assert names_in(root / INCOMING) == ["recent"]
 
 
-async def test_a_put_is_stamped_more_finely_than_the_system_does(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
-) -> None:
-    """Two puts within one tick of the kernel's clock could otherwise have the same ETag."""
-    source = write(b"hello")
-    for _ in range(20):
-        before = time.time_ns()
-        await folder.put(PATH, source)
-        assert before <= written_at(root / str(PATH)) <= time.time_ns()
-
-
-async def test_the_local_copy_is_the_file_itself(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
-) -> None:
-    await folder.put(PATH, write(b"hello"))
-    async with folder.local_copy(PATH) as local:
-        assert local == root / str(PATH)
-
-
 def blind_to_case(path: Path) -> os.stat_result | None:
     """The `lstat` of a disk that ignores case, for the last part of a path."""
     if not path.parent.is_dir():
@@ -367,10 +348,6 @@ async def test_a_name_too_long_for_a_second_form_is_refused_only_next_to_its_lik
     await folder.put(BlobPath(OWNER, "y:" + "y" * 249 + ".pdf"), write(b"long"))
     assert len(await folder.list_in(OWNER)) == 2
     assert await content(folder, BlobPath(OWNER, name)) == b"first"
-
-
-def written_at(path: Path) -> int:
-    return path.stat().st_mtime_ns
 
 
 def names_in(folder: Path) -> list[str]:

@@ -12,8 +12,7 @@ from orc_core.analysis.service import DocumentAnalyses
 from orc_core.analysis.store import AnalysisStore
 from orc_core.documents.ports import plain_name
 from orc_core.documents.stores import Stores
-from orc_core.errors import DependencyDown, NotFound
-from orc_core.llm.errors import FilesNotStored
+from orc_core.errors import NotFound
 from orc_core.llm.provider import Provider, open_provider
 from orc_core.models import UnwantedFile
 from orc_core.names import BlobPath, Owner
@@ -131,18 +130,6 @@ async def test_a_document_that_is_deleted_while_it_is_sent_leaves_nothing(
     assert await kept.catalog.files_of(document.path) == []
 
 
-async def test_only_what_the_provider_has_lost_is_sent_again(
-    files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
-) -> None:
-    documents = [await kept.put(f"{name}.pdf") for name in "abc"]
-    made = [await files.ensure(document) for document in documents]
-    del double.files.files[made[1].ref.file_id]
-    await files.drop_lost(documents)
-    again = [await files.ensure(document) for document in documents]
-    assert [new.ref == old.ref for new, old in zip(again, made, strict=True)] == [True, False, True]
-    assert double.files.uploads == 4
-
-
 async def test_a_provider_that_is_down_has_lost_nothing(
     files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
 ) -> None:
@@ -151,31 +138,6 @@ async def test_a_provider_that_is_down_has_lost_nothing(
     double.files.refuse = 503
     await files.drop_lost([document])
     assert (await files.ensure(document)).ref == made.ref
-
-
-@pytest.mark.parametrize("status", [404, 405, 501])
-async def test_a_provider_that_stores_no_files_differs_from_one_that_is_down(
-    status: int, files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
-) -> None:
-    document = await kept.put("a.pdf")
-    double.files.refuse = status
-    with pytest.raises(FilesNotStored):
-        await files.ensure(document)
-    double.files.refuse = 503
-    with pytest.raises(DependencyDown) as raised:
-        await files.ensure(document)
-    assert raised.value.retryable
-
-
-async def test_forgetting_deletes_at_the_provider_and_in_the_catalog(
-    files: OpenAIFiles, kept: KeptFiles, double: OpenAIDouble
-) -> None:
-    first, second = await kept.put("a.pdf"), await kept.put("b.pdf")
-    await files.ensure(first)
-    made = await files.ensure(second)
-    await files.forget(first.path)
-    assert list(double.files.files) == [made.ref.file_id]
-    assert await kept.catalog.files_of(first.path) == []
 
 
 @pytest.mark.parametrize("status", [404, 500])

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import pytest
@@ -16,7 +15,7 @@ from orc_core.infra.azure import DependencyMisconfigured
 from orc_core.models import Page, Passage
 from orc_core.storage.ai_search import client as search_module
 from orc_core.storage.ai_search.client import BATCH_ACTIONS, Search, open_search
-from orc_core.storage.ai_search.index import Embedding, create_index
+from orc_core.storage.ai_search.index import Embedding
 from orc_core.storage.ai_search.passages import AzurePassageIndex
 from orc_core.storage.ai_search.vectors import AzureVectorIndex
 
@@ -30,14 +29,6 @@ PLAN = [
     "Emergency care is covered.",
 ]
 REGISTER = [f"Entry {number} of the register." for number in range(BATCH_ACTIONS + 20)]
-
-
-@pytest.fixture
-async def search(target: Target) -> AsyncIterator[Search]:
-    assert target.key is not None
-    await create_index(target.url, target.key, INDEX, [TOPICS])
-    async with connect(target, INDEX) as search:
-        yield search
 
 
 @pytest.fixture

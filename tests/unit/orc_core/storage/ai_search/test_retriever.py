@@ -77,15 +77,6 @@ async def test_each_rung_returns_what_it_says(search: Search, rung: str) -> None
     assert len(found.hits) == hits
 
 
-async def test_the_reranker_is_asked_for_less_before_vectors_are_asked_alone(search: Search) -> None:
-    await keep(search, "d1", *TEXTS)
-    found = await AzureSearchRetriever(search, TopicEmbedder()).search(
-        "harbour opening hours tomorrow", ["d1"], 3
-    )
-    assert steps(found) == [("semantic", HIGH, 0), ("semantic", LOW, 1)]
-    assert texts(found)[0] == HARBOUR
-
-
 async def test_where_the_reranker_finds_nothing_fit_vectors_lead_and_the_rest_follows(search: Search) -> None:
     await keep(search, "d1", LUNCH, ANCHOR, "The noon bell.")
     found = await AzureSearchRetriever(search, TopicEmbedder()).search("port", ["d1"], 3)

@@ -29,7 +29,7 @@ from devkit.azure.targets import Target
 from devkit.doubles.azurite import KEY, running
 from orc_core.errors import DependencyDown
 from orc_core.infra.azure import DependencyMisconfigured
-from orc_core.storage.blob.account import Storage, open_storage, queue_address
+from orc_core.storage.blob.account import Storage, queue_address
 
 UNREACHABLE = "http://127.0.0.1:9/devstoreaccount1"
 ANY = "documents"
@@ -106,13 +106,6 @@ async def test_a_wrong_key_is_no_outage_and_is_never_retried(storage_target: Tar
             await storage.ping([ANY], [])
     assert not refused.value.retryable
     assert wrong not in str(refused.value.message)
-
-
-async def test_opening_connects_to_nothing() -> None:
-    storage = open_storage(UNREACHABLE, UNREACHABLE, KEY)
-    storage.container("documents")
-    storage.queue("jobs")
-    await storage.close()
 
 
 async def test_a_signed_address_never_holds_the_key(storage_target: Target) -> None:
