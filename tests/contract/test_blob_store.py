@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from devkit.azure.storage import fresh_container
 from devkit.azure.targets import Target
-from devkit.blob_steps import content, source_in
+from devkit.blob_steps import Write, content, source_in
 from orc_core.documents.ports import BlobStore
 from orc_core.errors import NotFound
 from orc_core.names import BlobPath, Owner
@@ -55,11 +55,11 @@ async def store(target: Target | None, tmp_path: Path) -> AsyncIterator[BlobStor
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[bytes], Path]:
+def write(tmp_path: Path) -> Write:
     return source_in(tmp_path)
 
 
-async def test_what_was_put_can_be_read(store: BlobStore, write: Callable[[bytes], Path]) -> None:
+async def test_what_was_put_can_be_read(store: BlobStore, write: Write) -> None:
     put = await store.put(PATH, write(b"hello"))
     assert (put.path, put.size) == (PATH, 5)
     assert await store.head(PATH) == put
@@ -72,22 +72,20 @@ async def test_an_absent_blob_is_none_and_cannot_be_opened(store: BlobStore) -> 
         await content(store, PATH)
 
 
-async def test_a_put_replaces_and_changes_the_etag(store: BlobStore, write: Callable[[bytes], Path]) -> None:
+async def test_a_put_replaces_and_changes_the_etag(store: BlobStore, write: Write) -> None:
     seen = [(await store.put(PATH, write(bytes([number])))).etag for number in range(50)]
     assert len(set(seen)) == 50
     assert await content(store, PATH) == bytes([49])
 
 
-async def test_the_etag_stays_while_the_bytes_do(store: BlobStore, write: Callable[[bytes], Path]) -> None:
+async def test_the_etag_stays_while_the_bytes_do(store: BlobStore, write: Write) -> None:
     put = await store.put(PATH, write(b"hello"))
     await content(store, PATH)
     await store.put(BlobPath(OWNER, "b.txt"), write(b"other"))
     assert await store.head(PATH) == put
 
 
-async def test_a_listing_holds_one_conversation_by_name(
-    store: BlobStore, write: Callable[[bytes], Path]
-) -> None:
+async def test_a_listing_holds_one_conversation_by_name(store: BlobStore, write: Write) -> None:
     for name in ("b.txt", "ä.txt", "a.txt", "B.txt"):
         await store.put(BlobPath(OWNER, name), write(name.encode()))
     for neighbour in NEIGHBOURS:
@@ -100,7 +98,7 @@ async def test_a_listing_holds_one_conversation_by_name(
 
 @pytest.mark.parametrize("neighbour", NEIGHBOURS, ids=str)
 async def test_the_same_name_of_another_owner_is_another_blob(
-    store: BlobStore, write: Callable[[bytes], Path], neighbour: Owner
+    store: BlobStore, write: Write, neighbour: Owner
 ) -> None:
     theirs = BlobPath(neighbour, PATH.file)
     await store.put(PATH, write(b"mine"))
@@ -112,9 +110,7 @@ async def test_the_same_name_of_another_owner_is_another_blob(
     assert await content(store, theirs) == b"theirs"
 
 
-async def test_a_deleted_blob_is_gone_and_deleting_twice_is_no_error(
-    store: BlobStore, write: Callable[[bytes], Path]
-) -> None:
+async def test_a_deleted_blob_is_gone_and_deleting_twice_is_no_error(store: BlobStore, write: Write) -> None:
     await store.put(PATH, write(b"hello"))
     await store.delete(PATH)
     await store.delete(PATH)
@@ -122,9 +118,7 @@ async def test_a_deleted_blob_is_gone_and_deleting_twice_is_no_error(
     assert await store.list_in(OWNER) == []
 
 
-async def test_only_the_version_that_is_meant_is_deleted(
-    store: BlobStore, write: Callable[[bytes], Path]
-) -> None:
+async def test_only_the_version_that_is_meant_is_deleted(store: BlobStore, write: Write) -> None:
     first = await store.put(PATH, write(b"first"))
     second = await store.put(PATH, write(b"second"))
     await store.delete(PATH, first.etag)
@@ -135,9 +129,7 @@ async def test_only_the_version_that_is_meant_is_deleted(
 
 
 @pytest.mark.slow
-async def test_puts_and_deletes_at_the_same_time_lose_nothing(
-    store: BlobStore, write: Callable[[bytes], Path]
-) -> None:
+async def test_puts_and_deletes_at_the_same_time_lose_nothing(store: BlobStore, write: Write) -> None:
     source = write(b"hello")
 
     async def come_and_go(number: int) -> None:
@@ -164,7 +156,7 @@ async def test_concurrent_puts_each_return_the_properties_of_their_bytes(
         assert await store.head(PATH) in put
 
 
-async def test_a_reader_never_sees_half_of_a_put(store: BlobStore, write: Callable[[bytes], Path]) -> None:
+async def test_a_reader_never_sees_half_of_a_put(store: BlobStore, write: Write) -> None:
     versions = [bytes([number]) * 3_000_000 for number in range(5)]
     await store.put(PATH, write(versions[0]))
 
@@ -183,9 +175,7 @@ async def test_ping_passes_if_the_store_works(store: BlobStore) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, LARGE], ids=["empty", "small", "large"])
-async def test_files_of_any_size_come_back_as_they_were(
-    store: BlobStore, write: Callable[[bytes], Path], size: int
-) -> None:
+async def test_files_of_any_size_come_back_as_they_were(store: BlobStore, write: Write, size: int) -> None:
     before = os.urandom(size)
     put = await store.put(PATH, write(before))
     assert put.size == size
@@ -196,7 +186,7 @@ async def test_files_of_any_size_come_back_as_they_were(
 
 @pytest.mark.parametrize("name", ODD_NAMES)
 async def test_a_name_that_looks_url_encoded_is_taken_literally(
-    store: BlobStore, write: Callable[[bytes], Path], name: str
+    store: BlobStore, write: Write, name: str
 ) -> None:
     path = BlobPath(OWNER, name)
     put = await store.put(path, write(b"odd"))
@@ -217,9 +207,7 @@ async def test_large_puts_of_one_blob_at_the_same_time_leave_one_of_them_whole(
     assert await content(store, PATH) in [source.read_bytes() for source in sources]
 
 
-async def test_an_open_copy_stays_as_it_is_when_the_blob_is_replaced(
-    store: BlobStore, write: Callable[[bytes], Path]
-) -> None:
+async def test_an_open_copy_stays_as_it_is_when_the_blob_is_replaced(store: BlobStore, write: Write) -> None:
     await store.put(PATH, write(b"before"))
     async with store.local_copy(PATH) as local, asyncio.timeout(10):
         with local.open("rb") as file:

@@ -268,7 +268,7 @@ async def test_a_word_of_endless_length_is_no_error(index: PassageIndex) -> None
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.one_of(st.text(), st.lists(st.sampled_from(OPERATORS)).map(" ".join)))
 async def test_no_query_fails_or_leaves_its_scope(index: PassageIndex, query: str) -> None:
     if not await index.indexed(["plan", "other"]):

@@ -144,7 +144,7 @@ FRAGMENTS = st.sampled_from(
 MIXTURES = st.lists(FRAGMENTS, max_size=60).map(" ".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.text(max_size=400) | MIXTURES, min_size=1, max_size=4))
 def test_quotes_from_any_text_are_on_its_page(texts: list[str]) -> None:
     check_quotes(texts)

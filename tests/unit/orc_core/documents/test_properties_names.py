@@ -57,7 +57,7 @@ def test_no_name_resolves_to_another_owner(name: str, other: Owner) -> None:
         assert "/" not in path.file
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(NAMES)
 async def test_nothing_is_written_outside_the_owners_folder(tmp_path: Path, name: str) -> None:
     try:

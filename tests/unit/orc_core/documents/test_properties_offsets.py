@@ -1,7 +1,7 @@
 """Passages of generated pages with tables, CJK and blank runs: exact, in order, complete, without overlap."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from orc_core.documents.passages import LONGEST, split_pages
@@ -42,7 +42,6 @@ def passages_by_page(pages: list[Page]) -> dict[int, list[Passage]]:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(DOCUMENTS)
 def test_offsets_give_the_exact_text(pages: list[Page]) -> None:
     for page in pages:
@@ -53,7 +52,6 @@ def test_offsets_give_the_exact_text(pages: list[Page]) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(DOCUMENTS)
 def test_passages_are_in_order_and_omit_only_white_space(pages: list[Page]) -> None:
     assert [p.page for p in split_pages("d", pages)] == sorted(p.page for p in split_pages("d", pages))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -304,13 +304,11 @@ PARTS = [
 ANSWERS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join)
 
 
-@settings(deadline=None)
 @given(ANSWERS)
 def test_no_combination_is_live(answer: str) -> None:
     assert [each for each in live(show(answer).strip()) if each != URL] == []
 
 
-@settings(deadline=None)
 @given(ANSWERS, st.lists(st.integers(0, 300), max_size=20))
 def test_the_text_does_not_depend_on_the_pieces_of_the_stream(answer: str, cuts: list[int]) -> None:
     writer = CitationWriter([source(1), source(2, URL)])
@@ -319,7 +317,6 @@ def test_the_text_does_not_depend_on_the_pieces_of_the_stream(answer: str, cuts:
     assert shown + writer.finish() == show(answer)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_can_be_shown(text: str) -> None:
     assert show(text, 7) == show(text)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from devkit.azure.targets import Target
+from devkit.blob_steps import Write, source_in
 from orc_core.llm.provider import Provider
 from tests.unit.orc_core.conftest import MakeSettings, OpenFor
 from tests.unit.orc_core.storage.cosmos_containers import Way, fresh_database, opened
@@ -28,6 +29,11 @@ async def documents(cosmos_target: Target, database: str) -> AsyncIterator[Way]:
 async def analyses(cosmos_target: Target, database: str) -> AsyncIterator[Way]:
     async with opened(cosmos_target, database, "analyses") as way:
         yield way
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    return source_in(tmp_path)
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from devkit.blob_steps import content, source_in
+from devkit.blob_steps import Write, content
 from orc_core.errors import DependencyDown, NotFound, UnsafeName
 from orc_core.names import BlobPath, Owner
 from orc_core.storage.folder import ABANDONED_SECONDS, INCOMING, FolderBlobStore, Look
@@ -33,13 +33,8 @@ def folder(root: Path) -> FolderBlobStore:
     return FolderBlobStore(root)
 
 
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[bytes], Path]:
-    return source_in(tmp_path)
-
-
 async def test_a_put_that_fails_in_mid_copy_leaves_what_was_there(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     before = await folder.put(PATH, write(b"before"))
     large = write(b"x" * 1_000_000)
@@ -52,7 +47,7 @@ async def test_a_put_that_fails_in_mid_copy_leaves_what_was_there(
 
 @pytest.mark.slow
 async def test_a_process_killed_in_mid_copy_leaves_what_was_there(
-    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Write
 ) -> None:
     before = await folder.put(PATH, write(b"before"))
     kill_a_put_in_mid_copy(root, tmp_path / "pipe")
@@ -62,7 +57,7 @@ async def test_a_process_killed_in_mid_copy_leaves_what_was_there(
 
 
 async def test_ping_and_put_say_that_the_store_is_down(
-    root: Path, folder: FolderBlobStore, write: Callable[[bytes], Path]
+    root: Path, folder: FolderBlobStore, write: Write
 ) -> None:
     write(b"a file where the folder should be").rename(root)
     with pytest.raises(DependencyDown):
@@ -93,7 +88,7 @@ async def test_files_that_others_put_there_are_blobs(folder: FolderBlobStore, ro
 
 
 async def test_a_listing_leaves_out_folders_and_names_that_no_document_may_have(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     await folder.put(PATH, write(b"hello"))
     put_oddities_into(root / OWNER.prefix)
@@ -101,9 +96,7 @@ async def test_a_listing_leaves_out_folders_and_names_that_no_document_may_have(
     assert await folder.head(BlobPath(OWNER, "folder")) is None
 
 
-async def test_a_look_at_a_blob_says_that_the_store_is_down(
-    root: Path, write: Callable[[bytes], Path]
-) -> None:
+async def test_a_look_at_a_blob_says_that_the_store_is_down(root: Path, write: Write) -> None:
     fails = False
 
     def look(path: Path) -> os.stat_result | None:
@@ -133,7 +126,7 @@ async def test_a_symbolic_link_is_an_absent_blob(folder: FolderBlobStore, root: 
 
 
 async def test_a_put_replaces_a_symbolic_link_and_not_its_target(
-    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Write
 ) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
@@ -146,7 +139,7 @@ async def test_a_put_replaces_a_symbolic_link_and_not_its_target(
 
 @pytest.mark.parametrize("linked", ["acme", "acme/ann", "acme/ann/c1"])
 async def test_a_folder_that_is_a_symbolic_link_is_absent(
-    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Callable[[bytes], Path], linked: str
+    folder: FolderBlobStore, root: Path, tmp_path: Path, write: Write, linked: str
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
     inside = elsewhere / Path(str(PATH)).relative_to(linked)
@@ -164,7 +157,7 @@ async def test_a_folder_that_is_a_symbolic_link_is_absent(
 
 
 async def test_a_delete_takes_emptied_folders_with_it(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     neighbour = BlobPath(Owner("acme", "ann", "c2"), "b.txt")
     await folder.put(PATH, write(b"a"))
@@ -176,7 +169,7 @@ async def test_a_delete_takes_emptied_folders_with_it(
 
 
 async def test_a_put_clears_what_a_killed_process_left_long_ago(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     await folder.ping()
     old, recent = root / INCOMING / "old", root / INCOMING / "recent"
@@ -203,7 +196,7 @@ def distinct_if_case_is_ignored(folder: Path) -> bool:
 
 @pytest.mark.parametrize("look", [None, blind_to_case], ids=["this disk", "a disk that ignores case"])
 async def test_names_that_differ_by_case_alone_are_two_documents_and_two_files(
-    root: Path, write: Callable[[bytes], Path], look: Look | None
+    root: Path, write: Write, look: Look | None
 ) -> None:
     folder = FolderBlobStore(root, look=look)
     names = ["Report.pdf", "report.pdf", "REPORT.PDF", "straße.txt", "STRASSE.txt"]
@@ -224,7 +217,7 @@ async def test_names_that_differ_by_case_alone_are_two_documents_and_two_files(
 
 @pytest.mark.parametrize("look", [None, blind_to_case], ids=["this disk", "a disk that ignores case"])
 async def test_users_whose_ids_differ_by_case_alone_do_not_share_a_folder(
-    root: Path, write: Callable[[bytes], Path], look: Look | None
+    root: Path, write: Write, look: Look | None
 ) -> None:
     folder = FolderBlobStore(root, look=look)
     mine, theirs = BlobPath(Owner("acme", "Ann", "c1"), "a.txt"), BlobPath(OWNER, "b.txt")
@@ -237,7 +230,7 @@ async def test_users_whose_ids_differ_by_case_alone_do_not_share_a_folder(
 
 
 async def test_puts_at_the_same_time_under_names_that_differ_by_case_take_two_files(
-    root: Path, write: Callable[[bytes], Path]
+    root: Path, write: Write
 ) -> None:
     names = [f"{'ab'[n // 8]}{'xX'[n % 2]}{'yY'[n // 2 % 2]}{'zZ'[n // 4 % 2]}.txt" for n in range(16)]
     sources = {name: write(name.encode()) for name in names}
@@ -262,7 +255,7 @@ STORABLE_ANYWHERE = re.compile(r'(?!(con|nul|com\d)(\.|$))[^<>:"/\\|?*]*[^<>:"/\
 
 
 async def test_names_that_some_system_cannot_store_are_stored_under_others(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     for name in UNSAFE:
         await folder.put(BlobPath(OWNER, name), write(name.encode()))
@@ -273,7 +266,7 @@ async def test_names_that_some_system_cannot_store_are_stored_under_others(
 
 
 async def test_an_organization_that_is_called_as_our_own_folder_gets_another_one(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     path = BlobPath(Owner(INCOMING, "ann", "c1"), "a.txt")
     await folder.put(path, write(b"mine"))
@@ -283,7 +276,7 @@ async def test_an_organization_that_is_called_as_our_own_folder_gets_another_one
 
 @pytest.mark.parametrize("name", [*UNSAFE, "Report.pdf"])
 async def test_a_file_that_others_or_earlier_versions_stored_as_it_is_called_stays_there(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path], name: str
+    folder: FolderBlobStore, root: Path, write: Write, name: str
 ) -> None:
     path = BlobPath(OWNER, name)
     (root / OWNER.prefix).mkdir(parents=True)
@@ -298,7 +291,7 @@ async def test_a_file_that_others_or_earlier_versions_stored_as_it_is_called_sta
 
 
 async def test_a_deletion_removes_every_file_of_the_name(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     path = BlobPath(OWNER, "a:b.txt")
     await folder.put(path, write(b"mine"))
@@ -309,7 +302,7 @@ async def test_a_deletion_removes_every_file_of_the_name(
 
 
 async def test_no_put_comes_between_the_comparison_and_the_deletion(
-    folder: FolderBlobStore, root: Path, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, root: Path, write: Write
 ) -> None:
     before = await folder.put(PATH, write(b"before"))
     (staged := root / INCOMING / "staged").write_bytes(b"after")
@@ -339,7 +332,7 @@ async def test_a_file_of_others_with_a_percent_sign_is_no_document(
 
 
 async def test_a_name_too_long_for_a_second_form_is_refused_only_next_to_its_like(
-    folder: FolderBlobStore, write: Callable[[bytes], Path]
+    folder: FolderBlobStore, write: Write
 ) -> None:
     name = "x" * 251 + ".pdf"
     await folder.put(BlobPath(OWNER, name), write(b"first"))

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 
 import httpx
@@ -12,7 +12,7 @@ from azure.storage.blob.aio import BlobLeaseClient
 
 from devkit.azure.storage import Container, behind_proxy, fresh_container
 from devkit.azure.targets import Target
-from devkit.blob_steps import content, source_in
+from devkit.blob_steps import Write, content
 from devkit.faults.messages import Request
 from devkit.faults.rules import STORAGE, Kind, Refusal, Rules
 from orc_core.errors import DependencyDown, NotFound, Unavailable
@@ -40,11 +40,6 @@ async def container(storage_target: Target) -> AsyncIterator[Container]:
 @pytest.fixture
 def store(container: Container) -> AzureBlobStore:
     return AzureBlobStore(*container)
-
-
-@pytest.fixture
-def write(tmp_path: Path) -> Callable[[bytes], Path]:
-    return source_in(tmp_path)
 
 
 class Meanwhile:
@@ -81,7 +76,7 @@ async def test_a_copy_is_of_one_version_when_the_blob_is_replaced_between_its_pa
 
 
 async def test_a_blob_that_never_rests_is_given_up(
-    storage_target: Target, container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
+    storage_target: Target, container: Container, store: AzureBlobStore, write: Write
 ) -> None:
     source = write(b"hello")
     await store.put(PATH, source)
@@ -90,7 +85,7 @@ async def test_a_blob_that_never_rests_is_given_up(
 
 
 async def test_a_blob_deleted_while_it_is_read_is_absent(
-    storage_target: Target, container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
+    storage_target: Target, container: Container, store: AzureBlobStore, write: Write
 ) -> None:
     async def delete(request: Request) -> None:
         if request.head.method == "GET":
@@ -103,7 +98,7 @@ async def test_a_blob_deleted_while_it_is_read_is_absent(
 
 
 async def test_a_refusal_is_never_taken_for_an_absent_blob(
-    storage_target: Target, container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
+    storage_target: Target, container: Container, store: AzureBlobStore, write: Write
 ) -> None:
     await store.put(PATH, write(b"hello"))
     async with behind_proxy(storage_target, REFUSED_ONLY) as (storage, proxy):
@@ -132,7 +127,7 @@ async def test_a_container_that_is_missing_is_no_empty_one(container: Container)
 @pytest.mark.parametrize("rules", [STORAGE, AMBIGUOUS_ONLY], ids=["any fault", "done but not confirmed"])
 @pytest.mark.parametrize("size", [10, LARGE], ids=["small", "large"])
 async def test_what_was_acknowledged_is_there_however_often_it_took(
-    storage_target: Target, container: Container, write: Callable[[bytes], Path], rules: Rules, size: int
+    storage_target: Target, container: Container, write: Write, rules: Rules, size: int
 ) -> None:
     source = write(os.urandom(size))
     async with behind_proxy(storage_target, rules, seed=size) as (storage, proxy):
@@ -148,7 +143,7 @@ async def test_what_was_acknowledged_is_there_however_often_it_took(
 
 
 async def test_a_put_that_is_cut_off_leaves_what_was_there(
-    storage_target: Target, container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
+    storage_target: Target, container: Container, store: AzureBlobStore, write: Write
 ) -> None:
     before = await store.put(PATH, write(b"before"))
     started = asyncio.Event()
@@ -211,7 +206,7 @@ async def test_bytes_come_back_as_they_are_stored_whatever_the_uploader_called_t
 
 
 async def test_a_stored_document_is_never_shown_as_a_page(
-    container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
+    container: Container, store: AzureBlobStore, write: Write
 ) -> None:
     for size in (10, LARGE):
         await store.put(PATH, write(b"x" * size))
@@ -222,7 +217,7 @@ async def test_a_stored_document_is_never_shown_as_a_page(
 
 
 async def test_a_delete_removes_snapshots_and_leased_blobs(
-    container: Container, store: AzureBlobStore, write: Callable[[bytes], Path]
+    container: Container, store: AzureBlobStore, write: Write
 ) -> None:
     before = await store.put(PATH, write(b"before"))
     put = await store.put(PATH, write(b"hello"))
@@ -269,7 +264,7 @@ async def test_a_ticket_holds_for_odd_names(
 
 
 async def test_a_ticket_is_for_writing_its_blob_alone(
-    store: AzureBlobStore, client: httpx.AsyncClient, write: Callable[[bytes], Path]
+    store: AzureBlobStore, client: httpx.AsyncClient, write: Write
 ) -> None:
     await store.put(PATH, write(b"mine"))
     await store.put(OTHER, write(b"other"))

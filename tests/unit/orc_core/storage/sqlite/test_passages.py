@@ -1,6 +1,7 @@
 """The tables of the passage index in SQLite."""
 
 import sqlite3
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,14 +18,32 @@ from orc_core.storage.sqlite.places import BATCH
 pytestmark = pytest.mark.slow
 
 
-async def test_nothing_is_left_of_a_deleted_document(tmp_path: Path) -> None:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
-    index = SqlitePassageIndex(database)
-    owners = {"d-1": Owner.of_context("acme", "w" * 16), "d-2": Owner("acme", "ann", "c-1")}
+ANN = Owner("acme", "ann", "c-1")
+FERRY = "The ferry leaves at noon."
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = Database(tmp_path / "orc.db")
+    await opened.migrate(SCHEMA)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def index(database: Database) -> SqlitePassageIndex:
+    return SqlitePassageIndex(database, [], most_ranked=1)
+
+
+async def save(index: SqlitePassageIndex, document_id: str, owner: Owner | None = ANN) -> None:
+    passages = split_pages(document_id, [Page(number=1, text=FERRY)])
+    await index.save(document_id, "plan.txt", passages, owner)
+
+
+async def test_nothing_is_left_of_a_deleted_document(database: Database, index: SqlitePassageIndex) -> None:
+    owners = {"d-1": Owner.of_context("acme", "w" * 16), "d-2": ANN}
     for document_id, owner in owners.items():
-        passages = split_pages(document_id, [Page(number=1, text="The ferry leaves at noon.")])
-        await index.save(document_id, "plan.txt", passages, owner)
+        await save(index, document_id, owner)
     for document_id in owners:
         await index.delete(document_id)
     tables = await database.rows(
@@ -33,23 +52,18 @@ async def test_nothing_is_left_of_a_deleted_document(tmp_path: Path) -> None:
     assert len(tables) >= 5
     for table in tables:
         assert await database.rows(f"SELECT * FROM {table['name']}") == []
-    await database.close()
 
 
-async def test_a_document_saved_without_its_owner_is_placed_later(tmp_path: Path) -> None:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
-    index = SqlitePassageIndex(database)
-    await index.save(
-        "d-1", "plan.txt", split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
-    )
+async def test_a_document_saved_without_its_owner_is_placed_later(
+    database: Database, index: SqlitePassageIndex
+) -> None:
+    await save(index, "d-1", None)
     assert await index.unplaced() == ["d-1"]
     counts = "SELECT term, count FROM search_batches ORDER BY term"
     before = await database.rows(counts)
-    await index.place("d-1", Owner("acme", "ann", "c-1"))
+    await index.place("d-1", ANN)
     assert await index.unplaced() == []
     assert before and await database.rows(counts) == before
-    await database.close()
 
 
 async def save_as_before(database: Database, document_id: str, text: str) -> None:
@@ -75,13 +89,11 @@ def delete_as_before(connection: sqlite3.Connection, document_id: str) -> None:
         connection.execute(f"DELETE FROM {table} WHERE document_key = {key}", (document_id,))
 
 
-async def test_documents_that_an_earlier_version_indexed_meanwhile_are_found(tmp_path: Path) -> None:
-    database, owner = Database(tmp_path / "orc.db"), Owner("acme", "ann", "c-1")
-    await database.migrate(SCHEMA)
-    index, everything = SqlitePassageIndex(database, [], most_ranked=1), Accessible.of_owner(owner)
+async def test_documents_that_an_earlier_version_indexed_meanwhile_are_found(
+    database: Database, index: SqlitePassageIndex
+) -> None:
     for document_id in ("d-1", "d-2", "d-3"):
-        page = Page(number=1, text="The ferry leaves at noon.")
-        await index.save(document_id, "plan.txt", split_pages(document_id, [page]), owner)
+        await save(index, document_id)
     # The key of the last document is used again, that of the first is not.
     await save_as_before(database, "d-3", "The canary sings.")
     await save_as_before(database, "d-1", "The zebra sleeps.")
@@ -90,36 +102,27 @@ async def test_documents_that_an_earlier_version_indexed_meanwhile_are_found(tmp
     await database.migrate(SCHEMA)
     assert await index.unplaced() == ["d-1", "d-3", "d-4"]
     for document_id in await index.unplaced():
-        await index.place(document_id, owner)
+        await index.place(document_id, ANN)
     asked = ("canary", "zebra", "heron", "ferry")
-    assert [await index.candidates(word, everything) for word in asked] == [
-        ["d-3"],
-        ["d-1"],
-        ["d-4"],
-        ["d-2"],
-    ]
+    found = [await index.candidates(word, Accessible.of_owner(ANN)) for word in asked]
+    assert found == [["d-3"], ["d-1"], ["d-4"], ["d-2"]]
     [(noons,)] = await database.rows("SELECT count(*) FROM search_batches WHERE term = 'noon'")
     assert noons == 1
-    await database.close()
 
 
-async def test_nothing_is_left_of_a_document_that_an_earlier_version_deletes(tmp_path: Path) -> None:
-    database, owner = Database(tmp_path / "orc.db"), Owner("acme", "ann", "c-1")
-    await database.migrate(SCHEMA)
-    passages = split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
-    await SqlitePassageIndex(database).save("d-1", "plan.txt", passages, owner)
+async def test_nothing_is_left_of_a_document_that_an_earlier_version_deletes(
+    database: Database, index: SqlitePassageIndex
+) -> None:
+    await save(index, "d-1")
     await database.write(lambda connection: delete_as_before(connection, "d-1"))
     for table in ("search_owners", "search_batches", "search_terms", "search_documents"):
         assert await database.rows(f"SELECT * FROM {table}") == []
-    await database.close()
 
 
-async def test_tables_of_a_development_version_are_replaced(tmp_path: Path) -> None:
-    database, owner = Database(tmp_path / "orc.db"), Owner("acme", "ann", "c-1")
-    await database.migrate(SCHEMA)
-    index = SqlitePassageIndex(database)
-    passages = split_pages("d-1", [Page(number=1, text="The ferry leaves at noon.")])
-    await index.save("d-1", "plan.txt", passages, owner)
+async def test_tables_of_a_development_version_are_replaced(
+    database: Database, index: SqlitePassageIndex
+) -> None:
+    await save(index, "d-1")
     counts = "SELECT * FROM search_batches ORDER BY term"
     before = await database.rows(counts)
     await database.execute(
@@ -130,27 +133,25 @@ async def test_tables_of_a_development_version_are_replaced(tmp_path: Path) -> N
     )
     await database.migrate(SCHEMA)
     assert await index.unplaced() == ["d-1"]
-    await index.place("d-1", owner)
+    await index.place("d-1", ANN)
     assert before and await database.rows(counts) == before
     old = "SELECT * FROM sqlite_master WHERE name IN ('search_counts', 'search_places')"
     assert await database.rows(old) == []
-    await database.close()
 
 
-async def test_a_document_takes_as_many_writes_however_many_there_are(tmp_path: Path) -> None:
-    database = Database(tmp_path / "orc.db")
-    await database.migrate(SCHEMA)
-    index, text = SqlitePassageIndex(database), " ".join(f"word{number}" for number in range(3000))
+async def test_a_document_takes_as_many_writes_however_many_there_are(
+    database: Database, index: SqlitePassageIndex
+) -> None:
+    text = " ".join(f"word{number}" for number in range(3000))
     passages = split_pages("d-1", [Page(number=1, text=text)])
 
     async def written(number: int) -> int:
         """The pages of the log after a save."""
         await database.empty_log()
-        await index.save(f"d-{number}", "plan.txt", passages, Owner("acme", "ann", "c-1"))
+        await index.save(f"d-{number}", "plan.txt", passages, ANN)
         [(_, pages, _)] = await database.rows("PRAGMA wal_checkpoint(PASSIVE)")
         return int(pages)
 
     found = [await written(number) for number in range(5 * BATCH)]
     first, *_, last = (sum(found[start : start + BATCH]) for start in range(0, len(found), BATCH))
     assert 0 < last < 1.2 * first
-    await database.close()
