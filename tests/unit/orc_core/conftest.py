@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,13 @@ from devkit.processes import ignore_running_children
 from orc_core.infra.azure import Credentials
 from orc_core.infra.settings import CoreSettings
 from orc_core.llm.chat_model import ChatModel
-from orc_core.llm.factory import build_chat_model
+from orc_core.llm.factory import Role, build_chat_model
 from orc_core.llm.provider import Provider, open_provider
 from orc_core.llm.tokens import TokenCounter
 
 MakeSettings = Callable[..., CoreSettings]
 OpenFor = Callable[..., Provider]
+Build = Callable[..., ChatModel]
 PROVIDER_VARIABLES = (
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
@@ -73,20 +75,31 @@ def base_url(double: OpenAIDouble) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def azure_url(double: OpenAIDouble) -> Iterator[str]:
+    """The double as an endpoint of Azure OpenAI."""
+    with serving(double, prefix="") as url:
+        yield url
+
+
+@pytest.fixture
+def build(make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter) -> Build:
+    """Makes a model of these settings."""
+
+    def built(role: Role = "writer", **given: Any) -> ChatModel:
+        settings = make_settings(**given)
+        return build_chat_model(settings, role, counter, open_for(settings))
+
+    return built
+
+
 @pytest.fixture(params=["chat completions", "responses"])
-async def model(
-    base_url: str,
-    make_settings: MakeSettings,
-    open_for: OpenFor,
-    counter: TokenCounter,
-    request: pytest.FixtureRequest,
-) -> ChatModel:
+def model(base_url: str, build: Build, request: pytest.FixtureRequest) -> ChatModel:
     """A chat model of the provider, without retries, by either of its APIs."""
-    settings = make_settings(
+    return build(
         model="openai:gpt-5.1",
         openai_base_url=base_url,
         responses_api=request.param == "responses",
         model_retries=0,
         model_timeout_seconds=5,
     )
-    return build_chat_model(settings, "writer", counter, open_for(settings))

@@ -95,13 +95,16 @@ async def side(tmp_path: Path) -> AsyncIterator[DocumentSide]:
         yield opened
 
 
-@pytest.fixture(params=["chat completions", "responses"])
+by_both_apis = pytest.mark.parametrize("settings", ["chat completions", "responses"], indirect=True)
+
+
+@pytest.fixture
 def settings(base_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> CoreSettings:
-    """A provider that takes files, by either of its APIs."""
+    """A provider that takes files, by the API that a test names."""
     return CoreSettings(
         data_dir=tmp_path,
         openai_base_url=base_url,
-        responses_api=request.param == "responses",
+        responses_api=getattr(request, "param", "") == "responses",
         provider_files="files",
         model_retries=0,
     )
@@ -176,6 +179,7 @@ def ways(result: DocumentChatResult) -> list[str | None]:
     return [file.sent_as for file in result.metadata.files]
 
 
+@by_both_apis
 @pytest.mark.parametrize("way", ["files", "base64", "text"])
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
 async def test_a_citation_is_checked_against_our_own_text_whatever_was_sent(
@@ -247,6 +251,7 @@ async def test_a_document_that_is_removed_meanwhile_is_reported(
     assert len(double.requests) == 1, "no model is asked without a source"
 
 
+@by_both_apis
 @pytest.mark.parametrize("said", [" \n ", "[S1]"])
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
 async def test_an_empty_answer_is_a_failure(
@@ -258,6 +263,7 @@ async def test_an_empty_answer_is_a_failure(
         await ask(side, chat_by("text"), "a.txt", listener=Listener() if listens else None)
 
 
+@by_both_apis
 async def test_file_follows_the_label_that_numbers_its_pages(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:
@@ -300,6 +306,7 @@ async def test_a_page_whose_text_is_not_known_verifies_nothing(
     assert result.answer == 'The quay opens at seven [Page 2 of Document "a.pdf"].'
 
 
+@by_both_apis
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
 async def test_a_lost_file_is_sent_again_unseen(
     listens: bool, side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
@@ -328,6 +335,7 @@ async def test_only_one_repetition_is_made(
     assert len(double.requests) == 2
 
 
+@by_both_apis
 async def test_no_retry_after_text_was_sent(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:
@@ -351,6 +359,7 @@ async def test_an_outage_has_nothing_to_do_with_files(
     assert "retrieve" not in double.files.log
 
 
+@by_both_apis
 async def test_files_that_are_too_much_go_as_text(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:
@@ -363,6 +372,7 @@ async def test_files_that_are_too_much_go_as_text(
     assert result.citations[0].verified
 
 
+@by_both_apis
 async def test_a_model_that_reads_no_files_gets_text_from_then_on(
     side: DocumentSide, chat: DocumentChat, double: OpenAIDouble
 ) -> None:
@@ -429,6 +439,7 @@ async def test_text_does_not_wait_for_references_to_searched_documents(
     assert [file.blob_name for file in result.files] == ["a.txt"]
 
 
+@by_both_apis
 @pytest.mark.parametrize("listens", [False, True], ids=["whole", "streamed"])
 async def test_an_answer_that_reaches_its_cap_is_kept_and_said_to_be_cut(
     listens: bool, side: DocumentSide, chat_by: Chat, double: OpenAIDouble

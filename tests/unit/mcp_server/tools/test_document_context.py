@@ -19,15 +19,14 @@ from mcp_server.tools.document_context import (
     plan_reading,
     tokens_for_text,
 )
-from mcp_server.tools.registration import CallProgress
 from orc_core.bootstrap import open_documents
 from orc_core.documents.scope import Scope
-from orc_core.grounding.models import WrittenMark
 from orc_core.grounding.sources import Source
 from orc_core.llm.model_catalog import REPLY
 from orc_core.models import DocumentStatus, Retrieval, RetrievalStep
 from orc_core.search.whole_scope import NAMED
 from tests.unit.mcp_server.stand_ins import ANN, FakeLibrary, WordRetriever
+from tests.unit.mcp_server.tools.test_document_chat_files import Listener
 
 pytestmark = pytest.mark.slow
 
@@ -169,23 +168,7 @@ async def test_a_document_that_a_small_window_does_not_take_is_searched(tmp_path
     async with open_app(settings) as services:
         chat = services.document_chat
         scope = Scope.of_session(ANN, documents)
-        found = await chat.answer(scope, QUESTION, ["guide.txt"], Silent())
+        found = await chat.answer(scope, QUESTION, ["guide.txt"], Listener())
     assert tokens_for_text(window) < documents[0].tokens <= settings.full_text_tokens
     assert "The quay opens at seven." in found.answer
     assert found.metadata.left_out == 0
-
-
-class Silent(CallProgress):
-    """Ignores progress."""
-
-    def __init__(self) -> None:
-        """Belongs to no call."""
-
-    def working(self, done: int, total: int, message: str) -> None:
-        """Not shown."""
-
-    async def text(self, delta: str) -> None:
-        """Not shown."""
-
-    async def marks(self, marks: Sequence[WrittenMark]) -> None:
-        """Not shown."""

@@ -34,20 +34,6 @@ def extractor_of(box: Sandbox, function: str, limits: Limits = LIMITS) -> Extrac
     return Extractor(box, limits=limits, function=f"{CHILDREN}:{function}")
 
 
-async def test_extraction_returns_pages_and_media_type(extractor: Extractor, source: Path) -> None:
-    extraction = await extractor.extract(source, "contract.pdf")
-    assert [page.number for page in extraction.pages] == [1]
-    assert extraction.pages[0].text == "The notice period is three months."
-    assert extraction.media_type == "application/pdf"
-
-
-async def test_the_same_file_always_gives_the_same_text(extractor: Extractor, source: Path) -> None:
-    first, second = await asyncio.gather(
-        extractor.extract(source, "contract.pdf"), extractor.extract(source, "contract.pdf")
-    )
-    assert first == second
-
-
 async def test_progress_counts_the_pages(extractor: Extractor, source: Path) -> None:
     await asyncio.to_thread(source.write_bytes, pdf("one", "two", "three"))
     seen: list[tuple[int, int]] = []

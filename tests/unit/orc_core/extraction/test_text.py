@@ -148,13 +148,6 @@ async def test_only_control_characters_and_trailing_spaces_are_removed(read: Rea
     assert (await read("a.txt", dirty.encode())).pages[0].text == "ab\ncde\nfg  h\u0301"
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.html", "a.pdf", "a.docx"])
-async def test_an_empty_file_is_refused(read: Read, name: str) -> None:
-    with pytest.raises(UnreadableDocument) as caught:
-        await read(name, b"")
-    assert caught.value.code == "empty"
-
-
 @pytest.mark.parametrize("content", [b" \n\t \n", codecs.BOM_UTF8, b"--- *** ---"])
 async def test_text_without_a_letter_is_refused_as_empty(read: Read, content: bytes) -> None:
     with pytest.raises(UnreadableDocument) as caught:

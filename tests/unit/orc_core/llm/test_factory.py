@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel, Field
 
-from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply, serving
+from devkit.doubles.openai_double import Failure, OpenAIDouble, Reply
 from devkit.fakes import collect
 from orc_core.llm.chat_model import CallBudget
 from orc_core.llm.embeddings import build_embedder
@@ -16,7 +16,7 @@ from orc_core.llm.factory import build_chat_model, build_chat_models, describe
 from orc_core.llm.provider import open_provider
 from orc_core.llm.tokens import TokenCounter
 from orc_core.offline.model import OfflineModel
-from tests.unit.orc_core.conftest import MakeSettings, OpenFor
+from tests.unit.orc_core.conftest import Build, MakeSettings, OpenFor
 
 ASKED = [HumanMessage("Hello?")]
 
@@ -34,11 +34,8 @@ async def test_without_a_key_the_offline_model_answers(
     assert models.writer.name == "extractive"
 
 
-async def test_a_model_whose_address_cannot_be_used_says_so_when_it_is_asked(
-    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
-) -> None:
-    settings = make_settings(openai_base_url="http://model.example:port/v1")
-    model = build_chat_model(settings, "writer", counter, open_for(settings))
+async def test_a_model_whose_address_cannot_be_used_says_so_when_it_is_asked(build: Build) -> None:
+    model = build(openai_base_url="http://model.example:port/v1")
     with pytest.raises(ModelMisconfigured, match="OPENAI_BASE_URL"):
         await model.complete(ASKED, budget=CallBudget(1))
 
@@ -71,28 +68,18 @@ async def test_roles_have_separate_models_on_one_connection_pool(
 
 @pytest.mark.slow
 async def test_only_files_go_through_azures_responses_api(
-    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+    build: Build, azure_url: str, double: OpenAIDouble
 ) -> None:
-    double = OpenAIDouble()
     file = {"type": "file", "base64": "", "mime_type": "application/pdf", "filename": "a.pdf"}
-    with serving(double, prefix="") as endpoint:
-        settings = make_settings(azure_openai_endpoint=f"{endpoint}/", azure_openai_api_key="secret")
-        model = build_chat_model(settings, "writer", counter, open_for(settings))
-        await model.complete(ASKED, budget=CallBudget(1))
-        await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], budget=CallBudget(1))
+    model = build(azure_openai_endpoint=f"{azure_url}/", azure_openai_api_key="secret")
+    await model.complete(ASKED, budget=CallBudget(1))
+    await model.complete([HumanMessage([file, {"type": "text", "text": "Hello?"}])], budget=CallBudget(1))
     paths = [request.path for request in double.requests]
     assert paths == ["/openai/v1/chat/completions", "/openai/v1/responses"]
 
 
-async def test_the_responses_api_stores_nothing(
-    make_settings: MakeSettings,
-    open_for: OpenFor,
-    counter: TokenCounter,
-    double: OpenAIDouble,
-    base_url: str,
-) -> None:
-    settings = make_settings(openai_base_url=base_url, responses_api=True)
-    model = build_chat_model(settings, "writer", counter, open_for(settings))
+async def test_the_responses_api_stores_nothing(build: Build, base_url: str, double: OpenAIDouble) -> None:
+    model = build(openai_base_url=base_url, responses_api=True)
     await model.complete(ASKED, budget=CallBudget(1))
     assert double.requests[0].path == "/v1/responses"
     assert double.requests[0].body["store"] is False
@@ -176,16 +163,13 @@ AZURE_SETTINGS = {"azure_openai_api_key": "secret", "model_retries": 0}
 
 @pytest.mark.parametrize("responses", [False, True], ids=["chat completions", "responses"])
 async def test_a_reply_is_held_to_a_schema_where_the_provider_can_do_that(
-    responses: bool, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+    responses: bool, build: Build, azure_url: str, double: OpenAIDouble
 ) -> None:
-    double = OpenAIDouble()
     double.script.replies.append(
         Reply(text='{"action": "revise", "coverage": 0.5, "issues": [{"text": "x"}]}')
     )
-    with serving(double, prefix="") as endpoint:
-        settings = make_settings(azure_openai_endpoint=endpoint, responses_api=responses, **AZURE_SETTINGS)
-        model = build_chat_model(settings, "critic", counter, open_for(settings))
-        verdict = await model.structured(ASKED, Verdict, budget=CallBudget(1))
+    model = build("critic", azure_openai_endpoint=azure_url, responses_api=responses, **AZURE_SETTINGS)
+    verdict = await model.structured(ASKED, Verdict, budget=CallBudget(1))
     assert (verdict.action, verdict.issues[0].text, verdict.query) == ("revise", "x", None)
     body = double.requests[0].body
     form = body["text"]["format"] if responses else body["response_format"]["json_schema"]
@@ -202,25 +186,21 @@ async def test_a_reply_is_held_to_a_schema_where_the_provider_can_do_that(
 
 
 async def test_a_deployment_without_structured_outputs_is_asked_by_a_tool_call(
-    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
+    build: Build, azure_url: str, double: OpenAIDouble
 ) -> None:
-    double = OpenAIDouble()
     double.script.failures.append(Failure(status=400))
-    with serving(double, prefix="") as endpoint:
-        settings = make_settings(azure_openai_endpoint=endpoint, **AZURE_SETTINGS)
-        model = build_chat_model(settings, "critic", counter, open_for(settings))
-        budget = CallBudget(5)
-        for _ in range(2):
-            assert (await model.structured(ASKED, Issue, budget=budget)).text == "Hello?"
+    model = build("critic", azure_openai_endpoint=azure_url, **AZURE_SETTINGS)
+    budget = CallBudget(5)
+    for _ in range(2):
+        assert (await model.structured(ASKED, Issue, budget=budget)).text == "Hello?"
     assert ["tools" in request.body for request in double.requests] == [False, True, True]
     assert budget.usage.model_calls == 3
 
 
 async def test_a_reasoning_model_gets_its_effort_and_no_temperature(
-    make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter, double: OpenAIDouble, base_url: str
+    build: Build, base_url: str, double: OpenAIDouble
 ) -> None:
-    settings = make_settings(openai_base_url=base_url, chat_model="gpt-5-mini")
-    model = build_chat_model(settings, "writer", counter, open_for(settings))
+    model = build(openai_base_url=base_url, chat_model="gpt-5-mini")
     await collect(model.stream(ASKED, budget=CallBudget(1), max_tokens=300))
     body = double.requests[0].body
     assert (body["reasoning_effort"], body["max_completion_tokens"]) == ("minimal", 1300)

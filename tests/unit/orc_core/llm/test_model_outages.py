@@ -22,7 +22,7 @@ from orc_core.llm.factory import ChatModels, build_chat_models
 from orc_core.llm.openai_errors import translate
 from orc_core.llm.provider import Provider, open_provider
 from orc_core.llm.tokens import TokenCounter
-from tests.unit.orc_core.conftest import MakeSettings, OpenFor
+from tests.unit.orc_core.conftest import Build, MakeSettings
 
 ASKED = [HumanMessage("Hello?")]
 OUTAGES = [Failure(status=503), Failure(status=429), Failure(status=500)]
@@ -127,16 +127,9 @@ async def test_an_outage_of_embeddings_leaves_the_chat_open(
 @pytest.mark.parametrize("retries", [0, 2])
 @pytest.mark.parametrize("header", [{"retry-after": "90"}, {"retry-after-ms": "90000"}])
 async def test_a_long_wait_is_reported_and_not_waited_for(
-    header: dict[str, str],
-    retries: int,
-    base_url: str,
-    make_settings: MakeSettings,
-    open_for: OpenFor,
-    counter: TokenCounter,
-    double: OpenAIDouble,
+    header: dict[str, str], retries: int, base_url: str, build: Build, double: OpenAIDouble
 ) -> None:
-    settings = make_settings(openai_base_url=base_url, model_retries=retries)
-    model = build_chat_models(settings, counter, open_for(settings)).writer
+    model = build(openai_base_url=base_url, model_retries=retries)
     double.script.failures.extend([Failure(status=429, headers=header)] * 3)
     async with asyncio.timeout(2):
         with pytest.raises(DependencyDown) as raised:
@@ -145,11 +138,8 @@ async def test_a_long_wait_is_reported_and_not_waited_for(
     assert len(double.requests) == 1
 
 
-async def test_a_silent_model_is_asked_once(
-    base_url: str, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter, double: OpenAIDouble
-) -> None:
-    settings = make_settings(openai_base_url=base_url, model_retries=2, model_timeout_seconds=0.1)
-    model = build_chat_models(settings, counter, open_for(settings)).writer
+async def test_a_silent_model_is_asked_once(base_url: str, build: Build, double: OpenAIDouble) -> None:
+    model = build(openai_base_url=base_url, model_retries=2, model_timeout_seconds=0.1)
     double.script.replies.append(Reply(text="Late.", delay_ms=1000))
     with pytest.raises(DependencyDown) as raised:
         await model.complete(ASKED, budget=CallBudget(1))

@@ -3,6 +3,7 @@
 import gc
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
@@ -13,9 +14,7 @@ from devkit.serving import serve_from_thread
 from orc_core.errors import OrcError
 from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.errors import ModelMisconfigured, ReplyCut
-from orc_core.llm.factory import build_chat_model
-from orc_core.llm.tokens import TokenCounter
-from tests.unit.orc_core.conftest import MakeSettings, OpenFor
+from tests.unit.orc_core.conftest import Build, MakeSettings, OpenFor
 
 pytestmark = [
     pytest.mark.slow,  # the imports
@@ -67,16 +66,9 @@ def url(double: OtherDouble) -> Iterator[str]:
 
 
 @pytest.fixture
-def make(
-    server: str, url: str, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
-) -> Make:
-    def made() -> ChatModel:
-        settings = make_settings(
-            model=f"{server}:some-model", model_key="secret", openai_base_url=url, model_retries=0
-        )
-        return build_chat_model(settings, "writer", counter, open_for(settings))
-
-    return made
+def make(server: str, url: str, build: Build) -> Make:
+    given = {"model": f"{server}:some-model", "model_key": "secret", "openai_base_url": url}
+    return partial(build, **given, model_retries=0)
 
 
 async def streamed(model: ChatModel, budget: CallBudget) -> tuple[str, AIMessage]:
@@ -165,13 +157,8 @@ async def test_a_prompt_beyond_the_window(server: str, make: Make, double: Other
     assert caught.value.code == "context_too_long"
 
 
-async def test_a_server_that_is_not_there(
-    server: str, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
-) -> None:
-    settings = make_settings(
-        model=f"{server}:m", model_key="k", openai_base_url="http://127.0.0.1:9", model_retries=0
-    )
-    model = build_chat_model(settings, "writer", counter, open_for(settings))
+async def test_a_server_that_is_not_there(server: str, build: Build) -> None:
+    model = build(model=f"{server}:m", model_key="k", openai_base_url="http://127.0.0.1:9", model_retries=0)
     with pytest.raises(OrcError) as caught:
         await model.complete(ASKED, budget=CallBudget(1))
     assert caught.value.retryable

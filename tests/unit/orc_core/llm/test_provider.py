@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
@@ -10,11 +10,11 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from langchain_core.messages import HumanMessage
 
-from devkit.doubles.openai_double import OpenAIDouble, serving
+from devkit.doubles.openai_double import OpenAIDouble
 from orc_core.errors import DependencyDown
 from orc_core.infra.azure import Credentials
 from orc_core.infra.settings import CoreSettings
-from orc_core.llm.chat_model import CallBudget
+from orc_core.llm.chat_model import CallBudget, ChatModel
 from orc_core.llm.embeddings import build_embedder
 from orc_core.llm.factory import build_chat_model
 from orc_core.llm.provider import ENTRA_SCOPE, Provider, open_provider
@@ -50,10 +50,14 @@ def identity() -> Identity:
 
 
 @pytest.fixture
-def settings(make_settings: MakeSettings, double: OpenAIDouble) -> Iterator[CoreSettings]:
+def settings(make_settings: MakeSettings, azure_url: str) -> CoreSettings:
     """Azure OpenAI without a key."""
-    with serving(double, prefix="") as endpoint:
-        yield make_settings(azure_openai_endpoint=endpoint, embedding_model="vectors", model_retries=0)
+    return make_settings(azure_openai_endpoint=azure_url, embedding_model="vectors", model_retries=0)
+
+
+@pytest.fixture
+def model(settings: CoreSettings, provider: Provider, counter: TokenCounter) -> ChatModel:
+    return build_chat_model(settings, "writer", counter, provider)
 
 
 @pytest.fixture
@@ -67,11 +71,11 @@ async def provider(settings: CoreSettings, identity: Identity) -> AsyncIterator[
 async def test_without_a_key_requests_carry_an_access_token(
     settings: CoreSettings,
     provider: Provider,
+    model: ChatModel,
     identity: Identity,
     counter: TokenCounter,
     double: OpenAIDouble,
 ) -> None:
-    model = build_chat_model(settings, "writer", counter, provider)
     embedder = build_embedder(settings, counter, provider)
     assert embedder is not None
     await model.complete(ASKED, budget=CallBudget(1))
@@ -82,14 +86,9 @@ async def test_without_a_key_requests_carry_an_access_token(
 
 
 async def test_an_expired_token_is_replaced(
-    settings: CoreSettings,
-    provider: Provider,
-    identity: Identity,
-    counter: TokenCounter,
-    double: OpenAIDouble,
+    model: ChatModel, identity: Identity, double: OpenAIDouble
 ) -> None:
     identity.seconds = 1
-    model = build_chat_model(settings, "writer", counter, provider)
     for _ in range(2):
         await model.complete(ASKED, budget=CallBudget(1))
     assert [request.authorization for request in double.requests] == ["Bearer token-1", "Bearer token-2"]
@@ -112,16 +111,9 @@ def refused(message: str) -> ClientAuthenticationError:
     ],
 )
 async def test_a_failed_authentication_is_translated(
-    failure: Exception,
-    retryable: bool,
-    settings: CoreSettings,
-    provider: Provider,
-    identity: Identity,
-    counter: TokenCounter,
-    double: OpenAIDouble,
+    failure: Exception, retryable: bool, model: ChatModel, identity: Identity, double: OpenAIDouble
 ) -> None:
     identity.failure = failure
-    model = build_chat_model(settings, "writer", counter, provider)
     with pytest.raises(DependencyDown) as raised:
         await model.complete(ASKED, budget=CallBudget(1))
     assert (raised.value.dependency, raised.value.retryable) == ("model", retryable)
@@ -130,13 +122,16 @@ async def test_a_failed_authentication_is_translated(
 
 
 async def test_a_key_is_preferred_to_the_identity(
-    make_settings: MakeSettings, open_for: OpenFor, identity: Identity, counter: TokenCounter
+    make_settings: MakeSettings,
+    open_for: OpenFor,
+    identity: Identity,
+    counter: TokenCounter,
+    azure_url: str,
+    double: OpenAIDouble,
 ) -> None:
-    double = OpenAIDouble()
-    with serving(double, prefix="") as endpoint:
-        given = make_settings(azure_openai_endpoint=endpoint, azure_openai_api_key="the-key")
-        model = build_chat_model(given, "writer", counter, open_for(given, identity))
-        await model.complete(ASKED, budget=CallBudget(1))
+    given = make_settings(azure_openai_endpoint=azure_url, azure_openai_api_key="the-key")
+    model = build_chat_model(given, "writer", counter, open_for(given, identity))
+    await model.complete(ASKED, budget=CallBudget(1))
     assert double.requests[0].authorization == "Bearer the-key"
     assert identity.asked == []
 

@@ -21,7 +21,7 @@ from orc_core.llm.messages import MemoryMessage
 from orc_core.llm.model_catalog import ModelCatalogue
 from orc_core.llm.structured_outputs import PAUSE_SECONDS, Abilities, Form
 from orc_core.llm.tokens import TokenCounter, tools_tokens
-from tests.unit.orc_core.conftest import MakeSettings, OpenFor
+from tests.unit.orc_core.conftest import Build, MakeSettings, OpenFor
 
 ASKED = [SystemMessage("Answer."), MemoryMessage(content="<remembered>"), HumanMessage("How many days?")]
 ANSWER = "28 days [S1]."
@@ -39,16 +39,9 @@ class Plan(BaseModel):
 
 
 @pytest.fixture
-def local(
-    double: OpenAIDouble,
-    base_url: str,
-    make_settings: MakeSettings,
-    open_for: OpenFor,
-    counter: TokenCounter,
-) -> ChatModel:
+def local(base_url: str, build: Build) -> ChatModel:
     """A model that runs on this machine, whose server is not known."""
-    settings = make_settings(openai_base_url=base_url, chat_model="llama3.2", model_retries=0)
-    return build_chat_model(settings, "writer", counter, open_for(settings))
+    return build(openai_base_url=base_url, chat_model="llama3.2", model_retries=0)
 
 
 async def answer(model: ChatModel, messages: list[BaseMessage] = ASKED) -> str:
@@ -110,12 +103,9 @@ async def test_a_low_temperature_is_sent_to_servers_that_run_models_themselves(
     sent: float | None,
     double: OpenAIDouble,
     base_url: str,
-    make_settings: MakeSettings,
-    open_for: OpenFor,
-    counter: TokenCounter,
+    build: Build,
 ) -> None:
-    settings = make_settings(openai_base_url=base_url, model=name, model_catalog=catalog)
-    await answer(build_chat_model(settings, "writer", counter, open_for(settings)))
+    await answer(build(openai_base_url=base_url, model=name, model_catalog=catalog))
     assert double.requests[0].body.get("temperature") == sent
 
 
@@ -189,11 +179,8 @@ async def test_an_unknown_model_is_answered_with_those_that_there_are(
         await build_chat_model(settings, "writer", counter, provider).complete(ASKED, budget=CallBudget(1))
 
 
-async def test_a_wrong_address_is_called_that(
-    double: OpenAIDouble, base_url: str, make_settings: MakeSettings, open_for: OpenFor, counter: TokenCounter
-) -> None:
-    settings = make_settings(openai_base_url=base_url.removesuffix("/v1"), chat_model="llama3.2")
-    model = build_chat_model(settings, "writer", counter, open_for(settings))
+async def test_a_wrong_address_is_called_that(base_url: str, build: Build) -> None:
+    model = build(openai_base_url=base_url.removesuffix("/v1"), chat_model="llama3.2")
     with pytest.raises(ModelMisconfigured, match="OPENAI_BASE_URL, which often ends in /v1"):
         await model.complete(ASKED, budget=CallBudget(1))
 

@@ -9,7 +9,6 @@ from devkit.azure.storage import Container, behind_proxy, fresh_container
 from devkit.azure.targets import Target
 from devkit.faults.messages import Request
 from devkit.faults.rules import Kind, Rules
-from orc_core.errors import DependencyDown
 from orc_core.storage.blob.account import Storage
 from orc_core.storage.queue import JsonBlobs, Version
 
@@ -75,17 +74,3 @@ async def test_a_write_whose_answer_was_lost_is_known_as_our_own(
         assert await ours.remove("a", two)
         assert proxy.counts[Kind.RESET_AFTER] == 3
     assert await notes.read("a") is None
-
-
-async def test_only_the_blobs_that_begin_so_are_named(notes: JsonBlobs[Note]) -> None:
-    for name in ("jobs/1/a", "jobs/2/a", "bytes/1"):
-        await notes.write(name, Note(text=name), None)
-    assert await notes.names("jobs/") == ["jobs/1/a", "jobs/2/a"]
-
-
-async def test_a_missing_container_is_no_empty_one(container: Container) -> None:
-    nowhere = notes_in(container.storage, "forgotten")
-    with pytest.raises(DependencyDown, match="404"):
-        await nowhere.read("a")
-    with pytest.raises(DependencyDown, match="404"):
-        await nowhere.write("a", Note(text="one"), None)

@@ -54,18 +54,6 @@ async def test_nothing_is_left_of_a_deleted_document(database: Database, index: 
         assert await database.rows(f"SELECT * FROM {table['name']}") == []
 
 
-async def test_a_document_saved_without_its_owner_is_placed_later(
-    database: Database, index: SqlitePassageIndex
-) -> None:
-    await save(index, "d-1", None)
-    assert await index.unplaced() == ["d-1"]
-    counts = "SELECT term, count FROM search_batches ORDER BY term"
-    before = await database.rows(counts)
-    await index.place("d-1", ANN)
-    assert await index.unplaced() == []
-    assert before and await database.rows(counts) == before
-
-
 async def save_as_before(database: Database, document_id: str, text: str) -> None:
     """Index a document with the statements of Orc 0.2, which knows neither places nor counts."""
     index = index_passages("plan.txt", split_pages(document_id, [Page(number=1, text=text)]))
