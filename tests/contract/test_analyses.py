@@ -69,13 +69,6 @@ async def test_pages_of_a_version_that_was_replaced_are_not_stored(
     assert await store.pages("d1") == await store.pages("gone") == []
 
 
-async def test_a_save_keeps_the_pages(store: AnalysisStore) -> None:
-    await store.save(FIRST)
-    await store.save_pages(FIRST, PAGES)
-    await store.save(FIRST.model_copy(update={"summary": "All of it."}))
-    assert await store.pages("d1") == PAGES
-
-
 async def test_a_copy_takes_the_place_of_what_the_target_had(store: AnalysisStore) -> None:
     other = FIRST.model_copy(update={"document_id": "d2"})
     for each, pages in ((FIRST, PAGES[:2]), (other, PAGES[2:])):

@@ -59,13 +59,6 @@ def write(tmp_path: Path) -> Write:
     return source_in(tmp_path)
 
 
-async def test_what_was_put_can_be_read(store: BlobStore, write: Write) -> None:
-    put = await store.put(PATH, write(b"hello"))
-    assert (put.path, put.size) == (PATH, 5)
-    assert await store.head(PATH) == put
-    assert await content(store, PATH) == b"hello"
-
-
 async def test_an_absent_blob_is_none_and_cannot_be_opened(store: BlobStore) -> None:
     assert await store.head(PATH) is None
     with pytest.raises(NotFound):

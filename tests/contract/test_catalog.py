@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from devkit.store_pairs import items_here, opened_items
+from devkit.store_pairs import opened_items
 from orc_core.documents.catalog import Catalog
 from orc_core.documents.places import Accessible, Place, PlaceCount, PlaceType, session_place
-from orc_core.errors import DependencyDown, InvalidInput
-from orc_core.infra.sqlite import Database
+from orc_core.errors import InvalidInput
 from orc_core.models import BlobProperties, Document, DocumentStatus, StoredFile, UnwantedFile
 from orc_core.names import BlobPath, Owner
 
@@ -92,12 +91,6 @@ async def test_get_takes_many_ids(catalog: Catalog) -> None:
     await catalog.save(document())
     asked = [f"unknown-{number}" for number in range(40_000)] + [document().document_id]
     assert len(await catalog.get(OWNER, asked)) == 1
-
-
-async def test_a_save_replaces_the_record(catalog: Catalog) -> None:
-    await catalog.save(document(etag="v1"))
-    await catalog.save(document(etag="v2"))
-    assert await catalog.list_in(OWNER) == [document(etag="v2")]
 
 
 async def test_a_record_advances_only_while_it_is_of_the_same_bytes(catalog: Catalog) -> None:
@@ -246,12 +239,6 @@ async def test_file_references_come_back_in_the_order_of_the_documents(pair: Pai
     assert await pair[1].live_files([]) == []
 
 
-async def test_a_new_reference_replaces_the_earlier_one(catalog: Catalog) -> None:
-    await catalog.save_files([stored(document(), "file-old")])
-    await catalog.save_files([stored(document(), "file-new")])
-    assert [file.file_id for file in await catalog.live_files([document()])] == ["file-new"]
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -319,15 +306,6 @@ async def test_saves_of_two_processes_at_once_are_all_kept(pair: Pair) -> None:
 
 async def test_ping_passes_if_the_catalog_works(catalog: Catalog) -> None:
     await catalog.ping()
-
-
-async def test_ping_says_that_the_catalog_is_down(tmp_path: Path) -> None:
-    (tmp_path / "orc.db").write_text("not a database, and long enough not to pass for an empty one" * 100)
-    database = Database(tmp_path / "orc.db")
-    with pytest.raises(DependencyDown) as down:
-        await Catalog(items_here(database, "documents")).ping()
-    assert down.value.dependency == "store"
-    await database.close()
 
 
 async def test_a_record_that_cannot_be_read_does_not_hide_other_unfinished_ones(

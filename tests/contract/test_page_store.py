@@ -67,11 +67,6 @@ async def test_pages_come_back_in_order_however_they_are_asked_for(store: PageSt
     assert await store.get("d1", None) == PAGES
 
 
-async def test_a_document_without_pages_has_none(store: PageStore) -> None:
-    assert await store.get("d1") == []
-    assert await store.get("d1", [1]) == []
-
-
 async def test_a_save_replaces_all_pages(store: PageStore) -> None:
     await store.save("d1", PAGES)
     await store.save("d1", PAGES[1:2])

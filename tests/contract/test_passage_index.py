@@ -165,12 +165,6 @@ async def test_a_document_without_text_is_indexed_but_has_no_hits(index: Passage
     assert await index.get("empty") == []
 
 
-async def test_indexed_versions_are_distinguished(index: PassageIndex) -> None:
-    await save(index, "plan", PLAN)
-    assert await index.indexed(["plan", "other"]) == {"plan"}
-    assert await index.indexed([]) == set()
-
-
 async def test_hits_are_the_best_first_and_at_most_top_k(index: PassageIndex) -> None:
     await save(index, "plan", ["The plan of the plan.", "A plan and much else besides.", "Plan."])
     hits = await index.search("plan", ["plan"], 2)

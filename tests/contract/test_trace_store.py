@@ -84,13 +84,6 @@ async def test_pages_hold_every_trace_once_latest_first(store: TraceStore) -> No
     assert seen == sorted(kept, key=lambda each: (each.started_at, each.attempt), reverse=True)
 
 
-async def test_a_page_has_a_cursor_only_if_there_is_more(store: TraceStore) -> None:
-    for number in range(3):
-        await store.save(trace(number))
-    assert (await store.page(ORGANIZATION, EVERY, limit=3))[1] is None
-    assert (await store.page(ORGANIZATION, EVERY, limit=2))[1] is not None
-
-
 async def test_a_foreign_cursor_is_refused(store: TraceStore) -> None:
     with pytest.raises(InvalidInput):
         await store.page(ORGANIZATION, EVERY, limit=2, cursor="nonsense")

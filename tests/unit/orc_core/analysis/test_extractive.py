@@ -186,33 +186,24 @@ async def pages_of(extractor: Extractor, name: str) -> list[Page]:
 
 @pytest.mark.slow
 @needs_shared
-async def test_real_benefits_book_has_expected_analysis(extract: Extractor) -> None:
+async def test_real_benefits_book_has_expected_analysis_within_20_ms_a_page(extract: Extractor) -> None:
     pages = await pages_of(extract, "Northwind_Health_Plus_Benefits_Details.pdf")
-    analyses = analyse_pages(pages)
-    by_number = {analysis.page: analysis for analysis in analyses}
-    assert "Once The IRO Decides" in anchors_of(by_number[88])
-    assert by_number[20].topics[0] == "ambulance"
-    assert by_number[3].summary.startswith("Northwind Health Plus is a comprehensive plan")
+    context, analyses, spent = DocumentContext.of(pages), dict[int, PageAnalysis](), list[float]()
+    for page in pages:
+        begun = time.process_time()
+        analyses[page.number] = analyse_page(page, context)
+        spent.append(time.process_time() - begun)
+    assert "Once The IRO Decides" in anchors_of(analyses[88])
+    assert analyses[20].topics[0] == "ambulance"
+    assert analyses[3].summary.startswith("Northwind Health Plus is a comprehensive plan")
+    assert statistics.median(spent) < 0.02
 
 
 @pytest.mark.slow
 @needs_shared
-async def test_quotes_from_real_documents_are_on_their_page(extract: Extractor) -> None:
-    for name in sorted(path.name for path in DOCUMENTS.glob("*.pdf")):
+async def test_each_page_of_real_documents_has_a_short_analysis(extract: Extractor) -> None:
+    for name in sorted(path.name for path in DOCUMENTS.glob("*.pdf"))[:4]:
         pages = await pages_of(extract, name)
         for page, analysis in zip(pages, analyse_pages(pages), strict=True):
             assert analysis.summary or not page.text.strip(), (name, page.number)
             assert len(json.dumps(analysis.model_dump())) < 20_000
-
-
-@pytest.mark.slow
-@needs_shared
-async def test_a_page_is_analysed_within_20_ms(extract: Extractor) -> None:
-    pages = await pages_of(extract, "Northwind_Health_Plus_Benefits_Details.pdf")
-    context = DocumentContext.of(pages)
-    spent = []
-    for page in pages:
-        begun = time.process_time()
-        analyse_page(page, context)
-        spent.append(time.process_time() - begun)
-    assert statistics.median(spent) < 0.02

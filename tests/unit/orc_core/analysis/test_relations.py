@@ -89,13 +89,6 @@ def test_forms_of_a_verb_are_one_relation_type() -> None:
     assert [each for each in summarised(follow(PAGES, "CLT", "founded")) if each[2]] == []
 
 
-def test_pages_that_only_name_it_have_no_relation() -> None:
-    found = [each for each in follow(PAGES, "Contoso Ltd.") if each.relation is None]
-    assert [(each.document_id, each.page) for each in found]
-    related = {(each.document_id, each.page) for each in follow(PAGES, "Contoso Ltd.") if each.relation}
-    assert not related & {(each.document_id, each.page) for each in found}
-
-
 def test_a_type_that_no_page_states_finds_nothing() -> None:
     assert follow(PAGES, "Contoso Ltd.", "founded") == []
 
@@ -107,10 +100,6 @@ def test_part_of_a_name_matches_if_no_page_has_the_whole_name() -> None:
 
 def test_unknown_names_find_nothing() -> None:
     assert follow(PAGES, "Wingtip") == follow({}, "Contoso") == follow(PAGES, "") == []
-
-
-def test_limit_is_respected() -> None:
-    assert len(follow(PAGES, "Contoso", limit=2)) == 2
 
 
 def test_reference_has_the_page_of_its_target() -> None:
@@ -163,8 +152,3 @@ def test_term_that_two_documents_define_differently_is_no_alias() -> None:
 
 def test_values_have_no_aliases() -> None:
     assert build_ontology({"d1": [page(1, names=["3 May", "3 MAY"], kind="date")]}).aliases == []
-
-
-def test_ontology_of_nothing_is_empty() -> None:
-    ontology = build_ontology({})
-    assert (ontology.entity_types, ontology.relation_types, ontology.aliases) == ([], [], [])

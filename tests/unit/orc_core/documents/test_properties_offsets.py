@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orc_core.documents.passages import LONGEST, split_pages
-from orc_core.models import Page, Passage
+from orc_core.models import Page
 
 CELLS = st.one_of(
     st.text("abcdefgh", min_size=1, max_size=9),
@@ -34,30 +34,16 @@ DOCUMENTS = st.lists(st.tuples(TEXTS, st.sampled_from(["", "Sheet 1", "Kapitel 2
 )
 
 
-def passages_by_page(pages: list[Page]) -> dict[int, list[Passage]]:
-    found: dict[int, list[Passage]] = {page.number: [] for page in pages}
-    for passage in split_pages("d", pages):
-        found[passage.page].append(passage)
-    return found
-
-
 @pytest.mark.slow
 @given(DOCUMENTS)
-def test_offsets_give_the_exact_text(pages: list[Page]) -> None:
-    for page in pages:
-        for passage in passages_by_page(pages)[page.number]:
-            assert page.text[passage.start : passage.end] == passage.text
-            assert passage.text == passage.text.strip() != ""
-            assert len(passage.text) <= LONGEST
-
-
-@pytest.mark.slow
-@given(DOCUMENTS)
-def test_passages_are_in_order_and_omit_only_white_space(pages: list[Page]) -> None:
-    assert [p.page for p in split_pages("d", pages)] == sorted(p.page for p in split_pages("d", pages))
+def test_passages_are_exact_in_order_and_omit_only_white_space(pages: list[Page]) -> None:
+    passages = split_pages("d", pages)
+    assert [passage.page for passage in passages] == sorted(passage.page for passage in passages)
     for page in pages:
         position = 0
-        for passage in passages_by_page(pages)[page.number]:
+        for passage in (each for each in passages if each.page == page.number):
+            assert page.text[passage.start : passage.end] == passage.text == passage.text.strip() != ""
+            assert len(passage.text) <= LONGEST
             assert position <= passage.start
             assert page.text[position : passage.start].strip() == ""
             position = passage.end

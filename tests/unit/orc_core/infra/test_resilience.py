@@ -93,15 +93,6 @@ async def test_a_lasting_failure_is_translated_with_its_cause(breaker: CircuitBr
     assert isinstance(caught.value.__cause__, VendorError)
 
 
-async def test_an_attempt_is_made_once(breaker: CircuitBreaker) -> None:
-    calls = 0
-    with pytest.raises(DependencyDown):
-        async with breaker.attempt():
-            calls += 1
-            raise VendorError
-    assert calls == 1
-
-
 async def test_retries_wait_longer_and_longer_within_a_limit(clock: Clock) -> None:
     waits: list[float] = []
 
@@ -280,8 +271,3 @@ async def test_an_outage_of_another_dependency_is_an_answer(breaker: CircuitBrea
             await breaker.call(store)
         assert store.calls == 1
     assert not await is_open(breaker)
-
-
-async def test_each_dependency_has_its_own_circuit(breaker: CircuitBreaker, clock: Clock) -> None:
-    await open_circuit(breaker)
-    assert not await is_open(breaker_for("blobs", clock))

@@ -112,7 +112,7 @@ async def test_a_child_that_waits_for_the_processor_is_not_late(box: Sandbox) ->
 
 
 async def test_many_messages_may_take_longer_than_one(box: Sandbox) -> None:
-    assert len(await messages(box, "work", Limits(2**28, step=0.5, share=0.5), seconds=0.3, messages=4)) == 4
+    assert len(await messages(box, "work", Limits(2**28, step=0.5, share=0.5), seconds=0.2, messages=4)) == 4
 
 
 async def test_a_child_whose_messages_are_not_waited_for_is_not_idle(box: Sandbox) -> None:

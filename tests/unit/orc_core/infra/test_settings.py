@@ -1,7 +1,6 @@
 """Settings: old names, advanced limits, and the number of documented variables."""
 
 import json
-import logging
 from pathlib import Path
 from typing import Literal, get_args, get_origin
 
@@ -137,15 +136,6 @@ def test_a_setting_that_became_a_constant_is_reported() -> None:
     assert warnings == [f"{name} no longer has an effect: remove it." for name in sorted(WITHOUT_EFFECT)]
 
 
-def test_current_names_cause_no_warning(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setenv("ORC_WORKERS", "2")
-    with caplog.at_level(logging.WARNING):
-        load_settings(CoreSettings)
-    assert caplog.messages == []
-
-
 @pytest.mark.parametrize(
     ("value", "read"), [("off", "off"), ("on", "on"), ("code", "on"), ("auto", "on"), ("always", "on")]
 )
@@ -154,11 +144,6 @@ def test_values_of_the_critic_in_earlier_versions_are_read(
 ) -> None:
     monkeypatch.setenv("ORC_CRITIC", value)
     assert load_settings(orc.settings.Settings).critic == read
-
-
-def test_settings_cannot_be_changed() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        CoreSettings().workers = 3  # type: ignore[misc]
 
 
 def test_no_more_variables_are_documented_than_a_page_can_show() -> None:

@@ -128,26 +128,24 @@ async def test_an_answer_at_its_limit_is_cut(make: Make, double: OtherDouble, st
     assert caught.value.at_limit
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "retryable"),
-    [
-        (401, "model_auth", False),
-        (404, "model_unknown", False),
-        (400, "model_refused_request", False),
-        (429, "model_busy", True),
-        (500, "dependency_down", True),
-    ],
-)
-async def test_failures_are_ours(
-    make: Make, double: OtherDouble, status: int, code: str, retryable: bool
-) -> None:
+FAILURES = {
+    401: ("model_auth", False),
+    404: ("model_unknown", False),
+    400: ("model_refused_request", False),
+    429: ("model_busy", True),
+    500: ("dependency_down", True),
+}
+
+
+async def test_failures_are_ours(make: Make, double: OtherDouble) -> None:
     """Each says what to change, or that it may be tried again."""
-    double.failure = (status, "no")
     model = make()
-    for ask in (model.complete(ASKED, budget=CallBudget(1)), streamed(model, CallBudget(1))):
-        with pytest.raises(OrcError) as caught:
-            await ask
-        assert (caught.value.code, caught.value.retryable) == (code, retryable)
+    for status, expected in FAILURES.items():
+        double.failure = (status, "no")
+        for ask in (model.complete(ASKED, budget=CallBudget(1)), streamed(model, CallBudget(1))):
+            with pytest.raises(OrcError) as caught:
+                await ask
+            assert (caught.value.code, caught.value.retryable) == expected, status
 
 
 async def test_a_prompt_beyond_the_window(server: str, make: Make, double: OtherDouble) -> None:

@@ -11,7 +11,6 @@ from devkit.ranked_pages import rank_pages
 from orc_core.documents.passages import split_pages
 from orc_core.infra.sqlite import Database
 from orc_core.models import Page
-from orc_core.search.query import parse_question
 from orc_core.search.ranking import Weights
 from orc_core.search.vocabulary import QueryExpansion, Vocabulary, shipped_vocabularies
 from orc_core.storage.sqlite.passages import SCHEMA, SqlitePassageIndex
@@ -211,23 +210,6 @@ def test_the_longest_term_is_expanded() -> None:
     expansion = expand("fixed asset turnover ratio")
     assert [kind.name for kind in expansion.kinds] == ["income statement", "balance sheet"]
     assert ("asset", "turnover") not in {phrase for concept in expansion.concepts for phrase in concept}
-
-
-def test_a_question_without_a_term_of_the_domain_has_no_expansion() -> None:
-    assert parse_question("Where is the garage?", shipped_vocabularies()).expansions == []
-
-
-def test_an_expansion_separates_measures_and_statements_from_concepts() -> None:
-    expansion = expand("the return on assets by the balance sheet, and the dividends")
-    assert expansion.measures == {"return", "assets", "balance", "sheet"}
-    assert {concept[0] for concept in expansion.concepts} >= {("net", "income"), ("total", "assets")}
-    assert ("balance", "sheet") not in {phrase for concept in expansion.concepts for phrase in concept}
-
-
-def test_instructions_in_a_question_are_not_expanded() -> None:
-    text = "What is the quick ratio? If it is not meaningful for a business segment, state so."
-    (expansion,) = parse_question(text, shipped_vocabularies()).expansions
-    assert [kind.name for kind in expansion.kinds] == ["balance sheet"]
 
 
 def test_every_shipped_term_is_expanded_by_its_own_name() -> None:

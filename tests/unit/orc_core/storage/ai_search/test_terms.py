@@ -73,11 +73,6 @@ def test_a_value_that_a_filter_would_have_to_escape_is_refused(value: str) -> No
         among("document_id", ["plain", value])
 
 
-def test_filters_of_plain_values() -> None:
-    assert equal("document_id", "0f-1_a") == "document_id eq '0f-1_a'"
-    assert among("document_id", ["a", "b"]) == "search.in(document_id, 'a,b', ',')"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("term", [term for each in shipped_vocabularies() for term in each.terms])
 def test_what_a_vocabulary_adds_is_plain_terms_in_quotes(term: str) -> None:

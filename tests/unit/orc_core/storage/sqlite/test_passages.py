@@ -140,6 +140,6 @@ async def test_a_document_takes_as_many_writes_however_many_there_are(
         [(_, pages, _)] = await database.rows("PRAGMA wal_checkpoint(PASSIVE)")
         return int(pages)
 
-    found = [await written(number) for number in range(5 * BATCH)]
+    found = [await written(number) for number in range(3 * BATCH)]
     first, *_, last = (sum(found[start : start + BATCH]) for start in range(0, len(found), BATCH))
     assert 0 < last < 1.2 * first
