@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orc_core.search.bm25 import K1, B, bm25, floored, idf, idf_of_terms, relative_scores
+from orc_core.search.bm25 import K1, B, bm25, floored, idf, idf_of_terms, relative_scores, saturation
 
 
 @given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=6), min_size=1, max_size=8))
@@ -29,6 +29,13 @@ def test_bm25_is_the_formula(units: list[list[str]]) -> None:
 def test_idf_of_terms_counts_texts_not_occurrences() -> None:
     weights = idf_of_terms(["fee", "leave"], [["fee", "leave"], ["fee"], []])
     assert weights == {"fee": idf(2, 3), "leave": idf(1, 3)}
+
+
+def test_saturation_has_a_limit_and_falls_with_length() -> None:
+    assert saturation(1, 1.0) == 1.0
+    assert saturation(0, 1.0) == 0.0
+    assert saturation(1000, 1.0) < K1 + 1
+    assert saturation(1, 2.0) < saturation(1, 2.0, b=0.1) < 1.0
 
 
 def test_floored_weights_are_above_a_share_of_the_largest() -> None:

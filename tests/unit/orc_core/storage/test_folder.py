@@ -181,6 +181,17 @@ async def test_a_put_clears_what_a_killed_process_left_long_ago(
     assert names_in(root / INCOMING) == ["recent"]
 
 
+async def test_a_put_is_stamped_more_finely_than_the_system_does(
+    folder: FolderBlobStore, root: Path, write: Write
+) -> None:
+    """Two puts within one tick of the kernel's clock could otherwise have the same ETag."""
+    source = write(b"hello")
+    for _ in range(20):
+        before = time.time_ns()
+        await folder.put(PATH, source)
+        assert before <= (root / str(PATH)).stat().st_mtime_ns <= time.time_ns()
+
+
 def blind_to_case(path: Path) -> os.stat_result | None:
     """The `lstat` of a disk that ignores case, for the last part of a path."""
     if not path.parent.is_dir():
