@@ -108,20 +108,6 @@ async def test_the_nearest_come_first_with_their_cosine(pair: tuple[VectorIndex,
     assert [n.similarity for n in found] == pytest.approx([1, math.sqrt(0.5), 0, -1], abs=1e-6)
 
 
-async def test_passages_of_several_documents_are_one_ranking(index: VectorIndex) -> None:
-    await index.save("d2", [NORTH, EAST])
-    await index.save("d1", [WEST, [1.0, 0.2, 0.0]])
-    await index.save("d3", [[1.0, 0.1, 0.0]])
-    found = await index.nearest(EAST, ["d3", "d2", "d1"], 4)
-    assert places(found) == [("d2", 1), ("d3", 0), ("d1", 1), ("d2", 0)]
-
-
-async def test_no_more_than_top_k_are_given(index: VectorIndex) -> None:
-    await index.save("d1", [EAST, NORTH, WEST])
-    assert places(await index.nearest(EAST, ["d1"], 1)) == [("d1", 0)]
-    assert await index.nearest(EAST, ["d1"], 0) == []
-
-
 async def test_equal_vectors_come_in_reading_order(index: VectorIndex) -> None:
     await index.save("d1", [EAST] * 3)
     assert places(await index.nearest(EAST, ["d1"], 5)) == [("d1", 0), ("d1", 1), ("d1", 2)]
@@ -139,14 +125,6 @@ async def test_a_document_out_of_scope_is_never_found_however_near(index: Vector
 async def test_a_scope_that_names_a_document_twice_finds_it_once(index: VectorIndex) -> None:
     await index.save("d1", [EAST])
     assert places(await index.nearest(EAST, ["d1", "d1"], 10)) == [("d1", 0)]
-
-
-async def test_a_save_replaces_all_vectors(index: VectorIndex) -> None:
-    await index.save("d1", [EAST, EAST, EAST])
-    await index.save("d1", [WEST])
-    assert places(await index.nearest(EAST, ["d1"], 10)) == [("d1", 0)]
-    await index.save("d1", [])
-    assert await index.nearest(EAST, ["d1"], 10) == []
 
 
 @pytest.mark.parametrize("vectors", [[EAST, [1.0]], [[math.nan, 0.0, 0.0]], [EAST, [math.inf, 0.0, 0.0]]])
@@ -236,7 +214,7 @@ VECTORS = st.lists(NUMBERS, min_size=4, max_size=4).filter(any)
     documents=st.dictionaries(st.sampled_from("abcd"), st.lists(VECTORS, min_size=1, max_size=6), min_size=1),
     query=VECTORS,
     scope=st.sets(st.sampled_from("abcd")),
-    top_k=st.integers(1, 12),
+    top_k=st.integers(0, 12),
 )
 async def test_the_ranking_is_that_of_the_definition(
     index: VectorIndex, documents: dict[str, list[Vector]], query: Vector, scope: set[str], top_k: int
