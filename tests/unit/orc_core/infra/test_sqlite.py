@@ -3,7 +3,10 @@
 import asyncio
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from contextvars import ContextVar
@@ -34,6 +37,18 @@ def insert(connection: sqlite3.Connection, name: str = "a") -> None:
 async def names(database: Database) -> list[str]:
     rows = await database.read(lambda c: c.execute("SELECT name FROM items ORDER BY name").fetchall())
     return [row["name"] for row in rows]
+
+
+async def test_what_was_written_is_read_by_all_who_open_the_file(database: Database) -> None:
+    await database.write(insert)
+    assert await names(database) == ["a"]
+    other = Database(database.path)
+    assert await names(other) == ["a"]
+    await other.close()
+
+
+async def test_a_write_gives_the_result_of_its_work(database: Database) -> None:
+    assert await database.write(lambda connection: connection.total_changes) == 0
 
 
 async def test_nothing_is_made_before_the_first_use(tmp_path: Path) -> None:
@@ -150,6 +165,10 @@ async def test_migrations_can_be_repeated_and_are_all_or_nothing(database: Datab
     assert "three" not in {row["name"] for row in tables}
 
 
+async def test_ping_passes_where_the_file_works(database: Database) -> None:
+    await database.ping()
+
+
 async def test_a_file_that_is_no_database_is_an_outage(tmp_path: Path) -> None:
     (tmp_path / "orc.db").write_text("no database " * 1000)
     database = Database(tmp_path / "orc.db")
@@ -174,6 +193,38 @@ async def test_a_folder_that_cannot_be_made_is_an_outage(tmp_path: Path) -> None
     with pytest.raises(DependencyDown):
         await database.ping()
     await database.close()
+
+
+OPEN_ALL_AT_ONCE = """
+import asyncio, sys, time
+from pathlib import Path
+from orc_core.infra.sqlite import Database
+
+async def main() -> None:
+    database = Database(Path(sys.argv[1]))
+    time.sleep(max(0, float(sys.argv[2]) - time.time()))
+    await database.migrate("CREATE TABLE IF NOT EXISTS items (name TEXT PRIMARY KEY)")
+    read = database.read
+    await asyncio.gather(*(read(lambda c: c.execute("SELECT * FROM items").fetchall()) for _ in range(8)))
+    await database.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_open_a_new_file_at_once_all_get_it(tmp_path: Path) -> None:
+    for attempt in range(4):
+        command = [
+            sys.executable,
+            "-c",
+            OPEN_ALL_AT_ONCE,
+            str(tmp_path / f"{attempt}.db"),
+            str(time.time() + 0.6),
+        ]
+        opening = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+        errors = [process.communicate(timeout=30)[1] for process in opening]
+        assert errors == [""] * 4
 
 
 def test_a_new_file_waits_while_another_process_locks_it(tmp_path: Path) -> None:
@@ -212,6 +263,13 @@ async def test_a_cursor_may_not_leave_its_thread_and_nothing_is_written(database
 async def test_execute_runs_all_statements_and_counts_the_changes_of_the_last(database: Database) -> None:
     insert = "INSERT INTO items VALUES (?)"
     assert await database.execute((insert, ("a",)), (insert, ("b",)), ("DELETE FROM items", ())) == 2
+    assert await names(database) == []
+
+
+async def test_execute_keeps_nothing_if_one_statement_fails(database: Database) -> None:
+    insert = "INSERT INTO items VALUES (?)"
+    with pytest.raises(sqlite3.IntegrityError):
+        await database.execute((insert, ("a",)), (insert, ("a",)))
     assert await names(database) == []
 
 
