@@ -249,19 +249,21 @@ async def test_people_read_nothing_of_others_whatever_they_name(world: World) ->
         document = listed["documents"][0]["document_id"]
     for name in (BOB, EVE):
         async with client_of(world, name) as client:
-            for place in (
-                owned.session,
-                owned.context,
-                owned.session.upper(),
-                f"{owned.context}-x",
-                "../ada",
+            # What is another user's answers like what there is not.
+            for place, refusal in (
+                (owned.session, "not_found"),
+                (owned.session.upper(), "not_found"),
+                ("../ada", "not_found"),
+                (owned.context, "no_such_context"),
+                ("0" * len(owned.context), "no_such_context"),
+                (f"{owned.context}-x", "not_found"),
             ):
                 for tool, arguments in (
                     ("documents_list", {}),
                     ("semantic_search", {"query": "quay"}),
                     ("document_chat", {"question": "When does the quay open?"}),
                 ):
-                    assert code(await client.call_tool(tool, {**arguments, "place": place})) == "not_found"
+                    assert code(await client.call_tool(tool, {**arguments, "place": place})) == refusal
             assert code(await client.call_tool("places_list", {"within": owned.context})) == "not_found"
             for more in ({}, {"context": owned.context}, {"scope": owned.context, "user_id": ADA}):
                 found = await client.call_tool("semantic_search", {"query": "quay ferry", **more})
@@ -278,7 +280,7 @@ async def test_a_right_ends_with_the_next_call_of_a_client_that_is_signed_in(wor
     member = f"/api/contexts/{owned.context}/members/user/{BOB}"
     search = ("semantic_search", {"query": "ferry", "place": owned.context})
     async with browser_of(world, ADA) as orc, client_of(world, BOB) as client:
-        assert code(await client.call_tool(*search)) == "not_found"
+        assert code(await client.call_tool(*search)) == "no_such_context"
         assert (await orc.put(member, json={"role": "viewer"})).status_code == 204
         found = await client.call_tool(*search)
         assert FERRY in json.dumps(found.structured_content)
@@ -288,7 +290,7 @@ async def test_a_right_ends_with_the_next_call_of_a_client_that_is_signed_in(wor
         change = {"document_id": "notes.txt", "context": "c1", "place": owned.context}
         assert code(await client.call_tool(ADD_TO_CONTEXT, change)) == "tool_off"
         assert (await orc.delete(member)).status_code == 204
-        assert code(await client.call_tool(*search)) == "not_found"
+        assert code(await client.call_tool(*search)) == "no_such_context"
 
 
 async def test_tokens_of_one_interface_are_none_at_the_others(world: World) -> None:

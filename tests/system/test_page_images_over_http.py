@@ -252,6 +252,6 @@ def test_pages_of_a_context_are_not_sent_after_its_reader_was_removed(
         assert sorted(colours_of(seeing.sent())) == sorted([RED, GREEN])
         root.delete(member).raise_for_status()
         refused = {"question": "Total?", "conversation_id": conversation_id, "contexts": contexts}
-        assert client.post("/orc", json=refused).json()["code"] == "not_found"
+        assert client.post("/orc", json=refused).json()["code"] == "no_such_context"
         ask(client, conversation_id)
         assert colours_of(seeing.sent()) == [GREEN]
