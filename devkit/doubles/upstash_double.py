@@ -2,12 +2,13 @@
 
 Paths, fields, limits and answers are those of the reference (upstash.com/docs/vector/api). As in the
 vendor's own tests, `fetch` and `range` show a write at once, and `query` some time later. What is not
-published, or not written here, is refused.
+published, or not written here, is refused: filters have AND, IN, and =.
 """
 
 import contextlib
 import json
 import math
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,13 +19,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from devkit.azure.targets import Target
-from devkit.doubles.upstash_filter import Malformed, Metadata, parse_filter
 from devkit.serving import serve_from_thread
 
 TOKEN = "upstash-vector-token-of-the-tests"
 MOST_ITEMS = 1000
 
 Json = Any
+Metadata = dict[str, Any]
+_CLAUSE = re.compile(r"(\w+) (?:IN \(('[^']*'(?:, '[^']*')*)\)|= ('[^']*'|\d+))")
 
 
 class Refused(Exception):
@@ -90,7 +92,7 @@ class UpstashDouble:
             items = self.namespaces.setdefault(request.path_params.get("namespace", ""), {})
             try:
                 return JSONResponse({"result": work(items, body)})
-            except (Refused, Malformed) as exc:
+            except Refused as exc:
                 return JSONResponse({"error": str(exc), "status": 400}, 400)
 
         return answer
@@ -117,7 +119,7 @@ class UpstashDouble:
         self._check_vector(asked["vector"])
         if not 1 <= asked["topK"] <= MOST_ITEMS:
             raise Refused("topK must be from 1 to 1000")
-        fits = parse_filter(asked["filter"]) if asked.get("filter") else lambda _: True
+        fits = _parse_filter(asked["filter"]) if asked.get("filter") else lambda _: True
         ready = {key: item for key, item in items.items() if item.found_from <= self.queries}
         self.queries += 1
         ranked = sorted(((_score(asked["vector"], item), key) for key, item in ready.items()), reverse=True)
@@ -141,15 +143,10 @@ class UpstashDouble:
         return {"nextCursor": str(end) if end < len(keys) else "", "vectors": shown}
 
     def _delete(self, items: dict[str, Stored], body: Json) -> Json:
-        if len({"ids", "prefix", "filter"} & body.keys()) != 1:
-            raise Refused("one of ids, prefix and filter is needed")
-        fits = parse_filter(body["filter"]) if "filter" in body else lambda _: False
+        if len({"ids", "prefix"} & body.keys()) != 1:
+            raise Refused("one of ids and prefix is needed")
         prefix = body.get("prefix")
-        removed = [
-            key
-            for key, item in items.items()
-            if key in body.get("ids", ()) or (prefix and key.startswith(prefix)) or fits(item.metadata)
-        ]
+        removed = [key for key in items if key in body.get("ids", ()) or (prefix and key.startswith(prefix))]
         for key in removed:
             del items[key]
         return {"deleted": len(removed)}
@@ -177,6 +174,17 @@ def serving(double: UpstashDouble) -> Iterator[Target]:
 def _check_count(items: list[Json]) -> None:
     if len(items) > MOST_ITEMS:
         raise Refused(f"at most {MOST_ITEMS} items are allowed in one request")
+
+
+def _parse_filter(text: str) -> Callable[[Metadata], bool]:
+    """The test that metadata must pass."""
+    wanted: list[tuple[str, set[str]]] = []
+    for clause in text.split(" AND "):
+        match = _CLAUSE.fullmatch(clause)
+        if match is None:
+            raise Refused(f"unexpected filter {text!r}")
+        wanted.append((match[1], set((match[2] or match[3]).split(", "))))
+    return lambda metadata: all(repr(metadata.get(name)) in values for name, values in wanted)
 
 
 def _score(vector: list[float], item: Stored) -> float:
