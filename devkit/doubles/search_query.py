@@ -14,20 +14,18 @@ from devkit.doubles.search_index import (
 from devkit.doubles.search_ranking import Scores, best_first, fused, nearest, reranked
 from devkit.doubles.search_syntax import Item, Malformed, Node, parse_filter, parse_full, parse_simple
 
-MOST_ROWS, MOST_SKIPPED, USUAL_ROWS = 1000, 100_000, 50
+MOST_ROWS, USUAL_ROWS = 1000, 50
 MOST_RERANKED = 50
 SHORTEST_WAIT_MS = 700
 LONGEST_SEARCH = 100_000
 FIELDS: dict[str, type] = {
     "search": str,
     "searchFields": str,
-    "searchMode": str,
     "queryType": str,
     "filter": str,
     "orderby": str,
     "select": str,
     "top": int,
-    "skip": int,
     "count": bool,
     "vectorQueries": list,
     "vectorFilterMode": str,
@@ -38,7 +36,6 @@ FIELDS: dict[str, type] = {
 }
 CHOICES = {
     "queryType": {"simple", "full", "semantic"},
-    "searchMode": {"any", "all"},
     "vectorFilterMode": {"preFilter"},
     "semanticErrorHandling": {"partial", "fail"},
 }
@@ -68,8 +65,7 @@ def _search(index: Index, body: Json, *, tired: bool) -> tuple[Json, bool]:
     if semantic and not tired:
         rows = _rerank(index, body, rows)
     rows = _sorted(index, body, rows)
-    skip, top = body.get("skip", 0), body.get("top", USUAL_ROWS)
-    answer: Json = {"value": [_row(index, body, row) for row in rows[skip : skip + top]]}
+    answer: Json = {"value": [_row(index, body, row) for row in rows[: body.get("top", USUAL_ROWS)]]}
     if body.get("count"):
         answer["@odata.count"] = len(rows)
     if semantic and tired:
@@ -85,7 +81,6 @@ def _check(index: Index, body: Json) -> None:
         _need(type(value) is kind, f"'{name}' does not take such a value.")
         _need(name not in CHOICES or value in CHOICES[name], f"'{name}' cannot be '{value}'.")
     _need(0 <= body.get("top", 0) <= MOST_ROWS, "At most 1000 rows are given at once.")
-    _need(0 <= body.get("skip", 0) <= MOST_SKIPPED, "At most 100000 rows are skipped.")
     _need(len(body.get("search", "")) <= LONGEST_SEARCH, "The search text is too long.")
     for name in _names(body, "searchFields"):
         _need(name in index.fields and is_searched(index.fields[name]), f"'{name}' is not searchable.")
@@ -134,9 +129,7 @@ def _scores(index: Index, body: Json, items: dict[str, Item]) -> Scores:
 
 
 def _parse(index: Index, body: Json, text: str) -> Node:
-    mode = body.get("searchMode", "any")
-    full = body.get("queryType") == "full"
-    return parse_full(text, index.syntax, mode) if full else parse_simple(text, mode)
+    return parse_full(text, index.syntax) if body.get("queryType") == "full" else parse_simple(text)
 
 
 def _rerank(index: Index, body: Json, rows: list[Row]) -> list[Row]:
@@ -152,12 +145,11 @@ def _rerank(index: Index, body: Json, rows: list[Row]) -> list[Row]:
 
 
 def _sorted(index: Index, body: Json, rows: list[Row]) -> list[Row]:
-    for clause in reversed(_names(body, "orderby")):
-        name, _, direction = clause.partition(" ")
-        sortable = name in index.fields and index.fields[name].get("sortable", True)
-        _need(sortable and direction in {"", "asc", "desc"}, f"Cannot sort by '{clause}'.")
-        rows = sorted(rows, key=lambda row: index.visible[row[0]][name], reverse=direction == "desc")
-    return rows
+    if not (clause := body.get("orderby")):
+        return rows
+    name = clause.removesuffix(" asc")
+    _need(name in index.fields and index.fields[name].get("sortable", True), f"Cannot sort by '{clause}'.")
+    return sorted(rows, key=lambda row: index.visible[row[0]][name])
 
 
 def _row(index: Index, body: Json, row: Row) -> Json:

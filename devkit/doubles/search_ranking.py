@@ -62,16 +62,12 @@ class Postings:
     def _combined(self, node: Clauses, fields: Sequence[str], within: set[str]) -> Scores:
         must = [self._scores(each, fields, within) for each in node.must]
         should = [self._scores(each, fields, within) for each in node.should]
-        denied = {key for each in node.must_not for key in self._scores(each, fields, within)}
         if must:
             matching = set.intersection(*(set(scores) for scores in must))
-        elif should:
-            matching = {key for scores in should for key in scores}
         else:
-            matching = set(within) if node.must_not else set()
+            matching = {key for scores in should for key in scores}
         return {
-            key: node.boost * sum(scores.get(key, 0.0) for scores in (*must, *should))
-            for key in matching - denied
+            key: node.boost * sum(scores.get(key, 0.0) for scores in (*must, *should)) for key in matching
         }
 
     def _term(self, term: Term, field: str) -> Scores:
