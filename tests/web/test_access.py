@@ -212,6 +212,8 @@ async def test_an_answer_is_read_out_without_markers_and_headings_name_their_que
         else default_reply(asked)
     )
     await visit.ask("How many days of leave does an employee get?")
+    # It is read out when the stream has ended.
+    await page.until("document.querySelector('[role=log]').textContent")
     said = await page.value("document.querySelector('[role=log]').textContent")
     assert said == f"Leave\n{LEAVE}\nReally.\nGroup, Days\nall, 28"
     await visit.ask("How many days of leave, again?", answers=2)

@@ -73,6 +73,7 @@ async def test_an_administrator_who_is_a_viewer_can_delete_and_change_nothing_el
     await share(visit, "viewer")
     [context] = visit.get("/contexts")["contexts"]
     await page.value(f"location.hash = '#/contexts/{context['context_id']}'")
+    await visit.sees(".members li")
     await visit.click(".admin .quiet.is-bad")
     # What the API would refuse to a viewer is not offered: a new name, and files.
     assert await visit.texts(".admin textarea, .admin [type=file]") == []
