@@ -489,6 +489,25 @@ async def test_later_jobs_of_a_failed_document_do_nothing(side: DocumentSide) ->
     assert await side.queue.progress(PATH.document_id) == {}
 
 
+@pytest.mark.slow
+async def test_waiting_for_a_worker_polls_less_and_less_often(side: DocumentSide) -> None:
+    seen = await put(side)
+    assert await side.queue.claim(seen, JobKind.INGEST, LEASE_SECONDS) is not None
+    looks, progress = 0, side.queue.progress
+
+    async def counted(document_id: str) -> dict[JobKind, JobProgress]:
+        nonlocal looks
+        looks += 1
+        return await progress(document_id)
+
+    side.queue.progress = counted  # type: ignore[method-assign]
+    waiting = asyncio.create_task(read(side, seen))
+    await asyncio.sleep(1.0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert 2 <= looks <= 5
+
+
 async def test_a_question_learns_how_far_the_reading_is(side: DocumentSide) -> None:
     document = await put(side)
     job = await side.queue.claim(document, JobKind.INGEST, 60)

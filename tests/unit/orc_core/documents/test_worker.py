@@ -266,6 +266,23 @@ async def test_a_lost_progress_report_does_not_fail_the_job(side: DocumentSide) 
     assert await side.queue.progress(document.document_id) == {}
 
 
+async def test_a_pending_report_ends_before_its_job_is_released(side: DocumentSide) -> None:
+    calls: list[str] = []
+
+    class SlowQueue(SqliteJobQueue):
+        async def report(self, job: Job, progress: JobProgress) -> None:
+            await asyncio.sleep(0.1)
+            calls.append("report")
+
+        async def release(self, job: Job, delay_seconds: float = 0.0) -> None:
+            calls.append("release")
+
+    await queued(side, "a.txt")
+    side.before_save("index", break_down)
+    await worker_on(side, SlowQueue(side.database, clock=side.clock), LOCAL).work_once()
+    assert calls == ["report", "release"]
+
+
 async def test_a_sweep_empties_the_log_of_the_database(tmp_path: Path) -> None:
     async with open_documents(CoreSettings(data_dir=tmp_path)) as documents:
         assert documents.clients.database is not None
