@@ -58,6 +58,8 @@ _KEYS = {
 _WRITE = {"Enter": "\r", " ": " ", "+": "+"}
 _FONTS = "<fontconfig><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>"
 SECONDS = 60.0
+MOST_TRIES = 50
+_NOT_THERE = "TypeError: Cannot read properties of null"
 LET_GO = "none"
 """The method of no request: what comes while held responses are let go is let through."""
 _LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
@@ -111,6 +113,13 @@ def unpacked() -> Iterator[Program]:
         yield Program(run.stdout.strip(), around)
 
 
+def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
+    """What the page answered; an exception of its script fails the test."""
+    assert "exceptionDetails" not in reply, reply["exceptionDetails"]
+    result: dict[str, Any] = reply["result"]
+    return result
+
+
 @dataclass
 class Page:
     """One page, and what it did.
@@ -161,8 +170,16 @@ class Page:
         await asyncio.wait_for(self._loads[loader].wait(), SECONDS)
 
     async def value(self, script: str) -> Any:
-        """What an expression in the page amounts to; of a promise, what it brings."""
-        result = await self._result("Runtime.evaluate", expression=script, userGesture=True)
+        """What an expression in the page amounts to; of a promise, what it brings.
+
+        If it reads an element that is not in the page yet, it is tried again, as a person would wait.
+        """
+        for _ in range(MOST_TRIES):
+            reply = await self._call("Runtime.evaluate", expression=script, userGesture=True)
+            if _NOT_THERE not in str(reply):
+                break
+            await asyncio.sleep(0.1)
+        result = _result_of(reply)
         if result.get("subtype") == "promise":
             # Awaited by its id, which keeps it: Chromium collects promises that nothing refers to.
             promise = result["objectId"]
@@ -178,10 +195,7 @@ class Page:
         return result.get("value")
 
     async def _result(self, method: str, **params: Any) -> dict[str, Any]:
-        reply = await self._call(method, **params)
-        assert "exceptionDetails" not in reply, reply["exceptionDetails"]
-        result: dict[str, Any] = reply["result"]
-        return result
+        return _result_of(await self._call(method, **params))
 
     async def until(self, condition: str) -> None:
         """Wait until an expression holds: asked 10 times a second, and if the page or its focus changes."""
