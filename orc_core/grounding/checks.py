@@ -3,6 +3,7 @@
 Code compares words and numbers, without knowing what words mean. All runs in the event loop.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,9 @@ MOST_COMPARED = 20
 LEAST_MORE = 1.5
 """How many times as much another source shares with a sentence than the one that the model has named."""
 LEAST_SHARED = 0.5
-"""The share of a sentence's words, by weight, that the other source has in one place."""
+"""The share of a sentence's words, by weight, that the other source has in its closest places."""
+_PART = re.compile(r"[,;:،、，；：]\s*(?!\d)")
+"""Ends a part of a sentence: what a sentence lists may stand in several places of a page."""
 NOTHING_ASKED = Values("")
 
 
@@ -266,9 +269,9 @@ class AnswerChecks:
     def sources_of(self, block: str, text: str) -> list[int]:
         """The sources of a paragraph or item without a marker: those with its words, or the closest.
 
-        Each sentence is quoted in exactly one; or one has places with half of their words at least, and more
-        than each other page. `text` is what a marker behind the block would be checked for: none are found if
-        it has a number that is not there.
+        Each sentence is quoted in exactly one; or the closest places of one have half of its words at least,
+        and more than those of each other page. `text` is what a marker behind the block would be checked for:
+        none are found if it has a number that is not there.
         """
         if self.claims.lists_closest:
             return []  # their markers are written by code already
@@ -318,29 +321,35 @@ class AnswerChecks:
         return next(each for each in self._shown if each.number == number) if is_far_more else named
 
     def _closest(self, claims: Sequence[Claim]) -> list[Source]:
-        """The source with places that share most with sentences; none if that is little, or two pages do."""
-        if not (self._shown and claims):
-            return []
-        shared, whole = self._shares(claims, self._passage(self._shown[0]).page.language)
-        most = max(shared.values(), default=0.0)
-        closest = [each for each in self._shown if shared[each.number] == most]
-        is_one = len({each.page_id for each in closest}) == 1
-        return closest[:1] if is_one and most >= LEAST_SHARED * whole else []
+        """Of each sentence the source with half of its words at least, and more than each other page has.
+
+        None if these sentences have less than half of the words.
+        """
+        found, kept, all_words = list[Source](), 0.0, 0.0
+        for claim in claims if self._shown else ():
+            shared, whole = self._shares([claim], self._passage(self._shown[0]).page.language)
+            most = max(shared.values(), default=0.0)
+            closest = [each for each in self._shown if shared[each.number] == most]
+            all_words += whole
+            if len({each.page_id for each in closest}) == 1 and most >= LEAST_SHARED * whole:
+                found.append(closest[0])
+                kept += whole
+        return found if kept >= LEAST_SHARED * all_words else []
 
     def _shares(self, claims: Sequence[Claim], language: str) -> tuple[Counter[int], float]:
-        """How much of sentences the places of each source have at most, by number; and how much there is."""
+        """How much of sentences the closest places of each source have, part by part; and how much there is."""
         # The units of all sources that were shown.
         if language not in self._indexed:
             pairs = [(unit, each) for each in self._shown for unit in self._passage(each).units]
             texts = (each.page_text[unit.start : unit.end] for unit, each in pairs)
             self._indexed[language] = Places(Words(texts, language), [each for _, each in pairs])
         places, whole, shared = self._indexed[language], 0.0, Counter[int]()
-        for claim in claims:
-            weights = places.words.weights(wording_of(claim.text, language))
+        for part in (part for claim in claims for part in _PART.split(claim.text)):
+            weights = places.words.weights(wording_of(part, language))
             whole += sum(weights.values())
             best: dict[int, float] = {}
-            for part, share in places.words.shares(weights).items():
-                number = places.sources[part].number
+            for at, share in places.words.shares(weights).items():
+                number = places.sources[at].number
                 best[number] = max(share, best.get(number, 0.0))
             shared.update(best)
         return shared, whole

@@ -97,6 +97,20 @@ def test_other_words_lead_to_the_closest_place_and_get_no_tick(reply: str) -> No
     assert cited.quote == QUOTED
 
 
+DUTIES = "Duties:\n- Wipe lost devices\n- Order new laptops\n- Train the staff of the branches"
+LISTED = "Their duties are wiping lost devices, ordering new laptops, and training the staff of branches."
+
+
+def test_a_sentence_that_lists_what_a_page_has_in_several_places_is_cited() -> None:
+    _, writer = written(LISTED, shown(LEAVE, DUTIES))
+    assert places(writer) == [(2, "reworded", True)]
+
+
+def test_sentences_from_two_pages_are_cited_with_both() -> None:
+    _, writer = written(f"You have 28 days of annual leave a year. {LISTED}", shown(LEAVE, DUTIES, "Other."))
+    assert places(writer) == [(1, "reworded", True), (2, "reworded", True)]
+
+
 def test_of_places_on_two_pages_that_share_as_much_none_is_cited() -> None:
     text, _ = written("You have 28 days of annual leave a year.", shown(LEAVE, DEVICES, LEAVE))
     assert text.endswith(WITHOUT_SOURCE)
