@@ -337,7 +337,7 @@ class AnswerChecks:
         return found if kept >= LEAST_SHARED * all_words else []
 
     def _shares(self, claims: Sequence[Claim], language: str) -> tuple[Counter[int], float]:
-        """How much of sentences the closest places of each source have, part by part; and how much there is."""
+        """How much of sentences, part by part, the closest places of each source have; and all there is."""
         # The units of all sources that were shown.
         if language not in self._indexed:
             pairs = [(unit, each) for each in self._shown for unit in self._passage(each).units]
