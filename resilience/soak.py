@@ -194,7 +194,7 @@ async def _user(
                 await _ask(http, conversation, random)
                 watch.turns += 1
                 answered()
-                await asyncio.sleep(random.expovariate(1 / plan.think))
+                await asyncio.sleep(min(random.expovariate(1 / plan.think), max(until - time.monotonic(), 0)))
 
 
 async def _ask(http: httpx.AsyncClient, conversation: Conversation, random: Random) -> None:
