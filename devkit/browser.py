@@ -4,11 +4,11 @@ import asyncio
 import base64
 import json
 import os
-import re
 import subprocess
 import tempfile
+import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -62,7 +62,6 @@ MOST_TRIES = 50
 _NOT_THERE = "TypeError: Cannot read properties of null"
 LET_GO = "none"
 """The method of no request: what comes while held responses are let go is let through."""
-_LISTENING = re.compile(rb"DevTools listening on (ws://\S+)")
 _UNTIL = """
 new Promise((resolve) => {
   const check = () => {
@@ -82,12 +81,40 @@ new Promise((resolve) => {
 """
 
 
-@dataclass(frozen=True)
+@dataclass
 class Program:
-    """An unpacked browser, and what it needs around it."""
+    """An unpacked browser: the command that starts it, and what it needs around it. It runs in its folder."""
 
-    path: str
+    folder: Path
+    command: Sequence[str]
     environment: dict[str, str]
+    _process: subprocess.Popen[bytes] | None = None
+
+    def address(self) -> str:
+        """Of its DevTools protocol; it is started if it does not run, as at first and after a crash."""
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+        until = time.monotonic() + SECONDS
+        while len(said := _text_of(self._said_at).split()) < 2:
+            assert time.monotonic() < until, "the browser did not start"
+            time.sleep(0.05)
+        return f"ws://127.0.0.1:{said[0]}{said[1]}"
+
+    def stop(self) -> None:
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+
+    @property
+    def _said_at(self) -> Path:
+        """The file to which it writes its port and path."""
+        return self.folder / "profile" / "DevToolsActivePort"
+
+    def _start(self) -> None:
+        self._said_at.unlink(missing_ok=True)
+        command = [*self.command, f"--user-data-dir={self._said_at.parent}", "about:blank"]
+        silent = subprocess.DEVNULL
+        self._process = subprocess.Popen(command, env=self.environment, stdout=silent, stderr=silent)
 
 
 @contextmanager
@@ -97,7 +124,7 @@ def unpacked() -> Iterator[Program]:
     Raises NotInstalled.
     """
     from_npm("@sparticuz/chromium")
-    with tempfile.TemporaryDirectory(prefix="orc-browser-") as folder:
+    with tempfile.TemporaryDirectory(prefix="orc-browser-", ignore_cleanup_errors=True) as folder:
         command = [node(), "--input-type=module", "--eval", _UNPACK]
         environment = {**os.environ, **_WITH_LIBRARIES, "TMPDIR": folder}
         run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
@@ -110,7 +137,15 @@ def unpacked() -> Iterator[Program]:
             "LD_LIBRARY_PATH": f"{folder}/al2023/lib",
             "PATH": os.defpath,
         }
-        yield Program(run.stdout.strip(), around)
+        program = Program(Path(folder), [run.stdout.strip(), *_FLAGS], around)
+        try:
+            yield program
+        finally:
+            program.stop()
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +185,9 @@ class Page:
 
     async def begin(self) -> None:
         """Make the page, and listen to it."""
-        target = await self._call("Target.createTarget", url="about:blank")
+        # It ends with the connection.
+        user = await self._call("Target.createBrowserContext", disposeOnDetach=True)
+        target = await self._call("Target.createTarget", url="about:blank", **user)
         attached = await self._call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "DOM", "Network"):
@@ -328,38 +365,13 @@ class Page:
 
 @asynccontextmanager
 async def browsing(program: Program) -> AsyncIterator[Page]:
-    """A page in a new browser."""
-    with tempfile.TemporaryDirectory(prefix="orc-profile-") as profile:
-        process = await asyncio.create_subprocess_exec(
-            program.path,
-            *_FLAGS,
-            f"--user-data-dir={profile}",
-            "about:blank",
-            env=program.environment,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            address = await asyncio.wait_for(_address(process), SECONDS)
-            async with connect(address, max_size=None, proxy=None, ping_interval=None) as socket:
-                page = Page(socket, urlsplit(address).port or 0)
-                listening = asyncio.create_task(page.listen())
-                await page.begin()
-                yield page
-                listening.cancel()
-                with suppress(asyncio.CancelledError):
-                    await listening
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.communicate()
-
-
-async def _address(process: asyncio.subprocess.Process) -> str:
-    assert process.stderr is not None
-    said = b""
-    while line := await process.stderr.readline():
-        said += line
-        if found := _LISTENING.search(line):
-            return found[1].decode()
-    raise AssertionError(f"the browser did not start:\n{said.decode(errors='replace')}")
+    """A page of a new user: it shares nothing with other pages of the browser."""
+    address = program.address()
+    async with connect(address, max_size=None, proxy=None, ping_interval=None) as socket:
+        page = Page(socket, urlsplit(address).port or 0)
+        listening = asyncio.create_task(page.listen())
+        await page.begin()
+        yield page
+        listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await listening

@@ -135,7 +135,7 @@ def page_running(
 
 @asynccontextmanager
 async def visiting(program: Program, here: InProcess, model: OpenAIDouble) -> AsyncIterator[Visit]:
-    """A new user with a new browser in a large window, before the page is opened."""
+    """A new user in a large window, before the page is opened."""
     model.script, model.responder = Script(), None
     async with browsing(program) as page:
         visit = Visit(page, here, model, f"org-{uuid.uuid4()}")

@@ -29,8 +29,11 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[InProces
 
 @pytest.fixture
 async def visit(program: Program, running: tuple[InProcess, OpenAIDouble]) -> AsyncIterator[Visit]:
-    """A new user in a new browser. At the end nothing may have failed in the page, nor left this machine, and
-    no text of an answer or a document may be kept in the browser."""
+    """A new user, who shares nothing with those before in the same browser.
+
+    At the end nothing may have failed in the page, nor left this machine, and no text of an answer or a
+    document may be kept in the browser.
+    """
     async with visiting(program, *running) as visit:
         await visit.open()
         yield visit
