@@ -18,7 +18,7 @@ from orc.graphs.prompts import shrink_to_window
 from orc.memory.models import Memory
 from orc.problems import problem_of, status_of
 from orc.settings import TurnSettings
-from orc.tools.ports import DOCUMENT_CHAT
+from orc.tools.ports import DOCUMENT_CHAT, WEB_SEARCH
 from orc.turns import contexts
 from orc.turns.results import end_of, outcome_of, result_of, shown_text, stopped_result_of, telemetry_of
 from orc.turns.running_turn import RunningTurn, StoppedByUser, TurnDependencies, watched
@@ -183,11 +183,11 @@ class TurnRunner:
         is_wanted = request.stream and request.closest_passages and not shown_text(running.log.so_far())
         if self.offline is None or not is_wanted:
             return
-        # A search finds them in named documents, too: what reads these through asks the model.
+        # A search finds them, also in named documents, which exclude the web: to read through asks the model.
         state = state.model_copy(update={"blob_names": []})
         # What it uses is not of the model that is asked.
         budget = CallBudget(max_calls=self._parts.settings.max_model_calls)
-        context = replace(context, budget=budget, tools_off=context.tools_off | {DOCUMENT_CHAT})
+        context = replace(context, budget=budget, tools_off=context.tools_off | {DOCUMENT_CHAT, WEB_SEARCH})
         try:
             async with asyncio.timeout(CLOSEST_SECONDS):
                 result = result_of(await run_graph(self.offline, state, context, lambda _: None), running)

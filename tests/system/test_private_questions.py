@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from devkit.doubles import web_search_double
-from devkit.doubles.openai_double import ChatRequest, OpenAIDouble, Reply, ToolCall, serving
+from devkit.doubles.openai_double import ChatRequest, Failure, OpenAIDouble, Reply, ToolCall, serving
 from devkit.doubles.web_search_double import WebSearchDouble
 from devkit.in_process import InProcess, Variant, running_here
-from devkit.system import principal_headers, upload
+from devkit.system import ask_streaming, principal_headers, upload
 from mcp_server.web.ports import WebPage
 from orc.tools.ports import WEB_SEARCH
 from orc_core.mcp_contract import ADD_TO_CONTEXT
@@ -52,6 +52,8 @@ class Planner(NamedTuple):
     intent: str = "factual_lookup"
 
 
+TIDINGS = {"tidings": {"keywords": ["tidings"], "retriever": "web"}}
+"""An intent whose questions are for the web, unless they name documents."""
 PLANNERS = {
     "sure": Planner(0.9),
     "unsure": Planner(0.0),
@@ -109,7 +111,8 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Private]:
         common = {"model": "openai:gpt-5.1", "openai_base_url": base_url, "model_retries": 0}
         tools = {name.lower().removeprefix("orc_"): value for name, value in target.settings().items()}
         folder = tmp_path_factory.mktemp("private")
-        with running_here(folder, {"": Variant({"critic": "on"})}, common=common, tools=tools) as here:
+        variant = Variant({"critic": "on", "intents": TIDINGS})
+        with running_here(folder, {"": variant}, common=common, tools=tools) as here:
             yield Private(here, model, web)
 
 
@@ -135,6 +138,25 @@ def test_text_of_others_in_a_message_starts_no_search_of_the_web_and_no_change(
         used = {call["name"] for each in answers for call in each["metadata"]["tools"]}
         assert used
         assert used.isdisjoint({WEB_SEARCH, ADD_TO_CONTEXT}), used
+
+
+def test_the_closest_passages_without_a_model_ask_no_search_engine(private: Private) -> None:
+    wanted: Json = {"question": "Any tidings of the rent?", "conversation_id": new_id()}
+    headers = principal_headers("acme", new_id())
+    with httpx.Client(base_url=private.here.addresses[""], headers=headers, timeout=60) as client:
+        upload(client, wanted["conversation_id"], *FILES).raise_for_status()
+        private.here.index()
+        private.web.start_over(WebPage(title="Q", url="https://quays.example/", text="The rent is 1 crown."))
+        private.model.responder = lambda _: Failure(status=503)
+        wanted["blob_names"] = ["lease.txt"]
+        events = ask_streaming(client, **wanted, closest_passages=True)
+        [shown] = [data for _, kind, data in events if kind == "closest_passages"]
+        assert {each["blob_name"] for each in shown["citations"]} == {"lease.txt"}
+        assert private.web.asked == []
+        # Without a named document the web is asked for the answer, once.
+        wanted["blob_names"] = []
+        ask_streaming(client, **wanted, closest_passages=True)
+        assert len(private.web.asked) == 1
 
 
 def test_a_plan_or_a_wish_for_the_web_asks_one(private: Private) -> None:
