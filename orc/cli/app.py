@@ -230,14 +230,20 @@ def sign_out(
     user: Annotated[str | None, typer.Argument(help="id of the user at the identity provider")] = None,
     everyone: Annotated[bool, typer.Option("--everyone", help="all users")] = False,
 ) -> None:
-    """End all sessions and keys of a user whose account was closed, or of everyone. Orc may be running."""
+    """End all sessions and keys of a user whose account was closed, or of everyone. Orc may be running.
+
+    This user is not found by name or e-mail address any more.
+    """
     if (user is None) != everyone:
         _fail("Give the id of a user, or --everyone.")
+    from orc.contexts.people import People
     from orc.credentials import CredentialStore
     from orc_core.bootstrap import open_documents
 
     async def end(settings: Settings) -> int:
         async with open_documents(settings) as documents:
+            if user is not None:
+                await People(await documents.clients.items("contexts")).forget(user)
             items = await documents.clients.items("credentials")
             return await CredentialStore(items, documents.keys, settings).end_all(user)
 

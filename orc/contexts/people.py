@@ -14,7 +14,7 @@ from orc.contexts.store import PLAIN_PRINCIPAL
 from orc.conversations.models import utc_now
 from orc.identity import Principal
 from orc_core.errors import InvalidInput, Unavailable
-from orc_core.infra.items import Item, Items, Where, equal, id_part, upsert
+from orc_core.infra.items import Item, Items, Raced, Where, delete, equal, id_part, upsert
 from orc_core.models import Record
 
 logger = logging.getLogger(__name__)
@@ -37,9 +37,9 @@ class Directory(Protocol):
     """The users and groups of an organization, whether they have ever signed in here or not."""
 
     async def find(self, organization_id: str, words: str) -> list[Person]:
-        """Those whose name or address begins with the words; none of an organization that it does not know.
+        """Those whose name or address begins with the words, if there are any words.
 
-        Raises DependencyDown.
+        None of an organization that it does not know. Raises DependencyDown.
         """
 
 
@@ -51,7 +51,7 @@ class People:
         self, items: Items, directory: Directory | None = None, clock: Callable[[], datetime] = utc_now
     ) -> None:
         self._items = items
-        self._directory = directory
+        self.directory = directory
         self._clock = clock
 
     async def note(self, who: Principal) -> None:
@@ -72,6 +72,12 @@ class People:
             if any(stored.get(name) != item[name] for name in ("item", "day")):
                 await self._items.write([who.organization_id], upsert(item))
 
+    async def forget(self, user_id: str) -> None:
+        """Remove what is remembered of the users with this id, in any organization."""
+        for each in await self._items.query([], equal(kind="person", id=_item_id(user_id))):
+            with suppress(Raced):
+                await self._items.write([each["organization_id"]], delete(each["id"]))
+
     async def find(self, organization_id: str, words: str) -> tuple[list[Person], bool]:
         """Who has all these words in name or address, and whether the directory, if any, was asked too.
 
@@ -87,9 +93,8 @@ class People:
             limit=MOST_FOUND,
         )
         people = [Person.model_validate(item["item"]) for item in stored]
-        directory = self._directory if words.strip() else None
         try:
-            others = await directory.find(organization_id, words) if directory else []
+            others = await self.directory.find(organization_id, words) if self.directory else []
         except Unavailable as exc:
             logger.warning("the directory was not asked: %s", exc.message)
             return people, False

@@ -587,7 +587,7 @@ def test_a_backup_is_written_and_restored_by_command(
 
 
 def test_sessions_and_keys_end_by_command_and_with_a_restore(data_dir: Path, tmp_path: Path) -> None:
-    ada, bob = Principal("acme", "ada"), Principal("acme", "bob")
+    ada, bob = (Principal("acme", name, name=name) for name in ("ada", "bob"))
 
     async def with_store(work: Callable[[CredentialStore], Awaitable[list[bool]]]) -> list[bool]:
         async with open_documents(settings := load()) as documents:
@@ -595,6 +595,14 @@ def test_sessions_and_keys_end_by_command_and_with_a_restore(data_dir: Path, tmp
             return await work(CredentialStore(items, documents.keys, settings))
 
     secrets: list[str] = []
+
+    async def people(*noted: Principal) -> list[str]:
+        async with open_documents(load()) as documents:
+            people = People(await documents.clients.items("contexts"))
+            for each in noted:
+                await people.note(each)
+            found, _ = await people.find("acme", "")
+            return [each.id for each in found]
 
     async def begin(store: CredentialStore) -> list[bool]:
         for user in (ada, bob):
@@ -606,11 +614,13 @@ def test_sessions_and_keys_end_by_command_and_with_a_restore(data_dir: Path, tmp
         return [bool(await store.session(each) or await store.key_owner(each)) for each in secrets]
 
     assert asyncio.run(with_store(begin)) == [True] * 4
+    assert asyncio.run(people(ada, bob)) == ["ada", "bob"]
     for words in ([], ["ada", "--everyone"]):
         assert orc("sign-out", *words).exit_code == 2
     ended = orc("sign-out", "ada")
     assert (ended.exit_code, ended.stdout) == (0, "Sessions and keys that have ended: 2.\n")
     assert asyncio.run(with_store(valid)) == [False, False, True, True]
+    assert asyncio.run(people()) == ["bob"]
     assert orc("backup", tmp_path / "orc.zip").exit_code == 0
     assert orc("sign-out", "--everyone").stdout.endswith(" 2.\n")
     assert orc("restore", tmp_path / "orc.zip", "--force").exit_code == 0

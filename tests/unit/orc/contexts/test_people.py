@@ -98,6 +98,16 @@ async def test_a_new_name_replaces_the_old_one_and_the_same_is_written_once_a_da
     assert await ids(people, "acme", "viewer") == []
 
 
+async def test_who_is_forgotten_is_not_found_before_they_come_again(people: People) -> None:
+    await people.note(Principal("umbra", BEN.user_id, name="Ben Viewer"))
+    await people.forget(BEN.user_id)
+    await people.forget("unknown")
+    assert await ids(people, "acme", "") == [ADA.user_id]
+    assert await ids(people, "umbra", "ben") == [STRANGER.user_id]
+    await people.note(BEN)
+    assert await ids(people, "acme", "ben") == [BEN.user_id]
+
+
 async def test_who_has_not_come_for_long_is_not_found(people: People, clock: Clock) -> None:
     clock.now += timedelta(days=KEPT_DAYS)
     assert await ids(people, "acme", "ben") == [BEN.user_id]
