@@ -49,7 +49,7 @@ def check(
     name: str,
     backend: str,
     where: str,
-    ping: Callable[[], Awaitable[None]] | None,
+    ping: Callable[[], Awaitable[object]] | None,
     *,
     needed: bool = True,
     advice: str = "",

@@ -4,7 +4,7 @@ import asyncio
 import platform
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,8 @@ from orc_core.infra.settings import MIB, doubtful_settings
 from orc_core.storage.inspection import inspect_database
 
 if TYPE_CHECKING:
-    from orc.readiness import DependencyState
+    from orc.contexts.people import Directory
+    from orc.readiness import Check, DependencyState
 
 _ADVICE = {
     "SQLite": "Check that the data directory (ORC_DATA_DIR) can be written.",
@@ -39,6 +40,8 @@ _ADVICE = {
     " is there (`orc provision`). Until it answers, pages are read through.",
     "model": "Check ORC_MODEL or ORC_CHAT_MODEL, OPENAI_BASE_URL or AZURE_OPENAI_ENDPOINT, and the key:"
     " docs/models.md has a line for each server.",
+    "Microsoft Graph": "Check that the identity of this process is of the tenant `directory_tenant`, and has"
+    " the permissions User.ReadBasic.All and GroupMember.Read.All.",
     "Upstash Vector": "Check UPSTASH_VECTOR_REST_URL and UPSTASH_VECTOR_REST_TOKEN. Until it answers, search"
     " uses words only, and documents wait for their vectors.",
 }
@@ -67,13 +70,12 @@ async def examine(settings: Settings, console: Console) -> bool:
     # Not at the top: `orc serve` starts its other processes before it imports as much itself.
     from orc.bootstrap import open_app
     from orc.cli.model_trial import report_model
-    from orc.readiness import check
 
     # Lines that the terminal wraps: a table cuts addresses and paths.
     say = partial(console.print, soft_wrap=True, highlight=False, markup=False)
     async with open_app(settings) as app:
-        callers = check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
-        states = await asyncio.gather(*(each() for each in (*app.checks, callers)))
+        checks = [*app.checks, *checks_of_callers(settings, app.contexts.people.directory)]
+        states = await asyncio.gather(*(each() for each in checks))
         _report_states(states, say)
         answers = True
         if settings.has_model:
@@ -128,6 +130,16 @@ def report(findings: Sequence[Finding], console: Console) -> None:
             say(f"    to do: {finding.advice}")
     if not findings:
         say(Text("ok", "green"), " data: no damage found")
+
+
+def checks_of_callers(settings: Settings, directory: "Directory | None") -> Iterator["Check"]:
+    """Checks that ask the identity provider and the directory, which are not asked for each `/api/ready`."""
+    from orc.readiness import check
+
+    yield check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
+    if directory and (tenant := settings.directory_tenant):
+        search = partial(directory.find, tenant, "orc")
+        yield check("people", "Microsoft Graph", f"tenant {tenant}", search, needed=False)
 
 
 async def _identify(settings: Settings) -> None:

@@ -26,12 +26,14 @@ class MicrosoftGraph:
         self._breaker = CircuitBreaker(_DEPENDENCY, _translate)
 
     async def find(self, organization_id: str, words: str) -> list[Person]:
-        if organization_id != self._tenant:
+        words = re.sub(r'["\\]', " ", words).strip()
+        if organization_id != self._tenant or not words:
             return []
-        return await self._breaker.call_once(partial(self._search, re.sub(r'["\\]', " ", words)))
+        return await self._breaker.call_once(partial(self._search, words))
 
     async def _search(self, words: str) -> list[Person]:
-        token = await self._identity.default.get_token(TOKEN_SCOPE)
+        # Without the tenant an identity of another one would find people of that one.
+        token = await self._identity.default.get_token(TOKEN_SCOPE, tenant_id=self._tenant)
         # Without this header Graph searches for nothing.
         headers = {"Authorization": f"Bearer {token.token}", "ConsistencyLevel": "eventual"}
         named = f'"displayName:{words}"'

@@ -432,6 +432,19 @@ def test_the_doctor_asks_the_issuer_of_tokens_and_says_what_is_wrong_with_it(
     assert f"ORC_JWT_ISSUER is not how the issuer names itself: '{issuer.name}'" in shown
 
 
+def test_the_doctor_names_a_directory_that_cannot_be_searched(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Microsoft Graph" not in orc("doctor").stdout
+    monkeypatch.setenv("ORC_ADVANCED", '{"directory_tenant": "tenant-of-the-port"}')
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "dev")
+    monkeypatch.setenv("PATH", "")
+    lines = orc("doctor").stdout.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("no  people: Microsoft Graph, "))
+    assert lines[at + 1] == "    where: tenant tenant-of-the-port"
+    assert "GroupMember.Read.All" in lines[at + 2]
+
+
 def test_the_doctor_gives_advice_as_advice(data_dir: Path) -> None:
     lines = orc("doctor").stdout.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("ok  search: words only, "))

@@ -9,8 +9,10 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from devkit.doubles.microsoft_graph import TOKEN, MicrosoftGraphDouble
+from orc.cli.doctor import checks_of_callers
 from orc.contexts.microsoft_graph import TOKEN_SCOPE, MicrosoftGraph
 from orc.contexts.people import Person
+from orc.settings import Settings
 from orc_core.errors import DependencyDown
 from orc_core.infra.azure import Credentials
 
@@ -21,8 +23,8 @@ TENANT = "tenant"
 
 
 class FakeCredential:
-    async def get_token(self, scope: str) -> SimpleNamespace:
-        assert scope == TOKEN_SCOPE
+    async def get_token(self, scope: str, *, tenant_id: str) -> SimpleNamespace:
+        assert (scope, tenant_id) == (TOKEN_SCOPE, TENANT)
         return SimpleNamespace(token=TOKEN)
 
 
@@ -48,6 +50,20 @@ async def test_users_and_groups_are_found_by_name_and_address(graph: MicrosoftGr
     ]
 
 
+async def test_the_doctor_searches_the_directory(graph: MicrosoftGraph, double: MicrosoftGraphDouble) -> None:
+    settings = Settings(directory_tenant=TENANT)
+    assert len(list(checks_of_callers(settings, None))) == 1
+    _, people = checks_of_callers(settings, graph)
+    state = await people()
+    assert (state.name, state.where, state.ok) == ("people", f"tenant {TENANT}", True)
+    assert [asked.split()[0] for asked in double.asked] == ["users", "groups"]
+    double.reply = JSONResponse({"error": {"code": "Authorization_RequestDenied"}}, 403)
+    state = await people()
+    assert "check its permissions" in (state.detail or "")
+    # Members are still added by their ids.
+    assert state.allows_turns
+
+
 async def test_words_stay_words_and_another_organization_is_not_asked_about(
     graph: MicrosoftGraph, double: MicrosoftGraphDouble
 ) -> None:
@@ -55,6 +71,8 @@ async def test_words_stay_words_and_another_organization_is_not_asked_about(
     assert await graph.find(TENANT, "{0} ada") == []
     asked = len(double.asked)
     assert await graph.find("another", "Ada") == []
+    for nothing in ("", " ", '"', '" \\'):
+        assert await graph.find(TENANT, nothing) == []
     assert len(double.asked) == asked
 
 
