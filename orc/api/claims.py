@@ -63,8 +63,8 @@ def principal_of(claims: Claims, names: ClaimNames) -> Principal:
     if is_reserved(user):
         raise NotAuthenticated("The identity has a user id that is reserved for Orc itself.")
     known = _known_groups(claims, names)
-    # Who may write any address into an account is not found by it.
-    addresses = names.email if claims.get("email_verified") is not False else ()
+    # Who may write any address into an account is not found by it. Some issuers send a text: "false".
+    addresses = names.email if str(claims.get("email_verified")).lower() != "false" else ()
     return Principal(
         organization,
         user,

@@ -36,7 +36,9 @@ GOOGLE = {"sub": "108", "hd": "acme.com", "name": "Ada", "email": "ada@acme.com"
         ({**ENTRA, "email": 5, "upn": "ada@acme.com"}, {}, "ada@acme.com"),
         # Anybody may have written it into an account.
         ({**ENTRA, "email": "ada@acme.com", "email_verified": False}, {}, None),
+        ({**ENTRA, "email": "ada@acme.com", "email_verified": "False"}, {}, None),
         ({**ENTRA, "email": "ada@acme.com", "email_verified": True}, {}, "ada@acme.com"),
+        ({**ENTRA, "email": "ada@acme.com", "email_verified": "true"}, {}, "ada@acme.com"),
     ],
 )
 def test_a_verified_address_is_that_of_the_user(
