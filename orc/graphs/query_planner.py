@@ -133,7 +133,7 @@ def _why_web(plan: Plan, state: ConversationState, sources: AvailableSources, ru
         return "switched_off"
     if state.blob_names:
         return "named_documents"
-    if not plan.looks_up:
+    if not plan.looks_up and any(sources):
         return "not_needed"
     return "not_planned" if sources.web else "unavailable"
 
@@ -156,12 +156,6 @@ def _form(sources: AvailableSources, run: Run) -> type[ShortPlan]:
     """A short plan from a model on this machine, which is slow and often small, if only documents exist."""
     is_short = run.resources.models.planner.is_local and sources.documents and not sources.web
     return ShortPlan if is_short else TurnPlan
-
-
-def _may_be_request(state: ConversationState, sources: AvailableSources, run: Run) -> bool:
-    """Whether there is no model to tell a request ("I need the fee") from what a user says of themselves."""
-    has_model = run.resources.models.stand_in is not None
-    return sources.documents and not has_model and is_statement(state.question)
 
 
 async def _is_found(state: ConversationState, run: Run) -> bool:
@@ -213,8 +207,10 @@ async def _plan_by_model(
         async with asyncio.timeout(seconds):
             planned = await planner.structured(prompt, schema, budget=run.context.budget)
         # A small model takes questions for talk, and would answer them from nowhere; none at all takes
-        # requests for statements.
-        is_guess = not isinstance(planned, TurnPlan) or _may_be_request(state, sources, run)
+        # requests ("I need the fee") for statements.
+        has_model = run.resources.models.stand_in is not None
+        is_said = sources.documents and not has_model and is_statement(state.question)
+        is_guess = is_said or not isinstance(planned, TurnPlan)
         if not isinstance(planned, TurnPlan):
             planned = TurnPlan(**planned.model_dump(), confidence=1)
         is_talk = planned.intent == CONVERSATIONAL

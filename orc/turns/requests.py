@@ -115,10 +115,7 @@ class TurnRequest(Record):
         """The turn that this request begins, or begins again."""
         flags = self.flags.model_dump(mode="json", exclude_none=True)
         choices = TurnChoices(
-            tools=self.tools,
-            model=self.model,
-            feature_flags=flags,
-            closest_passages=self.closest_passages,
+            tools=self.tools, model=self.model, feature_flags=flags, closest_passages=self.closest_passages
         )
         return NewTurn(
             key=key,

@@ -355,6 +355,9 @@ async def test_a_plan_omits_missing_sources_and_reports_it(
         (DOCUMENTS | PAST, True, {"web_search"}, ["both"], "switched_off"),
         (NAMED | PAST, True, set(), ["retrieve"], "named_documents"),
         (DOCUMENTS | PAST, True, set(), ["answer"], "not_needed"),
+        (DOCUMENTS | PAST, False, set(), ["answer"], "not_needed"),
+        # Without anything to search nothing is looked up, whether or not it is needed.
+        (PAST, False, set(), ["answer"], "unavailable"),
     ],
 )
 async def test_a_plan_says_why_the_web_is_searched_or_not(
