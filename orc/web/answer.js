@@ -61,8 +61,8 @@ function Text({ turn }) {
   const provisional = isRunning(turn.state) && !turn.judged;
   const numbers = numbersOf(turn.citations);
   const isCited = turn.citations.length > 0;
-  // What shows a source is there before it is opened, also if the connection is lost meanwhile.
-  useEffect(() => { if (isCited) import("./sources.js").catch(() => {}); }, [isCited]);
+  // What shows a source, or copies, is there before it is wanted, also if the connection is lost meanwhile.
+  useEffect(() => { Promise.all([import("./copies.js"), isCited && import("./sources.js")]).catch(() => {}); }, [isCited]);
   const version = `${language.value}${provisional}${turn.citations.map((each) => each && lookOf(each) + verdictOf(each) + homeOf(each)).join("")}`;
   const marker = (/** @type {number} */ place) => {
     const index = places[place]?.index ?? 0;
@@ -136,7 +136,7 @@ function SwitchedOff({ turn }) {
   const names = skipped.filter(({ detail }) => detail === "you").map(({ tool }) => tool);
   const askAgain = () => {
     toggleTools(toolsFlipped.value.filter((each) => names.includes(each)));
-    ask(turn.question, { replaces: turn, tools: Object.fromEntries(Object.entries(turn.tools).filter(([name]) => !names.includes(name))) });
+    ask(turn.question, { replaces: turn });
   };
   return [h("p", null, [t("kind.off"), ...new Set(skipped.map((each) => lookupWords(each, "")))].join(" ")),
     names.length > 0 && !isShared.value && !answering.value && h("p", { class: "row" }, h("button", { type: "button", onClick: askAgain }, t("kind.off.on")))];

@@ -108,9 +108,9 @@ export async function jumpToEnd() {
 
 // --- Asking
 
-/** Ask a question. @param {string} question @param {{replaces?: TurnView | null, model?: string, tools?: Record<string, boolean>}} [how] `model`: another one than is chosen */
-export function ask(question, { replaces = null, model: other = "", tools = replaces?.tools ?? toolsChosen() } = {}) {
-  const id = conversationId.value;
+/** Ask a question. @param {string} question @param {{replaces?: TurnView | null, model?: string}} [how] `model`: another one than is chosen */
+export function ask(question, { replaces = null, model: other = "" } = {}) {
+  const [id, tools] = [conversationId.value, toolsChosen()];
   if (!id || !question.trim() || answering.value) return;
   const names = replaces ? replaces.files : asked.value;
   const chosen = replaces ? replaces.contexts : contexts.value;

@@ -37,9 +37,9 @@ function offBy(name) {
   return by.every(Boolean) ? by[0] : undefined;
 }
 
-async function readChosen() {
-  const found = await Promise.all(contexts.value.map(({ id }) => get(`/contexts/${id}`).catch(() => [])));
-  chosen.value = /** @type {Context[]} */ (found.flat());
+async function readChosen(read = contexts.value) {
+  const found = await Promise.all(read.map(({ id }) => get(`/contexts/${id}`).catch(() => [])));
+  if (read === contexts.value) chosen.value = /** @type {Context[]} */ (found.flat());
 }
 
 /** @param {string | null} [cursor] of those after what is shown */

@@ -18,9 +18,9 @@ const ROLES = /** @type {Role[]} */ (["viewer", "editor", "admin"]);
 /** @type {Partial<Record<Context["type"], Context["type"]>>} */
 const BELOW = { organization: "folder", folder: "usecase" };
 
-/** @param {Promise<unknown>} work @param {() => void} again @param {string} [words] */
-function then(work, again, words = "") {
-  work.then(() => { if (words) notify({ text: words, kind: "info" }, 4); again(); }, report);
+/** @param {Promise<unknown>} work @param {() => void} again @param {string} [words] @param {() => void} [failed] so that it is shown as it still is */
+function then(work, again, words = "", failed = () => {}) {
+  work.then(() => { if (words) notify({ text: words, kind: "info" }, 4); again(); }, (error) => { report(error); failed(); });
 }
 
 /**
@@ -240,7 +240,7 @@ function Members({ context, changed }) {
     const isMe = each.principal === `user:${me.value?.user_id}`;
     const name = kind === "everyone" ? t("members.everyone") : each.label || (isMe ? me.value?.name || t("members.me") : t("members.unnamed", { who: t(`members.${kind}`), date: dateOf(each.granted_at) }));
     return h("li", { key: `${each.context_id}${each.principal}` }, h("bdi", null, name), !own && h("span", { class: "soft" }, t("members.inherited")),
-      own && manage ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again), t("members.role", { name })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
+      own && manage ? roles(each.role, (next) => then(send("PUT", `${address}/${principalPath(each)}`, { role: next, label: each.label }), again, "", again), t("members.role", { name })) : h("span", { class: "soft" }, t(`role.${each.role}`)),
       own && manage && h(IconButton, {
         name: "bin", label: t("members.remove", { name }),
         onClick: () => removeLater(`${address}/${principalPath(each)}`, t("members.removed", { name }), again, "#conversation"),
@@ -251,7 +251,7 @@ function Members({ context, changed }) {
     setFound(null);
     setRefusal("");
     const search = () => isOld || get(`/contexts/${context.context_id}/people?q=${encodeURIComponent(who.trim())}`)
-      .then((people) => { if (!isOld) setFound(/** @type {People} */ (people)); }, report);
+      .then((people) => { if (!isOld) setFound(/** @type {People} */ (people)); }, (error) => isOld || report(error));
     const timer = setTimeout(search, SEARCH_MS);
     return () => { isOld = true; clearTimeout(timer); };
   }, [who]);
@@ -308,7 +308,7 @@ function Tools({ context, again }) {
       const words = named(`tools.title.${name}`, title);
       const isOwn = !from || from.context_id === id;
       return h("li", { key: name },
-        role === "admin" && isOwn ? h("label", null, h("input", { type: "checkbox", checked: !from, onChange: () => { then(lastFlip = lastFlip.then(() => flip(name), () => flip(name)), again, t("saved")); } }), " ", words) : h("span", null, words),
+        role === "admin" && isOwn ? h("label", null, h("input", { type: "checkbox", checked: !from, onChange: () => { then(lastFlip = lastFlip.then(() => flip(name), () => flip(name)), again, t("saved"), again); } }), " ", words) : h("span", null, words),
         from && (isOwn ? h("span", { class: "soft" }, t("tools.off_here")) : h("a", { href: `#/contexts/${from.context_id}` }, t("tools.off_by", { name: from.context_name }))));
     })), role !== "admin" && h("p", { class: "soft" }, t("contexts.tools.who")));
 }

@@ -177,6 +177,19 @@ async def test_a_tool_that_a_collection_switches_off_is_said_to_be_off_by_it(vis
     assert "“Search passages” is switched off by Workspace Plant." in await visit.texts(".why > ol > li")
 
 
+async def test_a_role_that_stays_is_shown_as_it_is(visit: Visit) -> None:
+    page = visit.page
+    plant = made(visit, "workspace", "Plant")
+    await page.value(f"location.hash = '#/contexts/{plant}'")
+    await visit.sees(".members select")
+    await page.answer("*/members/user/*", 409)
+    role = "document.querySelector('.members select')"
+    await page.value(f"{role}.value = 'viewer', {role}.dispatchEvent(new Event('change'))")
+    await visit.sees(".notice")
+    await page.until(f"{role}.value === 'admin'")
+    page.problems.clear()
+
+
 ALL_SEARCHES = ["document_chat", "search_pages", "semantic_search"]
 TOOL = (
     "[...document.querySelectorAll('.allowed li')].find((each) => each.textContent.includes('Search pages'))"

@@ -126,6 +126,17 @@ async def test_an_answer_is_copied_with_its_form(visit: Visit, tmp_path: Path) -
     assert [line[:3] for line in plain.splitlines()[-2:]] == ["[1]", "[2]"]
 
 
+async def test_an_answer_is_copied_while_there_is_no_connection(visit: Visit) -> None:
+    page = visit.page
+    await visit.ask("Hello")
+    await page.until("performance.getEntriesByType('resource').some(({ name }) => name.endsWith('copies.js'))")
+    await page.value(COPIED)
+    await page.connected(False)
+    await visit.click('.actions [aria-label="Copy with sources"]')
+    await page.until("window.copied.length === 1")
+    await page.connected(True)
+
+
 async def test_a_copy_has_the_quote_marks_of_the_page(visit: Visit, tmp_path: Path) -> None:
     page = visit.page
     await attach_rules(visit, tmp_path)

@@ -494,8 +494,12 @@ async def test_a_tool_that_is_switched_off_is_not_used_until_it_is_on_again(
         await page.until(f"{ANSWERED.format(number)} && document.querySelector('.chips .is-off')")
     await page.value(f"document.getElementById('plus').click(), {search}.click()")
     await page.until(f"{search}.getAttribute('aria-pressed') === 'true' && !document.querySelector('.chips')")
-    tools, [step] = await ask_with_tools(visit, 4)
-    assert (tools, step.startswith("Searching passages")) == ({}, True)
+    # An answer that is asked for again has the tools that are on now.
+    await visit.click(".turn.is-last [aria-label='Answer again']")
+    await visit.sees(".turn.is-last.is-answered .versions")
+    assert visit.get(f"/conversations/{await visit.conversation()}")["turns"][-1]["choices"]["tools"] == {}
+    [step] = await visit.texts(".turn.is-last .why .steps li")
+    assert step.startswith("Searching passages")
 
 
 async def test_a_second_visit_loads_nothing_that_the_browser_has(visit: Visit) -> None:
