@@ -129,7 +129,9 @@ async def test_an_answer_is_copied_with_its_form(visit: Visit, tmp_path: Path) -
 async def test_an_answer_is_copied_while_there_is_no_connection(visit: Visit) -> None:
     page = visit.page
     await visit.ask("Hello")
-    await page.until("performance.getEntriesByType('resource').some(({ name }) => name.endsWith('copies.js'))")
+    await page.until(
+        "performance.getEntriesByType('resource').some(({ name }) => name.endsWith('copies.js'))"
+    )
     await page.value(COPIED)
     await page.connected(False)
     await visit.click('.actions [aria-label="Copy with sources"]')

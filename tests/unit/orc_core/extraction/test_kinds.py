@@ -25,7 +25,6 @@ from tests.unit.orc_core.extraction.test_rtf import rtf
 pytestmark = pytest.mark.slow
 
 ADDRESS = "https://quay.example/tariff"
-DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 SYMBOLS = r"{\fonttbl{\f1\fcharset2 Symbol;}}"
 
 

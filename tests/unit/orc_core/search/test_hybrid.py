@@ -1,6 +1,5 @@
 """Fusion of words and vectors, and the fallbacks if they find little."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -9,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devkit.topic_embedder import TopicEmbedder
 from orc_core.documents.ports import Neighbour, VectorIndex
-from orc_core.errors import DependencyDown, OrcError
+from orc_core.errors import DependencyDown
 from orc_core.infra.sqlite import Database
 from orc_core.llm.errors import ContentFiltered, ModelMisconfigured
 from orc_core.models import Hit, Passage, Retrieval
@@ -84,29 +84,6 @@ class WordIndex:
 
     async def delete(self, document_id: str) -> None:
         raise NotImplementedError
-
-
-class TopicEmbedder:
-    """Embeds text with one dimension per topic. It may fail with `failure` or never answer."""
-
-    name = "topics"
-    topics = (("harbour", "port", "anchor", "ships", "vessels"), ("lunch", "meal", "orchard"), ("tax", "fee"))
-
-    def __init__(self, failure: OrcError | None = None, answers: bool = True) -> None:
-        self.asked: list[str] = []
-        self.failure = failure
-        self.answers = answers
-
-    async def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
-        return [[sum(word in topic for word in _words(text)) for topic in self.topics] for text in texts]
-
-    async def embed_query(self, text: str) -> list[float]:
-        self.asked.append(text)
-        if self.failure is not None:
-            raise self.failure
-        if not self.answers:
-            await asyncio.Event().wait()
-        return (await self.embed_passages([text]))[0]
 
 
 def _words(text: str) -> list[str]:

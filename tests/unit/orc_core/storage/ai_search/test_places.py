@@ -3,6 +3,7 @@
 import pytest
 
 from devkit.doubles.search_double import SearchDouble
+from devkit.topic_embedder import TopicEmbedder
 from orc_core.documents.passages import split_pages
 from orc_core.documents.places import Accessible, Place, PlaceType, session_place
 from orc_core.models import Page
@@ -12,7 +13,6 @@ from orc_core.storage.ai_search.index import in_places, keys_of
 from orc_core.storage.ai_search.passages import AzurePassageIndex
 from orc_core.storage.ai_search.retriever import AzureSearchRetriever
 from orc_core.storage.ai_search.vectors import AzureVectorIndex
-from tests.unit.orc_core.storage.ai_search.conftest import TopicEmbedder
 
 pytestmark = pytest.mark.slow
 

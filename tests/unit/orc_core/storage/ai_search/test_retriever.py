@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devkit.doubles.search_double import Failure, SearchDouble
+from devkit.topic_embedder import TopicEmbedder
 from orc_core.documents.passages import split_pages
 from orc_core.errors import DependencyDown
 from orc_core.llm.errors import ContentFiltered
@@ -15,7 +16,6 @@ from orc_core.storage.ai_search.client import Search
 from orc_core.storage.ai_search.passages import AzurePassageIndex
 from orc_core.storage.ai_search.retriever import AzureSearchRetriever
 from orc_core.storage.ai_search.vectors import AzureVectorIndex
-from tests.unit.orc_core.storage.ai_search.conftest import TopicEmbedder
 
 pytestmark = pytest.mark.slow
 
