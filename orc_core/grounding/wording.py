@@ -150,13 +150,10 @@ class Words:
             return []
         most = max(shares.values())
         best = min(part for part, share in shares.items() if share == most)
-        own = self._stems_of(best)
+        own = set(self._stems[self._starts[best] : self._ends[best]])
         added = self.shares({stem: weight for stem, weight in weights.items() if stem not in own})
         near = max((best + 1, best - 1), key=lambda part: added.get(part, 0.0))
         return sorted({best, near}) if added.get(near, 0.0) >= LEAST_ADDED * most else [best]
-
-    def _stems_of(self, part: int) -> set[str]:
-        return set(self._stems[self._starts[part] : self._ends[part]])
 
     @cached_property
     def _parts_with(self) -> dict[str, list[int]]:

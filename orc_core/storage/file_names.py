@@ -41,7 +41,7 @@ def new_name(name: str, present: Iterable[str]) -> str | None:
 
 
 def _safe_names(name: str) -> list[str]:
-    safe = _UNSAFE.sub(_escaped, name)
+    safe = _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", name)
     if _DEVICE.match(name):
         safe = f"%{ord(name[0]):02X}{safe[1:]}"
     mark = hashlib.sha256(name.encode()).hexdigest()[:8]
@@ -50,7 +50,3 @@ def _safe_names(name: str) -> list[str]:
 
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name.casefold())
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return f"%{ord(found[0]):02X}"

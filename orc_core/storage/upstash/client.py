@@ -63,14 +63,8 @@ class UpstashVector:
         """The items whose ids begin with a prefix, with their vectors, page by page."""
         cursor = "0"
         while cursor:
-            wanted = {
-                "prefix": prefix,
-                "cursor": cursor,
-                "limit": BATCH,
-                "includeVectors": True,
-                **_DESCRIBED,
-            }
-            page = await self._ask("range", wanted)
+            wanted = {"prefix": prefix, "cursor": cursor, "limit": BATCH, "includeVectors": True}
+            page = await self._ask("range", wanted | _DESCRIBED)
             yield page["vectors"]
             cursor = page["nextCursor"]
 
@@ -107,10 +101,10 @@ class UpstashVector:
     async def _ask(self, command: str, body: Any, *, method: str = "POST") -> Any:
         path = command if body is None else f"{command}/{self._namespace}"
         # A body of vectors takes tens of milliseconds, in which nothing else would run.
-        content = None if body is None else await asyncio.to_thread(_encoded, body)
-        return await self._breaker.call(partial(self._send, method, f"{self._url}/{path}", content))
+        text = None if body is None else await asyncio.to_thread(json.dumps, body, allow_nan=False)
+        return await self._breaker.call(partial(self._send, method, f"{self._url}/{path}", text))
 
-    async def _send(self, method: str, url: str, content: bytes | None) -> Any:
+    async def _send(self, method: str, url: str, content: str | None) -> Any:
         async with asyncio.timeout(ATTEMPT_SECONDS):
             response = await self._http.request(method, url, content=content, headers=self._headers)
         if response.status_code != HTTPStatus.OK:
@@ -157,10 +151,6 @@ def _translate(exc: Exception) -> OrcError | None:
 
 def _down(message: str) -> DependencyDown:
     return DependencyDown(message, dependency=VECTORS)
-
-
-def _encoded(body: Any) -> bytes:
-    return json.dumps(body, allow_nan=False).encode()
 
 
 _DESCRIBED = {"includeMetadata": True}
