@@ -138,8 +138,7 @@ def checks_of_callers(settings: Settings, directory: "Directory | None") -> Iter
 
     yield check("callers", f"{settings.auth_mode} authentication", "", partial(_identify, settings))
     if directory and (tenant := settings.directory_tenant):
-        search = partial(directory.find, tenant, "orc")
-        yield check("people", "Microsoft Graph", f"tenant {tenant}", search, needed=False)
+        yield check("people", "Microsoft Graph", tenant, partial(directory.find, tenant, "orc"), needed=False)
 
 
 async def _identify(settings: Settings) -> None:

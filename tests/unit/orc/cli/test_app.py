@@ -441,7 +441,7 @@ def test_the_doctor_names_a_directory_that_cannot_be_searched(
     monkeypatch.setenv("PATH", "")
     lines = orc("doctor").stdout.splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("no  people: Microsoft Graph, "))
-    assert lines[at + 1] == "    where: tenant tenant-of-the-port"
+    assert lines[at + 1] == "    where: tenant-of-the-port"
     assert "GroupMember.Read.All" in lines[at + 2]
 
 

@@ -55,7 +55,7 @@ async def test_the_doctor_searches_the_directory(graph: MicrosoftGraph, double: 
     assert len(list(checks_of_callers(settings, None))) == 1
     _, people = checks_of_callers(settings, graph)
     state = await people()
-    assert (state.name, state.where, state.ok) == ("people", f"tenant {TENANT}", True)
+    assert (state.name, state.where, state.ok) == ("people", TENANT, True)
     assert [asked.split()[0] for asked in double.asked] == ["users", "groups"]
     double.reply = JSONResponse({"error": {"code": "Authorization_RequestDenied"}}, 403)
     state = await people()
