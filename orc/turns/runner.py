@@ -112,8 +112,9 @@ class TurnRunner:
                     # The conversation was deleted while the turn ran.
                     await self._parts.traces.delete(running.owner)
         except Exception as exc:
-            kind = type(exc).__name__
-            logger.warning("the trace of turn %s was not stored: %s", running.turn.turn_id, kind)
+            logger.warning(
+                "the trace of turn %s was not stored: %s", running.turn.turn_id, type(exc).__name__
+            )
 
     async def _ending(self, running: RunningTurn) -> Event:
         turn, settings = running.turn, self._parts.settings
@@ -193,8 +194,7 @@ class TurnRunner:
                 result = result_of(await run_graph(self.offline, state, context, lambda _: None), running)
         except Exception as exc:
             # The caller is given the reason of the turn's failure all the same.
-            kind = type(exc).__name__
-            logger.warning("turn %s has no closest passages: %s", running.turn.turn_id, kind)
+            logger.warning("turn %s has no closest passages: %s", running.turn.turn_id, type(exc).__name__)
             return
         if result.answer_kind == "closest_passages":
             running.log.publish(ClosestPassages(answer=result.answer, citations=result.citations))
