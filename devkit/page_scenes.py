@@ -351,15 +351,20 @@ async def play_signed_out(visit: Visit) -> None:
     await visit.sees(".banner a, .banner button")
 
 
-@scene("viewer")
-async def play_viewer(visit: Visit) -> None:
+def share(visit: Visit) -> None:
+    """Make a collection that bob may read."""
     with visit.client() as client:
         client.headers.update(principal_headers(visit.organization, visit.user, ADMINISTRATOR))
         made = client.post("/contexts", json={"type": "organization", "name": "Port of Hamburg"})
         assert made.status_code == 201, made.text
         context = made.json()["context_id"]
-        share = client.put(f"/contexts/{context}/members/user/bob", json={"role": "viewer", "label": "Bob"})
-        assert share.status_code < 300, share.text
+        shared = client.put(f"/contexts/{context}/members/user/bob", json={"role": "viewer", "label": "Bob"})
+        assert shared.status_code < 300, shared.text
+
+
+@scene("viewer")
+async def play_viewer(visit: Visit) -> None:
+    share(visit)
     await enter_as(visit, "bob")
     await visit.click("#plus")
     await visit.page.until("document.querySelectorAll('#plus-menu .toggle').length > 3")
@@ -411,14 +416,14 @@ async def play_menu(visit: Visit) -> None:
 
 @scene("session-menu", OFFLINE)
 async def play_session_menu(visit: Visit) -> None:
-    await visit.sees(".session button")
+    await visit.attach(HANDBOOK)
     await visit.click(".session button")
     await visit.sees(".menu.is-small:popover-open")
 
 
 @scene("deleted-session", OFFLINE)
 async def play_deleted_session(visit: Visit) -> None:
-    await visit.click(".session button")
+    await play_session_menu(visit)
     await visit.click(".menu.is-small .is-bad")
     await visit.sees(".notice button")
 
@@ -437,6 +442,7 @@ async def play_keys(visit: Visit) -> None:
 
 @scene("contexts")
 async def play_contexts(visit: Visit) -> None:
+    share(visit)
     await visit.page.value("location.hash = '#/contexts'")
     await visit.click(".rows a")
     await visit.sees(".add-member")
@@ -444,6 +450,7 @@ async def play_contexts(visit: Visit) -> None:
 
 @scene("telemetry")
 async def play_telemetry(visit: Visit) -> None:
+    await visit.ask("Hello")
     await visit.page.value("location.hash = '#/telemetry'")
     await visit.click(".data tbody button")
     await visit.sees(".timeline")
