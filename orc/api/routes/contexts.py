@@ -256,7 +256,7 @@ async def find_people(context_id: ContextId, caller: CallerDep, app: AppDep, q: 
 
 
 @router.put(
-    "/contexts/{context_id}/members/{kind}/{principal}",
+    "/contexts/{context_id}/members/{kind}/{principal:path}",
     status_code=204,
     responses=responses(400, 404, 409, 413, 415),
 )
@@ -268,7 +268,7 @@ async def grant_role(
 
 
 @router.delete(
-    "/contexts/{context_id}/members/{kind}/{principal}", status_code=204, responses=responses(404, 409)
+    "/contexts/{context_id}/members/{kind}/{principal:path}", status_code=204, responses=responses(404, 409)
 )
 async def withdraw_role(
     context_id: ContextId, kind: Kind, principal: PrincipalName, caller: CallerDep, app: AppDep

@@ -172,6 +172,15 @@ async def test_groups_that_do_not_fit_into_the_identity_give_no_role(callers: Ca
     assert (me["groups_complete"], me["may_create"]) == (False, [])
 
 
+async def test_a_group_is_named_by_its_path_as_some_sign_ins_do(callers: Callers) -> None:
+    folder, quay = (await callers.tree()).folder, ("/staff/quay",)
+    member = f"/contexts/{folder}/members/group/%2Fstaff%2Fquay"
+    for method, status in (("PUT", 200), ("DELETE", 404)):
+        body = {"json": {"role": "viewer"}} if method == "PUT" else {}
+        assert (await callers.call("ada", method, member, **body)).status_code == 204
+        assert (await callers.call("bob", "GET", f"/contexts/{folder}", groups=quay)).status_code == status
+
+
 async def test_names_of_unreadable_ancestors_are_not_shown(callers: Callers) -> None:
     place = await callers.tree()
     await callers.grant(place.usecase, "user:bob", "viewer")
