@@ -63,7 +63,7 @@ def principal_of(claims: Claims, names: ClaimNames) -> Principal:
     if is_reserved(user):
         raise NotAuthenticated("The identity has a user id that is reserved for Orc itself.")
     known = _known_groups(claims, names)
-    # Who may write any address into an account is not found by it. Some issuers send a text: "false".
+    # Users may have written any other address into their account. Some issuers send "false" as a text.
     addresses = names.email if str(claims.get("email_verified")).lower() != "false" else ()
     return Principal(
         organization,

@@ -19,7 +19,7 @@ from orc_core.models import Record
 
 logger = logging.getLogger(__name__)
 KEPT_DAYS = 90
-"""Who has not opened the page for so long is not found any more."""
+"""People who have not opened the page for so long are not found any more."""
 MOST_FOUND = 20
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -79,7 +79,7 @@ class People:
                 await self._items.write([each["organization_id"]], delete(each["id"]))
 
     async def find(self, organization_id: str, words: str) -> tuple[list[Person], bool]:
-        """Who has all these words in name or address, and whether the directory, if any, was asked too.
+        """People with all these words in name or address, and whether the directory, if any, was asked too.
 
         Of the caller's own organization alone: that is the partition which is read.
         """
@@ -112,8 +112,8 @@ class People:
         known: Sequence[str] = sorted(caller.groups) if principal.startswith(GROUP) else [caller.user_id]
         if given and known and not any(_is_alike(given, each) for each in known):
             raise InvalidInput(
-                "Ids of your sign-in have another form. Look for the person by name or e-mail address. Who"
-                " has never opened Orc has to do so once, or is added by the id, in Entra the object ID.",
+                "Ids of your sign-in have another form. Look for the person by name or e-mail address. People"
+                " who have never opened Orc do so once, or are added by the id, in Entra the object ID.",
                 field="principal",
                 code="unknown_person",
             )

@@ -192,7 +192,7 @@ class RateLimit:
     async def give_back_failed(self, caller: Principal) -> None:
         """Take off one that was counted and failed, as often within the window as the limit has.
 
-        Who makes answers fail on purpose so gets at most twice as many.
+        A user who makes answers fail on purpose gets at most twice as many.
         """
         if self.window is not None and self._store is not None:
             user = (caller.organization_id, caller.user_id)
