@@ -175,9 +175,8 @@ async def test_groups_that_do_not_fit_into_the_identity_give_no_role(callers: Ca
 async def test_a_group_is_named_by_its_path_as_some_sign_ins_do(callers: Callers) -> None:
     folder, quay = (await callers.tree()).folder, ("/staff/quay",)
     member = f"/contexts/{folder}/members/group/%2Fstaff%2Fquay"
-    for method, status in (("PUT", 200), ("DELETE", 404)):
-        body = {"json": {"role": "viewer"}} if method == "PUT" else {}
-        assert (await callers.call("ada", method, member, **body)).status_code == 204
+    for method, body, status in (("PUT", {"role": "viewer"}, 200), ("DELETE", None, 404)):
+        assert (await callers.call("ada", method, member, json=body)).status_code == 204
         assert (await callers.call("bob", "GET", f"/contexts/{folder}", groups=quay)).status_code == status
 
 
