@@ -230,10 +230,7 @@ def sign_out(
     user: Annotated[str | None, typer.Argument(help="id of the user at the identity provider")] = None,
     everyone: Annotated[bool, typer.Option("--everyone", help="all users")] = False,
 ) -> None:
-    """End all sessions and keys of a user whose account was closed, or of everyone. Orc may be running.
-
-    This user is not found by name or e-mail address any more.
-    """
+    """End all sessions and keys of a user whose account was closed and who is forgotten, or of everyone."""
     if (user is None) != everyone:
         _fail("Give the id of a user, or --everyone.")
     from orc.contexts.people import People
