@@ -49,13 +49,17 @@ class Session(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key of a user without its secret. `last_used` is a day; None: it never was."""
+    """A key of a user without its secret. `last_used` is a day; None: it never was.
+
+    It is accepted below the path `only`, or everywhere.
+    """
 
     key_id: str
     name: str
     created_at: datetime
     ends_at: datetime
     last_used: str | None
+    only: str | None
 
 
 # Why they are stored, and by hash: docs/decisions/sign-in.md.
@@ -127,10 +131,14 @@ class CredentialStore:
                 await self._items.write([item["id"]], delete(item["id"]))
         return sum(len(item["keys"]) if item["kind"] == USER else 1 for item in found)
 
-    async def create_key(self, principal: Principal, name: str) -> tuple[Key, str]:
+    async def create_key(
+        self, principal: Principal, name: str, only: str | None = None
+    ) -> tuple[Key, str]:
         """A new key, and its secret. Raises Conflict, and NotAuthenticated if the sign-in is too long ago."""
         secret = f"{KEY_PREFIX}{_mark(principal)}_{secrets.token_urlsafe(SECRET_BYTES)}"
-        key_id, facts = _hash(secret), {"name": name, "began_at": self._clock(), "last_used": None}
+        # Another id than that of the secret alone: a version that knows no limits refuses the key.
+        key_id = _hash((only or "") + secret)
+        facts = {"name": name, "began_at": self._clock(), "last_used": None, "only": only}
 
         async def work() -> Item:
             if (user := await self._find(_mark(principal), USER)) is None:
@@ -158,15 +166,17 @@ class CredentialStore:
         await self._write_keys(user, keys)
         return True
 
-    async def key_owner(self, secret: str) -> Principal | None:
-        """Whose key it is; None if it is none, or none any more. The day of its last use is noted."""
+    async def key_owner(self, secret: str, path: str = "") -> Principal | None:
+        """Whose key it is; None if it is none here, or none any more. The day of its last use is noted."""
         user = await self._find(secret.removeprefix(KEY_PREFIX).partition("_")[0], USER)
-        if user is None or (facts := user["keys"].get(key_id := _hash(secret))) is None:
+        keys: Item = user["keys"] if user else {}
+        key_id = next((each for each in (_hash(secret), _hash(path + secret)) if each in keys), None)
+        if user is None or key_id is None:
             return None
-        if facts["last_used"] != (today := _time(self._clock()).date().isoformat()):
+        if (facts := keys[key_id])["last_used"] != (today := _time(self._clock()).date().isoformat()):
             # The next use notes it, if another process writes just now.
             with suppress(Raced):
-                await self._write_keys(user, user["keys"] | {key_id: facts | {"last_used": today}})
+                await self._write_keys(user, keys | {key_id: facts | {"last_used": today}})
         return _principal(user)
 
     async def _write_keys(self, user: Item, keys: Item) -> None:
@@ -209,7 +219,7 @@ def _mark(principal: Principal) -> str:
 
 def _key(user: Item, key_id: str, facts: Item) -> Key:
     began_at, ends_at = _time(facts["began_at"]), _time(user["ends_at"])
-    return Key(key_id, facts["name"], began_at, ends_at, facts["last_used"])
+    return Key(key_id, facts["name"], began_at, ends_at, facts["last_used"], facts.get("only"))
 
 
 def _owner(principal: Principal) -> Item:

@@ -159,8 +159,9 @@ class SignedIn:
     async def identify(self, request: Request) -> Principal:
         provider: AppProvider = request.app.state.provider
         if (token := bearer_token(request) or "").startswith(KEY_PREFIX):
-            if (owner := await (await provider.get()).credentials.key_owner(token)) is None:
-                raise NotAuthenticated("The key is not valid, or not any more.")
+            path = request.scope["path"].split("/")[1]
+            if (owner := await (await provider.get()).credentials.key_owner(token, path)) is None:
+                raise NotAuthenticated("The key is not valid here, or not any more.")
             return owner
         if "authorization" in request.headers:
             return await self._tokens.identify(request)

@@ -51,24 +51,26 @@ function ApiKeys() {
   const [keys, setKeys] = useState(/** @type {ApiKey[]} */ ([]));
   const [made, setMade] = useState("");
   const [name, setName] = useState("");
+  const [only, setOnly] = useState("");
   const load = () => get("/keys").then((found) => setKeys(/** @type {any} */ (found).keys), report);
   useEffect(() => { load(); }, []);
   /** @param {SubmitEvent} event */
   const make = (event) => {
     event.preventDefault();
-    send("POST", "/keys", { name }).then((key) => { setMade(/** @type {any} */ (key).key); setName(""); load(); }, report);
+    send("POST", "/keys", { name, only: only || null }).then((key) => { setMade(/** @type {any} */ (key).key); setName(""); load(); }, report);
   };
   return h("section", { class: "api-keys" },
     h("h3", null, t("api_keys")), h("p", { class: "soft" }, t("api_keys.hint")),
     h("ul", null, keys.map((key) => h(Given, {
       key: key.key_id, name: key.name, words: t("api_keys.revoke"), label: t("api_keys.revoke.name", { name: key.name }),
-      facts: t("api_keys.facts", { until: dateOf(key.ends_at), used: key.last_used ? dateOf(key.last_used) : t("api_keys.never") }),
+      facts: (key.only ? `/${key.only}, ` : "") + t("api_keys.facts", { until: dateOf(key.ends_at), used: key.last_used ? dateOf(key.last_used) : t("api_keys.never") }),
       end: () => { send("DELETE", `/keys/${key.key_id}`).then(load, report); },
     }))),
     made && h(Once, { label: t("api_keys.made"), secret: made, words: t("api_keys.copy"), copied: t("api_keys.copied") }),
     h("form", { onSubmit: make },
       h("label", { class: "field" }, t("api_keys.name"),
         h("input", { value: name, required: true, maxLength: 100, onInput: (event) => setName(event.currentTarget.value) })),
+      h(Choice, { label: t("api_keys.only"), value: only, options: ["", "v1", "mcp"].map((each) => /** @type {[string, string]} */ ([each, t(`api_keys.only.${each || "all"}`)])), onChange: setOnly }),
       h("button", { type: "submit" }, t("api_keys.make"))));
 }
 

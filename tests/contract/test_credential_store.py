@@ -1,6 +1,7 @@
 """The contract of the store of sessions and keys, run over every adapter."""
 
 import asyncio
+import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -93,6 +94,21 @@ async def test_keys_are_known_used_renewed_and_revoked_by_all_processes(
     assert not await one.revoke_key(bob, second.key_id)
     assert await other.revoke_key(ADA, first.key_id)
     assert (await one.key_owner(secret), [key.name for key in await one.keys_of(ADA)]) == (None, ["server"])
+
+
+async def test_a_key_for_one_path_is_none_elsewhere_in_any_process_or_version(
+    stores: list[CredentialStore],
+) -> None:
+    one, other = stores
+    await one.begin_session(ADA, seconds=600)
+    made, secret = await one.create_key(ADA, "chat page", "v1")
+    # A version that knows no limits looks for the hash of the secret.
+    assert made.key_id != hashlib.sha256(secret.encode()).hexdigest()
+    assert [await other.key_owner(secret, path) for path in ("", "api", "mcp", "V1")] == [None] * 4
+    assert await other.key_owner(secret, "v1") == ADA
+    assert [(key.only, key.last_used) for key in await one.keys_of(ADA)] == [("v1", "2027-01-15")]
+    assert await other.revoke_key(ADA, made.key_id)
+    assert await one.key_owner(secret, "v1") is None
 
 
 async def test_a_sign_in_and_the_use_of_a_key_at_the_same_time_lose_neither_keys_nor_roles(

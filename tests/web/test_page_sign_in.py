@@ -147,21 +147,27 @@ async def test_a_key_for_a_program_is_made_shown_once_and_revoked(meet: Callable
     await page.value("document.querySelector('.sessions-foot button').click()")
     await page.until("document.querySelector('dialog[open] .api-keys form input')")
     await page.value("document.querySelector('.api-keys form input').focus()")
+    chosen = "document.querySelector('.api-keys form select')"
+    await page.value(
+        f"{chosen}.value = 'v1', {chosen}.dispatchEvent(new Event('change', {{ bubbles: true }}))"
+    )
     await page.type_line("report script")
     await page.until("document.querySelector('.api-key') && document.querySelector('.api-keys li')")
     key = await page.value("document.querySelector('.api-key').value")
     assert "last used: never" in (await visit.texts(".api-keys li"))[0]
     async with httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}) as program:
-        assert (await program.get(f"{visit.address}api/me")).json()["user_id"] == "ada@acme"
+        assert (await program.get(f"{visit.address}v1/models")).status_code == 200
+        assert (await program.get(f"{visit.address}api/me")).status_code == 401
         await page.press("Escape")
         await page.until("!document.querySelector('dialog')")
         await page.value("document.querySelector('.sessions-foot button').click()")
         await page.until("document.querySelector('.api-keys li')")
         assert await page.value("document.querySelector('.api-key')") is None
-        assert "never" not in (await visit.texts(".api-keys li"))[0]
+        assert "/v1, valid until" in (used := (await visit.texts(".api-keys li"))[0])
+        assert "never" not in used
         await page.value("document.querySelector('.api-keys li button').click()")
         await page.until("!document.querySelector('.api-keys li')")
-        assert (await program.get(f"{visit.address}api/me")).status_code == 401
+        assert (await program.get(f"{visit.address}v1/models")).status_code == 401
 
 
 async def test_an_answer_outlives_the_session_in_which_it_was_asked_for(

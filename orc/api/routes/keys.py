@@ -1,7 +1,7 @@
 """Keys of a user for programs, in `oidc` mode."""
 
 from datetime import date, datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, Field
@@ -15,10 +15,16 @@ from orc_core.errors import Forbidden, NotFound
 router = APIRouter(prefix="/keys", tags=["keys"])
 
 
+Only = Annotated[
+    Literal["v1", "mcp"] | None, Field(description="the path below which it is accepted; null: all")
+]
+
+
 class KeyRequest(BaseModel):
     name: str = Field(
         min_length=1, max_length=100, description="what the key is for", examples=["report script"]
     )
+    only: Only = None
 
 
 class KeyView(View):
@@ -29,6 +35,7 @@ class KeyView(View):
     created_at: datetime
     ends_at: datetime = Field(description="later after each sign-in of the user")
     last_used: date | None = Field(description="the day; null: never")
+    only: Only
 
 
 class NewKey(KeyView):
@@ -62,7 +69,7 @@ async def list_keys(request: Request, caller: PrincipalDep, app: AppDep) -> Keys
 async def create_key(request: Request, new: KeyRequest, caller: PrincipalDep, app: AppDep) -> NewKey:
     """Make a key with the roles and groups of the caller's latest sign-in, which each later one renews."""
     _require_sign_in(request)
-    made, secret = await app.credentials.create_key(caller, new.name)
+    made, secret = await app.credentials.create_key(caller, new.name, new.only)
     return NewKey.of(made, key=secret)
 
 

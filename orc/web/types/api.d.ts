@@ -369,6 +369,7 @@ export interface Schemas {
   JsonValue: unknown;
   KeyRequest: {
     name: string;
+    only: "v1" | "mcp" | null;
   };
   KeyView: {
     key_id: string;
@@ -376,6 +377,7 @@ export interface Schemas {
     created_at: string;
     ends_at: string;
     last_used: string | null;
+    only: "v1" | "mcp" | null;
   };
   KeysResponse: {
     keys: Array<Schemas["KeyView"]>;
@@ -480,6 +482,7 @@ export interface Schemas {
     created_at: string;
     ends_at: string;
     last_used: string | null;
+    only: "v1" | "mcp" | null;
     key: string;
   };
   NewLink: {

@@ -73,6 +73,28 @@ async def test_a_program_acts_as_the_user_who_has_made_its_key(app: FastAPI, tmp
         assert (await ada.orc.delete(f"/api/keys/{key_id}")).status_code == 404
 
 
+@pytest.mark.parametrize("only", ["v1", "mcp"])
+async def test_a_key_for_one_interface_is_refused_at_all_others(only: str, app: FastAPI) -> None:
+    ada = Person(app, ORIGIN, "ada@acme")
+    await ada.sign_in()
+    made = await ada.orc.post("/api/keys", json={"name": "chat page", "only": only})
+    [listed] = (await ada.orc.get("/api/keys")).json()["keys"]
+    assert (made.status_code, made.json()["only"], listed["only"]) == (201, only, only)
+    headers = {"authorization": f"Bearer {made.json()['key']}"}
+    transport = httpx.ASGITransport(app)
+    statuses = {}
+    async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, headers=headers) as program:
+        for path in ("/v1/models", "/mcp", "/api/me", "/api/conversations", "//v1/models", "/v1x", "/"):
+            statuses[path] = (await program.get(path)).status_code
+        everything = await program.request("DELETE", f"/api/keys/{made.json()['key_id']}")
+    assert statuses.pop("/") == 200  # the page, which everyone may load
+    assert {path for path, status in statuses.items() if status != 401} == {
+        path for path in statuses if path in ("/v1/models", "/mcp") and path.startswith(f"/{only}")
+    }
+    assert everything.status_code == 401
+    assert (await ada.orc.post("/api/keys", json={"name": "wrong", "only": "api"})).status_code == 422
+
+
 def database_in(folder: Path) -> bytes:
     """All bytes of the database and its log."""
     return b"".join(file.read_bytes() for file in folder.glob("orc.db*"))
