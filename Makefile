@@ -111,8 +111,9 @@ provision: install
 	@$(BIN)/python -m orc provision
 
 # The wheel and the source archive, under a name that is free on PyPI.
+DIST := dist
 package: $(UV) python
-	@$(UV) build --python "$(PYTHON)" --out-dir dist
+	@$(UV) build --python "$(PYTHON)" --out-dir $(DIST)
 
 sbom: install
 	@mkdir -p dist

@@ -131,9 +131,7 @@ class CredentialStore:
                 await self._items.write([item["id"]], delete(item["id"]))
         return sum(len(item["keys"]) if item["kind"] == USER else 1 for item in found)
 
-    async def create_key(
-        self, principal: Principal, name: str, only: str | None = None
-    ) -> tuple[Key, str]:
+    async def create_key(self, principal: Principal, name: str, only: str | None = None) -> tuple[Key, str]:
         """A new key, and its secret. Raises Conflict, and NotAuthenticated if the sign-in is too long ago."""
         secret = f"{KEY_PREFIX}{_mark(principal)}_{secrets.token_urlsafe(SECRET_BYTES)}"
         # Another id than that of the secret alone: a version that knows no limits refuses the key.

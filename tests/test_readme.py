@@ -106,6 +106,23 @@ def test_orc_token_prints_a_token(shell_output: str) -> None:
     assert shell_output.split("=====")[-1].strip().count(".") == 2
 
 
+RUN_ELSEWHERE = {
+    "make package": "tests/system/test_package.py",
+    ".venv/bin/orc doctor": "tests/unit/orc/cli/test_app.py",
+}
+"""Commands of the README's text, and the tests that run them."""
+
+
+def test_each_command_is_run_by_a_test_or_named_as_not_run() -> None:
+    named = tuple(re.findall(r"`([^`]+)`", README.split("Not run by a test are ")[1].split(";")[0]))
+    lines = re.findall(r"^```\n(.*?)^```", README, re.S | re.M)[0].splitlines()
+    in_text = r"`(?:[A-Z_]+=\S+ )*((?:make|uvx|pipx|docker|azd|\.venv/bin/orc) [^`]+)`"
+    commands = {line.partition("#")[0].strip() for line in lines} | set(re.findall(in_text, README))
+    assert {each for each in commands if not each.startswith(named)} == set(RUN_ELSEWHERE)
+    for command, file in RUN_ELSEWHERE.items():
+        assert f'"{command.split()[-1]}"' in (ROOT / file).read_text()
+
+
 def test_the_two_commands_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^make ([a-z-]+)", README, re.M):

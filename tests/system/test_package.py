@@ -28,18 +28,22 @@ class Installed:
 
 
 def uv(*arguments: str | Path) -> None:
-    command = [sys.executable, "-m", "uv", *arguments]
+    run(sys.executable, "-m", "uv", *arguments)
+
+
+def run(*command: str | Path) -> None:
     # As the Makefile does, and with all authorities: the tests' own processes know one.
     environment = {name: value for name, value in os.environ.items() if name != "SSL_CERT_FILE"}
     environment |= {"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     folder = tmp_path_factory.mktemp("package")
-    uv("build", "--quiet", "--python", sys.executable, "--out-dir", folder / "dist", ROOT)
+    with_this = (f"UV={Path(sys.executable).parent / 'uv'}", f"PYTHON={sys.executable}")
+    run("make", "package", f"DIST={folder / 'dist'}", *with_this)
     [wheel] = (folder / "dist").glob("orc_documents-*.whl")
     assert list((folder / "dist").glob("orc_documents-*.tar.gz"))
     uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
